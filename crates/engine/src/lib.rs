@@ -1,0 +1,1 @@
+//! The verbs: pipeline, rules, routing, fan-out; defines the ports.

@@ -1,0 +1,1 @@
+//! Listeners: HTTP and WebSocket, authentication, mounts.

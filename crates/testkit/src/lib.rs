@@ -1,0 +1,1 @@
+//! Development only: fault injection, process harness, clients.

@@ -1,0 +1,1 @@
+//! The doors as pure translations between frames and the model.
