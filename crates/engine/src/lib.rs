@@ -17,6 +17,6 @@ mod routes;
 pub mod switchboard;
 
 pub use admit::password_flaws;
-pub use fault::Fault;
+pub use fault::{Fault, Severity};
 pub use hub::{Health, Hub, Receipt};
 pub use limits::Limits;
