@@ -8,6 +8,7 @@ use crate::pipeline::{Submitted, Writer};
 use crate::ports::{Bus, Clock, Head, Ids, Reader, Snapshot, Store};
 use crate::switchboard::{Joined, Switchboard, Viewer, ViewerId};
 use crate::{Fault, Limits};
+use bytes::Bytes;
 use parlor_model::query::{Answer, Page, Recent};
 use parlor_model::{
     ApiKey, Caller, Command, Epoch, Mailbox, MemberId, Position, Query, Refusal, RoomId, SecretHash, Seq,
@@ -200,13 +201,14 @@ impl Hub {
         self.look(|_, snapshot| Ok(snapshot.admins()? == 0)).await
     }
 
-    /// Takes an authenticated connection in. It is told when its sign-in ends, from this moment on.
-    pub async fn connect(&self, caller: &Caller, viewer: Viewer) -> Result<(), Refusal> {
+    /// Takes an authenticated connection in, with its door's greeting. It is told when its sign-in ends, from
+    /// this moment on.
+    pub async fn connect(&self, caller: &Caller, viewer: Viewer, greeting: Bytes) -> Result<(), Refusal> {
         let (caller, hub) = (caller.clone(), self.clone());
-        let (user, id) = (viewer.user.clone(), viewer.id);
+        let user = viewer.user.clone();
         let first = blocking(move || {
             let reader = hub.inner.reader.clone();
-            hub.inner.switchboard.connect(viewer, || {
+            hub.inner.switchboard.connect(viewer, greeting, || {
                 let mut alive = false;
                 reader.with(&mut |snapshot| {
                     alive = hub.facts(&caller, &Query::Me, snapshot)?.standing.is_some();
@@ -219,10 +221,7 @@ impl Hub {
         match first {
             None => Err(Refusal::NotSignedIn),
             Some(true) => self.tell_presence(&user, true).await,
-            Some(false) => {
-                let _ = id;
-                Ok(())
-            }
+            Some(false) => Ok(()),
         }
     }
 

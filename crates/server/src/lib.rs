@@ -1,1 +1,20 @@
-//! Listeners: HTTP and WebSocket, authentication, mounts.
+//! The listeners: HTTP and WebSocket, authentication, and where each door is mounted.
+//!
+//! A handler translates, calls the hub, and translates back; what is allowed is the engine's business.
+
+mod agentim;
+mod app;
+mod auth;
+mod broker;
+mod config;
+mod connection;
+mod http;
+mod listen;
+mod page;
+mod rest;
+
+pub use app::App;
+pub use auth::passwords::Passwords;
+pub use auth::secrets;
+pub use config::Config;
+pub use listen::{Listening, serve};

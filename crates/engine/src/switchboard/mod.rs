@@ -101,10 +101,12 @@ impl Switchboard {
         ViewerId(self.next_viewer.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Takes a connection in if `admitted` still holds under the lock; says whether its person is newly present.
+    /// Takes a connection in if `admitted` still holds under the lock, and greets it before anything else can
+    /// reach it; says whether its person is newly present.
     pub fn connect(
         &self,
         viewer: Viewer,
+        greeting: Bytes,
         admitted: impl FnOnce() -> Result<bool, Fault>,
     ) -> Result<Option<bool>, Fault> {
         let mut state = self.state.lock();
@@ -112,6 +114,7 @@ impl Switchboard {
             return Ok(None);
         }
         let first = viewer.present && !state.is_present(&viewer.user);
+        viewer.outbox.push(greeting);
         state.by_user.entry(viewer.user.clone()).or_default().push(viewer.id);
         state.viewers.insert(viewer.id, viewer);
         Ok(Some(first))

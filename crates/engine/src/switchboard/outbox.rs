@@ -18,8 +18,8 @@ pub struct Outbox {
     waiting: Mutex<Waiting>,
     /// Wakes the connection's writer.
     filled: Notify,
-    /// Wakes whoever waits to put more in without overflowing.
-    drained: Notify,
+    /// Wakes whoever waits to put more in without overflowing, or for the end.
+    changed: Notify,
     caps: Caps,
     /// What a reader that is too slow is told last, encoded for its door.
     too_slow: Bytes,
@@ -42,7 +42,7 @@ pub enum Taken {
 
 impl Outbox {
     pub fn new(caps: Caps, too_slow: Bytes) -> Self {
-        Self { waiting: Mutex::default(), filled: Notify::new(), drained: Notify::new(), caps, too_slow }
+        Self { waiting: Mutex::default(), filled: Notify::new(), changed: Notify::new(), caps, too_slow }
     }
 
     /// Adds what must arrive. `false` when the connection is ending and nothing more goes out.
@@ -65,6 +65,9 @@ impl Outbox {
         let open = !waiting.closed;
         drop(waiting);
         self.filled.notify_one();
+        if !open {
+            self.changed.notify_waiters();
+        }
         open
     }
 
@@ -89,6 +92,7 @@ impl Outbox {
         }
         drop(waiting);
         self.filled.notify_one();
+        self.changed.notify_waiters();
     }
 
     pub fn is_closed(&self) -> bool {
@@ -112,7 +116,7 @@ impl Outbox {
                     }
                     let last = waiting.closed && empty;
                     drop(waiting);
-                    self.drained.notify_waiters();
+                    self.changed.notify_waiters();
                     return if last { Taken::Last } else { Taken::More };
                 }
             }
@@ -122,19 +126,28 @@ impl Outbox {
 
     /// Waits until at most half the room is taken, or the connection is ending.
     pub async fn has_room(&self) {
+        self.until(|waiting| {
+            let half = waiting.bytes <= self.caps.bytes / 2 && waiting.queue.len() <= self.caps.buffers / 2;
+            half || waiting.closed
+        })
+        .await;
+    }
+
+    /// Waits until the connection is ending.
+    pub async fn closed(&self) {
+        self.until(|waiting| waiting.closed).await;
+    }
+
+    async fn until(&self, reached: impl Fn(&Waiting) -> bool) {
         loop {
-            let drained = self.drained.notified();
-            tokio::pin!(drained);
-            drained.as_mut().enable();
-            {
-                let waiting = self.waiting.lock();
-                let half =
-                    waiting.bytes <= self.caps.bytes / 2 && waiting.queue.len() <= self.caps.buffers / 2;
-                if half || waiting.closed {
-                    return;
-                }
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            // Registered before looking, so that no change in between is missed.
+            changed.as_mut().enable();
+            if reached(&self.waiting.lock()) {
+                return;
             }
-            drained.await;
+            changed.await;
         }
     }
 }

@@ -1,0 +1,347 @@
+//! The AgentIM door for people: `/ws/client`.
+
+use crate::App;
+use crate::auth;
+use crate::connection::census::Counted;
+use crate::connection::upgrade::{Upgraded, upgrade};
+use crate::connection::window::Window;
+use crate::connection::{Incoming, Socket, frame};
+use crate::http::problem::Problem;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use bytes::Bytes;
+use parlor_engine::switchboard::{Egress, Farewell, Viewer};
+use parlor_model::{
+    Caller, Command, Delivery, Epoch, Logged, Message, Position, Receipt, Refusal, RoomId, Signal, Thing,
+};
+use parlor_wire::agentim::egress;
+use parlor_wire::agentim::ingress::{self, Asked, Draft, Misread};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Messages of one connection that may wait for their commit; then it is read no further.
+const PENDING: usize = 256;
+/// Larger messages end the connection; smaller ones that are too large are refused and it goes on.
+const HARD_LIMIT: usize = 1024 * 1024;
+const AUTH_ATTEMPTS: u32 = 5;
+const TYPING_EVERY: Duration = Duration::from_secs(1);
+/// A reload of the page is not an absence.
+const ABSENT_AFTER: Duration = Duration::from_secs(2);
+
+pub struct ClientEgress;
+
+impl Egress for ClientEgress {
+    fn event(&self, logged: &Logged, epoch: Epoch) -> Option<Bytes> {
+        egress::event(logged, epoch).map(|text| frame::text(&text))
+    }
+
+    fn room_lost(&self, room: &RoomId) -> Option<Bytes> {
+        Some(frame::text(&egress::room_removed(room)))
+    }
+
+    fn delivery(&self, _: &Message, _: &Delivery) -> Option<Bytes> {
+        None
+    }
+
+    fn signal(&self, signal: &Signal) -> Option<Bytes> {
+        Some(frame::text(&egress::signal(signal)))
+    }
+
+    fn farewell(&self, reason: Farewell) -> Bytes {
+        let (code, words, close) = match reason {
+            Farewell::TooSlow => ("RATE_LIMITED", "You read too slowly; come back and resume", 1013),
+            Farewell::Revoked => ("SESSION_REVOKED", "Your session was revoked", 1008),
+            Farewell::ShuttingDown => ("SERVER_SHUTDOWN", "The server is shutting down", 1001),
+        };
+        frame::together(&[frame::text(&egress::error(code, words)), frame::close(close, words)])
+    }
+}
+
+pub async fn mount(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
+    let shared = app.clone();
+    upgrade(&app, request, move |upgraded| converse(shared, upgraded))
+}
+
+async fn converse(app: Arc<App>, upgraded: Upgraded) {
+    let Upgraded { tcp, already_read, counted } = upgraded;
+    let too_slow = app.client_egress.farewell(Farewell::TooSlow);
+    let hard_limit = HARD_LIMIT.max(app.config.frames.bytes);
+    let mut socket = Socket::open(tcp, already_read, hard_limit, app.config.outbox, too_slow).await;
+    let mut talk = Talk::new(app, &socket, counted);
+    let deadline = tokio::time::sleep(talk.app.config.auth_timeout);
+    tokio::pin!(deadline);
+    let outbox = socket.outbox.clone();
+    loop {
+        tokio::select! {
+            biased;
+            () = outbox.closed() => break,
+            outcome = talk.next_outcome(), if !talk.pending.is_empty() => talk.answer(&socket, outcome),
+            () = &mut deadline, if talk.guest.is_some() => {
+                socket.close(4001, "Authentication timeout");
+            }
+            incoming = socket.next(), if talk.pending.len() < PENDING => match incoming {
+                Incoming::Text(text) => talk.hear(&socket, &text).await,
+                Incoming::Binary => talk.misread(&socket, Misread::Unknown),
+                Incoming::TooLarge => {
+                    talk.misread(&socket, Misread::TooLarge);
+                    socket.close(1009, "Message exceeds maximum size");
+                }
+                Incoming::NotUtf8 => socket.close(1007, "Not UTF-8"),
+                Incoming::Malformed => socket.close(1002, "Malformed frame"),
+                Incoming::Gone => break,
+            },
+        }
+    }
+    talk.leave();
+    socket.finish().await;
+}
+
+/// One conversation with one client.
+struct Talk {
+    app: Arc<App>,
+    outbox: Arc<parlor_engine::switchboard::Outbox>,
+    /// Counts the connection as a stranger's until it says who it is.
+    guest: Option<Counted>,
+    signed: Option<Signed>,
+    attempts: u32,
+    window: Window,
+    typed: HashMap<RoomId, Instant>,
+    pending: VecDeque<Pending>,
+}
+
+struct Signed {
+    caller: Caller,
+    viewer: Viewer,
+    username: Box<str>,
+    _counted: Counted,
+}
+
+/// A message on its way to the disk, and what its sender calls it.
+struct Pending {
+    receipt: parlor_engine::Receipt,
+    client_message_id: Option<Box<str>>,
+}
+
+type Outcome = (Result<Receipt, Refusal>, Option<Box<str>>);
+
+impl Talk {
+    fn new(app: Arc<App>, socket: &Socket, counted: Counted) -> Self {
+        Self {
+            window: Window::new(app.config.client_window, app.config.client_max),
+            outbox: socket.outbox.clone(),
+            guest: Some(counted),
+            signed: None,
+            attempts: 0,
+            typed: HashMap::new(),
+            pending: VecDeque::new(),
+            app,
+        }
+    }
+
+    /// Waits for the oldest message under way; may be dropped and asked again.
+    async fn next_outcome(&mut self) -> Outcome {
+        let Some(front) = self.pending.front_mut() else { return std::future::pending().await };
+        let outcome = (&mut front.receipt).await;
+        let id = self.pending.pop_front().and_then(|pending| pending.client_message_id);
+        (outcome, id)
+    }
+
+    fn answer(&self, socket: &Socket, (outcome, id): Outcome) {
+        match (outcome, id) {
+            (Ok(Receipt::Posted(posted)), Some(id)) => socket.say(&egress::acknowledged(&posted, &id)),
+            (Ok(_), _) => {}
+            (Err(refusal), id) => socket.say(&egress::refusal(&refusal, id.as_deref())),
+        }
+    }
+
+    /// What comes after a message must not overtake it.
+    async fn settle(&mut self, socket: &Socket) {
+        while !self.pending.is_empty() {
+            let outcome = self.next_outcome().await;
+            self.answer(socket, outcome);
+        }
+    }
+
+    fn misread(&mut self, socket: &Socket, misread: Misread) {
+        let (code, words) = misread.words();
+        if self.signed.is_some() && !self.window.admits_one_more() {
+            return self.refuse(socket, &too_many());
+        }
+        socket.say(&egress::error(code, words));
+    }
+
+    fn refuse(&self, socket: &Socket, refusal: &Refusal) {
+        socket.say(&egress::refusal(refusal, None));
+    }
+
+    async fn hear(&mut self, socket: &Socket, text: &str) {
+        let asked = match ingress::read(text, &self.app.config.frames) {
+            Ok(asked) => asked,
+            Err(misread) => {
+                self.settle(socket).await;
+                return self.misread(socket, misread);
+            }
+        };
+        let counts = !matches!(asked, Asked::Auth { .. } | Asked::Ping { .. });
+        if counts && self.signed.is_some() && !self.window.admits_one_more() {
+            self.settle(socket).await;
+            let id = match &asked {
+                Asked::Send { post, .. } => post.client_message_id.as_deref(),
+                _ => None,
+            };
+            return socket.say(&egress::refusal(&too_many(), id));
+        }
+        if let Asked::Send { room, post } = asked {
+            return self.send(socket, room, post).await;
+        }
+        self.settle(socket).await;
+        match asked {
+            Asked::Ping { ts } => socket.say(&egress::pong(&ts)),
+            Asked::Auth { token, version } => self.authenticate(socket, &token, version.as_deref()).await,
+            _ if self.signed.is_none() => self.refuse(socket, &Refusal::NotSignedIn),
+            Asked::Join { room, since } => self.join(socket, room, since.as_deref()).await,
+            Asked::Leave { room } => {
+                if let (Some(room), Some(signed)) = (room, &self.signed) {
+                    self.app.hub.detach(signed.viewer.id, &room);
+                }
+            }
+            Asked::Typing { room } => self.typing(room),
+            Asked::Send { .. } => {}
+        }
+    }
+
+    async fn authenticate(&mut self, socket: &Socket, token: &str, version: Option<&str>) {
+        if let Some(version) = version.filter(|version| *version != "1") {
+            let version: String = version.chars().take(20).collect();
+            let words =
+                format!("Protocol version mismatch: client={version}, server=1. Please update your client.");
+            socket.say(&egress::error("PROTOCOL_VERSION_MISMATCH", &words));
+            return socket.close(1008, "Protocol version mismatch");
+        }
+        let error = match self.sign_in(token).await {
+            Ok(()) => return,
+            Err(Refusal::TooManyConnections) => "Too many connections",
+            Err(Refusal::AtCapacity) => "Server at capacity",
+            Err(Refusal::Unavailable) => "Server at capacity",
+            Err(_) => "Invalid token",
+        };
+        self.attempts += 1;
+        socket.say(&egress::not_authenticated(error));
+        if self.attempts >= AUTH_ATTEMPTS {
+            socket.close(1008, "Too many authentication attempts");
+        }
+    }
+
+    async fn sign_in(&mut self, token: &str) -> Result<(), Refusal> {
+        let caller = auth::caller(&self.app, token).await?;
+        let standing = self.app.hub.standing(&caller).await?;
+        let user = standing.user.id.clone();
+        if let Some(signed) = &self.signed {
+            // Again on a live connection: the same person goes on, with the newer proof.
+            if signed.viewer.user != user {
+                return Err(Refusal::NotSignedIn);
+            }
+            if signed.caller == caller {
+                self.outbox.push(frame::text(&egress::authenticated(user.as_str())));
+                return Ok(());
+            }
+        }
+        let counted = match self.signed.take() {
+            Some(signed) => {
+                self.app.hub.disconnect(signed.viewer.id);
+                signed._counted
+            }
+            None => self.app.census.user(&user, standing.user.max_connections)?,
+        };
+        let viewer = Viewer {
+            id: self.app.hub.viewer_id(),
+            user: user.clone(),
+            principal: caller.principal.clone(),
+            egress: self.app.client_egress.clone(),
+            outbox: self.outbox.clone(),
+            present: true,
+        };
+        // Said before anything else can be: presence and news follow the result.
+        let result = frame::text(&egress::authenticated(user.as_str()));
+        self.app.hub.connect(&caller, viewer.clone(), result).await?;
+        self.guest = None;
+        self.attempts = 0;
+        self.signed = Some(Signed { caller, viewer, username: standing.user.username, _counted: counted });
+        Ok(())
+    }
+
+    async fn join(&mut self, socket: &Socket, room: Option<RoomId>, since: Option<&str>) {
+        let (Some(room), Some(signed)) = (room, &self.signed) else {
+            return self.refuse(socket, &Refusal::NotFound(Thing::Room));
+        };
+        let position = match since {
+            None | Some("now") => None,
+            Some(text) => match Position::parse(text, self.app.hub.epoch()) {
+                Some(position) => Some(position),
+                None => return self.refuse(socket, &Refusal::invalid("since", "is not a position")),
+            },
+        };
+        match self.app.hub.attach(&signed.caller, &signed.viewer, &room, position).await {
+            Ok(position) if since.is_some() => socket.say(&egress::joined(&room, position)),
+            Ok(_) => {}
+            Err(Refusal::Resync { now }) => {
+                // Live from here on; what lies before is read anew by the client.
+                match self.app.hub.attach(&signed.caller, &signed.viewer, &room, None).await {
+                    Ok(position) => socket.say(&egress::resync(&room, position)),
+                    Err(_) => socket.say(&egress::resync(&room, now)),
+                }
+            }
+            Err(refusal) => self.refuse(socket, &refusal),
+        }
+    }
+
+    async fn send(&mut self, socket: &Socket, room: Option<RoomId>, draft: Draft) {
+        let id = draft.client_message_id.clone();
+        let refuse = |refusal: &Refusal| socket.say(&egress::refusal(refusal, id.as_deref()));
+        let Some(signed) = &self.signed else {
+            self.settle(socket).await;
+            return refuse(&Refusal::NotSignedIn);
+        };
+        let Some(room) = room else {
+            self.settle(socket).await;
+            return refuse(&Refusal::NotFound(Thing::Room));
+        };
+        // A member who has not joined joins by sending.
+        if !self.app.hub.is_attached(signed.viewer.id, &room) {
+            if let Err(refusal) = self.app.hub.attach(&signed.caller, &signed.viewer, &room, None).await {
+                self.settle(socket).await;
+                return refuse(&refusal);
+            }
+        }
+        let receipt = self.app.hub.submit(&signed.caller, Command::Post(draft.into_post(room))).await;
+        self.pending.push_back(Pending { receipt, client_message_id: id });
+    }
+
+    fn typing(&mut self, room: Option<RoomId>) {
+        let (Some(room), Some(signed)) = (room, &self.signed) else { return };
+        let recently = self.typed.get(&room).is_some_and(|at| at.elapsed() < TYPING_EVERY);
+        if recently || !self.app.hub.is_attached(signed.viewer.id, &room) {
+            return;
+        }
+        self.app.hub.typing(&signed.viewer, &signed.username, &room);
+        self.typed.insert(room, Instant::now());
+    }
+
+    /// Tells the others that the person is gone, unless another connection or a quick return says otherwise.
+    fn leave(&mut self) {
+        let Some(signed) = self.signed.take() else { return };
+        if !self.app.hub.disconnect(signed.viewer.id) {
+            return;
+        }
+        let app = self.app.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(ABSENT_AFTER).await;
+            let _ = app.hub.tell_presence(&signed.viewer.user, false).await;
+        });
+    }
+}
+
+fn too_many() -> Refusal {
+    Refusal::RateLimited { retry_after: Duration::ZERO }
+}

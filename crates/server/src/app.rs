@@ -1,0 +1,43 @@
+//! What every handler shares.
+
+use crate::Config;
+use crate::agentim::ClientEgress;
+use crate::auth::passwords::Passwords;
+use crate::auth::throttle::Throttle;
+use crate::auth::tokens::Tokens;
+use crate::broker::BrokerEgress;
+use crate::connection::census::Census;
+use crate::page::Page;
+use parlor_engine::Hub;
+use std::sync::Arc;
+
+pub struct App {
+    pub hub: Hub,
+    pub config: Config,
+    pub(crate) tokens: Tokens,
+    pub(crate) passwords: Passwords,
+    pub(crate) logins: Throttle,
+    pub(crate) refreshes: Throttle,
+    pub(crate) census: Census,
+    pub(crate) page: Page,
+    /// One for each door, shared by all its connections: that is how a frame is encoded once.
+    pub(crate) client_egress: Arc<ClientEgress>,
+    pub(crate) broker_egress: Arc<BrokerEgress>,
+}
+
+impl App {
+    pub fn new(hub: Hub, config: Config) -> Arc<Self> {
+        Arc::new(Self {
+            tokens: Tokens::new(&config.token_secret, config.access_token_ttl),
+            passwords: Passwords::new(config.hashing_jobs),
+            logins: Throttle::per_minute(config.login_per_minute),
+            refreshes: Throttle::per_minute(config.refresh_per_minute),
+            census: Census::new(&config),
+            page: Page::new(),
+            client_egress: Arc::new(ClientEgress),
+            broker_egress: Arc::new(BrokerEgress),
+            hub,
+            config,
+        })
+    }
+}

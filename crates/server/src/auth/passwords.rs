@@ -1,0 +1,65 @@
+//! Password hashing: argon2id, off the async threads, a few at a time.
+
+use argon2::Argon2;
+use argon2::password_hash::phc::PasswordHash;
+use argon2::password_hash::{PasswordHasher, PasswordVerifier};
+use parlor_model::Refusal;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// How many may wait for a free place; more are turned away, so that a flood of sign-ins cannot pile up.
+const WAITING: usize = 64;
+
+#[derive(Clone)]
+pub struct Passwords {
+    /// Each hash takes a core and 19 MiB for a moment.
+    places: Arc<Semaphore>,
+    queue: Arc<Semaphore>,
+    /// What a password is compared with when there is no such account: the answer takes as long.
+    nobody: Arc<str>,
+}
+
+impl Passwords {
+    pub fn new(jobs: usize) -> Self {
+        Self {
+            places: Arc::new(Semaphore::new(jobs.max(1))),
+            queue: Arc::new(Semaphore::new(WAITING)),
+            nobody: hash("nobody has this password").into(),
+        }
+    }
+
+    pub async fn hash(&self, password: &str) -> Result<Box<str>, Refusal> {
+        let password = password.to_owned();
+        self.run(move || hash(&password).into()).await
+    }
+
+    /// `known` is the account's hash, if there is an account.
+    pub async fn verify(&self, password: &str, known: Option<&str>) -> Result<bool, Refusal> {
+        let password = password.to_owned();
+        let exists = known.is_some();
+        let known: Arc<str> = known.map_or_else(|| self.nobody.clone(), Into::into);
+        self.run(move || exists & matches(&password, &known)).await
+    }
+
+    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+        let busy = || Refusal::RateLimited { retry_after: Duration::from_secs(2) };
+        let _waiting = self.queue.try_acquire().map_err(|_| busy())?;
+        let _place = self.places.acquire().await.map_err(|_| busy())?;
+        tokio::task::spawn_blocking(work).await.map_err(|_| Refusal::Unavailable)
+    }
+}
+
+fn hash(password: &str) -> String {
+    let mut salt = [0; 16];
+    getrandom::fill(&mut salt).expect("the operating system gives random numbers");
+    let hash: PasswordHash = Argon2::default()
+        .hash_password_with_salt(password.as_bytes(), &salt)
+        .expect("the default parameters and a salt of 16 bytes are valid");
+    hash.to_string()
+}
+
+fn matches(password: &str, known: &str) -> bool {
+    let Ok(known) = PasswordHash::new(known) else { return false };
+    Argon2::default().verify_password(password.as_bytes(), &known).is_ok()
+}

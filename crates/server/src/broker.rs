@@ -1,0 +1,240 @@
+//! The broker door: `/ws/broker`.
+
+use crate::App;
+use crate::auth;
+use crate::connection::census::Counted;
+use crate::connection::upgrade::{Upgraded, upgrade};
+use crate::connection::{Incoming, Socket, frame};
+use crate::http::bearer;
+use crate::http::problem::Problem;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use bytes::Bytes;
+use parlor_engine::switchboard::{Egress, Farewell, Viewer};
+use parlor_model::{
+    AgentId, Caller, Command, Delivery, Epoch, Logged, Mailbox, Message, Receipt, Refusal, RoomId, Signal,
+};
+use parlor_wire::broker::ingress::{self, Asked, Request as Frame};
+use parlor_wire::broker::{codes, egress};
+use parlor_wire::json::Bounds;
+use serde_json::json;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+const PENDING: usize = 256;
+const BOUNDS: Bounds = Bounds { depth: 32, items: 10_000 };
+/// The largest frame; a larger one ends the connection.
+const LIMIT: usize = 1024 * 1024;
+
+pub struct BrokerEgress;
+
+impl Egress for BrokerEgress {
+    fn event(&self, _: &Logged, _: Epoch) -> Option<Bytes> {
+        None
+    }
+
+    fn room_lost(&self, _: &RoomId) -> Option<Bytes> {
+        None
+    }
+
+    fn delivery(&self, message: &Message, delivery: &Delivery) -> Option<Bytes> {
+        Some(frame::text(&egress::push(message, delivery)))
+    }
+
+    fn signal(&self, _: &Signal) -> Option<Bytes> {
+        None
+    }
+
+    fn farewell(&self, reason: Farewell) -> Bytes {
+        let (words, close) = match reason {
+            Farewell::TooSlow => ("You read too slowly", 1013),
+            Farewell::Revoked => ("Your session was revoked", 1008),
+            Farewell::ShuttingDown => ("The server is shutting down", 1001),
+        };
+        frame::together(&[frame::text(&egress::error("error", None, words)), frame::close(close, words)])
+    }
+}
+
+pub async fn mount(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
+    let shared = app.clone();
+    let token = bearer(request.headers()).map(str::to_owned);
+    upgrade(&app, request, move |upgraded| converse(shared, upgraded, token))
+}
+
+async fn converse(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
+    let Upgraded { tcp, already_read, counted } = upgraded;
+    let too_slow = app.broker_egress.farewell(Farewell::TooSlow);
+    let mut socket = Socket::open(tcp, already_read, LIMIT, app.config.outbox, too_slow).await;
+    let deadline = tokio::time::sleep(app.config.auth_timeout);
+    tokio::pin!(deadline);
+    let outbox = socket.outbox.clone();
+    let mut talk = Talk {
+        app,
+        outbox: socket.outbox.clone(),
+        guest: Some(counted),
+        signed: None,
+        pending: VecDeque::new(),
+    };
+    if let Some(token) = token {
+        talk.authenticate(&socket, &token, None).await;
+    }
+    loop {
+        tokio::select! {
+            biased;
+            () = outbox.closed() => break,
+            outcome = talk.next_outcome(), if !talk.pending.is_empty() => talk.answer(&socket, outcome),
+            () = &mut deadline, if talk.guest.is_some() => {
+                socket.say(&egress::error("auth.error", None, "Authentication timeout"));
+                socket.close(4001, "Authentication timeout");
+            }
+            incoming = socket.next(), if talk.pending.len() < PENDING => match incoming {
+                Incoming::Text(text) => talk.hear(&socket, &text).await,
+                Incoming::Binary => socket.say(&egress::error("error", None, "Invalid JSON")),
+                Incoming::TooLarge => socket.close(1009, "Message exceeds maximum size"),
+                Incoming::NotUtf8 => socket.close(1007, "Not UTF-8"),
+                Incoming::Malformed => socket.close(1002, "Malformed frame"),
+                Incoming::Gone => break,
+            },
+        }
+    }
+    if let Some(signed) = talk.signed.take() {
+        talk.app.hub.disconnect(signed.viewer.id);
+    }
+    socket.finish().await;
+}
+
+struct Talk {
+    app: Arc<App>,
+    outbox: Arc<parlor_engine::switchboard::Outbox>,
+    guest: Option<Counted>,
+    signed: Option<Signed>,
+    pending: VecDeque<Pending>,
+}
+
+struct Signed {
+    caller: Caller,
+    viewer: Viewer,
+    _counted: Counted,
+}
+
+/// A command under way, and what its reply needs.
+struct Pending {
+    receipt: parlor_engine::Receipt,
+    kind: Box<str>,
+    req_id: Option<Box<str>>,
+    agent: Option<AgentId>,
+}
+
+type Outcome = Option<(Result<Receipt, Refusal>, Pending)>;
+
+impl Talk {
+    async fn next_outcome(&mut self) -> Outcome {
+        let Some(front) = self.pending.front_mut() else { return std::future::pending().await };
+        let outcome = (&mut front.receipt).await;
+        self.pending.pop_front().map(|pending| (outcome, pending))
+    }
+
+    fn answer(&self, socket: &Socket, outcome: Outcome) {
+        let Some((outcome, Pending { kind, req_id, agent, .. })) = outcome else { return };
+        let req_id = req_id.as_deref();
+        let ok = format!("{kind}.ok");
+        let agent = agent.as_ref().map_or("", AgentId::as_str);
+        socket.say(&match outcome {
+            Ok(Receipt::Posted(posted)) => egress::reply(&ok, req_id, egress::routed(&posted)),
+            Ok(Receipt::Received { mail }) => egress::received(req_id, agent, &mail),
+            Ok(Receipt::Agent { agent, subscriptions }) => {
+                egress::reply(&ok, req_id, egress::created(&agent, &subscriptions))
+            }
+            Ok(_) => egress::reply(&ok, req_id, json!({})),
+            Err(refusal) => egress::error(&format!("{kind}.error"), req_id, &codes::sentence(&refusal)),
+        });
+    }
+
+    async fn settle(&mut self, socket: &Socket) {
+        while !self.pending.is_empty() {
+            let outcome = self.next_outcome().await;
+            self.answer(socket, outcome);
+        }
+    }
+
+    async fn hear(&mut self, socket: &Socket, text: &str) {
+        let Ok(Frame { kind, req_id, asked }) = ingress::read(text, BOUNDS) else {
+            self.settle(socket).await;
+            return socket.say(&egress::error("error", None, "Invalid JSON"));
+        };
+        let id = req_id.as_deref();
+        if let (Ok(Asked::Command(_)), Some(_)) = (&asked, &self.signed) {
+        } else {
+            self.settle(socket).await;
+        }
+        match asked {
+            Ok(Asked::Auth { token }) => self.authenticate(socket, &token, id).await,
+            Err(sentence) if &*kind == "auth" => socket.say(&egress::error("auth.error", id, &sentence)),
+            _ if self.signed.is_none() => {
+                socket.say(&egress::error("auth.error", id, "Must authenticate first"))
+            }
+            Ok(Asked::Ping) => socket.say(&egress::reply("pong", id, json!({}))),
+            Ok(Asked::Command(command)) => self.submit(command, kind, req_id).await,
+            Ok(Asked::Listen { agent }) => self.listen(socket, agent, id).await,
+            Ok(Asked::Unknown) => {
+                let kind: String = kind.chars().take(100).collect();
+                socket.say(&egress::error("error", id, &format!("Unknown message type: {kind}")));
+            }
+            Err(sentence) => socket.say(&egress::error(&format!("{kind}.error"), id, &sentence)),
+        }
+    }
+
+    async fn submit(&mut self, command: Command, kind: Box<str>, req_id: Option<Box<str>>) {
+        let Some(signed) = &self.signed else { return };
+        let agent = match &command {
+            Command::Receive { agent, .. } => Some(agent.clone()),
+            _ => None,
+        };
+        let receipt = self.app.hub.submit(&signed.caller, command).await;
+        self.pending.push_back(Pending { receipt, kind, req_id, agent });
+    }
+
+    async fn listen(&mut self, socket: &Socket, agent: AgentId, req_id: Option<&str>) {
+        let Some(signed) = &self.signed else { return };
+        let mailbox = Mailbox::of(agent.clone());
+        let reply = json!({ "agentId": agent.as_str() });
+        socket.say(&match self.app.hub.listen(&signed.caller, signed.viewer.id, mailbox).await {
+            Ok(()) => egress::reply("msg.listen.ok", req_id, reply),
+            Err(refusal) => egress::error("msg.listen.error", req_id, &codes::sentence(&refusal)),
+        });
+    }
+
+    async fn authenticate(&mut self, socket: &Socket, token: &str, req_id: Option<&str>) {
+        if self.signed.is_some() {
+            return socket.say(&egress::reply("auth.ok", req_id, json!({})));
+        }
+        if let Err(refusal) = self.sign_in(token, req_id).await {
+            let sentence = match refusal {
+                Refusal::NotSignedIn => "Invalid token".into(),
+                other => codes::sentence(&other),
+            };
+            socket.say(&egress::error("auth.error", req_id, &sentence));
+            socket.close(4003, &sentence);
+        }
+    }
+
+    async fn sign_in(&mut self, token: &str, req_id: Option<&str>) -> Result<(), Refusal> {
+        let caller = auth::caller(&self.app, token).await?;
+        let standing = self.app.hub.standing(&caller).await?;
+        let user = standing.user.id;
+        let counted = self.app.census.user(&user, standing.user.max_connections)?;
+        let viewer = Viewer {
+            id: self.app.hub.viewer_id(),
+            user,
+            principal: caller.principal.clone(),
+            egress: self.app.broker_egress.clone(),
+            outbox: self.outbox.clone(),
+            present: false,
+        };
+        let greeting = frame::text(&egress::reply("auth.ok", req_id, json!({})));
+        self.app.hub.connect(&caller, viewer.clone(), greeting).await?;
+        self.guest = None;
+        self.signed = Some(Signed { caller, viewer, _counted: counted });
+        Ok(())
+    }
+}

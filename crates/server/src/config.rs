@@ -1,0 +1,30 @@
+//! What the listeners need to know; `None` is no limit.
+
+use parlor_engine::switchboard::Caps;
+use parlor_wire::agentim::ingress::FrameLimits;
+use std::time::Duration;
+
+#[derive(Clone)]
+pub struct Config {
+    pub token_secret: Vec<u8>,
+    pub access_token_ttl: Duration,
+    pub refresh_token_ttl: Duration,
+    pub lockout_failures: u32,
+    pub lockout: Duration,
+    pub auth_timeout: Duration,
+    pub login_per_minute: Option<u32>,
+    pub refresh_per_minute: Option<u32>,
+    pub client_window: Duration,
+    pub client_max: Option<u32>,
+    pub connections_per_user: Option<usize>,
+    pub connections_total: Option<usize>,
+    pub unauthenticated_per_address: Option<usize>,
+    pub frames: FrameLimits,
+    pub outbox: Caps,
+    /// Full origins, such as `https://chat.example.org`.
+    pub allowed_origins: Vec<String>,
+    /// Host names with or without a port.
+    pub allowed_hosts: Vec<String>,
+    pub secure_cookies: bool,
+    pub hashing_jobs: usize,
+}

@@ -1,0 +1,140 @@
+//! One WebSocket connection: a reader that hands out whole messages, a writer that drains an outbox.
+//!
+//! Owns: frames of one socket in order; nobody stays unauthenticated longer than the deadline; a connection
+//! that is ending ends, also when its peer no longer reads.
+
+pub mod census;
+pub mod frame;
+mod line;
+pub mod upgrade;
+pub mod window;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use line::Line;
+use parlor_engine::switchboard::{Caps, Outbox, Taken};
+use std::io::IoSlice;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::net::tcp::OwnedWriteHalf;
+use tokio::task::JoinHandle;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::error::{CapacityError, ProtocolError};
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
+
+/// How long a closing connection may take to say good-bye.
+const GOODBYE: Duration = Duration::from_secs(2);
+/// Buffers written with one system call.
+const AT_ONCE: usize = 64;
+
+pub struct Socket {
+    stream: WebSocketStream<Line>,
+    pub outbox: Arc<Outbox>,
+    writer: JoinHandle<()>,
+}
+
+/// What the peer did next.
+pub enum Incoming {
+    Text(Utf8Bytes),
+    Binary,
+    /// Larger than can be skipped: the connection cannot go on.
+    TooLarge,
+    NotUtf8,
+    Malformed,
+    Gone,
+}
+
+impl Socket {
+    /// `already_read` is what came right behind the handshake. Messages up to `hard_limit` bytes are read whole.
+    pub async fn open(
+        tcp: TcpStream,
+        already_read: Bytes,
+        hard_limit: usize,
+        caps: Caps,
+        too_slow: Bytes,
+    ) -> Self {
+        let outbox = Arc::new(Outbox::new(caps, too_slow));
+        let (read, write) = tcp.into_split();
+        let writer = tokio::spawn(write_out(write, outbox.clone()));
+        // Small buffers: thousands of connections are mostly silent.
+        let config = WebSocketConfig::default()
+            .read_buffer_size(2048)
+            .write_buffer_size(0)
+            .max_write_buffer_size(4096)
+            .max_message_size(Some(hard_limit))
+            .max_frame_size(Some(hard_limit));
+        let line = Line::new(read, outbox.clone());
+        let stream =
+            WebSocketStream::from_partially_read(line, already_read.to_vec(), Role::Server, Some(config))
+                .await;
+        Self { stream, outbox, writer }
+    }
+
+    pub async fn next(&mut self) -> Incoming {
+        loop {
+            return match self.stream.next().await {
+                Some(Ok(Message::Text(text))) => Incoming::Text(text),
+                Some(Ok(Message::Binary(_))) => Incoming::Binary,
+                // Answered by the stream itself; reading on until the end closes cleanly.
+                Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_) | Message::Close(_))) => {
+                    continue;
+                }
+                Some(Err(Error::Capacity(CapacityError::MessageTooLong { .. }))) => Incoming::TooLarge,
+                Some(Err(Error::Utf8(_))) => Incoming::NotUtf8,
+                Some(Err(Error::Protocol(ProtocolError::ResetWithoutClosingHandshake))) => Incoming::Gone,
+                Some(Err(Error::Protocol(_))) => Incoming::Malformed,
+                Some(Err(_)) | None => Incoming::Gone,
+            };
+        }
+    }
+
+    pub fn say(&self, text: &str) {
+        self.outbox.push(frame::text(text));
+    }
+
+    pub fn close(&self, code: u16, reason: &str) {
+        self.outbox.close(frame::close(code, reason));
+    }
+
+    /// Writes what is left, reads until the peer has closed too, and gives up after a moment.
+    pub async fn finish(mut self) {
+        self.outbox.close(Bytes::new());
+        let goodbye = async {
+            let _ = (&mut self.writer).await;
+            while let Some(Ok(_)) = self.stream.next().await {}
+        };
+        let _ = tokio::time::timeout(GOODBYE, goodbye).await;
+        self.writer.abort();
+    }
+}
+
+async fn write_out(mut half: OwnedWriteHalf, outbox: Arc<Outbox>) {
+    let mut buffers = Vec::new();
+    loop {
+        let taken = outbox.take(&mut buffers, AT_ONCE).await;
+        let written = write_all(&mut half, &buffers).await;
+        buffers = Vec::new();
+        if written.is_err() || taken == Taken::Last {
+            break;
+        }
+    }
+    // Whoever reads from this connection notices that nothing can be said any more.
+    outbox.close(Bytes::new());
+    let _ = half.shutdown().await;
+}
+
+async fn write_all(half: &mut (impl AsyncWrite + Unpin), buffers: &[Bytes]) -> std::io::Result<()> {
+    let mut slices: Vec<IoSlice<'_>> = buffers.iter().map(|buffer| IoSlice::new(buffer)).collect();
+    let mut left = &mut slices[..];
+    IoSlice::advance_slices(&mut left, 0);
+    while !left.is_empty() {
+        match half.write_vectored(left).await? {
+            0 => return Err(std::io::ErrorKind::WriteZero.into()),
+            written => IoSlice::advance_slices(&mut left, written),
+        }
+    }
+    Ok(())
+}

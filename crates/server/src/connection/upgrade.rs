@@ -1,0 +1,70 @@
+//! The handshake: from an HTTP request to a raw connection.
+
+use super::census::Counted;
+use crate::App;
+use crate::auth::origin;
+use crate::http::Peer;
+use crate::http::problem::Problem;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::response::Response;
+use bytes::Bytes;
+use http::header::{CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE};
+use http::{HeaderMap, Method, StatusCode};
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use std::sync::Arc;
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+
+/// A connection just upgraded, counted as a stranger until it says who it is.
+pub struct Upgraded {
+    pub tcp: TcpStream,
+    pub already_read: Bytes,
+    pub counted: Counted,
+}
+
+/// Answers the handshake and runs `converse` on the connection.
+pub fn upgrade<Conversation>(
+    app: &Arc<App>,
+    mut request: Request,
+    converse: impl FnOnce(Upgraded) -> Conversation + Send + 'static,
+) -> Result<Response, Problem>
+where
+    Conversation: Future<Output = ()> + Send + 'static,
+{
+    let headers = request.headers();
+    if !origin::is_allowed(headers, &app.config) {
+        return Err(Problem::Status(StatusCode::FORBIDDEN, "This origin may not connect"));
+    }
+    let wanted = request.method() == Method::GET
+        && names(headers, CONNECTION.as_str(), "upgrade")
+        && names(headers, UPGRADE.as_str(), "websocket")
+        && headers.get(SEC_WEBSOCKET_VERSION).is_some_and(|version| version == "13");
+    let key = headers.get(SEC_WEBSOCKET_KEY).filter(|_| wanted);
+    let Some(accept) = key.map(|key| derive_accept_key(key.as_bytes())) else {
+        return Err(Problem::Status(StatusCode::UPGRADE_REQUIRED, "This is a WebSocket endpoint"));
+    };
+    let peer = request.extensions().get::<Peer>().copied().unwrap_or_default();
+    let counted = app.census.stranger(peer.0.ip())?;
+    let Some(coming) = request.extensions_mut().remove::<OnUpgrade>() else {
+        return Err(Problem::Status(StatusCode::UPGRADE_REQUIRED, "This connection cannot be upgraded"));
+    };
+    tokio::spawn(async move {
+        let Ok(upgraded) = coming.await else { return };
+        let Ok(parts) = upgraded.downcast::<TokioIo<TcpStream>>() else { return };
+        converse(Upgraded { tcp: parts.io.into_inner(), already_read: parts.read_buf, counted }).await;
+    });
+    let response = Response::builder()
+        .status(StatusCode::SWITCHING_PROTOCOLS)
+        .header(CONNECTION, "upgrade")
+        .header(UPGRADE, "websocket")
+        .header(SEC_WEBSOCKET_ACCEPT, accept)
+        .body(Body::empty());
+    response.map_err(|_| Problem::Status(StatusCode::BAD_REQUEST, "Malformed handshake"))
+}
+
+fn names(headers: &HeaderMap, header: &str, token: &str) -> bool {
+    let values = headers.get_all(header).into_iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|part| part.trim().eq_ignore_ascii_case(token))
+}

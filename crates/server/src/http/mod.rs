@@ -1,0 +1,55 @@
+//! What every HTTP request goes through, whatever it asks for.
+
+pub mod body;
+pub mod problem;
+pub mod trace;
+
+use crate::App;
+use crate::auth;
+use axum::extract::FromRequestParts;
+use http::header::AUTHORIZATION;
+use http::request::Parts;
+use parlor_model::{Caller, Refusal};
+use problem::Problem;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+/// Where the connection comes from.
+#[derive(Clone, Copy)]
+pub struct Peer(pub SocketAddr);
+
+impl Default for Peer {
+    fn default() -> Self {
+        Self(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)))
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Peer {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        Ok(parts.extensions.get::<Peer>().copied().unwrap_or_default())
+    }
+}
+
+/// Whoever the bearer token names.
+pub struct Signed(pub Caller);
+
+impl FromRequestParts<Arc<App>> for Signed {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let token = bearer(&parts.headers).ok_or(Problem::Refused(Refusal::NotSignedIn))?;
+        match auth::caller(app, token).await {
+            Ok(caller) => Ok(Self(caller)),
+            Err(Refusal::NotSignedIn) => {
+                Err(Problem::Status(http::StatusCode::UNAUTHORIZED, "Invalid or expired token"))
+            }
+            Err(refusal) => Err(refusal.into()),
+        }
+    }
+}
+
+pub fn bearer(headers: &http::HeaderMap) -> Option<&str> {
+    headers.get(AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ").map(str::trim)
+}

@@ -1,0 +1,106 @@
+//! Accepts connections until told to stop, then lets everyone go at once.
+
+use crate::http::{Peer, trace};
+use crate::{App, agentim, broker, page, rest};
+use axum::Router;
+use axum::extract::Request;
+use axum::routing::get;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tower::ServiceExt;
+
+/// Headers must be complete within this time: a connection is not a place to dawdle.
+const HEADERS_WITHIN: Duration = Duration::from_secs(10);
+/// What ends connections that do not end by themselves after the good-bye.
+const DRAIN: Duration = Duration::from_secs(5);
+
+pub struct Listening {
+    pub address: SocketAddr,
+    stop: watch::Sender<bool>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Listening {
+    /// Says good-bye to every connection, lets requests under way finish, and returns when all are gone.
+    pub async fn stop(self) {
+        let _ = self.stop.send(true);
+        let _ = self.task.await;
+    }
+}
+
+pub fn serve(app: Arc<App>, listener: TcpListener) -> std::io::Result<Listening> {
+    let address = listener.local_addr()?;
+    let (stop, stopped) = watch::channel(false);
+    let task = tokio::spawn(accept(app, listener, stopped));
+    Ok(Listening { address, stop, task })
+}
+
+fn router(app: Arc<App>) -> Router {
+    Router::new()
+        .route("/", get(page::home))
+        .route("/setup", get(page::setup))
+        .route("/ws/client", get(agentim::mount))
+        .route("/ws/broker", get(broker::mount))
+        .nest("/api", rest::router())
+        .fallback(rest::not_found)
+        .method_not_allowed_fallback(rest::method_not_allowed)
+        .layer(axum::middleware::from_fn(trace::trace))
+        .with_state(app)
+}
+
+async fn accept(app: Arc<App>, listener: TcpListener, mut stopped: watch::Receiver<bool>) {
+    let router = router(app.clone());
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            _ = stopped.changed() => break,
+            Some(_) = connections.join_next(), if !connections.is_empty() => {}
+            accepted = listener.accept() => match accepted {
+                Ok((tcp, peer)) => {
+                    connections.spawn(connection(tcp, peer, router.clone(), stopped.clone()));
+                }
+                // Out of file descriptors, most likely: connections that end make room again.
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            },
+        }
+    }
+    drop(listener);
+    app.hub.say_goodbye();
+    let _ = tokio::time::timeout(DRAIN, async { while connections.join_next().await.is_some() {} }).await;
+}
+
+async fn connection(tcp: TcpStream, peer: SocketAddr, router: Router, mut stopped: watch::Receiver<bool>) {
+    let _ = tcp.set_nodelay(true);
+    let service = router.map_request(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(Peer(peer));
+        request.map(axum::body::Body::new)
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADERS_WITHIN)
+        .max_buf_size(64 * 1024)
+        .serve_connection(TokioIo::new(tcp), TowerToHyperService::new(service))
+        .with_upgrades();
+    tokio::pin!(connection);
+    let mut stopping = false;
+    loop {
+        tokio::select! {
+            _ = &mut connection => return,
+            _ = stopped.changed(), if !stopping => {
+                stopping = true;
+                connection.as_mut().graceful_shutdown();
+            }
+        }
+    }
+}

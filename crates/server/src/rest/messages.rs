@@ -1,0 +1,159 @@
+//! Messages: posting, reading, what is unread.
+
+use super::rooms::room_id;
+use crate::App;
+use crate::http::Signed;
+use crate::http::body::{Body, created, data, done};
+use crate::http::problem::Problem;
+use axum::extract::{Path, Query as Parameters, State};
+use axum::response::Response;
+use parlor_model::query::Page;
+use parlor_model::{Answer, Command, MessageId, Position, Post, Query, Receipt, Refusal, Seq};
+use parlor_wire::agentim::rest;
+use parlor_wire::time;
+use serde::Deserialize;
+use serde_json::json;
+use std::sync::Arc;
+
+pub async fn create(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+    Body(body): Body<rest::NewMessage>,
+) -> Result<Response, Problem> {
+    let reply_to = match body.reply_to_id {
+        None => None,
+        Some(id) => Some(MessageId::parse(&id).map_err(|_| Problem::invalid("replyToId", "is not an id"))?),
+    };
+    let command = Command::Post(Post {
+        room: room_id(&id)?,
+        text: body.content.into(),
+        mentions: body.mentions.unwrap_or_default(),
+        reply_to,
+        attachments: body.attachment_ids.unwrap_or_default(),
+        client_message_id: body.client_message_id,
+    });
+    let Receipt::Posted(posted) = app.hub.call(&caller, command).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    let body = match &posted.message {
+        Some(message) => rest::message(message),
+        None => json!({ "id": posted.id.as_str(), "seq": posted.position.seq.0, "deleted": true }),
+    };
+    Ok(if posted.repeated { data(body) } else { created(body) })
+}
+
+#[derive(Deserialize)]
+pub struct Paging {
+    limit: Option<usize>,
+    cursor: Option<String>,
+    after: Option<String>,
+}
+
+pub async fn history(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+    Parameters(paging): Parameters<Paging>,
+) -> Result<Response, Problem> {
+    let page = match (&paging.cursor, &paging.after) {
+        (Some(_), Some(_)) => return Err(Problem::invalid("cursor", "give either cursor or after")),
+        (None, None) => Page::Before(None),
+        (Some(cursor), None) => match place(&app, cursor, "cursor")? {
+            Place::Seq(seq) => Page::Before(Some(seq)),
+            Place::Time(_) => return Err(Problem::invalid("cursor", "is not a cursor")),
+        },
+        (None, Some(after)) => match place(&app, after, "after")? {
+            Place::Seq(seq) => Page::After(seq),
+            Place::Time(time) => Page::AfterTime(time),
+        },
+    };
+    let limit = paging.limit.unwrap_or(50).clamp(1, 200);
+    let query = Query::History { room: room_id(&id)?, page, limit };
+    let Answer::History { messages, more } = app.hub.read(&caller, query).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    // Going forward there is always a place to go on from later; going back only while there is more.
+    let forward = paging.after.is_some();
+    let last = messages.last().filter(|_| more || forward).map(|message| &**message);
+    let items = messages.iter().map(|message| &**message);
+    Ok(data(rest::history(items, more, app.hub.epoch(), last)))
+}
+
+enum Place {
+    Seq(Seq),
+    Time(parlor_model::Time),
+}
+
+fn place(app: &App, text: &str, field: &'static str) -> Result<Place, Problem> {
+    let current = app.hub.epoch();
+    if let Some(position) = Position::parse(text, current) {
+        if position.epoch != current {
+            return Err(Refusal::Resync { now: Position { epoch: current, seq: Seq(0) } }.into());
+        }
+        return Ok(Place::Seq(position.seq));
+    }
+    // In a query a `+` before the zone arrives as a space.
+    time::parse(&text.replace(' ', "+"))
+        .map(Place::Time)
+        .ok_or(Problem::invalid(field, "is neither a position nor a time"))
+}
+
+pub async fn recent(State(app): State<Arc<App>>, Signed(caller): Signed) -> Result<Response, Problem> {
+    let Answer::Recent(recent) = app.hub.read(&caller, Query::Recent).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    Ok(data(rest::recent(&recent)))
+}
+
+pub async fn mark_read(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    app.hub.call(&caller, Command::MarkRead { room: room_id(&id)? }).await?;
+    Ok(done())
+}
+
+pub async fn mark_all_read(State(app): State<Arc<App>>, Signed(caller): Signed) -> Result<Response, Problem> {
+    app.hub.call(&caller, Command::MarkAllRead).await?;
+    Ok(done())
+}
+
+pub async fn edit(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+    Body(body): Body<rest::MessageEdit>,
+) -> Result<Response, Problem> {
+    let command = Command::Edit { message: message_id(&id)?, text: body.content.into() };
+    let Receipt::Message(message) = app.hub.call(&caller, command).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    Ok(data(rest::message(&message)))
+}
+
+pub async fn remove(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    app.hub.call(&caller, Command::Delete { message: message_id(&id)? }).await?;
+    Ok(done())
+}
+
+pub async fn revisions(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    let query = Query::Revisions { message: message_id(&id)? };
+    let Answer::Revisions(revisions) = app.hub.read(&caller, query).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    Ok(data(revisions.iter().map(rest::revision).collect()))
+}
+
+fn message_id(id: &str) -> Result<MessageId, Problem> {
+    MessageId::parse(id).map_err(|_| Problem::not_an_id())
+}

@@ -1,0 +1,184 @@
+//! Rooms and their members.
+
+use super::Pages;
+use crate::App;
+use crate::http::Signed;
+use crate::http::body::{Body, created, data, done};
+use crate::http::problem::Problem;
+use axum::Json;
+use axum::extract::{Path, Query as Parameters, State};
+use axum::response::{IntoResponse, Response};
+use parlor_model::command::RoomChanges;
+use parlor_model::{
+    AgentId, Answer, Caller, Command, MemberId, Query, Receipt, Refusal, RoomId, RoomKind, RoomRole, Thing,
+    UserId,
+};
+use parlor_wire::agentim::rest;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+pub fn room_id(id: &str) -> Result<RoomId, Problem> {
+    RoomId::parse(id).map_err(|_| Problem::not_an_id())
+}
+
+pub async fn list(State(app): State<Arc<App>>, Signed(caller): Signed) -> Result<Response, Problem> {
+    let Answer::Rooms(rooms) = app.hub.read(&caller, Query::Rooms).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    Ok(data(rooms.iter().map(|(room, member)| rest::room_of_member(room, member)).collect()))
+}
+
+pub async fn create(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Body(body): Body<rest::RoomBody>,
+) -> Result<Response, Problem> {
+    let ids = body.member_ids.as_deref().unwrap_or_default();
+    let members = ids.iter().map(|id| UserId::parse(id).map(MemberId::User)).collect::<Result<_, _>>();
+    let members = members.map_err(|_| Problem::invalid("memberIds", "must be ids of people"))?;
+    let command = Command::CreateRoom { changes: changes(body)?, members };
+    let Receipt::Room(room) = app.hub.call(&caller, command).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    Ok(created(rest::room(&room)))
+}
+
+pub async fn show(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    let query = Query::Room { room: room_id(&id)? };
+    let Answer::Room { room, members, total } = app.hub.read(&caller, query).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    let mut body = rest::room(&room);
+    body["members"] = members.iter().map(rest::member).collect();
+    body["totalMembers"] = json!(total);
+    Ok(data(body))
+}
+
+pub async fn change(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+    Body(body): Body<rest::RoomBody>,
+) -> Result<Response, Problem> {
+    let command = Command::ChangeRoom { room: room_id(&id)?, changes: changes(body)? };
+    let Receipt::Room(room) = app.hub.call(&caller, command).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    Ok(data(rest::room(&room)))
+}
+
+pub async fn remove(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    app.hub.call(&caller, Command::DeleteRoom { room: room_id(&id)? }).await?;
+    Ok(done())
+}
+
+pub async fn members(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+    Parameters(pages): Parameters<Pages>,
+) -> Result<Response, Problem> {
+    let (limit, offset) = (pages.limit(), pages.offset());
+    let query = Query::Members { room: room_id(&id)?, limit, offset };
+    let Answer::Members { members, total } = app.hub.read(&caller, query).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    let members: Value = members.iter().map(rest::member).collect();
+    let pagination = json!({ "limit": limit, "offset": offset, "total": total });
+    Ok(Json(json!({ "ok": true, "data": members, "pagination": pagination })).into_response())
+}
+
+pub async fn add_member(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+    Body(body): Body<rest::NewMember>,
+) -> Result<Response, Problem> {
+    let wrong = || Problem::invalid("memberId", "is not an id");
+    let member = match body.member_type.as_deref() {
+        None | Some("user") => MemberId::User(UserId::parse(&body.member_id).map_err(|_| wrong())?),
+        Some("agent") => MemberId::Agent(AgentId::parse(&body.member_id).map_err(|_| wrong())?),
+        Some(_) => return Err(Problem::invalid("memberType", "must be user or agent")),
+    };
+    let role = room_role(body.role.as_deref())?.unwrap_or(RoomRole::Member);
+    let command = Command::AddMember { room: room_id(&id)?, member, role };
+    let Receipt::Member(member) = app.hub.call(&caller, command).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    Ok(created(rest::member(&member)))
+}
+
+pub async fn change_member(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path((id, member)): Path<(String, String)>,
+    Body(body): Body<rest::MemberRole>,
+) -> Result<Response, Problem> {
+    let room = room_id(&id)?;
+    let role = room_role(Some(&body.role))?.unwrap_or(RoomRole::Member);
+    let command = |member| Command::ChangeMember { room: room.clone(), member, role };
+    match either(&app, &caller, &member, command).await? {
+        Receipt::Member(member) => Ok(data(rest::member(&member))),
+        _ => Err(Refusal::Unavailable.into()),
+    }
+}
+
+pub async fn remove_member(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path((id, member)): Path<(String, String)>,
+) -> Result<Response, Problem> {
+    let room = room_id(&id)?;
+    either(&app, &caller, &member, |member| Command::RemoveMember { room: room.clone(), member }).await?;
+    Ok(done())
+}
+
+/// The path does not say whether it names a person or an agent: first the one, then the other.
+async fn either(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    command: impl Fn(MemberId) -> Command,
+) -> Result<Receipt, Problem> {
+    if let Ok(user) = UserId::parse(id) {
+        match app.hub.call(caller, command(MemberId::User(user))).await {
+            Err(Refusal::NotFound(Thing::Member)) => {}
+            outcome => return Ok(outcome?),
+        }
+    }
+    let agent = AgentId::parse(id).map_err(|_| Problem::not_an_id())?;
+    Ok(app.hub.call(caller, command(MemberId::Agent(agent))).await?)
+}
+
+fn changes(body: rest::RoomBody) -> Result<RoomChanges, Problem> {
+    let kind = match body.kind.as_deref() {
+        None => None,
+        Some(kind) => {
+            Some(RoomKind::parse(kind).ok_or(Problem::invalid("type", "must be group or private"))?)
+        }
+    };
+    Ok(RoomChanges {
+        name: body.name,
+        kind,
+        broadcast_mode: body.broadcast_mode,
+        system_prompt: body.system_prompt,
+        agent_command_role: room_role(body.agent_command_role.as_deref())?,
+    })
+}
+
+fn room_role(role: Option<&str>) -> Result<Option<RoomRole>, Problem> {
+    match role {
+        None => Ok(None),
+        Some(role) => {
+            RoomRole::parse(role).map(Some).ok_or(Problem::invalid("role", "must be owner, admin or member"))
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! People.
+
+use super::Pages;
+use super::auth::new_password;
+use crate::App;
+use crate::http::Signed;
+use crate::http::body::{Body, data, done};
+use crate::http::problem::Problem;
+use axum::Json;
+use axum::extract::{Path, Query as Parameters, State};
+use axum::response::{IntoResponse, Response};
+use parlor_model::command::{NewUser, UserChanges};
+use parlor_model::{Answer, Command, Query, Receipt, Refusal, SiteRole, UserId};
+use parlor_wire::agentim::rest;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+pub async fn me(State(app): State<Arc<App>>, Signed(caller): Signed) -> Result<Response, Problem> {
+    let Answer::User(user) = app.hub.read(&caller, Query::Me).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    Ok(data(rest::user(&user)))
+}
+
+pub async fn change_me(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Body(body): Body<rest::Profile>,
+) -> Result<Response, Problem> {
+    let command = Command::ChangeProfile { display_name: body.display_name };
+    let changed = user(app.hub.call(&caller, command).await?)?;
+    Ok(data(rest::user(&changed)))
+}
+
+pub async fn change_password(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Body(body): Body<rest::PasswordChange>,
+) -> Result<Response, Problem> {
+    let Answer::User(user) = app.hub.read(&caller, Query::Me).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    if !app.passwords.verify(&body.current_password, Some(&user.password_hash)).await? {
+        return Err(Refusal::WrongCredentials.into());
+    }
+    let password_hash = new_password(&app, &body.new_password).await?;
+    let proven = user.password_hash.clone();
+    app.hub.call(&caller, Command::ChangePassword { proven, password_hash }).await?;
+    Ok(done())
+}
+
+#[derive(Deserialize)]
+pub struct Search {
+    q: Option<String>,
+}
+
+pub async fn search(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Parameters(search): Parameters<Search>,
+) -> Result<Response, Problem> {
+    let text = search.q.unwrap_or_default();
+    if !(2..=100).contains(&text.trim().chars().count()) {
+        return Err(Problem::invalid("q", "must have 2 to 100 characters"));
+    }
+    let query = Query::SearchUsers { text: text.trim().into() };
+    let Answer::Users { users, .. } = app.hub.read(&caller, query).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    Ok(data(users.iter().map(rest::person).collect()))
+}
+
+pub async fn list(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Parameters(pages): Parameters<Pages>,
+) -> Result<Response, Problem> {
+    let query = Query::Users { limit: pages.limit(), offset: pages.offset() };
+    let Answer::Users { users, total } = app.hub.read(&caller, query).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    let now = app.hub.now();
+    let users: Value = users.iter().map(|user| rest::managed_user(user, now)).collect();
+    Ok(Json(json!({ "ok": true, "data": users, "total": total })).into_response())
+}
+
+pub async fn create(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Body(body): Body<rest::NewUser>,
+) -> Result<Response, Problem> {
+    let role = site_role(body.role.as_deref())?.unwrap_or(SiteRole::User);
+    // Asked first, so that only an admin can make the hub work at a hash.
+    app.hub.may(&caller, Query::Users { limit: 1, offset: 0 }).await?;
+    let password_hash = new_password(&app, &body.password).await?;
+    let account = NewUser { username: body.username, display_name: body.display_name, role, password_hash };
+    let created = user(app.hub.call(&caller, Command::CreateUser(account)).await?)?;
+    Ok(data(rest::user(&created)))
+}
+
+pub async fn change(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+    Body(body): Body<rest::UserChanges>,
+) -> Result<Response, Problem> {
+    let id = UserId::parse(&id).map_err(|_| Problem::not_an_id())?;
+    let role = site_role(body.role.as_deref())?;
+    app.hub.may(&caller, Query::Users { limit: 1, offset: 0 }).await?;
+    let password_hash = match body.password {
+        Some(password) => Some(new_password(&app, &password).await?),
+        None => None,
+    };
+    let changes = UserChanges {
+        display_name: body.display_name,
+        role,
+        password_hash,
+        max_connections: body.max_connections,
+    };
+    let changed = user(app.hub.call(&caller, Command::ChangeUser { user: id, changes }).await?)?;
+    Ok(data(rest::managed_user(&changed, app.hub.now())))
+}
+
+pub async fn remove(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    let user = UserId::parse(&id).map_err(|_| Problem::not_an_id())?;
+    app.hub.call(&caller, Command::RemoveUser { user }).await?;
+    Ok(done())
+}
+
+fn site_role(role: Option<&str>) -> Result<Option<SiteRole>, Problem> {
+    match role {
+        None => Ok(None),
+        Some(role) => {
+            SiteRole::parse(role).map(Some).ok_or(Problem::invalid("role", "must be admin or user"))
+        }
+    }
+}
+
+fn user(receipt: Receipt) -> Result<Arc<parlor_model::User>, Problem> {
+    match receipt {
+        Receipt::User(user) => Ok(user),
+        _ => Err(Refusal::Unavailable.into()),
+    }
+}
