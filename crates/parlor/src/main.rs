@@ -1,1 +1,7 @@
-fn main() {}
+//! Starts Parlor; everything it does is in the library beside it.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    parlor::run::run()
+}

@@ -1,0 +1,142 @@
+//! What an administrator on the hub's own machine can ask for, and the answers.
+//!
+//! Owns: the shapes, which cross the control socket as one JSON line each way.
+//! Who may ask is decided by the file system: whoever can open the data directory.
+
+use crate::secret::Secret;
+use serde::{Deserialize, Serialize};
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "request", rename_all = "snake_case", rename_all_fields = "snake_case")]
+pub enum AdminRequest {
+    AddUser {
+        username: String,
+        role: Role,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        display_name: Option<String>,
+        #[serde(with = "crate::secret::exposed")]
+        password: Secret,
+    },
+    ListUsers,
+    ResetPassword {
+        username: String,
+        #[serde(with = "crate::secret::exposed")]
+        password: Secret,
+    },
+    RemoveUser {
+        username: String,
+    },
+    AddToken {
+        name: String,
+        /// The name of the user it acts for.
+        user: String,
+        scopes: Vec<String>,
+    },
+    ListTokens,
+    RevokeToken {
+        id: String,
+    },
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "reply", rename_all = "snake_case")]
+pub enum AdminReply {
+    UserAdded {
+        user: UserRow,
+    },
+    Users {
+        users: Vec<UserRow>,
+    },
+    PasswordReset {
+        username: String,
+    },
+    UserRemoved {
+        username: String,
+    },
+    TokenAdded {
+        token: TokenRow,
+        /// The key itself; only its hash is kept.
+        #[serde(with = "crate::secret::exposed")]
+        key: Secret,
+    },
+    Tokens {
+        tokens: Vec<TokenRow>,
+    },
+    TokenRevoked {
+        id: String,
+    },
+    /// Nothing was done; the sentence says why and can be shown.
+    Refused {
+        reason: String,
+    },
+}
+
+/// What a person may do on the hub as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    Admin,
+    User,
+}
+
+impl Role {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Admin => "admin",
+            Self::User => "user",
+        }
+    }
+}
+
+/// A person as `user list` shows them. Times are ISO 8601 in UTC.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserRow {
+    pub id: String,
+    pub username: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
+    pub role: Role,
+    pub created_at: String,
+}
+
+/// An API key as `token list` shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenRow {
+    pub id: String,
+    pub name: String,
+    pub user: String,
+    pub scopes: Vec<String>,
+    pub created_at: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_used_at: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_one_line_with_a_tag() {
+        let request = AdminRequest::ResetPassword { username: "ada".into(), password: Secret::new("a\nb") };
+        let line = serde_json::to_string(&request).unwrap();
+        assert_eq!(line, r#"{"request":"reset_password","username":"ada","password":"a\nb"}"#);
+        assert_eq!(serde_json::from_str::<AdminRequest>(&line).unwrap(), request);
+    }
+
+    #[test]
+    fn a_logged_request_or_reply_shows_no_secret() {
+        let request = AdminRequest::ResetPassword { username: "ada".into(), password: Secret::new("canary") };
+        let token = TokenRow {
+            id: "1".into(),
+            name: "ci".into(),
+            user: "ada".into(),
+            scopes: vec![],
+            created_at: "2026-01-01T00:00:00Z".into(),
+            last_used_at: None,
+        };
+        let reply = AdminReply::TokenAdded { token, key: Secret::new("canary") };
+        assert!(!format!("{request:?}{reply:?}").contains("canary"));
+    }
+}

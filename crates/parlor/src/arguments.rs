@@ -1,0 +1,183 @@
+//! The command line.
+//!
+//! Owns: names and help texts. Never: checks a value that is also a setting; a flag is text
+//! here and is read by the setting's own form, so all ways of setting it agree.
+
+use crate::admin::Role;
+use clap::{Args, Parser, Subcommand};
+use std::{collections::BTreeMap, path::PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  parlor                                  start on http://127.0.0.1:7878
+  parlor --data /srv/parlor               keep the data elsewhere
+  parlor config example > parlor.toml     every setting, with its default
+  parlor admin user add ada               a person, with a password printed once
+
+Every setting is also a variable: PARLOR_LISTEN, PARLOR_DATA, …";
+
+/// One self-hosted hub where people and AI agents talk in the same rooms.
+#[derive(Debug, Parser)]
+#[command(name = "parlor", version, after_help = EXAMPLES, max_term_width = 100)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// Address and port to listen on [default: 127.0.0.1:7878]
+    #[arg(long, global = true, value_name = "ADDR")]
+    listen: Option<String>,
+    /// Directory for everything Parlor keeps [default: ./parlor-data]
+    #[arg(long, global = true, value_name = "DIR")]
+    data: Option<String>,
+    /// File with settings, in TOML
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// The settings that were given as flags, by their keys.
+    pub fn flags(&self) -> BTreeMap<&'static str, String> {
+        let flags = [("listen", &self.listen), ("data", &self.data)];
+        flags.into_iter().filter_map(|(key, value)| Some((key, value.clone()?))).collect()
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the hub (what `parlor` alone does)
+    Serve,
+    /// Look at the settings
+    Config {
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
+    /// Manage people and API keys, whether the hub is running or not
+    Admin {
+        #[command(subcommand)]
+        command: AdminCommand,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Print a settings file with every default, commented out
+    Example,
+    /// Say whether the settings are good, or everything that is wrong with them
+    Check,
+    /// Print the settings that hold and where each came from; secrets are hidden
+    Show,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum AdminCommand {
+    /// People who can sign in
+    User {
+        #[command(subcommand)]
+        command: UserCommand,
+    },
+    /// API keys for programs
+    Token {
+        #[command(subcommand)]
+        command: TokenCommand,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum UserCommand {
+    /// Add a person
+    Add {
+        /// The name to sign in with
+        name: String,
+        /// What the person may do
+        #[arg(long, value_enum, default_value_t = Role::User)]
+        role: Role,
+        /// The name others see
+        #[arg(long, value_name = "TEXT")]
+        display_name: Option<String>,
+        #[command(flatten)]
+        password: PasswordSource,
+    },
+    /// List everyone
+    List,
+    /// Give a person a new password and end their sessions
+    ResetPassword {
+        name: String,
+        #[command(flatten)]
+        password: PasswordSource,
+    },
+    /// Remove a person and end their sessions
+    Remove { name: String },
+}
+
+#[derive(Debug, Args)]
+pub struct PasswordSource {
+    /// Read the password from standard input; otherwise one is made and printed once
+    #[arg(long)]
+    pub password_stdin: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TokenCommand {
+    /// Make an API key; it is printed once
+    Add {
+        /// What the key is for
+        name: String,
+        /// On whose behalf it acts
+        #[arg(long)]
+        user: String,
+        /// What it may be used for: read, write, agents, sources, admin (several allowed)
+        #[arg(long = "scope", required = true, num_args = 1.., value_delimiter = ',')]
+        scopes: Vec<String>,
+    },
+    /// List the keys; the keys themselves are not kept
+    List,
+    /// Make a key useless
+    Revoke {
+        /// The id that `token list` shows
+        id: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Arguments::command().debug_assert();
+        assert_eq!(Arguments::command().get_name(), "parlor");
+    }
+
+    #[test]
+    fn flags_stand_before_or_after_the_command() {
+        for line in ["parlor --data d serve --listen l", "parlor serve --listen l --data d"] {
+            let flags = parse(line).flags();
+            assert_eq!(flags, BTreeMap::from([("listen", "l".to_owned()), ("data", "d".to_owned())]));
+        }
+    }
+
+    #[test]
+    fn no_command_means_serve() {
+        assert!(parse("parlor").command.is_none());
+    }
+
+    #[test]
+    fn scopes_can_be_given_in_every_way_people_try() {
+        for scopes in ["--scope a b", "--scope a,b", "--scope a --scope b"] {
+            let parsed = parse(&format!("parlor admin token add ci --user ada {scopes}"));
+            let Some(Command::Admin {
+                command: AdminCommand::Token { command: TokenCommand::Add { scopes, .. } },
+            }) = parsed.command
+            else {
+                panic!("not understood as a token");
+            };
+            assert_eq!(scopes, ["a", "b"]);
+        }
+        assert!(Arguments::try_parse_from("parlor admin token add ci --user ada".split(' ')).is_err());
+    }
+
+    #[track_caller]
+    fn parse(line: &str) -> Arguments {
+        Arguments::try_parse_from(line.split(' ')).unwrap()
+    }
+}

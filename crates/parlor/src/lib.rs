@@ -1,0 +1,18 @@
+//! The binary's parts: arguments, settings, composition, and what is printed.
+//!
+//! A library beside `main.rs`, so that tests reach everything the binary does.
+
+pub mod admin;
+pub mod admin_command;
+pub mod arguments;
+pub mod config_command;
+pub mod control;
+pub mod listing;
+pub mod offline;
+pub mod paint;
+pub mod password;
+pub mod report;
+pub mod run;
+pub mod secret;
+pub mod serve;
+pub mod settings;

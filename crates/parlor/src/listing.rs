@@ -1,0 +1,54 @@
+//! Tables for a terminal: aligned columns, a quiet heading, no frame.
+
+use crate::paint::{Paint, harmless};
+use unicode_width::UnicodeWidthStr;
+
+const GAP: &str = "  ";
+
+/// Renders rows under their headings. Cells are text of others and are made harmless.
+pub fn listing<const COLUMNS: usize>(
+    headings: [&str; COLUMNS],
+    rows: &[[String; COLUMNS]],
+    paint: Paint,
+) -> String {
+    let rows: Vec<[String; COLUMNS]> =
+        rows.iter().map(|row| row.each_ref().map(|cell| harmless(cell))).collect();
+    let mut widths = headings.map(UnicodeWidthStr::width);
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.width());
+        }
+    }
+    let mut text = paint.dim(line(&headings, &widths)) + "\n";
+    for row in &rows {
+        text += &line(&row.each_ref().map(String::as_str), &widths);
+        text.push('\n');
+    }
+    text
+}
+
+fn line(cells: &[&str], widths: &[usize]) -> String {
+    let padded = cells.iter().zip(widths).map(|(cell, width)| {
+        // `{:width$}` counts characters, but a cell of a terminal can be half or twice as wide.
+        format!("{cell}{}", " ".repeat(width.saturating_sub(cell.width())))
+    });
+    padded.collect::<Vec<_>>().join(GAP).trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let rows = [["ada".into(), "Ada L".into(), "x".into()], ["grace_h".into(), "周".into(), "".into()]];
+        let text = listing(["NAME", "SHOWN", "Z"], &rows, Paint::PLAIN);
+        assert_eq!(text, "NAME     SHOWN  Z\nada      Ada L  x\ngrace_h  周\n");
+    }
+
+    #[test]
+    fn a_cell_cannot_break_the_table() {
+        let text = listing(["NAME"], &[["a\nb\x1b[2J".into()]], Paint::COLOURED);
+        assert_eq!(text, "\x1b[2mNAME\x1b[0m\na\\u{a}b\\u{1b}[2J\n");
+    }
+}

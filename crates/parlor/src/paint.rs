@@ -1,0 +1,71 @@
+//! Weight and colour for a terminal, and none for anything else.
+
+use std::{fmt::Display, io::IsTerminal};
+
+/// Knows whether the reader is a terminal that wants colour.
+#[derive(Clone, Copy, Debug)]
+pub struct Paint {
+    enabled: bool,
+}
+
+impl Paint {
+    pub const PLAIN: Self = Self { enabled: false };
+    pub const COLOURED: Self = Self { enabled: true };
+
+    /// Colour if standard output is a terminal and nobody asked for none.
+    pub fn for_stdout() -> Self {
+        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        Self { enabled: std::io::stdout().is_terminal() && !refused }
+    }
+
+    pub fn bold(self, text: impl Display) -> String {
+        self.with("1", text)
+    }
+
+    pub fn dim(self, text: impl Display) -> String {
+        self.with("2", text)
+    }
+
+    pub fn link(self, text: impl Display) -> String {
+        self.with("36", text)
+    }
+
+    pub fn warning(self, text: impl Display) -> String {
+        self.with("33", text)
+    }
+
+    fn with(self, code: &str, text: impl Display) -> String {
+        match self.enabled {
+            true => format!("\x1b[{code}m{text}\x1b[0m"),
+            false => text.to_string(),
+        }
+    }
+}
+
+/// Makes text of others safe to print: what could steer a terminal or turn a line around is escaped.
+pub fn harmless(text: &str) -> String {
+    let steers = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if steers(c) { c.escape_unicode().to_string() } else { c.to_string() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_terminal_nothing_is_painted() {
+        assert_eq!(Paint::PLAIN.bold("x") + &Paint::PLAIN.warning("y"), "xy");
+        assert_eq!(Paint::COLOURED.bold("x"), "\x1b[1mx\x1b[0m");
+    }
+
+    #[test]
+    fn text_of_others_cannot_steer_the_terminal() {
+        assert_eq!(harmless("Ada \x1b]52;c;x\x07"), "Ada \\u{1b}]52;c;x\\u{7}");
+        assert_eq!(harmless("a\u{202e}b\nc"), "a\\u{202e}b\\u{a}c");
+        assert_eq!(harmless("Zoë 周"), "Zoë 周");
+    }
+}

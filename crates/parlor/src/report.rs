@@ -1,0 +1,205 @@
+//! What start-up prints: where to go, where the data is, what to do next, what to beware of.
+//!
+//! Owns: the words and their layout. It is printed when the hub is serving, so whoever reads the
+//! URL in it can connect.
+
+use crate::{paint::Paint, settings::Settings};
+use std::{
+    fmt::Write,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    path::{Component, Path, PathBuf},
+    time::Duration,
+};
+use url::Url;
+
+/// What there is to tell.
+#[derive(Clone, Debug)]
+pub struct StartFacts {
+    /// The address the listener got, with the true port.
+    pub listening: SocketAddr,
+    pub public_url: Option<Url>,
+    pub data: PathBuf,
+    /// Present while there is no admin.
+    pub setup: Option<SetupLink>,
+    pub warnings: Vec<String>,
+}
+
+/// The token of the one-time link for the first admin.
+#[derive(Clone, Debug)]
+pub struct SetupLink {
+    pub token: crate::secret::Secret,
+    pub lifetime: Duration,
+}
+
+impl StartFacts {
+    /// Takes from the settings what they know; the rest is known once the hub is running.
+    pub fn new(settings: &Settings, listening: SocketAddr, setup: Option<SetupLink>) -> Self {
+        let data = std::path::absolute(&settings.data).unwrap_or_else(|_| settings.data.clone());
+        let warnings = settings.warnings();
+        Self { listening, public_url: settings.public_url.clone(), data, setup, warnings }
+    }
+
+    /// The URL that works on this machine.
+    pub fn local_url(&self) -> String {
+        // One can listen on "every address", but not open it.
+        let ip = match self.listening.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+            ip => ip,
+        };
+        format!("http://{}", SocketAddr::new(ip, self.listening.port()))
+    }
+}
+
+/// Renders the report; it ends with an empty line, so the log below stands apart.
+pub fn render(facts: &StartFacts, paint: Paint) -> String {
+    let local = facts.local_url();
+    let public = facts.public_url.as_ref().map(|url| url.as_str().trim_end_matches('/').to_owned());
+    let people_use = public.clone().unwrap_or_else(|| local.clone());
+    let mut text = String::new();
+    let mut line = |line: String| {
+        let _ = if line.is_empty() { writeln!(text) } else { writeln!(text, "  {line}") };
+    };
+
+    line(String::new());
+    line(format!("{} {}", paint.bold("Parlor"), paint.dim(env!("CARGO_PKG_VERSION"))));
+    line(String::new());
+    if let Some(public) = &public {
+        line(format!("{}  {}", paint.dim("Open "), paint.link(public)));
+        line(format!("{}  {}", paint.dim("Local"), paint.link(&local)));
+    } else {
+        line(format!("{}  {}", paint.dim("Open "), paint.link(&local)));
+    }
+    line(format!("{}  {}", paint.dim("Data "), without_dots(&facts.data).display()));
+    line(String::new());
+    match &facts.setup {
+        Some(setup) => {
+            line("Nobody is here yet. This link makes you the first admin:".into());
+            line(String::new());
+            line(format!("  {}", paint.link(format!("{people_use}/setup#token={}", setup.token.expose()))));
+            line(String::new());
+            let lifetime = in_words(setup.lifetime);
+            line(
+                paint.dim(format!(
+                    "It works once, for {lifetime}. Then make a room, add a friend, say hello."
+                )),
+            );
+        }
+        None => {
+            line(format!("{}  {}", paint.dim("Try  "), "open the link above, or from a terminal:"));
+            line(format!("       curl {local}/api/health"));
+            line("       parlor admin user add ada".into());
+        }
+    }
+    for warning in &facts.warnings {
+        line(String::new());
+        let mut lines = wrapped(warning, 76).into_iter();
+        line(format!("{} {}", paint.warning("!"), lines.next().unwrap_or_default()));
+        for rest in lines {
+            line(format!("  {rest}"));
+        }
+    }
+    line(String::new());
+    text
+}
+
+/// `./parlor-data` under a working directory becomes a path without the dot.
+fn without_dots(path: &Path) -> PathBuf {
+    path.components().filter(|part| !matches!(part, Component::CurDir)).collect()
+}
+
+fn in_words(lifetime: Duration) -> String {
+    let (count, unit) = match lifetime.as_secs() {
+        seconds if seconds >= 2 * 86_400 => (seconds / 86_400, "day"),
+        seconds if seconds >= 2 * 3_600 => (seconds / 3_600, "hour"),
+        seconds if seconds >= 2 * 60 => (seconds / 60, "minute"),
+        seconds => (seconds, "second"),
+    };
+    format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
+}
+
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.len() + 1 + word.len() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::secret::Secret;
+
+    #[test]
+    fn the_url_bears_the_true_port() {
+        let text = render(&facts("127.0.0.1:40123"), Paint::PLAIN);
+        assert!(text.lines().any(|line| line.trim() == "Open   http://127.0.0.1:40123"), "{text}");
+        assert!(text.contains("/srv/parlor"), "{text}");
+        assert!(!text.contains("setup"), "{text}");
+    }
+
+    #[test]
+    fn every_address_is_opened_as_loopback() {
+        assert_eq!(facts("0.0.0.0:80").local_url(), "http://127.0.0.1:80");
+        assert_eq!(facts("[::]:80").local_url(), "http://[::1]:80");
+        assert_eq!(facts("192.168.1.4:80").local_url(), "http://192.168.1.4:80");
+    }
+
+    #[test]
+    fn the_setup_link_is_there_while_there_is_no_admin() {
+        let mut facts = facts("127.0.0.1:80");
+        let lifetime = Duration::from_secs(86_400);
+        facts.setup = Some(SetupLink { token: Secret::new("abc"), lifetime });
+        let text = render(&facts, Paint::PLAIN);
+        assert!(text.lines().any(|line| line.trim() == "http://127.0.0.1:80/setup#token=abc"), "{text}");
+        assert!(text.contains("works once, for 24 hours"), "{text}");
+        assert!(!format!("{facts:?}").contains("abc"));
+    }
+
+    #[test]
+    fn people_get_the_public_url_and_the_local_one_stays() {
+        let mut facts = facts("127.0.0.1:80");
+        facts.public_url = Some(Url::parse("https://chat.example.org/").unwrap());
+        let lifetime = Duration::from_secs(90);
+        facts.setup = Some(SetupLink { token: Secret::new("abc"), lifetime });
+        let text = render(&facts, Paint::PLAIN);
+        assert!(text.contains("Open   https://chat.example.org\n"), "{text}");
+        assert!(text.contains("Local  http://127.0.0.1:80\n"), "{text}");
+        assert!(text.contains("https://chat.example.org/setup#token=abc\n"), "{text}");
+        assert!(text.contains("for 90 seconds"), "{text}");
+    }
+
+    #[test]
+    fn warnings_stand_out_and_fit_a_terminal() {
+        let mut facts = facts("0.0.0.0:80");
+        facts.warnings = vec!["Beware of the ".to_owned() + &"dog ".repeat(40)];
+        let text = render(&facts, Paint::PLAIN);
+        assert!(text.contains("  ! Beware of the dog"), "{text}");
+        assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+    }
+
+    #[test]
+    fn nothing_is_painted_without_a_terminal() {
+        let mut facts = facts("127.0.0.1:80");
+        facts.warnings = vec!["Beware".into()];
+        assert!(!render(&facts, Paint::PLAIN).contains('\x1b'));
+        assert!(render(&facts, Paint::COLOURED).contains('\x1b'));
+    }
+
+    fn facts(listening: &str) -> StartFacts {
+        StartFacts {
+            listening: listening.parse().unwrap(),
+            public_url: None,
+            data: "/srv/./parlor".into(),
+            setup: None,
+            warnings: vec![],
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! From the arguments to the command they name, and to the exit code.
+//!
+//! Exit codes: 0 done, 1 refused or failed, 2 arguments not understood.
+
+use crate::{
+    admin_command,
+    arguments::{Arguments, Command, ConfigCommand},
+    config_command,
+    serve::serve,
+    settings::{self, Loaded, Sources},
+};
+use anyhow::Context;
+use clap::Parser;
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
+
+/// Runs the command that the process was started with.
+pub fn run() -> ExitCode {
+    let arguments = Arguments::parse();
+    let sources = Sources::from_process(arguments.flags(), arguments.config.clone());
+    let done = match arguments.command.unwrap_or(Command::Serve) {
+        Command::Config { command: ConfigCommand::Example } => print(&settings::example()),
+        Command::Config { command: ConfigCommand::Check } => {
+            config_command::check(&sources).and_then(|text| print(&text))
+        }
+        Command::Config { command: ConfigCommand::Show } => {
+            config_command::show(&sources).and_then(|text| print(&text))
+        }
+        Command::Serve => loaded(&sources).and_then(|loaded| in_runtime(serve(loaded.settings))),
+        Command::Admin { command } => loaded(&sources).and_then(|loaded| {
+            let text = in_runtime(admin_command::run(&loaded.settings, command))?;
+            print(&text)
+        }),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nothing is left to tell it to if even stderr is gone.
+            let _ = writeln!(io::stderr(), "{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn loaded(sources: &Sources) -> anyhow::Result<Loaded> {
+    settings::load(sources).map_err(|problems| config_command::complaint(&problems))
+}
+
+fn in_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.context("cannot start the asynchronous runtime")?.block_on(work)
+}
+
+/// Prints a result. A reader that stopped listening, as `head` does, is no failure.
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error).context("cannot print"),
+        _ => Ok(()),
+    }
+}

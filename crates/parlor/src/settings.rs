@@ -1,0 +1,214 @@
+//! The settings of a hub: one entry each, from which everything else about them derives.
+//!
+//! Owns: the list, and the rules that concern more than one setting.
+//! A new setting is one entry below; its variable, its place in the example and its check follow.
+
+mod example;
+pub mod form;
+pub mod layers;
+mod limits;
+mod nearest;
+mod show;
+pub mod table;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub use example::example;
+pub use layers::{Effective, Origin, Problem, Sources};
+pub use limits::LimitsInForce;
+pub use show::show;
+pub use words::{LimitSwitch, LogFormat, LogLevel, Synchronous};
+
+use crate::secret::Secret;
+use form::{
+    Address, Directory, Host, List, SecretText, Username, WebAddress, bytes, choice, count, days, hours,
+    seconds,
+};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use url::Url;
+
+const YEAR_IN_SECONDS: u64 = 366 * 86_400;
+
+table::settings! {
+    "Where Parlor listens and keeps its data" {
+        /// The address and port to listen on. Port 0 takes a free one. An address other than
+        /// loopback is reachable by others: put a proxy that speaks TLS in front of it.
+        listen: SocketAddr = Address, default "127.0.0.1:7878";
+        /// The directory for the database and everything else Parlor keeps. It is made if it
+        /// is missing; a relative path starts at the working directory.
+        data: PathBuf = Directory, default "./parlor-data";
+        /// The URL people use to reach this hub, when it is not the address above. Its origin
+        /// and host are allowed.
+        public_url: Option<Url> = WebAddress, example "https://chat.example.org";
+        /// Further origins whose web pages may connect, such as "https://app.example.org".
+        allowed_origins: Vec<String> = List(form::Origin), default Vec::<String>::new();
+        /// Further names under which this hub may be addressed (the Host header), such as
+        /// "chat.local". Loopback names and public_url are always allowed.
+        allowed_hosts: Vec<String> = List(Host), default Vec::<String>::new();
+    }
+    "The first admin, and secrets" {
+        /// The name of the first admin, made at start if admin_password is set and there is no
+        /// admin yet.
+        admin_user: String = Username, default "admin";
+        /// The password of the first admin. Without it the start prints a setup link instead.
+        admin_password: Option<Secret> = SecretText { at_least: 1 }, secret;
+        /// The secret that signs access tokens, at least 32 characters. Without it one is
+        /// generated and kept in the data directory.
+        token_secret: Option<Secret> = SecretText { at_least: 32 }, secret;
+        /// How long the setup link for the first admin works, in seconds.
+        setup_link_ttl: Duration = seconds(60..=30 * 86_400), default 86_400;
+    }
+    "Sign-in" {
+        /// How long a socket may stay without signing in, in seconds.
+        auth_timeout: Duration = seconds(1..=300), default 5;
+        /// How long an access token is good, in seconds.
+        access_token_ttl: Duration = seconds(30..=86_400), default 900;
+        /// How long a refresh token is good, in seconds: a person who stays away longer signs
+        /// in again.
+        refresh_token_ttl: Duration = seconds(60..=YEAR_IN_SECONDS), default 604_800;
+        /// So many wrong passwords in a row lock an account.
+        lockout_failures: u32 = count(1..=1_000), default 5;
+        /// How long a locked account stays locked, in seconds.
+        lockout_seconds: Duration = seconds(1..=30 * 86_400), default 900;
+        /// Passwords hashed at the same time. Each takes about 64 MiB while it runs.
+        password_hashing_jobs: usize = count(1..=64), default 2;
+    }
+    "Limits" {
+        /// "off" lifts every rate limit and connection limit below, and nothing else. For
+        /// tests and benchmarks; refused unless listen is a loopback address.
+        limits: LimitSwitch = choice(), default "on";
+        /// Sign-in attempts a minute from one address.
+        login_rate_limit_max: u32 = count(1..=1_000_000), default 20;
+        /// Token refreshes a minute from one address.
+        refresh_rate_limit_max: u32 = count(1..=1_000_000), default 60;
+        /// The window in which the frames of one socket are counted, in seconds.
+        client_rate_limit_window: Duration = seconds(1..=3_600), default 10;
+        /// Frames one socket may send in that window.
+        client_rate_limit_max: u32 = count(1..=1_000_000), default 30;
+        /// Sockets one person may have open.
+        max_ws_connections_per_user: usize = count(1..=1_000_000), default 10;
+        /// Sockets in all.
+        max_total_ws_connections: usize = count(1..=1_000_000), default 5_000;
+        /// Sockets from one address that have not signed in yet.
+        max_unauthenticated_per_address: usize = count(1..=1_000_000), default 64;
+    }
+    "Sizes" {
+        /// The largest frame a socket may send, in bytes.
+        max_ws_message_size: usize = bytes(1_024..=16_777_216), default 65_536;
+        /// How deep JSON may be nested.
+        max_json_depth: usize = count(4..=64), default 15;
+        /// The longest message, in characters.
+        max_message_length: usize = count(1..=1_000_000), default 100_000;
+        /// Attachments of one message.
+        max_attachments: usize = count(1..=1_000), default 20;
+        /// Different reactions to one message.
+        max_reactions: usize = count(1..=1_000), default 20;
+        /// Bytes that may wait for one reader. One that falls further behind is told to catch
+        /// up, or closed; it never slows the others.
+        outbox_max_bytes: usize = bytes(16_384..=1_073_741_824), default 1_048_576;
+        /// Frames that may wait for one reader.
+        outbox_max_frames: usize = count(16..=1_000_000), default 4_096;
+    }
+    "Storage" {
+        /// When a message counts as kept. "full": acknowledged means on disk, also after a
+        /// power cut. "normal": a crash of Parlor loses nothing, but a power cut can lose the
+        /// last acknowledged messages. "off": a power cut can also damage the database.
+        synchronous: Synchronous = choice(), default "full";
+        /// How many days back a client can resume without loading the history anew.
+        log_window_days: Duration = days(1..=3_650), default 7;
+        /// How long a repeated clientMessageId is recognised, in hours; at least 24.
+        dedupe_window_hours: Duration = hours(24..=87_600), default 48;
+    }
+    "Logs" {
+        /// "text" for people, "json" for machines.
+        log_format: LogFormat = choice(), default "text";
+        /// "error", "warn", "info", "debug" or "trace".
+        log_level: LogLevel = choice(), default "info";
+    }
+}
+
+/// Settings that passed every check, with the place each came from.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    pub settings: Settings,
+    pub effective: Effective,
+}
+
+/// Reads and checks the settings, and gives either all of them or everything that is wrong.
+pub fn load(sources: &Sources) -> Result<Loaded, Vec<Problem>> {
+    let (effective, mut problems) = layers::resolve(GROUPS, sources);
+    let settings = Settings::assemble(&mut layers::Reader::new(&effective, &mut problems));
+    if let Some(settings) = &settings {
+        problems.extend(settings.contradictions());
+    }
+    match settings {
+        Some(settings) if problems.is_empty() => Ok(Loaded { settings, effective }),
+        _ => Err(problems),
+    }
+}
+
+impl Settings {
+    /// Whether only programs on this machine can reach the listener.
+    pub fn listens_on_loopback(&self) -> bool {
+        self.listen.ip().to_canonical().is_loopback()
+    }
+
+    /// The origin browsers send for [`public_url`](Self::public_url).
+    pub fn public_origin(&self) -> Option<String> {
+        self.public_url.as_ref().map(|url| url.origin().ascii_serialization())
+    }
+
+    /// What runs, but should be known; shown at start.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if !self.listens_on_loopback() {
+            warnings.push(format!(
+                "Listening on {} without TLS: passwords and messages can be read on the way. \
+                 Put a proxy that speaks TLS in front, or listen on 127.0.0.1.",
+                self.listen
+            ));
+        }
+        match self.synchronous {
+            Synchronous::Full => {}
+            Synchronous::Normal => warnings.push(
+                "synchronous = \"normal\": a power cut can lose the last acknowledged messages.".to_owned(),
+            ),
+            Synchronous::Off => warnings.push(
+                "synchronous = \"off\": a power cut can lose acknowledged messages and damage the database."
+                    .to_owned(),
+            ),
+        }
+        if self.limits == LimitSwitch::Off {
+            warnings.push("limits = \"off\": no rate and no connection is limited.".to_owned());
+        }
+        if self.outbox_max_bytes < self.largest_message_on_the_wire() {
+            warnings.push(format!(
+                "outbox_max_bytes = {} is smaller than the largest message ({} bytes): \
+                 such a message would close its readers.",
+                self.outbox_max_bytes,
+                self.largest_message_on_the_wire()
+            ));
+        }
+        warnings
+    }
+
+    /// JSON writes a control character as six bytes, and around the text there is an envelope.
+    fn largest_message_on_the_wire(&self) -> usize {
+        self.max_message_length.saturating_mul(6).saturating_add(16_384)
+    }
+
+    fn contradictions(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if self.limits == LimitSwitch::Off && !self.listens_on_loopback() {
+            problems.push(Problem::new(
+                "limits",
+                format!("can be \"off\" only on a loopback address, and listen is {}", self.listen),
+            ));
+        }
+        if self.refresh_token_ttl < self.access_token_ttl {
+            problems.push(Problem::new("refresh_token_ttl", "must not be shorter than access_token_ttl"));
+        }
+        problems
+    }
+}

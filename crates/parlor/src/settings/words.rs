@@ -1,0 +1,66 @@
+//! The settings that are one of a few words.
+
+use super::form::Words;
+
+/// When a commit counts as kept; see the setting for what each of them risks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Synchronous {
+    Full,
+    Normal,
+    Off,
+}
+
+impl Words for Synchronous {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("full", Self::Full), ("normal", Self::Normal), ("off", Self::Off)];
+}
+
+/// Whether rates and connections are limited at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitSwitch {
+    On,
+    Off,
+}
+
+impl Words for LimitSwitch {
+    const WORDS: &'static [(&'static str, Self)] = &[("on", Self::On), ("off", Self::Off)];
+}
+
+/// How a line of the log looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+impl Words for LogFormat {
+    const WORDS: &'static [(&'static str, Self)] = &[("text", Self::Text), ("json", Self::Json)];
+}
+
+/// How much is logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogLevel {
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+impl Words for LogLevel {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("error", Self::Error),
+        ("warn", Self::Warn),
+        ("info", Self::Info),
+        ("debug", Self::Debug),
+        ("trace", Self::Trace),
+    ];
+}
+
+impl LogLevel {
+    /// The word, as log filters take it.
+    pub fn as_str(self) -> &'static str {
+        let found = Self::WORDS.iter().find(|(_, level)| *level == self);
+        found.map(|(word, _)| *word).expect("every level has a word")
+    }
+}
