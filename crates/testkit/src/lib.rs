@@ -1,4 +1,9 @@
 //! Development only: fault injection, process harness, clients.
 
+pub mod agentim;
+pub mod broker;
 pub mod faultfs;
+pub mod hub;
+pub mod rest;
 pub mod rng;
+pub mod socket;
