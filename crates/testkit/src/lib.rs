@@ -2,8 +2,10 @@
 
 pub mod agentim;
 pub mod broker;
+pub mod crash;
 pub mod faultfs;
 pub mod hub;
+pub mod oracle;
 pub mod rest;
 pub mod rng;
 pub mod socket;

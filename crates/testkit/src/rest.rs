@@ -39,6 +39,11 @@ impl Rest {
         Self { token: Some(token.to_owned()), ..self.clone() }
     }
 
+    /// The same person with the same token at another address: the hub after a restart.
+    pub fn at(&self, url: &str) -> Self {
+        Self { url: url.to_owned(), ..self.clone() }
+    }
+
     pub fn url(&self) -> &str {
         &self.url
     }
