@@ -1,7 +1,9 @@
 //! The faulty disk as programs meet it: plain files here, SQLite in `faultfs_sqlite.rs`.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::symlink;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -60,6 +62,24 @@ fn syncing_a_new_file_keeps_its_name_and_the_directories_above_it() {
     assert_eq!(fs::read(directory.file("a/b/c")).unwrap(), b"content");
     assert!(!directory.file("a/b/c.tmp").exists());
     assert!(!directory.file("a/other").exists());
+}
+
+#[test]
+fn sockets_links_and_locks_work_as_on_any_disk() {
+    let Some(directory) = FaultyDirectory::new_or_skip() else { return };
+    let listener = UnixListener::bind(directory.file("socket")).unwrap();
+    UnixStream::connect(directory.file("socket")).unwrap();
+    listener.accept().unwrap();
+
+    fs::write(directory.file("one"), b"content").unwrap();
+    fs::hard_link(directory.file("one"), directory.file("two")).unwrap();
+    symlink("two", directory.file("three")).unwrap();
+    fs::remove_file(directory.file("one")).unwrap();
+    assert_eq!(fs::read(directory.file("three")).unwrap(), b"content");
+
+    let first = File::open(directory.file("two")).unwrap();
+    first.try_lock().unwrap();
+    assert!(matches!(File::open(directory.file("two")).unwrap().try_lock(), Err(TryLockError::WouldBlock)));
 }
 
 #[test]

@@ -36,8 +36,13 @@ pub(super) struct Node {
 
 pub(super) enum Body {
     File(Content),
-    Directory { visible: Names, durable: Names },
+    Directory {
+        visible: Names,
+        durable: Names,
+    },
     Link(OsString),
+    /// A Unix socket: a name on the disk, everything else in the kernel.
+    Socket,
 }
 
 impl Body {
@@ -92,13 +97,17 @@ impl Disk {
     }
 
     pub(super) fn create(&mut self, parent: Ino, name: &OsStr, body: Body, mode: u32) -> Result<Ino> {
-        let ino = self.next;
+        let ino = self.link(self.next, parent, name)?;
+        self.nodes.insert(ino, Node::new(body, mode as u16 & 0o7777));
+        self.next += 1;
+        Ok(ino)
+    }
+
+    pub(super) fn link(&mut self, ino: Ino, parent: Ino, name: &OsStr) -> Result<Ino> {
         if self.names(parent)?.contains_key(name) {
             return Err(Errno::EEXIST);
         }
         self.names_mut(parent)?.insert(name.to_owned(), ino);
-        self.nodes.insert(ino, Node::new(body, mode as u16 & 0o7777));
-        self.next += 1;
         Ok(ino)
     }
 
@@ -140,7 +149,7 @@ impl Disk {
         match &mut self.node_mut(ino)?.body {
             Body::File(content) => Ok(content),
             Body::Directory { .. } => Err(Errno::EISDIR),
-            Body::Link(_) => Err(Errno::EINVAL),
+            Body::Link(_) | Body::Socket => Err(Errno::EINVAL),
         }
     }
 
@@ -203,6 +212,7 @@ impl Disk {
             let body = match node.body {
                 Body::File(content) => Body::File(Content::restored(content.durable().to_vec())),
                 Body::Link(target) => Body::Link(target),
+                Body::Socket => Body::Socket,
                 Body::Directory { durable, .. } => {
                     let names: Names = durable
                         .into_iter()
@@ -290,7 +300,7 @@ impl Node {
     pub(super) fn len(&self) -> u64 {
         match &self.body {
             Body::File(content) => content.len(),
-            Body::Directory { .. } => 0,
+            Body::Directory { .. } | Body::Socket => 0,
             Body::Link(target) => target.len() as u64,
         }
     }

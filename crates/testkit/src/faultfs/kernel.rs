@@ -15,6 +15,7 @@ use fuser::{
     KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory,
     ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
+use nix::sys::stat::SFlag;
 
 use super::Shared;
 use super::disk::{Body, Disk, Ino, Result};
@@ -37,6 +38,7 @@ impl Kernel {
             Body::File(_) => FileType::RegularFile,
             Body::Directory { .. } => FileType::Directory,
             Body::Link(_) => FileType::Symlink,
+            Body::Socket => FileType::Socket,
         };
         Ok(FileAttr {
             ino: INodeNo(ino),
@@ -141,6 +143,28 @@ impl Filesystem for Kernel {
             Ok(_) => reply.error(Errno::EINVAL),
             Err(errno) => reply.error(errno),
         }
+    }
+
+    fn mknod(
+        &self,
+        _: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        umask: u32,
+        _device: u32,
+        reply: ReplyEntry,
+    ) {
+        let body = match SFlag::from_bits_truncate(mode) & SFlag::S_IFMT {
+            SFlag::S_IFREG => Body::file(),
+            SFlag::S_IFSOCK => Body::Socket,
+            _ => return reply.error(Errno::EPERM),
+        };
+        self.enter(|disk| disk.create(parent.0, name, body, mode & !umask), reply);
+    }
+
+    fn link(&self, _: &Request, ino: INodeNo, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        self.enter(|disk| disk.link(ino.0, parent.0, name), reply);
     }
 
     fn mkdir(&self, _: &Request, parent: INodeNo, name: &OsStr, mode: u32, umask: u32, reply: ReplyEntry) {
