@@ -1,1 +1,11 @@
 //! Development only: fault injection, process harness, clients.
+
+pub mod agentim;
+pub mod broker;
+pub mod crash;
+pub mod faultfs;
+pub mod hub;
+pub mod oracle;
+pub mod rest;
+pub mod rng;
+pub mod socket;

@@ -1,0 +1,56 @@
+//! Acknowledged means durable: kills and power losses at random moments, under load.
+
+use std::time::Duration;
+
+use parlor_testkit::crash::{CrashPlan, CrashReport};
+use parlor_testkit::faultfs::FaultyDirectory;
+use parlor_testkit::oracle::Violation;
+
+const PARLOR: &str = env!("CARGO_BIN_EXE_parlor");
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hub_killed_at_random_moments_has_every_acknowledged_message_once_and_in_order() {
+    let data = tempfile::tempdir().unwrap();
+    let report = CrashPlan::new(PARLOR, data.path(), 25).run().await.unwrap();
+    assert_nothing_lost(&report, 25);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_power_loss_takes_nothing_that_was_acknowledged() {
+    let Some(directory) = FaultyDirectory::new_or_skip() else { return };
+    let plan = CrashPlan::new(PARLOR, &directory.file("data"), 12).on(&directory.disk);
+    let report = plan.run().await.unwrap();
+    assert_nothing_lost(&report, 12);
+    assert!(directory.disk.counters().fsyncs > 12, "the hub does sync: {:?}", directory.disk.counters());
+}
+
+/// The control: the test above would notice a hub that does not sync.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_power_loss_takes_acknowledged_messages_from_a_hub_that_does_not_sync() {
+    let Some(directory) = FaultyDirectory::new_or_skip() else { return };
+    let mut plan = CrashPlan::new(PARLOR, &directory.file("data"), 3).on(&directory.disk);
+    plan.hub = plan.hub.env("PARLOR_SYNCHRONOUS", "off");
+    let report = plan.run().await.unwrap();
+    let lost = report.violations.iter().filter(|found| matches!(found, Violation::Lost { .. })).count();
+    assert!(lost > 0, "nothing was lost of {} acknowledged: {:?}", report.acks, report.violations);
+}
+
+#[track_caller]
+fn assert_nothing_lost(report: &CrashReport, rounds: u32) {
+    println!(
+        "seed {}: {} rounds, {} acknowledged, {} found, slowest start {:?}",
+        report.seed, report.rounds, report.acks, report.found, report.slowest_start
+    );
+    let first_few = &report.violations[..report.violations.len().min(5)];
+    assert!(
+        first_few.is_empty(),
+        "seed {}, round {}: {} violations, {first_few:#?}",
+        report.seed,
+        report.rounds,
+        report.violations.len()
+    );
+    assert_eq!(report.rounds, rounds);
+    assert!(report.acks >= rounds as usize, "only {} acknowledgements", report.acks);
+    assert!(report.found >= report.acks, "{} found, {} acknowledged", report.found, report.acks);
+    assert!(report.slowest_start < Duration::from_secs(10), "a start took {:?}", report.slowest_start);
+}

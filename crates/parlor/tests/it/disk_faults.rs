@@ -1,0 +1,163 @@
+//! A disk that fails or fills up: nothing is acknowledged that is not on it, and reading goes on.
+
+use anyhow::Result;
+use parlor_testkit::agentim::{Ack, Client};
+use parlor_testkit::faultfs::{Errno, FaultFs, FaultyDirectory};
+use parlor_testkit::hub::{Hub, HubCommand};
+use parlor_testkit::oracle::Oracle;
+use parlor_testkit::rest::Rest;
+use parlor_testkit::socket::{Arrival, PATIENCE};
+use serde_json::json;
+
+const PARLOR: &str = env!("CARGO_BIN_EXE_parlor");
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_failed_fsync_nothing_is_acknowledged_until_a_restart() {
+    let Some(directory) = FaultyDirectory::new_or_skip() else { return };
+    let mut scene = Scene::start(&directory).await.unwrap();
+    assert_eq!(scene.say().await.unwrap(), Outcome::Acknowledged);
+    assert_eq!(scene.admin.health().await.unwrap(), 200);
+
+    directory.disk.fail_fsyncs(Errno::EIO, 0);
+    assert_eq!(scene.say().await.unwrap(), Outcome::NotAcknowledged);
+    assert!(directory.disk.counters().failed_fsyncs > 0);
+    assert_eq!(scene.admin.health().await.unwrap(), 503);
+    scene.check_history().await.unwrap();
+
+    // The next fsync would succeed, but what the failed one should have written is gone.
+    directory.disk.heal();
+    for _ in 0..3 {
+        assert_eq!(scene.say().await.unwrap(), Outcome::NotAcknowledged);
+    }
+    let path = format!("/api/rooms/{}/messages", scene.room);
+    let posted = scene.admin.post(&path, json!({ "content": "by REST" })).await.unwrap();
+    assert!(posted.status.is_server_error(), "{posted:?}");
+    assert_eq!(scene.admin.health().await.unwrap(), 503);
+    scene.check_history().await.unwrap();
+
+    scene.lose_power_and_restart().await.unwrap();
+    scene.check_history().await.unwrap();
+    assert_eq!(scene.admin.health().await.unwrap(), 200);
+    assert_eq!(scene.say().await.unwrap(), Outcome::Acknowledged);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_gives_no_wrong_acknowledgement_and_leaves_reading_alone() {
+    let Some(directory) = FaultyDirectory::new_or_skip() else { return };
+    let mut scene = Scene::start(&directory).await.unwrap();
+    directory.disk.capacity(directory.disk.used() + 200_000);
+    let mut acknowledged = 0;
+    while scene.say().await.unwrap() == Outcome::Acknowledged {
+        acknowledged += 1;
+        assert!(acknowledged < 2_000, "the disk does not fill up");
+    }
+    assert!(directory.disk.counters().failed_writes > 0);
+    assert_eq!(scene.admin.health().await.unwrap(), 503);
+    scene.check_history().await.unwrap();
+
+    // Whether it takes messages again once there is space is the hub's choice; each one it takes must last.
+    directory.disk.heal();
+    for _ in 0..3 {
+        scene.say().await.unwrap();
+    }
+    scene.lose_power_and_restart().await.unwrap();
+    scene.check_history().await.unwrap();
+    assert_eq!(scene.admin.health().await.unwrap(), 200);
+    assert_eq!(scene.say().await.unwrap(), Outcome::Acknowledged);
+    assert!(acknowledged > 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fault_at_each_write_and_each_fsync_in_turn_gives_no_wrong_acknowledgement() {
+    let Some(directory) = FaultyDirectory::new_or_skip() else { return };
+    let mut scene = Scene::start(&directory).await.unwrap();
+    type Inject = fn(&FaultFs, Errno, u64);
+    for inject in [FaultFs::fail_fsyncs as Inject, FaultFs::fail_writes as Inject] {
+        for errno in [Errno::EIO, Errno::ENOSPC] {
+            for after in 0..4 {
+                inject(&directory.disk, errno, after);
+                let mut refused = 0;
+                for _ in 0..8 {
+                    refused += u32::from(scene.say().await.unwrap() == Outcome::NotAcknowledged);
+                }
+                assert!(refused > 0, "errno {} after {after} was not noticed", errno.code());
+                scene.check_history().await.unwrap();
+                scene.lose_power_and_restart().await.unwrap();
+                scene.check_history().await.unwrap();
+                assert_eq!(scene.say().await.unwrap(), Outcome::Acknowledged, "after a restart");
+            }
+        }
+    }
+}
+
+#[derive(Debug, PartialEq)]
+enum Outcome {
+    Acknowledged,
+    /// Refused, or the connection was closed instead.
+    NotAcknowledged,
+}
+
+/// A hub on a faulty disk, a room, and one person who talks in it.
+struct Scene<'a> {
+    directory: &'a FaultyDirectory,
+    command: HubCommand,
+    hub: Hub,
+    admin: Rest,
+    client: Client,
+    room: String,
+    oracle: Oracle,
+    said: u32,
+}
+
+impl<'a> Scene<'a> {
+    async fn start(directory: &'a FaultyDirectory) -> Result<Self> {
+        let command = HubCommand::new(PARLOR, &directory.file("data"));
+        let hub = command.start().await?;
+        let admin = hub.admin().await?;
+        let room = admin.make_room("the room", &[]).await?;
+        let client = Client::connect(&admin).await?;
+        Ok(Self { directory, command, hub, admin, client, room, oracle: Oracle::default(), said: 0 })
+    }
+
+    async fn say(&mut self) -> Result<Outcome> {
+        self.said += 1;
+        let (id, content) = (format!("m{}", self.said), format!("text {} {}", self.said, "x".repeat(500)));
+        self.oracle.sending("admin", &self.room, &id, &content);
+        self.client.say(&self.room, &content, &id).await?;
+        loop {
+            match self.client.next(PATIENCE).await? {
+                Arrival::Frame(frame) if frame["type"] == "server:error" => {
+                    return Ok(Outcome::NotAcknowledged);
+                }
+                Arrival::Frame(frame) => {
+                    let Some(ack) = Ack::of(&frame)?.filter(|ack| ack.client_message_id == id) else {
+                        continue;
+                    };
+                    self.oracle.acknowledged(ack);
+                    return Ok(Outcome::Acknowledged);
+                }
+                Arrival::Closed(_) => {
+                    self.client = Client::connect(&self.admin).await?;
+                    return Ok(Outcome::NotAcknowledged);
+                }
+            }
+        }
+    }
+
+    async fn check_history(&self) -> Result<()> {
+        let history = self.admin.history(&self.room).await?;
+        let violations = [self.oracle.check(&self.room, &history), self.oracle.check_acks()].concat();
+        anyhow::ensure!(violations.is_empty(), "{violations:?}");
+        Ok(())
+    }
+
+    async fn lose_power_and_restart(&mut self) -> Result<()> {
+        self.hub.kill_9().await?;
+        self.directory.disk.heal();
+        self.directory.disk.drop_unsynced();
+        self.hub = self.command.start().await?;
+        self.admin = self.hub.admin().await?;
+        self.client = Client::connect(&self.admin).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,255 @@
+//! Writers at full speed, a hub killed at random moments, and a check after each restart.
+//!
+//! With a faulty disk under the data directory each kill is a power loss: a kill alone keeps the page cache.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::agentim::{Ack, Client, message};
+use crate::faultfs::FaultFs;
+use crate::hub::{Hub, HubCommand, PASSWORD};
+use crate::oracle::{Oracle, Violation};
+use crate::rest::Rest;
+use crate::rng::Rng;
+use crate::socket::PATIENCE;
+
+/// Messages a writer has under way at once: enough that commits are shared and a kill meets many of them.
+const UNDER_WAY: usize = 16;
+const KILL_WITHIN: Duration = Duration::from_millis(30);
+
+pub struct CrashPlan<'a> {
+    pub hub: HubCommand,
+    /// The disk under the data directory, when a kill shall be a power loss.
+    pub disk: Option<&'a FaultFs>,
+    pub rounds: u32,
+    pub writers: usize,
+    pub rooms: usize,
+    /// A round ends after at most this many acknowledgements, and a moment.
+    pub acks_per_round: u64,
+    pub seed: u64,
+}
+
+#[derive(Debug)]
+pub struct CrashReport {
+    pub seed: u64,
+    /// Rounds that were run; the first one with a violation is the last.
+    pub rounds: u32,
+    pub acks: usize,
+    /// Messages in the histories at the end.
+    pub found: usize,
+    pub violations: Vec<Violation>,
+    pub slowest_start: Duration,
+}
+
+impl<'a> CrashPlan<'a> {
+    /// Eight writers in five rooms, with a seed from the clock, or from `PARLOR_TEST_SEED` to repeat a run.
+    pub fn new(binary: &str, data: &Path, rounds: u32) -> Self {
+        let now = std::time::UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_nanos() as u64);
+        let seed = std::env::var("PARLOR_TEST_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(now);
+        let hub = HubCommand::new(binary, data);
+        Self { hub, disk: None, rounds, writers: 8, rooms: 5, acks_per_round: 400, seed }
+    }
+
+    pub fn on(self, disk: &'a FaultFs) -> Self {
+        Self { disk: Some(disk), ..self }
+    }
+
+    /// Runs all rounds, or up to the first that shows a violation. An error is one of the harness or of the
+    /// first start; whatever the hub does wrong afterwards is a violation.
+    pub async fn run(self) -> Result<CrashReport> {
+        println!("crash run with PARLOR_TEST_SEED={}", self.seed);
+        let (people, rooms) = self.prepare().await.context("cannot prepare the hub")?;
+        let oracle = Arc::new(Mutex::new(Oracle::default()));
+        let mut rng = Rng::new(self.seed);
+        let mut report = CrashReport {
+            seed: self.seed,
+            rounds: 0,
+            acks: 0,
+            found: 0,
+            violations: Vec::new(),
+            slowest_start: Duration::ZERO,
+        };
+        // The last start is for the check alone, so that each kill is followed by one.
+        let mut hub = self.restart(&mut report).await;
+        while let (Ok(serving), true) =
+            (&mut hub, report.rounds < self.rounds && report.violations.is_empty())
+        {
+            report.rounds += 1;
+            if let Err(stalled) = self.write_and_kill(serving, &people, &rooms, &oracle, &mut rng).await {
+                report.violations.push(Violation::Unavailable { reason: format!("{stalled:#}") });
+            }
+            match self.disk {
+                Some(disk) if report.rounds % 2 == 1 => disk.drop_unsynced(),
+                Some(disk) => disk.tear_unsynced(rng.draw()),
+                None => {}
+            }
+            hub = self.restart(&mut report).await;
+            if let Ok(serving) = &hub {
+                check(serving, &oracle, &rooms, &mut report).await;
+            }
+        }
+        if let Err(error) = hub {
+            report.violations.push(Violation::Unavailable { reason: format!("{error:#}") });
+        }
+        report.acks = oracle.lock().acks();
+        Ok(report)
+    }
+
+    /// Makes the writers and rooms durable in any case: what a weakened hub loses shall be messages.
+    async fn prepare(&self) -> Result<(Vec<Rest>, Vec<String>)> {
+        let mut hub = self.hub.clone().env_remove("PARLOR_SYNCHRONOUS").start().await?;
+        let admin = hub.admin().await?;
+        let mut people = Vec::new();
+        for writer in 0..self.writers {
+            people.push(admin.make_user(&name(writer), PASSWORD).await?);
+        }
+        let members: Vec<&Rest> = people.iter().collect();
+        let mut rooms = Vec::new();
+        for room in 0..self.rooms {
+            rooms.push(admin.make_room(&format!("room {room}"), &members).await?);
+        }
+        hub.terminate(PATIENCE).await?;
+        Ok((people, rooms))
+    }
+
+    async fn restart(&self, report: &mut CrashReport) -> Result<Hub> {
+        let started = Instant::now();
+        let hub = self.hub.start().await;
+        report.slowest_start = report.slowest_start.max(started.elapsed());
+        hub
+    }
+
+    async fn write_and_kill(
+        &self,
+        hub: &mut Hub,
+        people: &[Rest],
+        rooms: &[String],
+        oracle: &Arc<Mutex<Oracle>>,
+        rng: &mut Rng,
+    ) -> Result<()> {
+        let (acked, mut acks) = watch::channel(0);
+        let acked = Arc::new(acked);
+        let mut writers = JoinSet::new();
+        for (number, person) in people.iter().enumerate() {
+            let writer = Writer {
+                name: name(number),
+                person: person.at(hub.url()),
+                rooms: rooms.to_vec(),
+                oracle: oracle.clone(),
+                acked: acked.clone(),
+                rng: Rng::new(rng.draw()),
+            };
+            writers.spawn(writer.run());
+        }
+        let enough = 1 + rng.below(self.acks_per_round);
+        let reached = timeout(PATIENCE, acks.wait_for(|acks| *acks >= enough)).await.is_ok();
+        // A kill right after an acknowledgement would always meet the hub at the same step.
+        tokio::time::sleep(Duration::from_micros(rng.below(KILL_WITHIN.as_micros() as u64))).await;
+        hub.kill_9().await?;
+        let mut ends = Vec::new();
+        while let Some(end) = writers.join_next().await {
+            ends.push(format!("{:#}", end.context("a writer panicked")?));
+        }
+        anyhow::ensure!(
+            reached,
+            "only {} of {enough} acknowledgements; {ends:?}\n{}",
+            *acks.borrow(),
+            hub.stderr()
+        );
+        Ok(())
+    }
+}
+
+fn name(writer: usize) -> String {
+    format!("writer-{writer}")
+}
+
+async fn check(hub: &Hub, oracle: &Mutex<Oracle>, rooms: &[String], report: &mut CrashReport) {
+    report.found = 0;
+    report.violations.extend(oracle.lock().check_acks());
+    let histories = async {
+        let admin = hub.admin().await?;
+        let mut histories = Vec::new();
+        for room in rooms {
+            histories.push((room, admin.history(room).await?));
+        }
+        anyhow::Ok(histories)
+    };
+    match histories.await {
+        Ok(histories) => {
+            for (room, history) in histories {
+                report.found += history.len();
+                report.violations.extend(oracle.lock().check(room, &history));
+            }
+        }
+        Err(error) => report.violations.push(Violation::Unavailable { reason: format!("{error:#}") }),
+    }
+}
+
+struct Writer {
+    name: String,
+    person: Rest,
+    rooms: Vec<String>,
+    oracle: Arc<Mutex<Oracle>>,
+    /// Counts the acknowledgements of all writers in this round.
+    acked: Arc<watch::Sender<u64>>,
+    rng: Rng,
+}
+
+impl Writer {
+    /// Writes until the connection ends, which it does when the hub is killed; returns how it ended.
+    async fn run(mut self) -> anyhow::Error {
+        match self.write().await {
+            Ok(never) => match never {},
+            Err(end) => end,
+        }
+    }
+
+    async fn write(&mut self) -> Result<std::convert::Infallible> {
+        let mut client = match Client::connect(&self.person).await {
+            Ok(client) => client,
+            // The hub need not accept a token from before the crash.
+            Err(_) => {
+                let person = Rest::sign_in(self.person.url(), &self.name, PASSWORD).await?;
+                Client::connect(&person).await?
+            }
+        };
+        // What has no answer from before is sent again first, so that the order stays the sender's.
+        let again = self.oracle.lock().unanswered(&self.name);
+        let mut under_way = again.len();
+        for (room, id, content) in again {
+            client.feed(&message(&room, &content, &id)).await?;
+        }
+        loop {
+            while under_way < UNDER_WAY {
+                let frame = self.next_message();
+                client.feed(&frame).await?;
+                under_way += 1;
+            }
+            client.flush().await?;
+            let frame = client.frame(PATIENCE).await?;
+            if let Some(ack) = Ack::of(&frame)? {
+                self.oracle.lock().acknowledged(ack);
+                self.acked.send_modify(|acks| *acks += 1);
+                under_way = under_way.saturating_sub(1);
+            }
+            // A refusal ends this writer: what it refused must not be overtaken by what comes after it.
+            anyhow::ensure!(frame["type"] != "server:error", "refused: {frame}");
+        }
+    }
+
+    fn next_message(&mut self) -> serde_json::Value {
+        let id = format!("{}-{:016x}", self.name, self.rng.draw());
+        let room = &self.rooms[self.rng.below(self.rooms.len() as u64) as usize];
+        let content = format!("{id} says{}", " word".repeat(self.rng.below(40) as usize));
+        self.oracle.lock().sending(&self.name, room, &id, &content);
+        message(room, &content, &id)
+    }
+}

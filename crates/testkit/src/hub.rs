@@ -1,0 +1,216 @@
+//! A real `parlor` process: started, spoken to, killed and started again.
+
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use parking_lot::Mutex;
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use tokio::process::{Child, Command};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::rest::Rest;
+
+pub const ADMIN: &str = "admin";
+pub const PASSWORD: &str = "Correct-horse-7";
+const START: Duration = Duration::from_secs(30);
+
+/// How to start a hub; the same one again after a crash.
+#[derive(Clone)]
+pub struct HubCommand {
+    binary: PathBuf,
+    data: PathBuf,
+    environment: Vec<(String, String)>,
+}
+
+impl HubCommand {
+    /// A hub on a free loopback port, with an admin (`ADMIN`, `PASSWORD`) and without rate limits.
+    pub fn new(binary: impl Into<PathBuf>, data: &Path) -> Self {
+        Self { binary: binary.into(), data: data.to_owned(), environment: Vec::new() }
+            .env("PARLOR_ADMIN_PASSWORD", PASSWORD)
+            .env("PARLOR_LIMITS", "off")
+    }
+
+    /// Sets a variable, in place of a former value.
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self = self.env_remove(name);
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub fn env_remove(mut self, name: &str) -> Self {
+        self.environment.retain(|(known, _)| known != name);
+        self
+    }
+
+    /// Starts the process and returns when it serves.
+    pub async fn start(&self) -> Result<Hub> {
+        let mut command = Command::new(&self.binary);
+        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PARLOR_")) {
+            command.env_remove(name);
+        }
+        let mut process = command
+            .args(["--listen", "127.0.0.1:0", "--data"])
+            .arg(&self.data)
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .with_context(|| format!("cannot start {}", self.binary.display()))?;
+        let stdout = Capture::of(process.stdout.take().context("stdout is piped")?);
+        let stderr = Capture::of(process.stderr.take().context("stderr is piped")?);
+        let mut hub = Hub { process, stdout, stderr, url: String::new() };
+        match timeout(START, hub.stdout.find(served_url)).await {
+            Ok(Some(url)) => hub.url = url,
+            Ok(None) => {
+                let status = hub.process.wait().await?;
+                hub.stderr.finish().await;
+                bail!("the hub ended before it served, {status}:\n{}{}", hub.stdout(), hub.stderr());
+            }
+            Err(_) => bail!("the hub does not serve after {START:?}:\n{}{}", hub.stdout(), hub.stderr()),
+        }
+        Ok(hub)
+    }
+}
+
+/// A hub that serves. Dropping it kills it.
+pub struct Hub {
+    process: Child,
+    stdout: Capture,
+    stderr: Capture,
+    url: String,
+}
+
+impl Hub {
+    /// `http://127.0.0.1:PORT`
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub fn process_id(&self) -> Option<u32> {
+        self.process.id()
+    }
+
+    /// What it has printed so far; complete once it has ended.
+    pub fn stdout(&self) -> String {
+        self.stdout.text()
+    }
+
+    pub fn stderr(&self) -> String {
+        self.stderr.text()
+    }
+
+    pub async fn sign_in(&self, username: &str, password: &str) -> Result<Rest> {
+        Rest::sign_in(&self.url, username, password).await
+    }
+
+    pub async fn admin(&self) -> Result<Rest> {
+        self.sign_in(ADMIN, PASSWORD).await
+    }
+
+    /// SIGKILL; returns when the process is gone.
+    pub async fn kill_9(&mut self) -> Result<()> {
+        self.process.kill().await?;
+        self.ended().await.map(drop)
+    }
+
+    /// SIGTERM; returns how it ended.
+    pub async fn terminate(&mut self, within: Duration) -> Result<ExitStatus> {
+        let id = self.process.id().context("the hub has already ended")?;
+        kill(Pid::from_raw(id as i32), Signal::SIGTERM)?;
+        timeout(within, self.ended())
+            .await
+            .with_context(|| format!("still alive {within:?} after SIGTERM"))?
+    }
+
+    async fn ended(&mut self) -> Result<ExitStatus> {
+        let status = self.process.wait().await?;
+        self.stdout.finish().await;
+        self.stderr.finish().await;
+        Ok(status)
+    }
+}
+
+/// The origin in a line of the start-up text.
+fn served_url(line: &str) -> Option<String> {
+    const ORIGIN: &str = "http://127.0.0.1:";
+    let start = line.find(ORIGIN)?;
+    let port: String = line[start + ORIGIN.len()..].chars().take_while(char::is_ascii_digit).collect();
+    (!port.is_empty()).then(|| format!("{ORIGIN}{port}"))
+}
+
+/// Reads a stream to its end, so that the process never blocks on it.
+struct Capture {
+    text: Arc<Mutex<String>>,
+    /// How many lines there are; closed at the end of the stream.
+    lines: watch::Receiver<usize>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Capture {
+    fn of(stream: impl AsyncRead + Unpin + Send + 'static) -> Self {
+        let text = Arc::new(Mutex::new(String::new()));
+        let (counted, lines) = watch::channel(0);
+        let written = text.clone();
+        let reader = tokio::spawn(async move {
+            let mut stream = BufReader::new(stream);
+            let mut line = Vec::new();
+            while matches!(stream.read_until(b'\n', &mut line).await, Ok(1..)) {
+                written.lock().push_str(&String::from_utf8_lossy(&line));
+                line.clear();
+                counted.send_modify(|count| *count += 1);
+            }
+        });
+        Self { text, lines, reader: Some(reader) }
+    }
+
+    fn text(&self) -> String {
+        self.text.lock().clone()
+    }
+
+    /// Waits for a line in which something is found; `None` when the stream ends without.
+    async fn find<T>(&mut self, found: impl Fn(&str) -> Option<T>) -> Option<T> {
+        loop {
+            let open = self.lines.changed().await.is_ok();
+            let here = self.text.lock().lines().find_map(&found);
+            if here.is_some() || !open {
+                return here;
+            }
+        }
+    }
+
+    async fn finish(&mut self) {
+        if let Some(reader) = self.reader.take() {
+            reader.await.expect("the reader of a stream does not panic");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_url_is_found_in_the_text_around_it() {
+        let found = |line| served_url(line).unwrap_or_default();
+        assert_eq!(found("  open   http://127.0.0.1:41234/setup#abc"), "http://127.0.0.1:41234");
+        assert_eq!(found("http://127.0.0.1:7"), "http://127.0.0.1:7");
+        assert_eq!(found("data  /tmp/http://127.0.0.1:"), "");
+        assert_eq!(found("listening"), "");
+    }
+
+    #[tokio::test]
+    async fn a_process_that_ends_before_it_serves_is_an_error_with_its_output() {
+        let error = HubCommand::new("ls", Path::new("nowhere")).start().await.err().unwrap();
+        assert!(error.to_string().contains("ended before it served"), "{error}");
+        assert!(error.to_string().contains("--listen"), "{error}");
+    }
+}

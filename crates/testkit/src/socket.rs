@@ -1,0 +1,248 @@
+//! A WebSocket for tests: JSON frames with deadlines, any other frame, raw bytes, and cuts in mid-frame.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use futures_util::{SinkExt, StreamExt};
+use serde_json::Value;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout_at};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::{self, Message};
+
+/// Long enough for a slow machine under load; a test that passes never waits for it.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+pub struct Socket {
+    stream: WebSocketStream<TcpStream>,
+    /// Frames that arrived while another one was awaited, in order.
+    passed_over: VecDeque<Value>,
+}
+
+/// What came next on the wire.
+#[derive(Debug, PartialEq)]
+pub enum Arrival {
+    Frame(Value),
+    /// The close code; 1006 when the connection ended without a close frame, 1005 when the frame had none.
+    Closed(u16),
+}
+
+/// The answer to an upgrade that was not granted.
+#[derive(Debug)]
+pub struct NotUpgraded(pub u16);
+
+impl std::fmt::Display for NotUpgraded {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "the upgrade was answered with {}", self.0)
+    }
+}
+
+impl std::error::Error for NotUpgraded {}
+
+impl Socket {
+    /// Opens `path` of the hub at `url` (`http://…`) with extra headers; a `Host` given here replaces the true one.
+    pub async fn open(url: &str, path: &str, headers: &[(&'static str, &str)]) -> Result<Self> {
+        let address = url.strip_prefix("http://").context("an http URL")?;
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        Self::upgrade(stream, address, path, headers).await
+    }
+
+    /// Upgrades a connection that the test has prepared, for example with a small receive buffer.
+    pub async fn upgrade(
+        stream: TcpStream,
+        address: &str,
+        path: &str,
+        headers: &[(&'static str, &str)],
+    ) -> Result<Self> {
+        let mut request = format!("ws://{address}{path}").into_client_request()?;
+        for (name, value) in headers {
+            request.headers_mut().insert(*name, value.parse()?);
+        }
+        match tokio_tungstenite::client_async(request, stream).await {
+            Ok((stream, _)) => Ok(Self { stream, passed_over: VecDeque::new() }),
+            Err(tungstenite::Error::Http(answer)) => bail!(NotUpgraded(answer.status().as_u16())),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub async fn send(&mut self, frame: &Value) -> Result<()> {
+        self.send_message(Message::text(frame.to_string())).await
+    }
+
+    /// Sends text that need not be JSON, or a binary, ping or close frame.
+    pub async fn send_message(&mut self, message: Message) -> Result<()> {
+        Ok(self.stream.send(message).await?)
+    }
+
+    /// Queues a frame without waiting for the socket; [`Socket::flush`] sends what is queued.
+    pub async fn feed(&mut self, frame: &Value) -> Result<()> {
+        Ok(self.stream.feed(Message::text(frame.to_string())).await?)
+    }
+
+    pub async fn flush(&mut self) -> Result<()> {
+        Ok(SinkExt::<Message>::flush(&mut self.stream).await?)
+    }
+
+    /// Writes bytes past the WebSocket layer: a malformed frame (see [`masked_frame`]), or a part of one.
+    pub async fn send_bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        self.flush().await?;
+        let stream = self.stream.get_mut();
+        stream.write_all(bytes).await?;
+        Ok(stream.flush().await?)
+    }
+
+    /// Sends the first part of a frame and drops the connection without a close frame.
+    pub async fn cut_in_mid_frame(mut self, frame: &Value) -> Result<()> {
+        let whole = masked_frame(TEXT, frame.to_string().as_bytes());
+        self.send_bytes(&whole[..whole.len() / 2]).await
+    }
+
+    /// The next frame or the end, whichever comes.
+    pub async fn next(&mut self, within: Duration) -> Result<Arrival> {
+        match self.passed_over.pop_front() {
+            Some(frame) => Ok(Arrival::Frame(frame)),
+            None => self.arrival(Instant::now() + within).await,
+        }
+    }
+
+    /// The next frame; an error when the connection ends instead.
+    pub async fn frame(&mut self, within: Duration) -> Result<Value> {
+        match self.next(within).await? {
+            Arrival::Frame(frame) => Ok(frame),
+            Arrival::Closed(code) => bail!("closed with {code} while a frame was awaited"),
+        }
+    }
+
+    /// The next frame that is wanted. The others stay for later, in order.
+    pub async fn wait_for(&mut self, within: Duration, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
+        if let Some(position) = self.passed_over.iter().position(&wanted) {
+            return Ok(self.passed_over.remove(position).expect("the position was just found"));
+        }
+        let deadline = Instant::now() + within;
+        loop {
+            match self
+                .arrival(deadline)
+                .await
+                .with_context(|| format!("passed over {:?}", self.passed_over))?
+            {
+                Arrival::Frame(frame) if wanted(&frame) => return Ok(frame),
+                Arrival::Frame(frame) => self.passed_over.push_back(frame),
+                Arrival::Closed(code) => bail!("closed with {code}; passed over {:?}", self.passed_over),
+            }
+        }
+    }
+
+    pub async fn wait_for_type(&mut self, kind: &str) -> Result<Value> {
+        let found = self.wait_for(PATIENCE, |frame| frame["type"] == kind).await;
+        found.with_context(|| format!("no {kind}"))
+    }
+
+    /// Reads to the end and returns the close code; frames on the way are dropped.
+    pub async fn closed(&mut self, within: Duration) -> Result<u16> {
+        let deadline = Instant::now() + within;
+        loop {
+            if let Arrival::Closed(code) = self.arrival(deadline).await? {
+                return Ok(code);
+            }
+        }
+    }
+
+    async fn arrival(&mut self, deadline: Instant) -> Result<Arrival> {
+        loop {
+            let message =
+                timeout_at(deadline, self.stream.next()).await.context("nothing arrived in time")?;
+            match message {
+                Some(Ok(Message::Text(text))) => return Ok(Arrival::Frame(serde_json::from_str(&text)?)),
+                Some(Ok(Message::Close(frame))) => {
+                    // Reading on to the end is what sends the answer to the close frame.
+                    while let Ok(Some(Ok(_))) = timeout_at(deadline, self.stream.next()).await {}
+                    return Ok(Arrival::Closed(frame.map_or(1005, |frame| frame.code.into())));
+                }
+                Some(Ok(Message::Binary(bytes))) => bail!("a binary frame of {} bytes arrived", bytes.len()),
+                Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
+                Some(Err(tungstenite::Error::Utf8(_) | tungstenite::Error::Capacity(_))) => {
+                    bail!("a frame that cannot be read arrived")
+                }
+                Some(Err(_)) | None => return Ok(Arrival::Closed(1006)),
+            }
+        }
+    }
+}
+
+pub const TEXT: u8 = 0x1;
+
+/// The bytes of one final client frame, with any opcode and any payload.
+pub fn masked_frame(opcode: u8, payload: &[u8]) -> Vec<u8> {
+    const MASK: [u8; 4] = [0x5A, 0xC3, 0x0F, 0x96];
+    let mut bytes = vec![0x80 | opcode];
+    match payload.len() {
+        len @ 0..126 => bytes.push(0x80 | len as u8),
+        len @ 126..=0xFFFF => {
+            bytes.push(0x80 | 126);
+            bytes.extend((len as u16).to_be_bytes());
+        }
+        len => {
+            bytes.push(0x80 | 127);
+            bytes.extend((len as u64).to_be_bytes());
+        }
+    }
+    bytes.extend(MASK);
+    bytes.extend(payload.iter().zip(MASK.iter().cycle()).map(|(byte, mask)| byte ^ mask));
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use tokio::net::TcpListener;
+    use tokio::task::JoinHandle;
+    use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+
+    #[tokio::test]
+    async fn frames_written_as_bytes_are_frames_and_passed_over_ones_stay_in_order() {
+        let (mut socket, server) = echo().await;
+        for n in 0..3 {
+            let frame = json!({ "n": n, "filler": "x".repeat(n * 70_000) });
+            socket.send_bytes(&masked_frame(TEXT, frame.to_string().as_bytes())).await.unwrap();
+        }
+        let last = socket.wait_for(PATIENCE, |frame| frame["n"] == 2).await.unwrap();
+        assert_eq!(last["filler"].as_str().unwrap().len(), 140_000);
+        assert_eq!(socket.frame(PATIENCE).await.unwrap()["n"], 0);
+        assert_eq!(socket.frame(PATIENCE).await.unwrap()["n"], 1);
+        socket.send(&json!("close")).await.unwrap();
+        assert_eq!(socket.closed(PATIENCE).await.unwrap(), 4001);
+        server.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_cut_in_mid_frame_ends_the_connection_without_that_frame() {
+        let (socket, server) = echo().await;
+        socket.cut_in_mid_frame(&json!("close")).await.unwrap();
+        let error = server.await.unwrap().unwrap_err();
+        assert!(matches!(error, tungstenite::Error::Protocol(_)), "{error}");
+    }
+
+    async fn echo() -> (Socket, JoinHandle<tungstenite::Result<()>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let server = tokio::spawn(async move {
+            let mut stream = tokio_tungstenite::accept_async(listener.accept().await.unwrap().0).await?;
+            while let Some(message) = stream.next().await {
+                match message? {
+                    Message::Text(text) if text == "\"close\"" => {
+                        stream.close(Some(CloseFrame { code: 4001.into(), reason: "".into() })).await?;
+                    }
+                    Message::Text(text) => stream.send(Message::Text(text)).await?,
+                    _ => {}
+                }
+            }
+            Ok(())
+        });
+        (Socket::open(&url, "/", &[]).await.unwrap(), server)
+    }
+}
