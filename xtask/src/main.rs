@@ -1,10 +1,13 @@
 //! Development commands, run as `cargo xtask <command>`.
 //!
-//! Owns: what `test` checks. Never: anything the shipped binary needs.
+//! Owns: what `test` checks, what `bench` measures. Never: anything the shipped binary needs.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+#[cfg(feature = "bench")]
+mod bench;
+mod bench_launch;
 mod layers;
 mod packages;
 mod test;
@@ -16,6 +19,8 @@ Usage: cargo xtask <command>
 
   test [--quick]     Check format, lints and layering, then run every test.
                      --quick installs nothing and runs the unit tests only.
+  bench [options]    Measure the hub against bare references, in release builds.
+                     `cargo xtask bench --help` lists the options.
 ";
 
 fn main() -> ExitCode {
@@ -26,6 +31,9 @@ fn main() -> ExitCode {
     };
     let outcome = match command {
         "test" => test::run(rest),
+        "bench" => bench_launch::run(rest),
+        #[cfg(feature = "bench")]
+        _ if bench::is_inner(command) => bench::inner(command, rest),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");
             return ExitCode::SUCCESS;
