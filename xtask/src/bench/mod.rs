@@ -182,6 +182,7 @@ async fn measure(scenario: &Scenario, side: Side, pair: &Pair, options: &Options
         Scenario::FanOut { subscribers, .. } => {
             let (sample, frame_bytes) = fan_out::measure(server, *subscribers, length).await?;
             if side == Side::Hub {
+                eprintln!("{}: a delivery has {frame_bytes} bytes, at the reference too", scenario.name());
                 pair.1.send_frames_of(frame_bytes);
             }
             Ok(sample)
@@ -217,18 +218,24 @@ impl Scenario {
         };
         match self {
             Self::FanOut { bar, .. } => vec![
-                value("deliveries/s", Bar::ratio_at_least(*bar, 1.0)),
+                value("deliveries/s", Bar::RatioAtLeast { must: *bar, going_to: Some(1.0) }),
                 cpu("server CPU µs each", Bar::InsteadOfTheLast { ratio_at_most: 1.0 }),
             ],
             Self::Publish { .. } => vec![
-                value("acknowledged/s (reference: bare SQLite)", Bar::ratio_at_least(0.6, 1.0)),
+                value(
+                    "acknowledged/s (reference: bare SQLite)",
+                    Bar::RatioAtLeast { must: 0.6, going_to: None },
+                ),
                 cpu("server CPU µs each", Bar::None),
             ],
             Self::Idle { .. } => {
                 vec![value("KiB each connection", Bar::ValueAtMost { must: 12.0, going_to: 6.0 })]
             }
             Self::Connect => vec![
-                value("authenticated connects/s (reference: upgrades/s)", Bar::ratio_at_least(0.4, 1.0)),
+                value(
+                    "authenticated connects/s (reference: upgrades/s)",
+                    Bar::RatioAtLeast { must: 0.4, going_to: None },
+                ),
                 cpu("server CPU µs each", Bar::None),
             ],
         }

@@ -11,7 +11,7 @@ pub enum Bar {
     None,
     RatioAtLeast {
         must: f64,
-        going_to: f64,
+        going_to: Option<f64>,
     },
     ValueAtMost {
         must: f64,
@@ -42,10 +42,6 @@ pub struct Judged<'a> {
 }
 
 impl Bar {
-    pub fn ratio_at_least(must: f64, going_to: f64) -> Self {
-        Self::RatioAtLeast { must, going_to }
-    }
-
     fn met_by(self, hub: f64, ratio: f64) -> Option<bool> {
         match self {
             Self::None => None,
@@ -58,7 +54,9 @@ impl Bar {
     fn columns(self) -> (String, String) {
         match self {
             Self::None => (String::new(), String::new()),
-            Self::RatioAtLeast { must, going_to } => (format!("≥ {must:.2}"), format!("{going_to:.2}")),
+            Self::RatioAtLeast { must, going_to } => {
+                (format!("≥ {must:.2}"), going_to.map(|ratio| format!("{ratio:.2}")).unwrap_or_default())
+            }
             Self::ValueAtMost { must, going_to } => (format!("≤ {must} each"), format!("{going_to} each")),
             Self::InsteadOfTheLast { ratio_at_most } => (format!("or ≤ {ratio_at_most:.2}"), String::new()),
         }
@@ -180,17 +178,19 @@ fn amount(number: f64) -> String {
 mod tests {
     use super::*;
 
+    const HALF: Bar = Bar::RatioAtLeast { must: 0.5, going_to: Some(1.0) };
+
     #[test]
     fn the_ratio_is_the_median_of_the_rounds_and_not_of_the_medians() {
-        let row = row(Bar::ratio_at_least(0.5, 1.0), &[10.0, 40.0, 90.0], &[20.0, 50.0, 100.0]);
+        let row = row(HALF, &[10.0, 40.0, 90.0], &[20.0, 50.0, 100.0]);
         let judged = &judge(std::slice::from_ref(&row))[0];
         assert_eq!((judged.hub, judged.reference, judged.ratio), (40.0, 50.0, 0.8));
     }
 
     #[test]
     fn a_bar_is_met_exactly_at_its_edge() {
-        check(&[row(Bar::ratio_at_least(0.5, 1.0), &[5.0], &[10.0])], &[Some(true)]);
-        check(&[row(Bar::ratio_at_least(0.5, 1.0), &[4.9], &[10.0])], &[Some(false)]);
+        check(&[row(HALF, &[5.0], &[10.0])], &[Some(true)]);
+        check(&[row(HALF, &[4.9], &[10.0])], &[Some(false)]);
         check(&[row(Bar::ValueAtMost { must: 12.0, going_to: 6.0 }, &[12.0], &[1.0])], &[Some(true)]);
         check(&[row(Bar::ValueAtMost { must: 12.0, going_to: 6.0 }, &[12.1], &[1.0])], &[Some(false)]);
         check(&[row(Bar::None, &[1.0], &[2.0])], &[None]);
@@ -198,8 +198,8 @@ mod tests {
 
     #[test]
     fn cheap_deliveries_make_good_for_few_of_them() {
-        let few = || row(Bar::ratio_at_least(0.5, 1.0), &[4.0], &[10.0]);
-        let enough = || row(Bar::ratio_at_least(0.5, 1.0), &[6.0], &[10.0]);
+        let few = || row(HALF, &[4.0], &[10.0]);
+        let enough = || row(HALF, &[6.0], &[10.0]);
         let cpu = |hub| row(Bar::InsteadOfTheLast { ratio_at_most: 1.0 }, &[hub], &[1.0]);
         check(&[few(), cpu(0.9)], &[Some(true), None]);
         check(&[few(), cpu(1.1)], &[Some(false), None]);
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_round_that_could_not_be_compared_misses_its_bar() {
-        check(&[row(Bar::ratio_at_least(0.5, 1.0), &[0.0], &[0.0])], &[Some(false)]);
+        check(&[row(HALF, &[0.0], &[0.0])], &[Some(false)]);
     }
 
     #[test]
