@@ -1,1 +1,3 @@
 //! The concrete stores behind the engine's ports.
+
+pub mod sqlite;

@@ -1,1 +1,22 @@
-//! The verbs: pipeline, rules, routing, fan-out; defines the ports.
+//! The verbs: one corridor, written once, in order: admit → authorise → plan → commit → announce.
+//!
+//! Knows no door and no database: doors translate at the edge, stores stand behind the ports.
+
+mod admit;
+pub mod authorise;
+pub mod facts;
+mod fault;
+mod follower;
+pub mod hub;
+mod limits;
+pub mod local;
+mod pipeline;
+pub mod plan;
+pub mod ports;
+mod routes;
+pub mod switchboard;
+
+pub use admit::password_flaws;
+pub use fault::{Fault, Severity};
+pub use hub::{Health, Hub, Receipt};
+pub use limits::Limits;

@@ -1,1 +1,36 @@
-//! The nouns and the shared words of Parlor; no I/O, no async.
+//! The nouns and the shared words of Parlor: what exists, what can be asked for, what happened.
+//!
+//! No I/O, no async, no clock, no serialisation: every other crate speaks in these types.
+
+pub mod account;
+pub mod agent;
+pub mod caller;
+pub mod command;
+pub mod delivery;
+pub mod event;
+pub mod id;
+pub mod mention;
+pub mod message;
+pub mod path;
+pub mod position;
+pub mod query;
+pub mod refusal;
+pub mod room;
+pub mod signal;
+pub mod time;
+
+pub use account::{ApiKey, RefreshToken, Scope, SecretHash, SignIn, SiteRole, User};
+pub use agent::{Agent, Subscription};
+pub use caller::{Caller, Principal};
+pub use command::{Command, Post, Receipt, Route};
+pub use delivery::{Delivery, DeliveryState, Mailbox, SessionRef};
+pub use event::{Event, Logged, MemberChange};
+pub use id::{AgentId, InvalidId, KeyId, MemberId, MessageId, RoomId, SessionId, SignInId, UserId};
+pub use message::{Mention, Message, MessageKind, Payload, Place, Revision, Sender};
+pub use path::{Path, Pattern};
+pub use position::{Epoch, Position, Seq};
+pub use query::{Answer, Query};
+pub use refusal::{Flaw, Refusal, Thing};
+pub use room::{Member, Room, RoomKind, RoomRole};
+pub use signal::Signal;
+pub use time::Time;

@@ -1,1 +1,9 @@
-//! The doors as pure translations between frames and the model.
+//! The doors as pure translations: frames in the words of each protocol ⇄ the model.
+//!
+//! No I/O and no clock; a door never knows another door. Every door has the same files: `frames` (the
+//! shapes), `ingress` (in), `egress` (out), `codes` (refusals in its words).
+
+pub mod agentim;
+pub mod broker;
+pub mod json;
+pub mod time;

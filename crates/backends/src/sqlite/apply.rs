@@ -1,0 +1,294 @@
+//! One change of a plan, as SQL.
+
+use super::rows::{self, run};
+use parlor_engine::Fault;
+use parlor_engine::plan::Change;
+use parlor_model::{Message, RoomId, SignInId, UserId};
+use rusqlite::Connection;
+
+pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
+    match change {
+        Change::OfferSetup(None) => {
+            run(sql, "DELETE FROM meta WHERE key IN ('setup', 'setup_expires')", &[])?;
+        }
+        Change::OfferSetup(Some((token, expires))) => {
+            let query = "INSERT OR REPLACE INTO meta VALUES ('setup', ?1), ('setup_expires', ?2)";
+            run(sql, query, &[&token.0, &expires.0])?;
+        }
+        Change::PutUser(user) => {
+            run(
+                sql,
+                "INSERT INTO users VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (id) DO UPDATE SET \
+                 username = ?2, display_name = ?3, role = ?4, password_hash = ?5, failed_sign_ins = ?6, \
+                 locked_until = ?7, max_connections = ?8, created_at = ?9, updated_at = ?10",
+                &[
+                    &user.id.as_str(),
+                    &&*user.username,
+                    &&*user.display_name,
+                    &rows::site_role(user.role),
+                    &&*user.password_hash,
+                    &user.failed_sign_ins,
+                    &user.locked_until.map(|time| time.0),
+                    &user.max_connections,
+                    &user.created_at.0,
+                    &user.updated_at.0,
+                ],
+            )?;
+        }
+        Change::RemoveUser(user) => remove_user(sql, user)?,
+        Change::PutSignIn(sign_in, token) => {
+            run(
+                sql,
+                "INSERT OR REPLACE INTO sign_ins VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                &[
+                    &sign_in.id.as_str(),
+                    &sign_in.user.as_str(),
+                    &&*sign_in.device,
+                    &&*sign_in.address,
+                    &sign_in.created_at.0,
+                    &sign_in.used_at.0,
+                    &sign_in.expires_at.0,
+                ],
+            )?;
+            run(sql, "INSERT INTO refresh_tokens VALUES (?1, ?2, 0)", &[&token.0, &sign_in.id.as_str()])?;
+        }
+        Change::SpendRefreshToken(token) => {
+            run(sql, "UPDATE refresh_tokens SET spent = 1 WHERE hash = ?1", &[&token.0])?;
+        }
+        Change::EndSignIn(sign_in) => end_sign_in(sql, sign_in)?,
+        Change::EndSignInsOf(user) => end_sign_ins_of(sql, user)?,
+        Change::PutKey(key, secret) => {
+            run(
+                sql,
+                "INSERT INTO api_keys VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                &[
+                    &key.id.as_str(),
+                    &key.owner.as_str(),
+                    &&*key.name,
+                    &rows::scopes(&key.scopes),
+                    &secret.0,
+                    &key.created_at.0,
+                ],
+            )?;
+        }
+        Change::RemoveKey(key) => {
+            run(sql, "DELETE FROM api_keys WHERE id = ?1", &[&key.as_str()])?;
+        }
+        Change::PutRoom(room) => {
+            run(
+                sql,
+                "INSERT OR REPLACE INTO rooms VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                &[
+                    &room.id.as_str(),
+                    &&*room.name,
+                    &rows::room_kind(room.kind),
+                    &room.broadcast_mode,
+                    &room.system_prompt.as_deref(),
+                    &rows::room_role(room.agent_command_role),
+                    &room.created_by.as_str(),
+                    &room.created_at.0,
+                    &room.updated_at.0,
+                ],
+            )?;
+        }
+        Change::RemoveRoom(room) => remove_room(sql, room)?,
+        Change::PutMember(member) => {
+            run(
+                sql,
+                "INSERT INTO members VALUES (?1, ?2, ?3, ?4, ?5, \
+                 (SELECT coalesce(max(place), 0) + 1 FROM members WHERE room = ?1), ?6, ?7) \
+                 ON CONFLICT DO UPDATE SET role = ?4, joined_at = ?5, read_through = ?6, read_at = ?7",
+                &[
+                    &member.room.as_str(),
+                    &rows::member_kind(&member.member),
+                    &member.member.as_str(),
+                    &rows::room_role(member.role),
+                    &member.joined_at.0,
+                    &(member.read_through.0 as i64),
+                    &member.read_at.map(|time| time.0),
+                ],
+            )?;
+        }
+        Change::RemoveMember(room, member) => {
+            let query = "DELETE FROM members WHERE room = ?1 AND kind = ?2 AND member = ?3";
+            run(sql, query, &[&room.as_str(), &rows::member_kind(member), &member.as_str()])?;
+        }
+        Change::PutMessage(message) => put_message(sql, message)?,
+        Change::Revise { message, previous } => {
+            run(
+                sql,
+                "UPDATE messages SET text = ?2, mentions = ?3, edited_at = ?4 WHERE id = ?1",
+                &[
+                    &message.id.as_str(),
+                    &&*message.text,
+                    &rows::mentions(&message.mentions),
+                    &message.edited_at.map(|time| time.0),
+                ],
+            )?;
+            run(
+                sql,
+                "INSERT INTO revisions VALUES (?1, ?2, ?3)",
+                &[&previous.message.as_str(), &previous.edited_at.0, &&*previous.text],
+            )?;
+        }
+        Change::Erase(message) => {
+            let id = message.as_str();
+            // The row stays as a place in the order; what it said does not.
+            run(
+                sql,
+                "UPDATE messages SET erased = 1, text = '', mentions = NULL, payload = NULL, command = NULL, \
+                 external_id = NULL, reply_to = NULL, edited_at = NULL WHERE id = ?1",
+                &[&id],
+            )?;
+            run(sql, "DELETE FROM revisions WHERE message = ?1", &[&id])?;
+            run(sql, "DELETE FROM deliveries WHERE message = ?1", &[&id])?;
+        }
+        Change::MarkRead { room, user, through, at } => {
+            run(
+                sql,
+                "UPDATE members SET read_through = max(read_through, ?3), read_at = ?4 \
+                 WHERE room = ?1 AND kind = 0 AND member = ?2",
+                &[&room.as_str(), &user.as_str(), &(through.0 as i64), &at.0],
+            )?;
+        }
+        Change::PutAgent(agent) => {
+            run(
+                sql,
+                "INSERT OR REPLACE INTO agents VALUES (?1, ?2, ?3, ?4, ?5)",
+                &[
+                    &agent.id.as_str(),
+                    &agent.owner.as_str(),
+                    &&*agent.name,
+                    &&*agent.description,
+                    &agent.created_at.0,
+                ],
+            )?;
+        }
+        Change::PutSubscription(subscription) => {
+            run(
+                sql,
+                "INSERT OR IGNORE INTO subscriptions VALUES (?1, ?2, ?3, ?4)",
+                &[
+                    &subscription.agent.as_str(),
+                    &rows::session_text(subscription.session.as_ref()),
+                    &subscription.pattern.as_str(),
+                    &subscription.added_at.0,
+                ],
+            )?;
+        }
+        Change::PutDelivery { delivery, seq } => {
+            run(
+                sql,
+                "INSERT INTO deliveries VALUES (?1, ?2, ?3, ?4, 0, ?5)",
+                &[
+                    &delivery.mailbox.agent.as_str(),
+                    &rows::session_text(delivery.mailbox.session.as_ref()),
+                    &(seq.0 as i64),
+                    &delivery.message.as_str(),
+                    &rows::sessions(&delivery.handled_by),
+                ],
+            )?;
+        }
+        Change::MarkDelivered { mailbox, messages } => {
+            let session = rows::session_text(mailbox.session.as_ref());
+            for message in messages {
+                run(
+                    sql,
+                    "UPDATE deliveries SET state = 1 WHERE message = ?1 AND agent = ?2 AND session = ?3",
+                    &[&message.as_str(), &mailbox.agent.as_str(), &session],
+                )?;
+            }
+        }
+        Change::DeadLetter { message, reason } => {
+            run(sql, "INSERT INTO dead_letters VALUES (?1, ?2)", &[&(message.seq.0 as i64), reason])?;
+        }
+        Change::Remember { key, first, at } => {
+            run(
+                sql,
+                "INSERT INTO once VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                &[
+                    &(key.kind as i64),
+                    &&*key.owner,
+                    &&*key.key,
+                    &first.digest,
+                    &first.message.as_str(),
+                    &(first.seq.0 as i64),
+                    &at.0,
+                ],
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn put_message(sql: &Connection, message: &Message) -> Result<(), Fault> {
+    let path = match &message.place {
+        parlor_model::Place::Room(_) => None,
+        parlor_model::Place::Path(path) => Some(path.as_str()),
+    };
+    run(
+        sql,
+        "INSERT INTO messages (seq, id, at, room, path, sender_kind, sender, sender_name, kind, text, mentions, \
+         reply_to, client_message_id, command, payload, source, external_id, edited_at) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+        &[
+            &(message.seq.0 as i64),
+            &message.id.as_str(),
+            &message.at.0,
+            &message.place.room().map(RoomId::as_str),
+            &path,
+            &rows::sender_kind(&message.sender),
+            &message.sender.id(),
+            &&*message.sender_name,
+            &rows::message_kind(message.kind),
+            &&*message.text,
+            &rows::mentions(&message.mentions),
+            &message.reply_to.as_ref().map(|id| id.as_str()),
+            &message.client_message_id.as_deref(),
+            &message.command.as_deref(),
+            &message.payload.as_ref().map(|payload| &*payload.0),
+            &&*message.source,
+            &message.external_id.as_deref(),
+            &message.edited_at.map(|time| time.0),
+        ],
+    )?;
+    Ok(())
+}
+
+fn end_sign_in(sql: &Connection, sign_in: &SignInId) -> Result<(), Fault> {
+    run(sql, "DELETE FROM refresh_tokens WHERE sign_in = ?1", &[&sign_in.as_str()])?;
+    run(sql, "DELETE FROM sign_ins WHERE id = ?1", &[&sign_in.as_str()])?;
+    Ok(())
+}
+
+fn end_sign_ins_of(sql: &Connection, user: &UserId) -> Result<(), Fault> {
+    let query = "DELETE FROM refresh_tokens WHERE sign_in IN (SELECT id FROM sign_ins WHERE user = ?1)";
+    run(sql, query, &[&user.as_str()])?;
+    run(sql, "DELETE FROM sign_ins WHERE user = ?1", &[&user.as_str()])?;
+    Ok(())
+}
+
+fn remove_user(sql: &Connection, user: &UserId) -> Result<(), Fault> {
+    end_sign_ins_of(sql, user)?;
+    let steps = [
+        "DELETE FROM api_keys WHERE owner = ?1",
+        "DELETE FROM subscriptions WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
+        "DELETE FROM deliveries WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
+        "DELETE FROM members WHERE kind = 1 AND member IN (SELECT id FROM agents WHERE owner = ?1)",
+        "DELETE FROM agents WHERE owner = ?1",
+        "DELETE FROM members WHERE kind = 0 AND member = ?1",
+        "DELETE FROM users WHERE id = ?1",
+    ];
+    steps.iter().try_for_each(|step| run(sql, step, &[&user.as_str()]).map(drop))
+}
+
+fn remove_room(sql: &Connection, room: &RoomId) -> Result<(), Fault> {
+    let steps = [
+        "DELETE FROM revisions WHERE message IN (SELECT id FROM messages WHERE room = ?1)",
+        "DELETE FROM deliveries WHERE message IN (SELECT id FROM messages WHERE room = ?1)",
+        "DELETE FROM messages WHERE room = ?1",
+        "DELETE FROM members WHERE room = ?1",
+        "DELETE FROM rooms WHERE id = ?1",
+    ];
+    steps.iter().try_for_each(|step| run(sql, step, &[&room.as_str()]).map(drop))
+}

@@ -1,0 +1,224 @@
+//! The log: references going in, events made anew from the tables coming out.
+
+use super::rows::{self, all, number, one, run};
+use super::{On, Options};
+use parlor_engine::Fault;
+use parlor_engine::facts::MEMBERS_TOLD;
+use parlor_engine::ports::{Head, Lookup};
+use parlor_model::{
+    AgentId, Epoch, Event, KeyId, Logged, MemberChange, MemberId, MessageId, RoomId, Seq, SignInId, Time,
+    UserId,
+};
+use rusqlite::Connection;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// The numbers in the column `kind`. They are on disk: never reuse one.
+mod kind {
+    pub const POSTED: i64 = 0;
+    pub const EDITED: i64 = 1;
+    pub const DELETED: i64 = 2;
+    pub const ROOM_CHANGED: i64 = 3;
+    pub const ROOM_REMOVED: i64 = 4;
+    pub const MEMBER_ADDED: i64 = 5;
+    pub const MEMBER_CHANGED: i64 = 6;
+    pub const MEMBER_REMOVED: i64 = 7;
+    pub const ROOM_READ: i64 = 8;
+    pub const USER_CHANGED: i64 = 9;
+    pub const USER_REMOVED: i64 = 10;
+    pub const SIGN_INS_ENDED: i64 = 11;
+    pub const SIGN_IN_ENDED: i64 = 12;
+    pub const KEY_REVOKED: i64 = 13;
+    pub const AGENT_CHANGED: i64 = 14;
+    pub const FADED: i64 = 15;
+}
+
+/// One row: what kind of thing happened to what.
+struct Reference {
+    seq: Seq,
+    at: Time,
+    kind: i64,
+    room: Option<Arc<str>>,
+    subject: Option<Arc<str>>,
+    detail: Option<Arc<str>>,
+}
+
+pub fn append(sql: &Connection, logged: &Logged) -> Result<(), Fault> {
+    let (kind, subject, detail): (i64, Option<&str>, Option<&str>) = match &logged.event {
+        Event::MessagePosted { message, .. } => (kind::POSTED, Some(message.id.as_str()), None),
+        Event::MessageEdited(message) => (kind::EDITED, Some(message.id.as_str()), None),
+        Event::MessageDeleted { message, .. } => (kind::DELETED, Some(message.as_str()), None),
+        Event::RoomChanged(_) => (kind::ROOM_CHANGED, None, None),
+        Event::RoomRemoved { .. } => (kind::ROOM_REMOVED, None, None),
+        Event::MembersChanged { change, .. } => {
+            let (kind, member) = match change {
+                MemberChange::Added(member) => (kind::MEMBER_ADDED, member),
+                MemberChange::Changed(member) => (kind::MEMBER_CHANGED, member),
+                MemberChange::Removed(member) => (kind::MEMBER_REMOVED, member),
+            };
+            let detail = if member.user().is_some() { "user" } else { "agent" };
+            (kind, Some(member.as_str()), Some(detail))
+        }
+        Event::RoomRead { user, .. } => (kind::ROOM_READ, Some(user.as_str()), None),
+        Event::UserChanged(user) => (kind::USER_CHANGED, Some(user.id.as_str()), None),
+        Event::UserRemoved(user) => (kind::USER_REMOVED, Some(user.as_str()), None),
+        Event::SignInsEnded(user) => (kind::SIGN_INS_ENDED, Some(user.as_str()), None),
+        Event::SignInEnded { user, sign_in } => {
+            (kind::SIGN_IN_ENDED, Some(user.as_str()), Some(sign_in.as_str()))
+        }
+        Event::KeyRevoked { user, key } => (kind::KEY_REVOKED, Some(user.as_str()), Some(key.as_str())),
+        Event::AgentChanged(agent) => (kind::AGENT_CHANGED, Some(agent.id.as_str()), None),
+        Event::Faded => (kind::FADED, None, None),
+    };
+    let room = logged.event.room().map(RoomId::as_str);
+    run(
+        sql,
+        "INSERT INTO log VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        &[&(logged.seq.0 as i64), &logged.at.0, &kind, &room, &subject, &detail],
+    )?;
+    Ok(())
+}
+
+fn reference(row: &rusqlite::Row<'_>) -> rusqlite::Result<Reference> {
+    Ok(Reference {
+        seq: rows::seq(row, 0)?,
+        at: Time(row.get(1)?),
+        kind: row.get(2)?,
+        room: row.get::<_, Option<String>>(3)?.map(Into::into),
+        subject: row.get::<_, Option<String>>(4)?.map(Into::into),
+        detail: row.get::<_, Option<String>>(5)?.map(Into::into),
+    })
+}
+
+impl<C: Deref<Target = Connection>> On<C> {
+    pub fn head(&self) -> Result<Head, Fault> {
+        let meta = |key: &str| {
+            one(self.sql(), "SELECT value FROM meta WHERE key = ?1", &[&key], |row| row.get::<_, i64>(0))
+        };
+        let epoch = Epoch(meta("epoch")?.unwrap_or_default() as u32);
+        let trimmed = Seq(meta("trimmed")?.unwrap_or_default() as u64);
+        let last = one(self.sql(), "SELECT seq, at FROM log ORDER BY seq DESC LIMIT 1", &[], |row| {
+            Ok((rows::seq(row, 0)?, Time(row.get(1)?)))
+        })?;
+        let (seq, at) = last.unwrap_or((trimmed, Time(0)));
+        Ok(Head { epoch, seq, at, trimmed })
+    }
+
+    pub fn tail(&mut self, after: Seq, limit: usize) -> Result<Vec<Logged>, Fault> {
+        let query =
+            "SELECT seq, at, kind, room, subject, detail FROM log WHERE seq > ?1 ORDER BY seq LIMIT ?2";
+        let found = all(self.sql(), query, &[&(after.0 as i64), &number(limit)], reference)?;
+        found.into_iter().map(|reference| self.remake(reference)).collect()
+    }
+
+    /// Posted messages come from their own index; everything else that happened in a room is rare.
+    pub fn room_tail(&mut self, room: &RoomId, after: Seq, limit: usize) -> Result<Vec<Logged>, Fault> {
+        let query = "SELECT seq, at, 0, room, id, NULL FROM messages WHERE room = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
+        let values: [&dyn rusqlite::ToSql; 3] = [&room.as_str(), &(after.0 as i64), &number(limit)];
+        let mut found = all(self.sql(), query, &values, reference)?;
+        let query = "SELECT seq, at, kind, room, subject, detail FROM log \
+                     WHERE room = ?1 AND seq > ?2 AND kind <> 0 ORDER BY seq LIMIT ?3";
+        found.extend(all(self.sql(), query, &values, reference)?);
+        found.sort_by_key(|reference| reference.seq);
+        found.truncate(limit);
+        found.into_iter().map(|reference| self.remake(reference)).collect()
+    }
+
+    fn remake(&mut self, reference: Reference) -> Result<Logged, Fault> {
+        let (seq, at) = (reference.seq, reference.at);
+        let event = self.event_of(reference)?.unwrap_or(Event::Faded);
+        Ok(Logged { seq, at, event })
+    }
+
+    /// `None` when what it refers to is gone.
+    fn event_of(&mut self, reference: Reference) -> Result<Option<Event>, Fault> {
+        let room = reference.room.map(RoomId::stored);
+        let (Some(subject), detail) = (reference.subject, reference.detail) else {
+            let Some(room) = room else { return Ok(None) };
+            return Ok(match reference.kind {
+                kind::ROOM_CHANGED => self.room(&room)?.map(|room| Event::RoomChanged(Arc::new(room))),
+                kind::ROOM_REMOVED => Some(Event::RoomRemoved { room, people: Arc::new([]) }),
+                _ => None,
+            });
+        };
+        Ok(match (reference.kind, room) {
+            (kind::POSTED, _) => {
+                let id = MessageId::stored(subject);
+                match self.message(&id)? {
+                    Some(message) => {
+                        Some(Event::MessagePosted { message, deliveries: self.deliveries(&id)?.into() })
+                    }
+                    None => None,
+                }
+            }
+            (kind::EDITED, _) => self.message(&MessageId::stored(subject))?.map(Event::MessageEdited),
+            (kind::DELETED, Some(room)) => {
+                Some(Event::MessageDeleted { room, message: MessageId::stored(subject) })
+            }
+            (kind::MEMBER_ADDED..=kind::MEMBER_REMOVED, Some(room)) => {
+                let Some(found) = self.room(&room)? else { return Ok(None) };
+                let kind = if detail.as_deref() == Some("user") { 0 } else { 1 };
+                let member: MemberId = rows::member_id(kind, subject);
+                let change = match reference.kind {
+                    kind::MEMBER_ADDED => MemberChange::Added(member),
+                    kind::MEMBER_CHANGED => MemberChange::Changed(member),
+                    _ => MemberChange::Removed(member),
+                };
+                let mut members = self.members(&room, MEMBERS_TOLD + 1, 0)?;
+                if members.len() > MEMBERS_TOLD {
+                    members.clear();
+                }
+                Some(Event::MembersChanged { room: Arc::new(found), change, members: members.into() })
+            }
+            (kind::ROOM_READ, Some(room)) => {
+                let user = UserId::stored(subject);
+                let username = self.user(&user)?.map(|user| user.username);
+                username.map(|username| Event::RoomRead { room, user, username, at: reference.at })
+            }
+            (kind::USER_CHANGED, _) => {
+                self.user(&UserId::stored(subject))?.map(|user| Event::UserChanged(Arc::new(user)))
+            }
+            (kind::USER_REMOVED, _) => Some(Event::UserRemoved(UserId::stored(subject))),
+            (kind::SIGN_INS_ENDED, _) => Some(Event::SignInsEnded(UserId::stored(subject))),
+            (kind::SIGN_IN_ENDED, _) => detail.map(|detail| Event::SignInEnded {
+                user: UserId::stored(subject),
+                sign_in: SignInId::stored(detail),
+            }),
+            (kind::KEY_REVOKED, _) => detail.map(|detail| Event::KeyRevoked {
+                user: UserId::stored(subject),
+                key: KeyId::stored(detail),
+            }),
+            (kind::AGENT_CHANGED, _) => {
+                self.agent(&AgentId::stored(subject))?.map(|agent| Event::AgentChanged(Arc::new(agent)))
+            }
+            _ => None,
+        })
+    }
+}
+
+/// Forgets what is older than the windows: log rows, keys of retries, sign-ins that ran out.
+pub fn trim(sql: &Connection, now: Time, options: &Options) -> Result<(), Fault> {
+    let old = now.minus(options.log_window).0;
+    // Never the newest row: it is where the next event goes on from.
+    let query = "SELECT coalesce(max(seq), 0) FROM (SELECT seq, at FROM log ORDER BY seq LIMIT 50000) \
+                 WHERE at < ?1 AND seq < (SELECT max(seq) FROM log)";
+    let through = one(sql, query, &[&old], |row| row.get::<_, i64>(0))?.unwrap_or_default();
+    if through > 0 {
+        run(sql, "DELETE FROM log WHERE seq <= ?1", &[&through])?;
+        run(sql, "UPDATE meta SET value = max(value, ?1) WHERE key = 'trimmed'", &[&through])?;
+    }
+    run(
+        sql,
+        "DELETE FROM once WHERE seq <= (SELECT coalesce(max(seq), 0) FROM \
+         (SELECT seq, at FROM once ORDER BY seq LIMIT 50000) WHERE at < ?1)",
+        &[&now.minus(options.once_window).0],
+    )?;
+    run(
+        sql,
+        "DELETE FROM refresh_tokens WHERE sign_in IN (SELECT id FROM sign_ins WHERE expires_at <= ?1)",
+        &[&now.0],
+    )?;
+    run(sql, "DELETE FROM sign_ins WHERE expires_at <= ?1", &[&now.0])?;
+    run(sql, "INSERT OR REPLACE INTO meta VALUES ('tended', ?1)", &[&now.0])?;
+    Ok(())
+}

@@ -1,0 +1,212 @@
+//! Point reads, the same for the writer's transaction and for readers.
+
+use super::On;
+use super::rows::{self, all, number, one};
+use parlor_engine::Fault;
+use parlor_engine::ports::{FirstUse, Lookup, OnceKey};
+use parlor_model::{
+    Agent, AgentId, ApiKey, Delivery, KeyId, Mailbox, Member, MemberId, Message, MessageId, RefreshToken,
+    Room, RoomId, SecretHash, Seq, SignIn, SignInId, Subscription, Time, User, UserId,
+};
+use rusqlite::Connection;
+use std::ops::Deref;
+use std::sync::Arc;
+
+impl<C: Deref<Target = Connection>> Lookup for On<C> {
+    fn user(&mut self, id: &UserId) -> Result<Option<User>, Fault> {
+        one(
+            self.sql(),
+            &format!("SELECT {} FROM users WHERE id = ?1", rows::USER),
+            &[&id.as_str()],
+            rows::user,
+        )
+    }
+
+    fn user_named(&mut self, username: &str) -> Result<Option<User>, Fault> {
+        one(
+            self.sql(),
+            &format!("SELECT {} FROM users WHERE username = ?1", rows::USER),
+            &[&username],
+            rows::user,
+        )
+    }
+
+    fn admins(&mut self) -> Result<u64, Fault> {
+        let count =
+            one(self.sql(), "SELECT count(*) FROM users WHERE role = 1", &[], |row| row.get::<_, i64>(0))?;
+        Ok(count.unwrap_or_default() as u64)
+    }
+
+    fn sign_in(&mut self, id: &SignInId) -> Result<Option<SignIn>, Fault> {
+        let query = format!("SELECT {} FROM sign_ins WHERE id = ?1", rows::SIGN_IN);
+        one(self.sql(), &query, &[&id.as_str()], rows::sign_in)
+    }
+
+    fn refresh_token(&mut self, token: &SecretHash) -> Result<Option<RefreshToken>, Fault> {
+        one(self.sql(), "SELECT sign_in, spent FROM refresh_tokens WHERE hash = ?1", &[&token.0], |row| {
+            Ok(RefreshToken { sign_in: SignInId::stored(row.get::<_, String>(0)?), spent: row.get(1)? })
+        })
+    }
+
+    fn key(&mut self, id: &KeyId) -> Result<Option<ApiKey>, Fault> {
+        one(
+            self.sql(),
+            &format!("SELECT {} FROM api_keys WHERE id = ?1", rows::KEY),
+            &[&id.as_str()],
+            rows::key,
+        )
+    }
+
+    fn key_with(&mut self, secret: &SecretHash) -> Result<Option<ApiKey>, Fault> {
+        one(
+            self.sql(),
+            &format!("SELECT {} FROM api_keys WHERE secret = ?1", rows::KEY),
+            &[&secret.0],
+            rows::key,
+        )
+    }
+
+    fn setup(&mut self) -> Result<Option<(SecretHash, Time)>, Fault> {
+        let query =
+            "SELECT h.value, e.value FROM meta h, meta e WHERE h.key = 'setup' AND e.key = 'setup_expires'";
+        one(self.sql(), query, &[], |row| Ok((SecretHash(row.get(0)?), Time(row.get(1)?))))
+    }
+
+    fn room(&mut self, id: &RoomId) -> Result<Option<Room>, Fault> {
+        one(
+            self.sql(),
+            &format!("SELECT {} FROM rooms WHERE id = ?1", rows::ROOM),
+            &[&id.as_str()],
+            rows::room,
+        )
+    }
+
+    fn member(&mut self, room: &RoomId, member: &MemberId) -> Result<Option<Member>, Fault> {
+        let query = format!("{} WHERE m.room = ?1 AND m.kind = ?2 AND m.member = ?3", rows::MEMBERS);
+        one(self.sql(), &query, &[&room.as_str(), &rows::member_kind(member), &member.as_str()], rows::member)
+    }
+
+    fn members(&mut self, room: &RoomId, limit: usize, offset: usize) -> Result<Vec<Member>, Fault> {
+        let query = format!("{} WHERE m.room = ?1 ORDER BY m.place LIMIT ?2 OFFSET ?3", rows::MEMBERS);
+        all(self.sql(), &query, &[&room.as_str(), &number(limit), &number(offset)], rows::member)
+    }
+
+    fn memberships(&mut self, member: &MemberId) -> Result<Vec<Member>, Fault> {
+        let query = format!("{} WHERE m.kind = ?1 AND m.member = ?2 ORDER BY m.place", rows::MEMBERS);
+        all(self.sql(), &query, &[&rows::member_kind(member), &member.as_str()], rows::member)
+    }
+
+    fn message(&mut self, id: &MessageId) -> Result<Option<Arc<Message>>, Fault> {
+        let query = format!("SELECT {} FROM messages WHERE id = ?1 AND erased = 0", rows::MESSAGE);
+        one(self.sql(), &query, &[&id.as_str()], rows::message)
+    }
+
+    fn newest_message(&mut self, room: &RoomId) -> Result<Option<Seq>, Fault> {
+        let query = "SELECT seq FROM messages WHERE room = ?1 ORDER BY seq DESC LIMIT 1";
+        one(self.sql(), query, &[&room.as_str()], |row| rows::seq(row, 0))
+    }
+
+    fn agent(&mut self, id: &AgentId) -> Result<Option<Agent>, Fault> {
+        one(
+            self.sql(),
+            &format!("SELECT {} FROM agents WHERE id = ?1", rows::AGENT),
+            &[&id.as_str()],
+            rows::agent,
+        )
+    }
+
+    fn agents_of(&mut self, owner: &UserId) -> Result<Vec<Agent>, Fault> {
+        let query = format!("SELECT {} FROM agents WHERE owner = ?1 ORDER BY id", rows::AGENT);
+        all(self.sql(), &query, &[&owner.as_str()], rows::agent)
+    }
+
+    fn share_a_room(&mut self, one: &MemberId, other: &MemberId) -> Result<bool, Fault> {
+        let query = "SELECT 1 FROM members a JOIN members b ON b.room = a.room AND b.kind = ?3 AND b.member = ?4 \
+                     WHERE a.kind = ?1 AND a.member = ?2 LIMIT 1";
+        let values: [&dyn rusqlite::ToSql; 4] =
+            [&rows::member_kind(one), &one.as_str(), &rows::member_kind(other), &other.as_str()];
+        Ok(rows::one(self.sql(), query, &values, |_| Ok(()))?.is_some())
+    }
+
+    fn deliveries(&mut self, message: &MessageId) -> Result<Vec<Delivery>, Fault> {
+        // Sessions before agents, as they were made.
+        let query = format!(
+            "SELECT {} FROM deliveries WHERE message = ?1 ORDER BY session = '', agent, session",
+            rows::DELIVERY
+        );
+        all(self.sql(), &query, &[&message.as_str()], rows::delivery)
+    }
+
+    fn pending(&mut self, mailbox: &Mailbox, limit: usize) -> Result<Vec<(Arc<Message>, Delivery)>, Fault> {
+        let query = format!(
+            "SELECT {} FROM deliveries WHERE agent = ?1 AND session = ?2 AND state = 0 ORDER BY seq LIMIT ?3",
+            rows::DELIVERY
+        );
+        let session = rows::session_text(mailbox.session.as_ref());
+        let waiting =
+            all(self.sql(), &query, &[&mailbox.agent.as_str(), &session, &number(limit)], rows::delivery)?;
+        let mut mail = Vec::with_capacity(waiting.len());
+        for delivery in waiting {
+            if let Some(message) = self.message(&delivery.message)? {
+                mail.push((message, delivery));
+            }
+        }
+        Ok(mail)
+    }
+
+    fn first_use(&mut self, key: &OnceKey) -> Result<Option<FirstUse>, Fault> {
+        let query = "SELECT digest, message, seq FROM once WHERE kind = ?1 AND owner = ?2 AND key = ?3";
+        one(self.sql(), query, &[&(key.kind as i64), &&*key.owner, &&*key.key], |row| {
+            Ok(FirstUse {
+                digest: row.get(0)?,
+                message: MessageId::stored(row.get::<_, String>(1)?),
+                seq: rows::seq(row, 2)?,
+            })
+        })
+    }
+}
+
+impl<C: Deref<Target = Connection>> On<C> {
+    pub fn subscriptions(&self) -> Result<(Vec<Agent>, Vec<Subscription>), Fault> {
+        let agents = all(self.sql(), &format!("SELECT {} FROM agents", rows::AGENT), &[], rows::agent)?;
+        let query = "SELECT agent, session, pattern, added_at FROM subscriptions";
+        Ok((agents, all(self.sql(), query, &[], rows::subscription)?))
+    }
+}
+
+/// Gives a type the look-ups of the tables it holds.
+macro_rules! through {
+    ($type:ty, $tables:ident) => {
+        $crate::sqlite::lookup::through!(@each $type, $tables,
+            user(id: &parlor_model::UserId) -> Option<parlor_model::User>;
+            user_named(username: &str) -> Option<parlor_model::User>;
+            admins() -> u64;
+            sign_in(id: &parlor_model::SignInId) -> Option<parlor_model::SignIn>;
+            refresh_token(token: &parlor_model::SecretHash) -> Option<parlor_model::RefreshToken>;
+            key(id: &parlor_model::KeyId) -> Option<parlor_model::ApiKey>;
+            key_with(secret: &parlor_model::SecretHash) -> Option<parlor_model::ApiKey>;
+            setup() -> Option<(parlor_model::SecretHash, parlor_model::Time)>;
+            room(id: &parlor_model::RoomId) -> Option<parlor_model::Room>;
+            member(room: &parlor_model::RoomId, member: &parlor_model::MemberId) -> Option<parlor_model::Member>;
+            members(room: &parlor_model::RoomId, limit: usize, offset: usize) -> Vec<parlor_model::Member>;
+            memberships(member: &parlor_model::MemberId) -> Vec<parlor_model::Member>;
+            message(id: &parlor_model::MessageId) -> Option<std::sync::Arc<parlor_model::Message>>;
+            newest_message(room: &parlor_model::RoomId) -> Option<parlor_model::Seq>;
+            agent(id: &parlor_model::AgentId) -> Option<parlor_model::Agent>;
+            agents_of(owner: &parlor_model::UserId) -> Vec<parlor_model::Agent>;
+            share_a_room(one: &parlor_model::MemberId, other: &parlor_model::MemberId) -> bool;
+            deliveries(message: &parlor_model::MessageId) -> Vec<parlor_model::Delivery>;
+            pending(mailbox: &parlor_model::Mailbox, limit: usize)
+                -> Vec<(std::sync::Arc<parlor_model::Message>, parlor_model::Delivery)>;
+            first_use(key: &parlor_engine::ports::OnceKey) -> Option<parlor_engine::ports::FirstUse>;
+        );
+    };
+    (@each $type:ty, $tables:ident, $($name:ident($($value:ident: $kind:ty),*) -> $found:ty;)*) => {
+        impl parlor_engine::ports::Lookup for $type {
+            $(fn $name(&mut self, $($value: $kind),*) -> Result<$found, parlor_engine::Fault> {
+                parlor_engine::ports::Lookup::$name(&mut self.$tables, $($value),*)
+            })*
+        }
+    };
+}
+pub(super) use through;

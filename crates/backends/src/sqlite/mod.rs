@@ -1,0 +1,258 @@
+//! The embedded store: one SQLite file in WAL mode, one writer, several readers beside it.
+//!
+//! Owns: decision, log and tables in one transaction; after a failed fsync nothing is written until the
+//! file is opened anew. Checkpoints are made here, by the writer, and not behind a commit's back: one
+//! whose fsync failed must not be tried again and believed.
+
+mod apply;
+mod log;
+mod lookup;
+mod rows;
+mod snapshot;
+
+use parking_lot::{Condvar, Mutex};
+use parlor_engine::Fault;
+use parlor_engine::plan::Plan;
+use parlor_engine::ports::{Head, Reader, Snapshot, Store, Transaction};
+use parlor_model::{Agent, Subscription, Time};
+use rows::Stored;
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use std::ops::Deref;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Every step ever taken; `user_version` says how many a file has behind it.
+const MIGRATIONS: [&str; 1] = [include_str!("schema.sql")];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Synchronous {
+    /// Acknowledged means on disk.
+    Full,
+    /// A power cut may take back the last moments; a crash of the process does not.
+    Normal,
+    /// A power cut may take back much, or damage the file.
+    Off,
+}
+
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub synchronous: Synchronous,
+    pub log_window: Duration,
+    pub once_window: Duration,
+    pub readers: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let day = Duration::from_secs(24 * 60 * 60);
+        Self { synchronous: Synchronous::Full, log_window: 7 * day, once_window: 2 * day, readers: 4 }
+    }
+}
+
+/// Why a data directory could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error(
+        "this data was written by a newer Parlor (schema {found}, this one knows {known}); start that version, or restore a backup made by this one"
+    )]
+    Newer { found: i64, known: i64 },
+    #[error("the database could not be opened: {0}")]
+    Sqlite(#[from] rusqlite::Error),
+    #[error("the database could not be opened: {0}")]
+    Fault(#[from] Fault),
+    #[error("no random number for the epoch: {0}")]
+    Random(#[from] getrandom::Error),
+}
+
+pub struct SqliteStore {
+    connection: Connection,
+    options: Options,
+    /// A rough count of pages written since the last checkpoint.
+    debt: usize,
+}
+
+/// How many pages may wait in the write-ahead log before they are moved to the database.
+const CHECKPOINT_PAGES: usize = 4000;
+
+/// Opens, or creates, the database in `directory`.
+pub fn open(directory: &Path, options: Options) -> Result<(Box<dyn Store>, Arc<dyn Reader>), OpenError> {
+    let file = directory.join("parlor.db");
+    let connection = Connection::open(&file)?;
+    connection.set_prepared_statement_cache_capacity(128);
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    let synchronous = match options.synchronous {
+        Synchronous::Full => "FULL",
+        Synchronous::Normal => "NORMAL",
+        Synchronous::Off => "OFF",
+    };
+    connection.pragma_update(None, "synchronous", synchronous)?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update(None, "cache_size", -16_000)?;
+    let mut connection = connection;
+    migrate(&mut connection)?;
+    let reader = Pool::open(&file, options.readers)?;
+    Ok((Box::new(SqliteStore { connection, options, debt: 0 }), Arc::new(reader)))
+}
+
+fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let found: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    let known = MIGRATIONS.len() as i64;
+    if found > known {
+        return Err(OpenError::Newer { found, known });
+    }
+    for step in &MIGRATIONS[found as usize..] {
+        transaction.execute_batch(step)?;
+    }
+    transaction.pragma_update(None, "user_version", known)?;
+    if found == 0 {
+        let epoch = i64::from(getrandom::u32()?);
+        transaction.execute("INSERT INTO meta VALUES ('epoch', ?1), ('trimmed', 0)", [epoch])?;
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
+/// The tables, seen through a plain connection or an open transaction.
+struct On<C>(C);
+
+impl<C: Deref<Target = Connection>> On<C> {
+    fn sql(&self) -> &Connection {
+        &self.0
+    }
+}
+
+struct Open<'a> {
+    tables: On<rusqlite::Transaction<'a>>,
+    debt: &'a mut usize,
+}
+
+impl Store for SqliteStore {
+    fn begin(&mut self) -> Result<Box<dyn Transaction + '_>, Fault> {
+        if self.debt > CHECKPOINT_PAGES {
+            self.checkpoint()?;
+        }
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).stored("beginning")?;
+        // The least a commit writes: a page or two of each of the tables it touches.
+        self.debt += 8;
+        Ok(Box::new(Open { tables: On(transaction), debt: &mut self.debt }))
+    }
+
+    fn head(&mut self) -> Result<Head, Fault> {
+        On(&self.connection).head()
+    }
+
+    fn subscriptions(&mut self) -> Result<(Vec<Agent>, Vec<Subscription>), Fault> {
+        On(&self.connection).subscriptions()
+    }
+
+    fn tend(&mut self, now: Time) -> Result<(), Fault> {
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).stored("tending")?;
+        log::trim(&transaction, now, &self.options)?;
+        transaction.commit().stored("tending")?;
+        self.checkpoint()
+    }
+}
+
+impl SqliteStore {
+    fn checkpoint(&mut self) -> Result<(), Fault> {
+        self.connection
+            .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
+            .stored("checkpointing")?;
+        self.debt = 0;
+        Ok(())
+    }
+}
+
+impl Transaction for Open<'_> {
+    fn apply(&mut self, plan: &Plan) -> Result<(), Fault> {
+        *self.debt += plan.changes.len() / 2;
+        for change in &plan.changes {
+            apply::change(self.tables.sql(), change)?;
+        }
+        for event in &plan.events {
+            log::append(self.tables.sql(), event)?;
+        }
+        Ok(())
+    }
+
+    fn commit(self: Box<Self>) -> Result<(), Fault> {
+        self.tables.0.commit().stored("committing")
+    }
+}
+
+lookup::through!(Open<'_>, tables);
+
+/// Connections for readers; each is used by one at a time, and whoever finds none free waits.
+struct Pool {
+    idle: Mutex<Vec<Connection>>,
+    freed: Condvar,
+}
+
+impl Pool {
+    fn open(file: &Path, readers: usize) -> Result<Self, rusqlite::Error> {
+        let open = |_| {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            let connection = Connection::open_with_flags(file, flags)?;
+            connection.set_prepared_statement_cache_capacity(64);
+            connection.pragma_update(None, "cache_size", -4_000)?;
+            connection.busy_timeout(Duration::from_secs(5))?;
+            Ok(connection)
+        };
+        let idle = (0..readers.max(1)).map(open).collect::<Result<_, rusqlite::Error>>()?;
+        Ok(Self { idle: Mutex::new(idle), freed: Condvar::new() })
+    }
+}
+
+/// Puts the connection back however the read ends.
+struct Borrowed<'a> {
+    pool: &'a Pool,
+    connection: Option<Connection>,
+}
+
+impl Drop for Borrowed<'_> {
+    fn drop(&mut self) {
+        self.pool.idle.lock().extend(self.connection.take());
+        self.pool.freed.notify_one();
+    }
+}
+
+impl Reader for Pool {
+    fn with(&self, read: &mut dyn FnMut(&mut dyn Snapshot) -> Result<(), Fault>) -> Result<(), Fault> {
+        let mut idle = self.idle.lock();
+        let connection = loop {
+            match idle.pop() {
+                Some(connection) => break connection,
+                None => self.freed.wait(&mut idle),
+            }
+        };
+        drop(idle);
+        let borrowed = Borrowed { pool: self, connection: Some(connection) };
+        let connection = borrowed.connection.as_ref().expect("borrowed until dropped");
+        // A read transaction makes every look-up of this read see the same moment.
+        let transaction = connection.unchecked_transaction().stored("reading")?;
+        let result = read(&mut On(&*transaction));
+        drop(transaction);
+        result
+    }
+}
+
+/// Which faults may pass: no room left, or another process in the way. Everything else that the disk
+/// says is taken for good, because what it holds is then unknown.
+fn severity(error: &rusqlite::Error) -> parlor_engine::Severity {
+    use parlor_engine::Severity;
+    match error.sqlite_error_code() {
+        Some(
+            ErrorCode::SystemIoFailure
+            | ErrorCode::DatabaseCorrupt
+            | ErrorCode::NotADatabase
+            | ErrorCode::CannotOpen
+            | ErrorCode::FileLockingProtocolFailed
+            | ErrorCode::ReadOnly,
+        ) => Severity::Lasting,
+        _ => Severity::Passing,
+    }
+}

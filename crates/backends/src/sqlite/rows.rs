@@ -1,0 +1,324 @@
+//! From rows to the model and back: the only file that knows the numbers behind roles and kinds.
+
+use parlor_engine::Fault;
+use parlor_model::{
+    Agent, AgentId, ApiKey, Delivery, DeliveryState, KeyId, Mailbox, Member, MemberId, Mention, Message,
+    MessageId, MessageKind, Path, Pattern, Payload, Place, Room, RoomId, RoomKind, RoomRole, Scope, Sender,
+    Seq, SessionId, SessionRef, SignIn, SignInId, SiteRole, Subscription, Time, User, UserId,
+};
+use rusqlite::{Connection, Row, ToSql};
+use std::sync::Arc;
+
+/// Turns a database error into a fault, with what was being done.
+pub trait Stored<T> {
+    fn stored(self, context: &'static str) -> Result<T, Fault>;
+}
+
+impl<T> Stored<T> for Result<T, rusqlite::Error> {
+    fn stored(self, context: &'static str) -> Result<T, Fault> {
+        self.map_err(|error| Fault::new(context, super::severity(&error), error))
+    }
+}
+
+type Read<T> = fn(&Row<'_>) -> rusqlite::Result<T>;
+
+pub fn one<T>(
+    sql: &Connection,
+    query: &str,
+    values: &[&dyn ToSql],
+    read: Read<T>,
+) -> Result<Option<T>, Fault> {
+    let found = || {
+        let mut statement = sql.prepare_cached(query)?;
+        let mut rows = statement.query(values)?;
+        rows.next()?.map(read).transpose()
+    };
+    found().stored("reading")
+}
+
+pub fn all<T>(sql: &Connection, query: &str, values: &[&dyn ToSql], read: Read<T>) -> Result<Vec<T>, Fault> {
+    let found = || sql.prepare_cached(query)?.query_map(values, read)?.collect();
+    let found: rusqlite::Result<Vec<T>> = found();
+    found.stored("reading")
+}
+
+pub fn run(sql: &Connection, query: &str, values: &[&dyn ToSql]) -> Result<usize, Fault> {
+    let done = || sql.prepare_cached(query)?.execute(values);
+    done().stored("writing")
+}
+
+/// Limits and offsets as SQLite takes them.
+pub fn number(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn text(row: &Row<'_>, index: usize) -> rusqlite::Result<Box<str>> {
+    Ok(row.get_ref(index)?.as_str()?.into())
+}
+
+fn maybe_text(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<Box<str>>> {
+    Ok(row.get_ref(index)?.as_str_or_null()?.map(Into::into))
+}
+
+fn shared(row: &Row<'_>, index: usize) -> rusqlite::Result<Arc<str>> {
+    Ok(row.get_ref(index)?.as_str()?.into())
+}
+
+fn time(row: &Row<'_>, index: usize) -> rusqlite::Result<Time> {
+    row.get(index).map(Time)
+}
+
+fn maybe_time(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<Time>> {
+    Ok(row.get::<_, Option<i64>>(index)?.map(Time))
+}
+
+pub fn seq(row: &Row<'_>, index: usize) -> rusqlite::Result<Seq> {
+    Ok(Seq(row.get::<_, i64>(index)? as u64))
+}
+
+pub const USER: &str = "id, username, display_name, role, password_hash, failed_sign_ins, locked_until, max_connections, created_at, updated_at";
+
+pub fn user(row: &Row<'_>) -> rusqlite::Result<User> {
+    Ok(User {
+        id: UserId::stored(shared(row, 0)?),
+        username: text(row, 1)?,
+        display_name: text(row, 2)?,
+        role: if row.get::<_, i64>(3)? == 1 { SiteRole::Admin } else { SiteRole::User },
+        password_hash: text(row, 4)?,
+        failed_sign_ins: row.get(5)?,
+        locked_until: maybe_time(row, 6)?,
+        max_connections: row.get(7)?,
+        created_at: time(row, 8)?,
+        updated_at: time(row, 9)?,
+    })
+}
+
+pub fn site_role(role: SiteRole) -> i64 {
+    match role {
+        SiteRole::User => 0,
+        SiteRole::Admin => 1,
+    }
+}
+
+pub const SIGN_IN: &str = "id, user, device, address, created_at, used_at, expires_at";
+
+pub fn sign_in(row: &Row<'_>) -> rusqlite::Result<SignIn> {
+    Ok(SignIn {
+        id: SignInId::stored(shared(row, 0)?),
+        user: UserId::stored(shared(row, 1)?),
+        device: text(row, 2)?,
+        address: text(row, 3)?,
+        created_at: time(row, 4)?,
+        used_at: time(row, 5)?,
+        expires_at: time(row, 6)?,
+    })
+}
+
+pub const KEY: &str = "id, owner, name, scopes, created_at";
+
+pub fn key(row: &Row<'_>) -> rusqlite::Result<ApiKey> {
+    Ok(ApiKey {
+        id: KeyId::stored(shared(row, 0)?),
+        owner: UserId::stored(shared(row, 1)?),
+        name: text(row, 2)?,
+        scopes: row.get_ref(3)?.as_str()?.split(' ').filter_map(Scope::parse).collect(),
+        created_at: time(row, 4)?,
+    })
+}
+
+pub fn scopes(scopes: &[Scope]) -> String {
+    scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+pub const ROOM: &str =
+    "id, name, kind, broadcast_mode, system_prompt, agent_command_role, created_by, created_at, updated_at";
+
+pub fn room(row: &Row<'_>) -> rusqlite::Result<Room> {
+    Ok(Room {
+        id: RoomId::stored(shared(row, 0)?),
+        name: text(row, 1)?,
+        kind: if row.get::<_, i64>(2)? == 1 { RoomKind::Private } else { RoomKind::Group },
+        broadcast_mode: row.get(3)?,
+        system_prompt: maybe_text(row, 4)?,
+        agent_command_role: read_role(row.get(5)?),
+        created_by: UserId::stored(shared(row, 6)?),
+        created_at: time(row, 7)?,
+        updated_at: time(row, 8)?,
+    })
+}
+
+pub fn room_kind(kind: RoomKind) -> i64 {
+    match kind {
+        RoomKind::Group => 0,
+        RoomKind::Private => 1,
+    }
+}
+
+pub fn room_role(role: RoomRole) -> i64 {
+    match role {
+        RoomRole::Member => 0,
+        RoomRole::Admin => 1,
+        RoomRole::Owner => 2,
+    }
+}
+
+fn read_role(role: i64) -> RoomRole {
+    match role {
+        2 => RoomRole::Owner,
+        1 => RoomRole::Admin,
+        _ => RoomRole::Member,
+    }
+}
+
+/// With the name of the person or agent behind the membership; prefix for a `WHERE`.
+pub const MEMBERS: &str = "SELECT m.room, m.kind, m.member, m.role, \
+     CASE m.kind WHEN 0 THEN (SELECT display_name FROM users WHERE id = m.member) \
+     ELSE (SELECT name FROM agents WHERE id = m.member) END, \
+     m.joined_at, m.read_through, m.read_at FROM members m ";
+
+pub fn member(row: &Row<'_>) -> rusqlite::Result<Member> {
+    Ok(Member {
+        room: RoomId::stored(shared(row, 0)?),
+        member: member_id(row.get(1)?, shared(row, 2)?),
+        role: read_role(row.get(3)?),
+        name: maybe_text(row, 4)?.unwrap_or_default(),
+        joined_at: time(row, 5)?,
+        read_through: seq(row, 6)?,
+        read_at: maybe_time(row, 7)?,
+    })
+}
+
+pub fn member_kind(member: &MemberId) -> i64 {
+    match member {
+        MemberId::User(_) => 0,
+        MemberId::Agent(_) => 1,
+    }
+}
+
+pub fn member_id(kind: i64, id: Arc<str>) -> MemberId {
+    if kind == 0 { MemberId::User(UserId::stored(id)) } else { MemberId::Agent(AgentId::stored(id)) }
+}
+
+pub const MESSAGE: &str = "seq, id, at, room, path, sender_kind, sender, sender_name, kind, text, mentions, reply_to, \
+     client_message_id, command, payload, source, external_id, edited_at";
+
+pub fn message(row: &Row<'_>) -> rusqlite::Result<Arc<Message>> {
+    let place = match row.get_ref(3)?.as_str_or_null()? {
+        Some(room) => Place::Room(RoomId::stored(room)),
+        None => Place::Path(Path::stored(shared(row, 4)?)),
+    };
+    let sender = match row.get::<_, i64>(5)? {
+        0 => Sender::User(UserId::stored(shared(row, 6)?)),
+        1 => Sender::Agent(AgentId::stored(shared(row, 6)?)),
+        _ => Sender::Source(text(row, 6)?),
+    };
+    Ok(Arc::new(Message {
+        seq: seq(row, 0)?,
+        id: MessageId::stored(shared(row, 1)?),
+        at: time(row, 2)?,
+        place,
+        sender,
+        sender_name: text(row, 7)?,
+        kind: if row.get::<_, i64>(8)? == 1 { MessageKind::AgentResponse } else { MessageKind::Text },
+        text: shared(row, 9)?,
+        mentions: row.get_ref(10)?.as_str_or_null()?.map(read_mentions).unwrap_or_default(),
+        reply_to: row.get_ref(11)?.as_str_or_null()?.map(MessageId::stored),
+        client_message_id: maybe_text(row, 12)?,
+        command: maybe_text(row, 13)?,
+        payload: row.get_ref(14)?.as_str_or_null()?.map(|json| Payload(json.into())),
+        source: text(row, 15)?,
+        external_id: maybe_text(row, 16)?,
+        edited_at: maybe_time(row, 17)?,
+    }))
+}
+
+pub fn sender_kind(sender: &Sender) -> i64 {
+    match sender {
+        Sender::User(_) => 0,
+        Sender::Agent(_) => 1,
+        Sender::Source(_) => 2,
+    }
+}
+
+pub fn message_kind(kind: MessageKind) -> i64 {
+    match kind {
+        MessageKind::Text => 0,
+        MessageKind::AgentResponse => 1,
+    }
+}
+
+pub fn mentions(mentions: &[Mention]) -> Option<String> {
+    if mentions.is_empty() {
+        return None;
+    }
+    let list: Vec<(i64, &str, &str)> =
+        mentions.iter().map(|m| (member_kind(&m.member), m.member.as_str(), &*m.name)).collect();
+    Some(serde_json::to_string(&list).expect("numbers and texts become JSON"))
+}
+
+fn read_mentions(json: &str) -> Vec<Mention> {
+    let list: Vec<(i64, String, String)> = serde_json::from_str(json).unwrap_or_default();
+    list.into_iter()
+        .map(|(kind, id, name)| Mention { member: member_id(kind, id.into()), name: name.into() })
+        .collect()
+}
+
+pub const AGENT: &str = "id, owner, name, description, created_at";
+
+pub fn agent(row: &Row<'_>) -> rusqlite::Result<Agent> {
+    Ok(Agent {
+        id: AgentId::stored(shared(row, 0)?),
+        owner: UserId::stored(shared(row, 1)?),
+        name: text(row, 2)?,
+        description: text(row, 3)?,
+        created_at: time(row, 4)?,
+    })
+}
+
+pub fn subscription(row: &Row<'_>) -> rusqlite::Result<Subscription> {
+    Ok(Subscription {
+        agent: AgentId::stored(shared(row, 0)?),
+        session: session(row, 1)?,
+        pattern: Pattern::stored(shared(row, 2)?),
+        added_at: time(row, 3)?,
+    })
+}
+
+/// An empty text stands for the agent itself: a key column cannot be null.
+fn session(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<SessionId>> {
+    let session = row.get_ref(index)?.as_str()?;
+    Ok((!session.is_empty()).then(|| SessionId::stored(session)))
+}
+
+pub fn session_text(session: Option<&SessionId>) -> &str {
+    session.map_or("", SessionId::as_str)
+}
+
+pub const DELIVERY: &str = "agent, session, message, state, handled_by";
+
+pub fn delivery(row: &Row<'_>) -> rusqlite::Result<Delivery> {
+    Ok(Delivery {
+        mailbox: Mailbox { agent: AgentId::stored(shared(row, 0)?), session: session(row, 1)? },
+        message: MessageId::stored(shared(row, 2)?),
+        state: if row.get::<_, i64>(3)? == 0 { DeliveryState::Pending } else { DeliveryState::Delivered },
+        handled_by: row.get_ref(4)?.as_str_or_null()?.map(read_sessions).unwrap_or_default(),
+    })
+}
+
+pub fn sessions(sessions: &[SessionRef]) -> Option<String> {
+    if sessions.is_empty() {
+        return None;
+    }
+    let list: Vec<(&str, &str)> = sessions.iter().map(|s| (s.agent.as_str(), s.session.as_str())).collect();
+    Some(serde_json::to_string(&list).expect("texts become JSON"))
+}
+
+fn read_sessions(json: &str) -> Vec<SessionRef> {
+    let list: Vec<(String, String)> = serde_json::from_str(json).unwrap_or_default();
+    list.into_iter()
+        .map(|(agent, session)| SessionRef {
+            agent: AgentId::stored(agent),
+            session: SessionId::stored(session),
+        })
+        .collect()
+}

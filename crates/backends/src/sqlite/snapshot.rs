@@ -1,0 +1,131 @@
+//! What readers ask beyond single things: lists, pages, counts.
+
+use super::On;
+use super::rows::{self, all, number, one};
+use parlor_engine::Fault;
+use parlor_engine::ports::{Head, Snapshot};
+use parlor_model::query::{Page, Recent};
+use parlor_model::{
+    ApiKey, Logged, Member, Message, MessageId, Revision, RoomId, Seq, SignIn, Time, User, UserId,
+};
+use rusqlite::{Connection, ToSql};
+use std::ops::Deref;
+use std::sync::Arc;
+
+impl<C: Deref<Target = Connection>> Snapshot for On<C> {
+    fn head(&mut self) -> Result<Head, Fault> {
+        On::head(self)
+    }
+
+    fn tail(&mut self, after: Seq, limit: usize) -> Result<Vec<Logged>, Fault> {
+        On::tail(self, after, limit)
+    }
+
+    fn room_tail(&mut self, room: &RoomId, after: Seq, limit: usize) -> Result<Vec<Logged>, Fault> {
+        On::room_tail(self, room, after, limit)
+    }
+
+    fn users(&mut self, limit: usize, offset: usize) -> Result<(Vec<User>, usize), Fault> {
+        let query = format!("SELECT {} FROM users ORDER BY created_at, id LIMIT ?1 OFFSET ?2", rows::USER);
+        let users = all(self.sql(), &query, &[&number(limit), &number(offset)], rows::user)?;
+        Ok((users, self.count("SELECT count(*) FROM users", &[])?))
+    }
+
+    fn search_users(&mut self, text: &str, except: &UserId, limit: usize) -> Result<Vec<User>, Fault> {
+        let wanted: String = text
+            .chars()
+            .flat_map(|c| matches!(c, '%' | '_' | '\\').then_some('\\').into_iter().chain([c]))
+            .collect();
+        let query = format!(
+            "SELECT {} FROM users WHERE id <> ?2 AND (username LIKE ?1 ESCAPE '\\' OR display_name LIKE ?1 ESCAPE '\\') \
+             ORDER BY username LIMIT ?3",
+            rows::USER
+        );
+        all(self.sql(), &query, &[&format!("%{wanted}%"), &except.as_str(), &number(limit)], rows::user)
+    }
+
+    fn sign_ins(&mut self, user: &UserId, now: Time) -> Result<Vec<SignIn>, Fault> {
+        let query = format!(
+            "SELECT {} FROM sign_ins WHERE user = ?1 AND expires_at > ?2 ORDER BY created_at, id",
+            rows::SIGN_IN
+        );
+        all(self.sql(), &query, &[&user.as_str(), &now.0], rows::sign_in)
+    }
+
+    fn keys(&mut self, owner: Option<&UserId>) -> Result<Vec<ApiKey>, Fault> {
+        let query = format!(
+            "SELECT {} FROM api_keys WHERE ?1 IS NULL OR owner = ?1 ORDER BY created_at, id",
+            rows::KEY
+        );
+        all(self.sql(), &query, &[&owner.map(UserId::as_str)], rows::key)
+    }
+
+    fn member_count(&mut self, room: &RoomId) -> Result<usize, Fault> {
+        self.count("SELECT count(*) FROM members WHERE room = ?1", &[&room.as_str()])
+    }
+
+    fn history(&mut self, room: &RoomId, page: Page, limit: usize) -> Result<Vec<Arc<Message>>, Fault> {
+        let (after, before, order) = match page {
+            Page::Before(before) => {
+                (0, before.map_or(i64::MAX, |seq| seq.0.min(i64::MAX as u64) as i64), "DESC")
+            }
+            Page::After(seq) => (seq.0.min(i64::MAX as u64) as i64, i64::MAX, "ASC"),
+            Page::AfterTime(time) => (self.last_until(room, time)?, i64::MAX, "ASC"),
+        };
+        let query = format!(
+            "SELECT {} FROM messages WHERE room = ?1 AND seq > ?2 AND seq < ?3 AND erased = 0 ORDER BY seq {order} LIMIT ?4",
+            rows::MESSAGE
+        );
+        all(self.sql(), &query, &[&room.as_str(), &after, &before, &number(limit)], rows::message)
+    }
+
+    fn recent(&mut self, room: &RoomId, member: &Member) -> Result<Option<Recent>, Fault> {
+        let query = format!(
+            "SELECT {} FROM messages WHERE room = ?1 AND erased = 0 ORDER BY seq DESC LIMIT 1",
+            rows::MESSAGE
+        );
+        let Some(message) = one(self.sql(), &query, &[&room.as_str()], rows::message)? else {
+            return Ok(None);
+        };
+        let query = "SELECT count(*) FROM messages WHERE room = ?1 AND seq > ?2 AND erased = 0 \
+                     AND NOT (sender_kind = ?3 AND sender = ?4)";
+        let values: [&dyn ToSql; 4] = [
+            &room.as_str(),
+            &(member.read_through.0 as i64),
+            &rows::member_kind(&member.member),
+            &member.member.as_str(),
+        ];
+        let unread = self.count(query, &values)? as u64;
+        Ok(Some(Recent { message, unread }))
+    }
+
+    fn revisions(&mut self, message: &MessageId) -> Result<Vec<Revision>, Fault> {
+        let query =
+            "SELECT message, text, edited_at FROM revisions WHERE message = ?1 ORDER BY edited_at DESC";
+        all(self.sql(), query, &[&message.as_str()], |row| {
+            Ok(Revision {
+                message: MessageId::stored(row.get::<_, String>(0)?),
+                text: row.get::<_, String>(1)?.into(),
+                edited_at: Time(row.get(2)?),
+            })
+        })
+    }
+
+    fn peers(&mut self, user: &UserId) -> Result<Vec<UserId>, Fault> {
+        let query = "SELECT DISTINCT b.member FROM members a JOIN members b ON b.room = a.room AND b.kind = 0 \
+                     WHERE a.kind = 0 AND a.member = ?1 AND b.member <> ?1 ORDER BY b.member";
+        all(self.sql(), query, &[&user.as_str()], |row| Ok(UserId::stored(row.get::<_, String>(0)?)))
+    }
+}
+
+impl<C: Deref<Target = Connection>> On<C> {
+    fn count(&self, query: &str, values: &[&dyn ToSql]) -> Result<usize, Fault> {
+        Ok(one(self.sql(), query, values, |row| row.get::<_, i64>(0))?.unwrap_or_default() as usize)
+    }
+
+    /// The last message that is not after `time`: walks back from the newest, so it costs what was missed.
+    fn last_until(&self, room: &RoomId, time: Time) -> Result<i64, Fault> {
+        let query = "SELECT seq FROM messages WHERE room = ?1 AND at <= ?2 ORDER BY seq DESC LIMIT 1";
+        Ok(one(self.sql(), query, &[&room.as_str(), &time.0], |row| row.get(0))?.unwrap_or_default())
+    }
+}

@@ -1,0 +1,156 @@
+//! The first step: is the command well formed? Needs neither the caller nor the store.
+
+use crate::Limits;
+use parlor_model::command::{NewUser, RoomChanges};
+use parlor_model::{Command, Flaw, Post, Refusal, Route};
+
+pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
+    let mut flaws = Flaws::default();
+    match command {
+        Command::SetUp { account, .. } | Command::CreateUser(account) => flaws.account(account),
+        Command::ChangeUser { changes, .. } => {
+            if let Some(name) = &changes.display_name {
+                flaws.line("displayName", name, 100);
+            }
+            if changes.max_connections == Some(Some(0)) {
+                flaws.add("maxConnections", "must be at least 1");
+            }
+        }
+        Command::ChangeProfile { display_name } => flaws.line("displayName", display_name, 100),
+        Command::CreateKey { name, scopes, .. } => {
+            flaws.line("name", name, 100);
+            flaws.unless(!scopes.is_empty(), "scopes", "at least one scope is required");
+        }
+        Command::CreateRoom { changes, members } => {
+            flaws.unless(changes.name.is_some(), "name", "is required");
+            flaws.room(changes);
+            flaws.unless(members.len() <= 100, "memberIds", "at most 100 members at once");
+        }
+        Command::ChangeRoom { changes, .. } => flaws.room(changes),
+        Command::Post(post) => flaws.post(post, limits)?,
+        Command::Edit { text, .. } => {
+            flaws.unless(!text.trim().is_empty(), "content", "must not be empty");
+            fits(text, limits.message_characters)?;
+        }
+        Command::CreateAgent { name, description, subscriptions, .. } => {
+            flaws.line("name", name, 100);
+            flaws.unless(
+                description.chars().count() <= 2000,
+                "description",
+                "is longer than 2000 characters",
+            );
+            flaws.unless(subscriptions.len() <= 100, "subscriptions", "at most 100");
+        }
+        Command::Route(route) => flaws.route(route),
+        Command::OfferSetup { .. }
+        | Command::RemoveUser { .. }
+        | Command::ChangePassword { .. }
+        | Command::SignIn(_)
+        | Command::SignInFailed { .. }
+        | Command::Refresh { .. }
+        | Command::EndSignIn { .. }
+        | Command::RevokeKey { .. }
+        | Command::DeleteRoom { .. }
+        | Command::AddMember { .. }
+        | Command::ChangeMember { .. }
+        | Command::RemoveMember { .. }
+        | Command::Delete { .. }
+        | Command::MarkRead { .. }
+        | Command::MarkAllRead
+        | Command::Receive { .. } => {}
+    }
+    flaws.verdict()
+}
+
+/// The rules for a new password; empty when it is good. The password itself never enters a command.
+pub fn password_flaws(password: &str) -> Vec<Flaw> {
+    let mut flaws = Flaws::default();
+    let length = password.chars().count();
+    flaws.unless(length >= 8, "password", "must have at least 8 characters");
+    flaws.unless(length <= 128, "password", "must have at most 128 characters");
+    flaws.unless(password.chars().any(char::is_lowercase), "password", "needs a lower-case letter");
+    flaws.unless(password.chars().any(char::is_uppercase), "password", "needs an upper-case letter");
+    flaws.unless(password.chars().any(|c| c.is_ascii_digit()), "password", "needs a digit");
+    flaws.0
+}
+
+fn fits(text: &str, limit: usize) -> Result<(), Refusal> {
+    // Bytes bound characters from above, so the common short message is never counted.
+    if text.len() <= limit {
+        return Ok(());
+    }
+    match text.chars().count() {
+        got if got > limit => Err(Refusal::TooLarge { limit, got }),
+        _ => Ok(()),
+    }
+}
+
+#[derive(Default)]
+struct Flaws(Vec<Flaw>);
+
+impl Flaws {
+    fn add(&mut self, field: &'static str, rule: &'static str) {
+        self.0.push(Flaw { field, rule });
+    }
+
+    fn unless(&mut self, good: bool, field: &'static str, rule: &'static str) {
+        if !good {
+            self.add(field, rule);
+        }
+    }
+
+    /// One line of text that people read: a name, a title.
+    fn line(&mut self, field: &'static str, text: &str, most: usize) {
+        self.unless(!text.trim().is_empty(), field, "must not be empty");
+        self.unless(text.chars().count() <= most, field, "is too long");
+        self.unless(!text.chars().any(is_deceptive), field, "must not contain control characters");
+    }
+
+    fn account(&mut self, account: &NewUser) {
+        let name = &account.username;
+        self.unless((3..=50).contains(&name.len()), "username", "must have 3 to 50 characters");
+        let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+        self.unless(plain, "username", "may contain letters, digits, _ and - only");
+        if let Some(name) = &account.display_name {
+            self.line("displayName", name, 100);
+        }
+    }
+
+    fn room(&mut self, changes: &RoomChanges) {
+        if let Some(name) = &changes.name {
+            self.line("name", name, 100);
+        }
+        if let Some(Some(prompt)) = &changes.system_prompt {
+            self.unless(prompt.chars().count() <= 10_000, "systemPrompt", "is longer than 10000 characters");
+        }
+    }
+
+    fn post(&mut self, post: &Post, limits: &Limits) -> Result<(), Refusal> {
+        fits(&post.text, limits.message_characters)?;
+        self.unless(!post.text.trim().is_empty(), "content", "must not be empty");
+        self.unless(post.mentions.len() <= 50, "mentions", "at most 50");
+        self.unless(post.attachments.len() <= limits.attachments, "attachmentIds", "too many attachments");
+        if let Some(id) = &post.client_message_id {
+            self.unless((1..=128).contains(&id.len()), "clientMessageId", "must have 1 to 128 characters");
+        }
+        Ok(())
+    }
+
+    fn route(&mut self, route: &Route) {
+        self.line("from", &route.from, 600);
+        self.line("command", &route.command, 100);
+        self.line("source", &route.source, 100);
+        if let Some(id) = &route.external_id {
+            self.unless((1..=500).contains(&id.len()), "externalId", "must have 1 to 500 characters");
+        }
+    }
+
+    fn verdict(self) -> Result<(), Refusal> {
+        if self.0.is_empty() { Ok(()) } else { Err(Refusal::Invalid(self.0)) }
+    }
+}
+
+/// Control characters, and the marks that turn the direction of what follows.
+fn is_deceptive(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}

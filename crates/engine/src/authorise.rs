@@ -1,0 +1,241 @@
+//! The only file that answers "may they?". Pure; what is not allowed here is refused.
+
+use crate::facts::{Facts, Standing};
+use parlor_model::{
+    AgentId, Caller, Command, MemberId, Principal, Query, Refusal, RoomRole, Scope, Thing, UserId,
+};
+
+pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
+    let ask = Ask { caller, facts };
+    match command {
+        Command::OfferSetup { .. } => ask.operator(),
+        // The evidence is in the command itself and is weighed by its plan.
+        Command::SetUp { .. }
+        | Command::SignIn(_)
+        | Command::SignInFailed { .. }
+        | Command::Refresh { .. } => Ok(()),
+
+        Command::CreateUser(_) | Command::ChangeUser { .. } | Command::RemoveUser { .. } => ask.site_admin(),
+        Command::ChangeProfile { .. } => ask.signed_in(Scope::Write).map(|_| ()),
+        Command::ChangePassword { .. } => ask.person().map(|_| ()),
+        Command::EndSignIn { .. } => ask.own_sign_in(),
+        Command::CreateKey { owner, .. } => ask.create_key(owner.as_ref()),
+        Command::RevokeKey { .. } => ask.revoke_key(),
+
+        Command::CreateRoom { members, .. } => {
+            ask.signed_in(Scope::Write)?;
+            let agents = members.iter().any(|member| matches!(member, MemberId::Agent(_)));
+            // Agents are added one by one, where their owner can be looked at.
+            if agents { Err(Refusal::Forbidden) } else { Ok(()) }
+        }
+        Command::ChangeRoom { .. } => ask.role_in_room(RoomRole::Admin, Scope::Write).map(|_| ()),
+        Command::DeleteRoom { .. } => ask.role_in_room(RoomRole::Owner, Scope::Write).map(|_| ()),
+        Command::AddMember { member, role, .. } => ask.add_member(member, *role),
+        Command::ChangeMember { role, .. } => ask.change_member(*role),
+        Command::RemoveMember { member, .. } => ask.remove_member(member),
+
+        Command::Post(_) | Command::MarkRead { .. } => {
+            ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ())
+        }
+        Command::Edit { .. } => ask.own_message(None),
+        Command::Delete { .. } => ask.own_message(Some(RoomRole::Admin)),
+        Command::MarkAllRead => ask.signed_in(Scope::Write).map(|_| ()),
+
+        Command::CreateAgent { .. } => ask.signed_in(Scope::Agents).map(|_| ()),
+        Command::Route(_) => ask.route(),
+        Command::Receive { agent, .. } => ask.own_agent(agent),
+    }
+}
+
+pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<(), Refusal> {
+    let ask = Ask { caller, facts };
+    match query {
+        Query::Me | Query::Rooms | Query::Recent | Query::SearchUsers { .. } => {
+            ask.signed_in(Scope::Read).map(|_| ())
+        }
+        Query::Agents => ask.signed_in(Scope::Read).map(|_| ()),
+        Query::Users { .. } => ask.site_admin(),
+        Query::SignIns => ask.person().map(|_| ()),
+        Query::Keys => ask.operator().or_else(|_| ask.person().map(|_| ())),
+        Query::Room { .. } | Query::Members { .. } | Query::History { .. } | Query::MayFollow { .. } => {
+            ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ())
+        }
+        Query::Revisions { .. } => {
+            facts.message.as_ref().ok_or(Refusal::NotFound(Thing::Message))?;
+            let seen = ask.role_in_room(RoomRole::Member, Scope::Read);
+            seen.map(|_| ()).map_err(|refusal| hide(refusal, Thing::Message))
+        }
+        Query::MayListen { agent } => ask.own_agent(agent),
+    }
+}
+
+/// To somebody outside the room, what is in it does not exist.
+fn hide(refusal: Refusal, thing: Thing) -> Refusal {
+    match refusal {
+        Refusal::NotAMember { .. } | Refusal::NotFound(_) => Refusal::NotFound(thing),
+        other => other,
+    }
+}
+
+struct Ask<'a> {
+    caller: &'a Caller,
+    facts: &'a Facts,
+}
+
+impl<'a> Ask<'a> {
+    fn is_operator(&self) -> bool {
+        self.caller.principal == Principal::Operator
+    }
+
+    fn operator(&self) -> Result<(), Refusal> {
+        if self.is_operator() { Ok(()) } else { Err(Refusal::Forbidden) }
+    }
+
+    fn signed_in(&self, scope: Scope) -> Result<&'a Standing, Refusal> {
+        let standing = self.facts.standing.as_ref().ok_or(Refusal::NotSignedIn)?;
+        if standing.has(scope) { Ok(standing) } else { Err(Refusal::Forbidden) }
+    }
+
+    /// What a program must not do for its owner: passwords, devices, further keys.
+    fn person(&self) -> Result<&'a Standing, Refusal> {
+        let standing = self.facts.standing.as_ref().ok_or(Refusal::NotSignedIn)?;
+        if standing.scopes.is_none() { Ok(standing) } else { Err(Refusal::Forbidden) }
+    }
+
+    fn site_admin(&self) -> Result<(), Refusal> {
+        if self.is_operator() {
+            return Ok(());
+        }
+        let standing = self.facts.standing.as_ref().ok_or(Refusal::NotSignedIn)?;
+        if standing.is_site_admin() { Ok(()) } else { Err(Refusal::Forbidden) }
+    }
+
+    fn own_sign_in(&self) -> Result<(), Refusal> {
+        let standing = self.person()?;
+        match &self.facts.sign_in {
+            Some(sign_in) if sign_in.user == standing.user.id => Ok(()),
+            _ => Err(Refusal::NotFound(Thing::SignIn)),
+        }
+    }
+
+    fn create_key(&self, owner: Option<&UserId>) -> Result<(), Refusal> {
+        if self.is_operator() {
+            return match self.facts.user {
+                Some(_) => Ok(()),
+                None => Err(Refusal::NotFound(Thing::User)),
+            };
+        }
+        let standing = self.person()?;
+        match owner {
+            Some(owner) if *owner != standing.user.id => Err(Refusal::Forbidden),
+            _ => Ok(()),
+        }
+    }
+
+    fn revoke_key(&self) -> Result<(), Refusal> {
+        if !self.is_operator() {
+            let standing = self.person()?;
+            let own = self.facts.key.as_ref().is_some_and(|key| key.owner == standing.user.id);
+            return if own { Ok(()) } else { Err(Refusal::NotFound(Thing::Key)) };
+        }
+        self.facts.key.as_ref().map(|_| ()).ok_or(Refusal::NotFound(Thing::Key))
+    }
+
+    /// A room's own people decide about it; a site admin who is not a member is an outsider to it.
+    fn role_in_room(&self, least: RoomRole, scope: Scope) -> Result<RoomRole, Refusal> {
+        self.signed_in(scope)?;
+        let room = self.facts.room.as_ref().ok_or(Refusal::NotFound(Thing::Room))?;
+        match &self.facts.membership {
+            None => Err(Refusal::NotAMember { room: room.id.clone() }),
+            Some(membership) if membership.role < least => Err(Refusal::Forbidden),
+            Some(membership) => Ok(membership.role),
+        }
+    }
+
+    fn add_member(&self, member: &MemberId, role: RoomRole) -> Result<(), Refusal> {
+        let own = self.role_in_room(RoomRole::Admin, Scope::Write)?;
+        if role >= own && own != RoomRole::Owner || role == RoomRole::Owner {
+            return Err(Refusal::Forbidden);
+        }
+        match member {
+            MemberId::User(_) => Ok(()),
+            // Whoever brings an agent into a room must be the one who answers for it.
+            MemberId::Agent(agent) => self.own_agent_of(agent),
+        }
+    }
+
+    fn change_member(&self, role: RoomRole) -> Result<(), Refusal> {
+        let own = self.role_in_room(RoomRole::Owner, Scope::Write)?;
+        let target = self.facts.target.as_ref().ok_or(Refusal::NotFound(Thing::Member))?;
+        if target.role >= own {
+            return Err(Refusal::MustRemain(Thing::Room));
+        }
+        let agent_owner = role == RoomRole::Owner && target.member.agent().is_some();
+        if agent_owner { Err(Refusal::Forbidden) } else { Ok(()) }
+    }
+
+    fn remove_member(&self, member: &MemberId) -> Result<(), Refusal> {
+        let own = self.role_in_room(RoomRole::Member, Scope::Write)?;
+        let standing = self.signed_in(Scope::Write)?;
+        let target = self.facts.target.as_ref().ok_or(Refusal::NotFound(Thing::Member))?;
+        if target.role == RoomRole::Owner {
+            return Err(Refusal::MustRemain(Thing::Room));
+        }
+        let leaves = member.user() == Some(&standing.user.id);
+        let takes_own_agent_away = self.facts.owner_of_agent() == Some(&standing.user.id);
+        let outranks = own >= RoomRole::Admin && own > target.role;
+        if leaves || takes_own_agent_away || outranks { Ok(()) } else { Err(Refusal::Forbidden) }
+    }
+
+    /// The sender, and where `also` is given whoever has that role in the room.
+    fn own_message(&self, also: Option<RoomRole>) -> Result<(), Refusal> {
+        let standing = self.signed_in(Scope::Write)?;
+        let message = self.facts.message.as_ref().ok_or(Refusal::NotFound(Thing::Message))?;
+        let role = self.role_in_room(RoomRole::Member, Scope::Write);
+        let role = role.map_err(|refusal| hide(refusal, Thing::Message))?;
+        let own = message.sender.user() == Some(&standing.user.id);
+        if own || also.is_some_and(|least| role >= least) { Ok(()) } else { Err(Refusal::Forbidden) }
+    }
+
+    fn own_agent(&self, agent: &AgentId) -> Result<(), Refusal> {
+        self.signed_in(Scope::Agents)?;
+        self.own_agent_of(agent)
+    }
+
+    /// Somebody else's agent and no agent at all are told alike.
+    fn own_agent_of(&self, agent: &AgentId) -> Result<(), Refusal> {
+        let standing = self.facts.standing.as_ref().ok_or(Refusal::NotSignedIn)?;
+        match &self.facts.agent {
+            Some(found) if found.id == *agent && found.owner == standing.user.id => Ok(()),
+            _ => Err(Refusal::NotFound(Thing::Agent)),
+        }
+    }
+
+    /// `from` is an agent of the caller's, or a source name for admins and keys with that scope.
+    fn route(&self) -> Result<(), Refusal> {
+        let standing = self.facts.standing.as_ref().ok_or(Refusal::NotSignedIn)?;
+        let to_room = self.facts.room.as_ref();
+        match &self.facts.agent {
+            Some(agent) => {
+                self.own_agent(&agent.id)?;
+                match to_room {
+                    Some(room) if self.facts.target.is_none() => {
+                        Err(Refusal::NotAMember { room: room.id.clone() })
+                    }
+                    _ => Ok(()),
+                }
+            }
+            None => {
+                let by_role = standing.scopes.is_none() && standing.is_site_admin();
+                let by_scope =
+                    standing.scopes.as_ref().is_some_and(|scopes| scopes.contains(&Scope::Sources));
+                match to_room {
+                    _ if !by_role && !by_scope => Err(Refusal::NotFound(Thing::Agent)),
+                    // A source is nobody's member.
+                    Some(room) => Err(Refusal::NotAMember { room: room.id.clone() }),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}

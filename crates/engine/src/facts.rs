@@ -1,0 +1,460 @@
+//! What is true when a command is decided: looked up inside the transaction that will make it happen.
+
+use crate::Fault;
+use crate::ports::{FirstUse, Lookup, OnceKey, OnceKind};
+use crate::routes::{Recipient, Routes};
+use parlor_model::{
+    Agent, AgentId, ApiKey, Caller, Command, Delivery, Epoch, Mailbox, Member, MemberId, Message, Path, Post,
+    Principal, Query, RefreshToken, Room, RoomId, Route, Scope, SecretHash, Seq, SignIn, SiteRole, Time,
+    User, UserId,
+};
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
+
+/// How many members a change of members is told with.
+pub const MEMBERS_TOLD: usize = 100;
+
+#[derive(Debug, Clone)]
+pub struct Facts {
+    pub now: Time,
+    pub epoch: Epoch,
+    pub head: Seq,
+    pub standing: Option<Standing>,
+    pub room: Option<Room>,
+    /// The caller's own membership in that room.
+    pub membership: Option<Member>,
+    /// The membership of whom the command is about.
+    pub target: Option<Member>,
+    pub members: Vec<Member>,
+    /// The rooms the command touches with the person it removes, or the memberships it reads through.
+    pub memberships: Vec<Membership>,
+    /// The account the command is about.
+    pub user: Option<User>,
+    pub users: Vec<(MemberId, Option<Box<str>>)>,
+    pub name_taken: bool,
+    pub admins: u64,
+    pub sign_in: Option<SignIn>,
+    pub refresh: Option<RefreshToken>,
+    pub key: Option<ApiKey>,
+    pub setup: Option<(SecretHash, Time)>,
+    pub message: Option<Arc<Message>>,
+    pub reply: Option<Arc<Message>>,
+    pub newest: Option<Seq>,
+    pub agent: Option<Agent>,
+    /// The agents of the person the command removes.
+    pub agents: Vec<Agent>,
+    pub mail: Vec<(Arc<Message>, Delivery)>,
+    pub recipients: Vec<Recipient>,
+    pub once: Option<Once>,
+}
+
+/// Who the caller is, as the store has it now.
+#[derive(Debug, Clone)]
+pub struct Standing {
+    pub user: User,
+    /// `None` for a person, who may do all that the account may.
+    pub scopes: Option<Vec<Scope>>,
+}
+
+impl Standing {
+    pub fn has(&self, scope: Scope) -> bool {
+        self.scopes.as_ref().is_none_or(|scopes| scopes.contains(&scope))
+    }
+
+    pub fn is_site_admin(&self) -> bool {
+        self.user.role == SiteRole::Admin && self.has(Scope::Admin)
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Membership {
+    pub room: Room,
+    pub member: Member,
+    pub others: Vec<Member>,
+    pub newest: Option<Seq>,
+}
+
+/// A key given to make a retry harmless, the body's digest, and its first use if there was one.
+#[derive(Debug, Clone)]
+pub struct Once {
+    pub key: OnceKey,
+    pub digest: [u8; 16],
+    pub first: Option<FirstUse>,
+    pub first_message: Option<Arc<Message>>,
+    pub first_deliveries: Vec<Delivery>,
+}
+
+impl Facts {
+    pub fn blank(now: Time, epoch: Epoch, head: Seq) -> Self {
+        Self {
+            now,
+            epoch,
+            head,
+            standing: None,
+            room: None,
+            membership: None,
+            target: None,
+            members: Vec::new(),
+            memberships: Vec::new(),
+            user: None,
+            users: Vec::new(),
+            name_taken: false,
+            admins: 0,
+            sign_in: None,
+            refresh: None,
+            key: None,
+            setup: None,
+            message: None,
+            reply: None,
+            newest: None,
+            agent: None,
+            agents: Vec::new(),
+            mail: Vec::new(),
+            recipients: Vec::new(),
+            once: None,
+        }
+    }
+
+    /// Looks up what the decision about `command` rests on.
+    pub fn about(
+        &mut self,
+        caller: &Caller,
+        command: &Command,
+        store: &mut (impl Lookup + ?Sized),
+        routes: &Routes,
+    ) -> Result<(), Fault> {
+        self.who(caller, store)?;
+        match command {
+            Command::OfferSetup { .. } => self.admins = store.admins()?,
+            Command::SetUp { account, .. } => {
+                self.admins = store.admins()?;
+                self.setup = store.setup()?;
+                self.name_taken = store.user_named(&account.username)?.is_some();
+            }
+            Command::CreateUser(account) => self.name_taken = store.user_named(&account.username)?.is_some(),
+            Command::ChangeUser { user, .. } => {
+                self.user = store.user(user)?;
+                self.admins = store.admins()?;
+            }
+            Command::RemoveUser { user } => {
+                self.user = store.user(user)?;
+                self.admins = store.admins()?;
+                self.whole_memberships(&MemberId::User(user.clone()), store)?;
+                self.agents = store.agents_of(user)?;
+                for agent in self.agents.clone() {
+                    self.whole_memberships(&MemberId::Agent(agent.id), store)?;
+                }
+            }
+            Command::ChangeProfile { .. } | Command::ChangePassword { .. } => {}
+            Command::SignIn(new) => self.user = store.user(&new.user)?,
+            Command::SignInFailed { user, .. } => self.user = store.user(user)?,
+            Command::Refresh { token, .. } => {
+                self.refresh = store.refresh_token(token)?;
+                if let Some(refresh) = &self.refresh {
+                    self.sign_in = store.sign_in(&refresh.sign_in)?;
+                }
+                if let Some(sign_in) = &self.sign_in {
+                    self.user = store.user(&sign_in.user)?;
+                }
+            }
+            Command::EndSignIn { sign_in } => self.sign_in = store.sign_in(sign_in)?,
+            Command::CreateKey { owner, .. } => {
+                if let Some(owner) = owner {
+                    self.user = store.user(owner)?;
+                }
+            }
+            Command::RevokeKey { key } => self.key = store.key(key)?,
+            Command::CreateRoom { members, .. } => {
+                for member in members {
+                    let name = self.name_of(member, store)?;
+                    self.users.push((member.clone(), name));
+                }
+            }
+            Command::ChangeRoom { room, .. } => self.in_room(caller, room, store)?,
+            Command::DeleteRoom { room } => {
+                self.in_room(caller, room, store)?;
+                self.members = store.members(room, usize::MAX, 0)?;
+            }
+            Command::AddMember { room, member, .. } => {
+                self.in_room(caller, room, store)?;
+                self.target = store.member(room, member)?;
+                self.members = store.members(room, MEMBERS_TOLD + 1, 0)?;
+                let name = self.name_of(member, store)?;
+                self.users.push((member.clone(), name));
+                if let MemberId::Agent(agent) = member {
+                    self.agent = store.agent(agent)?;
+                }
+            }
+            Command::ChangeMember { room, member, .. } | Command::RemoveMember { room, member } => {
+                self.in_room(caller, room, store)?;
+                self.target = store.member(room, member)?;
+                self.members = store.members(room, MEMBERS_TOLD + 1, 0)?;
+                if let MemberId::Agent(agent) = member {
+                    self.agent = store.agent(agent)?;
+                }
+            }
+            Command::Post(post) => self.about_post(caller, post, store, routes)?,
+            Command::Edit { message, .. } | Command::Delete { message } => {
+                self.message = store.message(message)?;
+                let room = self.message.as_ref().and_then(|message| message.place.room().cloned());
+                if let Some(room) = room {
+                    self.in_room(caller, &room, store)?;
+                    if matches!(command, Command::Edit { text, .. } if text.contains('@')) {
+                        self.members = store.members(&room, usize::MAX, 0)?;
+                    }
+                }
+            }
+            Command::MarkRead { room } => {
+                self.in_room(caller, room, store)?;
+                self.newest = store.newest_message(room)?;
+            }
+            Command::MarkAllRead => {
+                if let Some(user) = caller.user() {
+                    self.memberships(&MemberId::User(user.clone()), store)?;
+                }
+            }
+            Command::CreateAgent { id, .. } => self.agent = store.agent(id)?,
+            Command::Route(route) => self.about_route(caller, route, store, routes)?,
+            Command::Receive { agent, limit } => {
+                self.agent = store.agent(agent)?;
+                self.mail = store.pending(&Mailbox::of(agent.clone()), *limit)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks up what the decision about `query` rests on.
+    pub fn about_query(
+        &mut self,
+        caller: &Caller,
+        query: &Query,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<(), Fault> {
+        self.who(caller, store)?;
+        match query {
+            Query::Room { room }
+            | Query::Members { room, .. }
+            | Query::History { room, .. }
+            | Query::MayFollow { room } => self.in_room(caller, room, store)?,
+            Query::Revisions { message } => {
+                self.message = store.message(message)?;
+                let room = self.message.as_ref().and_then(|message| message.place.room().cloned());
+                if let Some(room) = room {
+                    self.in_room(caller, &room, store)?;
+                }
+            }
+            Query::MayListen { agent } => self.agent = store.agent(agent)?,
+            Query::Me
+            | Query::Users { .. }
+            | Query::SearchUsers { .. }
+            | Query::SignIns
+            | Query::Keys
+            | Query::Rooms
+            | Query::Recent
+            | Query::Agents => {}
+        }
+        Ok(())
+    }
+
+    /// The account, and the sign-in or key, must still be there: a token alone proves only the past.
+    fn who(&mut self, caller: &Caller, store: &mut (impl Lookup + ?Sized)) -> Result<(), Fault> {
+        self.standing = match &caller.principal {
+            Principal::Outsider | Principal::Operator => None,
+            Principal::Person { user, sign_in } => match store.sign_in(sign_in)? {
+                Some(found) if found.user == *user && found.expires_at > self.now => {
+                    store.user(user)?.map(|user| Standing { user, scopes: None })
+                }
+                _ => None,
+            },
+            Principal::Program { user, key } => match store.key(key)? {
+                Some(found) if found.owner == *user => {
+                    store.user(user)?.map(|user| Standing { user, scopes: Some(found.scopes) })
+                }
+                _ => None,
+            },
+        };
+        Ok(())
+    }
+
+    fn in_room(
+        &mut self,
+        caller: &Caller,
+        room: &RoomId,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<(), Fault> {
+        self.room = store.room(room)?;
+        if let (Some(_), Some(user)) = (&self.room, caller.user()) {
+            self.membership = store.member(room, &MemberId::User(user.clone()))?;
+        }
+        Ok(())
+    }
+
+    fn about_post(
+        &mut self,
+        caller: &Caller,
+        post: &Post,
+        store: &mut (impl Lookup + ?Sized),
+        routes: &Routes,
+    ) -> Result<(), Fault> {
+        self.in_room(caller, &post.room, store)?;
+        if let Some(reply) = &post.reply_to {
+            self.reply = store.message(reply)?;
+        }
+        if !post.mentions.is_empty() || post.text.contains('@') {
+            self.members = store.members(&post.room, usize::MAX, 0)?;
+        }
+        self.room_recipients(&post.room, None, store, routes)?;
+        if let (Some(key), Some(user)) = (&post.client_message_id, caller.user()) {
+            let key =
+                OnceKey { kind: OnceKind::ClientMessage, owner: user.as_str().into(), key: key.clone() };
+            self.only_once(key, digest_of_post(post), store)?;
+        }
+        Ok(())
+    }
+
+    fn about_route(
+        &mut self,
+        caller: &Caller,
+        route: &Route,
+        store: &mut (impl Lookup + ?Sized),
+        routes: &Routes,
+    ) -> Result<(), Fault> {
+        if let Ok(from) = AgentId::parse(&route.from) {
+            self.agent = store.agent(&from)?;
+        }
+        if let Some(key) = &route.external_id {
+            let key = OnceKey { kind: OnceKind::External, owner: route.source.clone(), key: key.clone() };
+            self.only_once(key, digest_of_route(route), store)?;
+        }
+        if let Some(room) = route.path.below("room").and_then(|room| RoomId::parse(room).ok()) {
+            self.in_room(caller, &room, store)?;
+            if let Some(agent) = &self.agent {
+                self.target = store.member(&room, &MemberId::Agent(agent.id.clone()))?;
+            }
+            if self.room.is_some() {
+                self.members = store.members(&room, usize::MAX, 0)?;
+                let sender = self.agent.as_ref().map(|agent| agent.id.clone());
+                self.room_recipients(&room, sender.as_ref(), store, routes)?;
+            }
+            return Ok(());
+        }
+        let sender = self.agent.clone();
+        for recipient in routes.matching(&route.path) {
+            if self.may_reach(sender.as_ref(), &recipient.mailbox.agent, store)? {
+                self.recipients.push(recipient);
+            }
+        }
+        Ok(())
+    }
+
+    /// Agents that listen to the room's path and are members of it.
+    fn room_recipients(
+        &mut self,
+        room: &RoomId,
+        sender: Option<&AgentId>,
+        store: &mut (impl Lookup + ?Sized),
+        routes: &Routes,
+    ) -> Result<(), Fault> {
+        if routes.is_empty() {
+            return Ok(());
+        }
+        for recipient in routes.matching(&Path::of_room(room)) {
+            let agent = &recipient.mailbox.agent;
+            if sender != Some(agent) && store.member(room, &MemberId::Agent(agent.clone()))?.is_some() {
+                self.recipients.push(recipient);
+            }
+        }
+        Ok(())
+    }
+
+    /// An agent reaches those its owner may know of; a source reaches whoever subscribed.
+    fn may_reach(
+        &self,
+        sender: Option<&Agent>,
+        target: &AgentId,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<bool, Fault> {
+        let Some(sender) = sender else { return Ok(true) };
+        let Some(found) = store.agent(target)? else { return Ok(false) };
+        Ok(found.owner == sender.owner
+            || store.share_a_room(&MemberId::User(sender.owner.clone()), &MemberId::Agent(target.clone()))?)
+    }
+
+    fn only_once(
+        &mut self,
+        key: OnceKey,
+        digest: [u8; 16],
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<(), Fault> {
+        let first = store.first_use(&key)?;
+        let (mut first_message, mut first_deliveries) = (None, Vec::new());
+        if let Some(first) = &first {
+            first_message = store.message(&first.message)?;
+            first_deliveries = store.deliveries(&first.message)?;
+        }
+        self.once = Some(Once { key, digest, first, first_message, first_deliveries });
+        Ok(())
+    }
+
+    fn name_of(
+        &self,
+        member: &MemberId,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<Option<Box<str>>, Fault> {
+        Ok(match member {
+            MemberId::User(user) => store.user(user)?.map(|user| user.display_name),
+            MemberId::Agent(agent) => store.agent(agent)?.map(|agent| agent.name),
+        })
+    }
+
+    fn memberships(&mut self, member: &MemberId, store: &mut (impl Lookup + ?Sized)) -> Result<(), Fault> {
+        for member in store.memberships(member)? {
+            if let Some(room) = store.room(&member.room)? {
+                let newest = store.newest_message(&member.room)?;
+                self.memberships.push(Membership { room, member, others: Vec::new(), newest });
+            }
+        }
+        Ok(())
+    }
+
+    fn whole_memberships(
+        &mut self,
+        member: &MemberId,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<(), Fault> {
+        let known = self.memberships.len();
+        self.memberships(member, store)?;
+        for membership in &mut self.memberships[known..] {
+            membership.others = store.members(&membership.room.id, usize::MAX, 0)?;
+            membership.others.retain(|other| other.member != membership.member.member);
+        }
+        Ok(())
+    }
+
+    pub fn owner_of_agent(&self) -> Option<&UserId> {
+        self.agent.as_ref().map(|agent| &agent.owner)
+    }
+}
+
+fn digest_of_post(post: &Post) -> [u8; 16] {
+    let reply = post.reply_to.as_ref().map_or("", |id| id.as_str());
+    let mut parts = vec![post.room.as_str(), &post.text, reply];
+    parts.extend(post.mentions.iter().chain(&post.attachments).map(|part| &**part));
+    digest(&parts)
+}
+
+fn digest_of_route(route: &Route) -> [u8; 16] {
+    digest(&[&route.from, route.path.as_str(), &route.command, &route.payload.0])
+}
+
+/// Each part goes in with its length, so that no two lists of parts look alike.
+fn digest(parts: &[&str]) -> [u8; 16] {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part.as_bytes());
+    }
+    let mut digest = [0; 16];
+    digest.copy_from_slice(&hash.finalize()[..16]);
+    digest
+}

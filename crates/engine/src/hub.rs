@@ -1,0 +1,503 @@
+//! The whole inner API: three verbs, `submit`, `read` and `attach`.
+
+use crate::admit::admit;
+use crate::authorise::authorise_query;
+use crate::facts::{Facts, Standing};
+use crate::follower::Follower;
+use crate::pipeline::{Submitted, Writer};
+use crate::ports::{Bus, Clock, Head, Ids, Reader, Snapshot, Store};
+use crate::switchboard::{Joined, Switchboard, Viewer, ViewerId};
+use crate::{Fault, Limits};
+use parlor_model::query::{Answer, Page, Recent};
+use parlor_model::{
+    ApiKey, Caller, Command, Epoch, Mailbox, MemberId, Position, Query, Refusal, RoomId, SecretHash, Seq,
+    Signal, Thing, Time, User, UserId,
+};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::task::{Context, Poll};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+pub type Outcome = Result<parlor_model::Receipt, Refusal>;
+
+#[derive(Clone)]
+pub struct Hub {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    queue: parking_lot::Mutex<Option<mpsc::Sender<Submitted>>>,
+    reader: Arc<dyn Reader>,
+    switchboard: Arc<Switchboard>,
+    clock: Arc<dyn Clock>,
+    limits: Limits,
+    epoch: Epoch,
+    health: Arc<HealthCell>,
+    /// Reads run on blocking threads; this many at once, the rest wait.
+    reads: Semaphore,
+    threads: parking_lot::Mutex<Vec<std::thread::JoinHandle<()>>>,
+    stop: Arc<AtomicBool>,
+}
+
+/// Whether what is submitted can be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Health {
+    Good = 0,
+    /// The store has no room; it is tried again by itself.
+    Full = 1,
+    /// The disk failed; nothing is acknowledged until a restart.
+    Broken = 2,
+}
+
+#[derive(Default)]
+pub struct HealthCell(AtomicU8);
+
+impl HealthCell {
+    pub fn get(&self) -> Health {
+        match self.0.load(Ordering::Acquire) {
+            0 => Health::Good,
+            1 => Health::Full,
+            _ => Health::Broken,
+        }
+    }
+
+    /// Never gets better by itself once broken.
+    pub fn set(&self, health: Health) {
+        self.0.fetch_max(health as u8, Ordering::AcqRel);
+    }
+
+    pub fn recovered(&self) {
+        let _ = self.0.compare_exchange(
+            Health::Full as u8,
+            Health::Good as u8,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        );
+    }
+}
+
+/// The outcome to come of a submitted command. Dropping it does not undo the command.
+pub struct Receipt(Result<oneshot::Receiver<Outcome>, Option<Refusal>>);
+
+impl Future for Receipt {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
+        match &mut self.0 {
+            Ok(receiver) => {
+                Pin::new(receiver).poll(context).map(|answer| answer.unwrap_or(Err(Refusal::Unavailable)))
+            }
+            Err(refusal) => Poll::Ready(Err(refusal.take().unwrap_or(Refusal::Unavailable))),
+        }
+    }
+}
+
+/// What the hub is made of.
+pub struct Parts {
+    pub store: Box<dyn Store>,
+    pub reader: Arc<dyn Reader>,
+    pub bus: Arc<dyn Bus>,
+    pub clock: Arc<dyn Clock>,
+    pub ids: Arc<dyn Ids>,
+    pub limits: Limits,
+}
+
+impl Hub {
+    /// Starts the writer and the follower. Must be called within a tokio runtime.
+    pub fn open(parts: Parts) -> Result<Self, Fault> {
+        let Parts { store, reader, bus, clock, ids, limits } = parts;
+        let health = Arc::new(HealthCell::default());
+        let writer = Writer::new(store, bus.clone(), clock.clone(), ids, health.clone(), limits.clone())?;
+        let Head { epoch, seq, .. } = writer.head();
+        let switchboard = Arc::new(Switchboard::new(epoch, seq, limits.recent_events));
+        let (queue, waiting) = mpsc::channel(limits.waiting_commands);
+        let stop = Arc::new(AtomicBool::new(false));
+        let follower =
+            Follower { bus, reader: reader.clone(), switchboard: switchboard.clone(), stop: stop.clone() };
+        let runtime = tokio::runtime::Handle::current();
+        let threads = vec![
+            spawn("parlor-writer", move || writer.run(waiting, &runtime))?,
+            spawn("parlor-follower", move || follower.run())?,
+        ];
+        let inner = Inner {
+            queue: parking_lot::Mutex::new(Some(queue)),
+            reader,
+            switchboard,
+            clock,
+            limits,
+            epoch,
+            health,
+            reads: Semaphore::new(16),
+            threads: parking_lot::Mutex::new(threads),
+            stop,
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Hands a command to the writer. Commands of one caller that are submitted one after the other are
+    /// decided in that order. Waits only for room in the queue; the outcome comes with the receipt.
+    pub async fn submit(&self, caller: &Caller, command: Command) -> Receipt {
+        if let Err(refusal) = admit(&command, &self.inner.limits) {
+            return Receipt(Err(Some(refusal)));
+        }
+        let queue = self.inner.queue.lock().clone();
+        let Some(queue) = queue else { return Receipt(Err(None)) };
+        let (reply, receiver) = oneshot::channel();
+        match queue.send(Submitted { caller: caller.clone(), command, reply }).await {
+            Ok(()) => Receipt(Ok(receiver)),
+            Err(_) => Receipt(Err(None)),
+        }
+    }
+
+    pub async fn call(&self, caller: &Caller, command: Command) -> Outcome {
+        self.submit(caller, command).await.await
+    }
+
+    pub async fn read(&self, caller: &Caller, query: Query) -> Result<Answer, Refusal> {
+        let caller = caller.clone();
+        self.look(move |hub, snapshot| {
+            let facts = hub.facts(&caller, &query, snapshot)?;
+            match authorise_query(&caller, &query, &facts) {
+                Ok(()) => answer(&query, &facts, snapshot).map(Ok),
+                Err(refusal) => Ok(Err(refusal)),
+            }
+        })
+        .await?
+    }
+
+    /// Whether the caller may ask this, without the answer.
+    pub async fn may(&self, caller: &Caller, query: Query) -> Result<(), Refusal> {
+        let caller = caller.clone();
+        self.look(move |hub, snapshot| {
+            let facts = hub.facts(&caller, &query, snapshot)?;
+            Ok(authorise_query(&caller, &query, &facts))
+        })
+        .await?
+    }
+
+    /// The account behind a sign-in name, with its password hash: for checking credentials only.
+    pub async fn account(&self, username: &str) -> Result<Option<User>, Refusal> {
+        let username: Box<str> = username.into();
+        self.look(move |_, snapshot| snapshot.user_named(&username)).await
+    }
+
+    /// The key behind a secret: for checking credentials only.
+    pub async fn key(&self, secret: SecretHash) -> Result<Option<ApiKey>, Refusal> {
+        self.look(move |_, snapshot| snapshot.key_with(&secret)).await
+    }
+
+    /// Who the caller is now, or a refusal if that account, sign-in or key is gone.
+    pub async fn standing(&self, caller: &Caller) -> Result<Standing, Refusal> {
+        let caller = caller.clone();
+        let found =
+            self.look(move |hub, snapshot| Ok(hub.facts(&caller, &Query::Me, snapshot)?.standing)).await?;
+        found.ok_or(Refusal::NotSignedIn)
+    }
+
+    /// Whether the first admin is still to be made.
+    pub async fn needs_setup(&self) -> Result<bool, Refusal> {
+        self.look(|_, snapshot| Ok(snapshot.admins()? == 0)).await
+    }
+
+    /// Takes an authenticated connection in. It is told when its sign-in ends, from this moment on.
+    pub async fn connect(&self, caller: &Caller, viewer: Viewer) -> Result<(), Refusal> {
+        let (caller, hub) = (caller.clone(), self.clone());
+        let (user, id) = (viewer.user.clone(), viewer.id);
+        let first = blocking(move || {
+            let reader = hub.inner.reader.clone();
+            hub.inner.switchboard.connect(viewer, || {
+                let mut alive = false;
+                reader.with(&mut |snapshot| {
+                    alive = hub.facts(&caller, &Query::Me, snapshot)?.standing.is_some();
+                    Ok(())
+                })?;
+                Ok(alive)
+            })
+        })
+        .await?;
+        match first {
+            None => Err(Refusal::NotSignedIn),
+            Some(true) => self.tell_presence(&user, true).await,
+            Some(false) => {
+                let _ = id;
+                Ok(())
+            }
+        }
+    }
+
+    /// Lets a connection go; says whether its person is no longer present.
+    pub fn disconnect(&self, viewer: ViewerId) -> bool {
+        self.inner.switchboard.disconnect(viewer)
+    }
+
+    /// Tells everyone who shares a room with this person, and their own connections.
+    pub async fn tell_presence(&self, user: &UserId, online: bool) -> Result<(), Refusal> {
+        let wanted = user.clone();
+        let (found, mut people) =
+            self.look(move |_, snapshot| Ok((snapshot.user(&wanted)?, snapshot.peers(&wanted)?))).await?;
+        let Some(found) = found else { return Ok(()) };
+        if online != self.inner.switchboard.is_present(user) {
+            return Ok(());
+        }
+        people.push(user.clone());
+        let signal = Signal::Presence { user: user.clone(), username: found.username, online };
+        self.inner.switchboard.signal_people(&people, &signal);
+        Ok(())
+    }
+
+    /// Follows a room live; with `since`, tells what was missed first, without hole or repeat.
+    pub async fn attach(
+        &self,
+        caller: &Caller,
+        viewer: &Viewer,
+        room: &RoomId,
+        since: Option<Position>,
+    ) -> Result<Position, Refusal> {
+        let query = Query::MayFollow { room: room.clone() };
+        self.may(caller, query.clone()).await?;
+        self.inner.switchboard.leave(viewer.id, room);
+        let mut from = since.map(|position| position.seq);
+        if let Some(position) = since {
+            self.within_log(position).await?;
+        }
+        loop {
+            match self.try_join(caller, viewer, room, from).await? {
+                Joined::Live { seq } => return Ok(Position { epoch: self.inner.epoch, seq }),
+                Joined::Behind => {
+                    let after = from.unwrap_or_default();
+                    viewer.outbox.has_room().await;
+                    if viewer.outbox.is_closed() {
+                        return Err(Refusal::Unavailable);
+                    }
+                    from = Some(self.catch_up(caller, viewer, room, after).await?);
+                }
+            }
+        }
+    }
+
+    pub fn detach(&self, viewer: ViewerId, room: &RoomId) {
+        self.inner.switchboard.leave(viewer, room);
+    }
+
+    pub fn is_attached(&self, viewer: ViewerId, room: &RoomId) -> bool {
+        self.inner.switchboard.is_in(viewer, room)
+    }
+
+    /// Has new mail of an agent pushed to a connection.
+    pub async fn listen(&self, caller: &Caller, viewer: ViewerId, mailbox: Mailbox) -> Result<(), Refusal> {
+        let query = Query::MayListen { agent: mailbox.agent.clone() };
+        self.may(caller, query.clone()).await?;
+        let (caller, hub) = (caller.clone(), self.clone());
+        let listening =
+            blocking(move || hub.inner.switchboard.listen(viewer, mailbox, || hub.admitted(&caller, &query)))
+                .await?;
+        if listening { Ok(()) } else { Err(Refusal::NotFound(Thing::Agent)) }
+    }
+
+    /// Tells the others in a room that somebody is typing; only from a connection that follows it.
+    pub fn typing(&self, viewer: &Viewer, username: &str, room: &RoomId) {
+        if self.inner.switchboard.is_in(viewer.id, room) {
+            let signal =
+                Signal::Typing { room: room.clone(), user: viewer.user.clone(), username: username.into() };
+            self.inner.switchboard.signal_room(room, &signal, &viewer.user);
+        }
+    }
+
+    pub fn viewer_id(&self) -> ViewerId {
+        self.inner.switchboard.viewer_id()
+    }
+
+    pub fn health(&self) -> Health {
+        let dead = self.inner.threads.lock().iter().any(std::thread::JoinHandle::is_finished);
+        if dead { Health::Broken } else { self.inner.health.get() }
+    }
+
+    pub fn epoch(&self) -> Epoch {
+        self.inner.epoch
+    }
+
+    pub fn now(&self) -> Time {
+        self.inner.clock.now()
+    }
+
+    /// Says good-bye to every connection; commands on their way are still decided.
+    pub fn say_goodbye(&self) {
+        self.inner.switchboard.shut_down();
+    }
+
+    /// Answers what was submitted, then ends the writer and the follower.
+    pub async fn close(&self) {
+        drop(self.inner.queue.lock().take());
+        self.inner.stop.store(true, Ordering::Release);
+        let threads = std::mem::take(&mut *self.inner.threads.lock());
+        let _ =
+            tokio::task::spawn_blocking(move || threads.into_iter().for_each(|thread| drop(thread.join())))
+                .await;
+    }
+
+    async fn try_join(
+        &self,
+        caller: &Caller,
+        viewer: &Viewer,
+        room: &RoomId,
+        from: Option<Seq>,
+    ) -> Result<Joined, Refusal> {
+        let (caller, hub, id, room) = (caller.clone(), self.clone(), viewer.id, room.clone());
+        let joined = blocking(move || {
+            let query = Query::MayFollow { room: room.clone() };
+            let joined = hub.inner.switchboard.join(id, &room, from, || hub.admitted(&caller, &query))?;
+            Ok(joined.ok_or(Refusal::NotAMember { room }))
+        })
+        .await?;
+        joined
+    }
+
+    /// Tells one page of what was missed, and says up to where.
+    async fn catch_up(
+        &self,
+        caller: &Caller,
+        viewer: &Viewer,
+        room: &RoomId,
+        after: Seq,
+    ) -> Result<Seq, Refusal> {
+        const PAGE: usize = 200;
+        let (caller, wanted) = (caller.clone(), room.clone());
+        let (events, through) = self
+            .look(move |hub, snapshot| {
+                let query = Query::MayFollow { room: wanted.clone() };
+                let facts = hub.facts(&caller, &query, snapshot)?;
+                if let Err(refusal) = authorise_query(&caller, &query, &facts) {
+                    return Ok(Err(refusal));
+                }
+                let events = snapshot.room_tail(&wanted, after, PAGE)?;
+                let through = match events.last() {
+                    Some(last) if events.len() == PAGE => last.seq,
+                    _ => snapshot.head()?.seq,
+                };
+                Ok(Ok((events, through)))
+            })
+            .await??;
+        for logged in &events {
+            if let Some(bytes) = viewer.egress.event(logged, self.inner.epoch) {
+                viewer.outbox.push(bytes);
+            }
+        }
+        Ok(through)
+    }
+
+    async fn within_log(&self, position: Position) -> Result<(), Refusal> {
+        let head = self.look(|_, snapshot| snapshot.head()).await?;
+        let known = position.epoch == head.epoch && position.seq >= head.trimmed && position.seq <= head.seq;
+        if known {
+            return Ok(());
+        }
+        Err(Refusal::Resync { now: Position { epoch: head.epoch, seq: head.seq } })
+    }
+
+    fn facts(&self, caller: &Caller, query: &Query, snapshot: &mut dyn Snapshot) -> Result<Facts, Fault> {
+        let mut facts = Facts::blank(self.now(), self.inner.epoch, Seq(0));
+        facts.about_query(caller, query, snapshot)?;
+        Ok(facts)
+    }
+
+    fn admitted(&self, caller: &Caller, query: &Query) -> Result<bool, Fault> {
+        let mut admitted = false;
+        self.inner.reader.with(&mut |snapshot| {
+            let facts = self.facts(caller, query, snapshot)?;
+            admitted = authorise_query(caller, query, &facts).is_ok();
+            Ok(())
+        })?;
+        Ok(admitted)
+    }
+
+    async fn look<T: Send + 'static>(
+        &self,
+        mut read: impl FnMut(&Hub, &mut dyn Snapshot) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let _permit = self.inner.reads.acquire().await.map_err(|_| Refusal::Unavailable)?;
+        let hub = self.clone();
+        blocking(move || {
+            let mut found = None;
+            hub.inner.reader.with(&mut |snapshot| {
+                found = Some(read(&hub, snapshot)?);
+                Ok(())
+            })?;
+            Ok(found.expect("a read that did not fail was run"))
+        })
+        .await
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Refusal> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(Ok(found)) => Ok(found),
+        Ok(Err(fault)) => {
+            tracing::error!(%fault, "a read failed");
+            Err(Refusal::Unavailable)
+        }
+        Err(_) => Err(Refusal::Unavailable),
+    }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<std::thread::JoinHandle<()>, Fault> {
+    let thread = std::thread::Builder::new().name(name.into()).spawn(work);
+    thread.map_err(|error| Fault::new("starting a thread", crate::fault::Severity::Lasting, error))
+}
+
+fn answer(query: &Query, facts: &Facts, snapshot: &mut dyn Snapshot) -> Result<Answer, Fault> {
+    let me = facts.standing.as_ref().map(|standing| &standing.user);
+    let own = || me.map(|user| user.id.clone()).unwrap_or_else(|| UserId::stored(""));
+    Ok(match query {
+        Query::Me => Answer::User(Arc::new(me.expect("authorised as signed in").clone())),
+        Query::Users { limit, offset } => {
+            let (users, total) = snapshot.users(*limit, *offset)?;
+            Answer::Users { users, total }
+        }
+        Query::SearchUsers { text } => {
+            let users = snapshot.search_users(text, &own(), 10)?;
+            Answer::Users { total: users.len(), users }
+        }
+        Query::SignIns => Answer::SignIns(snapshot.sign_ins(&own(), facts.now)?),
+        Query::Keys => Answer::Keys(snapshot.keys(me.map(|user| &user.id))?),
+        Query::Rooms => {
+            let mut rooms = Vec::new();
+            for member in snapshot.memberships(&MemberId::User(own()))? {
+                if let Some(room) = snapshot.room(&member.room)? {
+                    rooms.push((room, member));
+                }
+            }
+            Answer::Rooms(rooms)
+        }
+        Query::Room { room } => Answer::Room {
+            room: facts.room.clone().expect("authorised as a member of it"),
+            members: snapshot.members(room, 100, 0)?,
+            total: snapshot.member_count(room)?,
+        },
+        Query::Members { room, limit, offset } => Answer::Members {
+            members: snapshot.members(room, *limit, *offset)?,
+            total: snapshot.member_count(room)?,
+        },
+        Query::History { room, page, limit } => history(snapshot, room, *page, *limit)?,
+        Query::Recent => {
+            let mut recent: Vec<Recent> = Vec::new();
+            for member in snapshot.memberships(&MemberId::User(own()))? {
+                recent.extend(snapshot.recent(&member.room.clone(), &member)?);
+            }
+            Answer::Recent(recent)
+        }
+        Query::Revisions { message } => Answer::Revisions(snapshot.revisions(message)?),
+        Query::Agents => Answer::Agents(snapshot.agents_of(&own())?),
+        Query::MayFollow { .. } | Query::MayListen { .. } => Answer::Yes,
+    })
+}
+
+/// One more than asked for tells whether there are more.
+fn history(snapshot: &mut dyn Snapshot, room: &RoomId, page: Page, limit: usize) -> Result<Answer, Fault> {
+    let mut messages = snapshot.history(room, page, limit + 1)?;
+    let more = messages.len() > limit;
+    messages.truncate(limit);
+    Ok(Answer::History { messages, more })
+}

@@ -1,0 +1,28 @@
+//! How much of everything; each a setting of the hub.
+
+#[derive(Debug, Clone)]
+pub struct Limits {
+    pub message_characters: usize,
+    pub attachments: usize,
+    /// Commands that may wait for the writer; a full queue makes senders wait.
+    pub waiting_commands: usize,
+    /// Commands that share one commit at most.
+    pub group: usize,
+    /// Events kept in memory for those who come back quickly.
+    pub recent_events: usize,
+    /// Batches of news that may wait for the fan-out; beyond that it reads the store instead.
+    pub waiting_news: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            message_characters: 100_000,
+            attachments: 20,
+            waiting_commands: 8192,
+            group: 1024,
+            recent_events: 1024,
+            waiting_news: 64,
+        }
+    }
+}

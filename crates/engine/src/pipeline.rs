@@ -1,0 +1,162 @@
+//! The corridor: takes what has queued, decides each command under the lock that makes the decision
+//! true, commits once for the group, then tells. The order of these lines is the architecture.
+
+use crate::authorise::authorise;
+use crate::facts::Facts;
+use crate::fault::Severity;
+use crate::hub::{Health, HealthCell, Outcome};
+use crate::plan::{Mint, plan};
+use crate::ports::{Bus, Clock, Head, Ids, Store};
+use crate::routes::Routes;
+use crate::{Fault, Limits};
+use parlor_model::{Caller, Command, Logged, Refusal};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, oneshot};
+
+/// A command on its way, with where the outcome goes.
+pub struct Submitted {
+    pub caller: Caller,
+    pub command: Command,
+    pub reply: oneshot::Sender<Outcome>,
+}
+
+/// The one writer: owns the store's write side and the routing index.
+pub struct Writer {
+    store: Box<dyn Store>,
+    bus: Arc<dyn Bus>,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn Ids>,
+    health: Arc<HealthCell>,
+    limits: Limits,
+    routes: Routes,
+    head: Head,
+}
+
+const TEND_EVERY: Duration = Duration::from_secs(60);
+const TRY_AGAIN_EVERY: Duration = Duration::from_secs(1);
+
+impl Writer {
+    pub fn new(
+        mut store: Box<dyn Store>,
+        bus: Arc<dyn Bus>,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn Ids>,
+        health: Arc<HealthCell>,
+        limits: Limits,
+    ) -> Result<Self, Fault> {
+        let head = store.head()?;
+        let (agents, subscriptions) = store.subscriptions()?;
+        let routes = Routes::build(agents, subscriptions);
+        Ok(Self { store, bus, clock, ids, health, limits, routes, head })
+    }
+
+    pub fn head(&self) -> Head {
+        self.head
+    }
+
+    /// Runs until every sender is gone and what they sent is answered.
+    pub fn run(mut self, mut queue: mpsc::Receiver<Submitted>, runtime: &tokio::runtime::Handle) {
+        let mut group = Vec::with_capacity(self.limits.group);
+        let mut tended = Instant::now();
+        loop {
+            let patience = if self.health.get() == Health::Full { TRY_AGAIN_EVERY } else { TEND_EVERY };
+            let wait = patience.saturating_sub(tended.elapsed());
+            let received = runtime.block_on(async {
+                tokio::time::timeout(wait, queue.recv_many(&mut group, self.limits.group)).await
+            });
+            match received {
+                Ok(0) => break,
+                Ok(_) => self.pass(std::mem::take(&mut group)),
+                Err(_) => {}
+            }
+            if tended.elapsed() >= patience {
+                self.tend();
+                tended = Instant::now();
+            }
+        }
+        self.tend();
+    }
+
+    /// One walk through the corridor for everything that waited.
+    pub fn pass(&mut self, group: Vec<Submitted>) {
+        if self.health.get() == Health::Broken {
+            return answer(group, |_| Err(Refusal::Unavailable));
+        }
+        match self.decide_and_commit(&group) {
+            Ok((mut outcomes, news)) => {
+                self.health.recovered();
+                if !news.is_empty() {
+                    self.bus.announce(news.into());
+                }
+                let mut outcomes = outcomes.drain(..);
+                answer(group, |_| outcomes.next().expect("one outcome for each command"));
+            }
+            Err(fault) => {
+                self.after(fault);
+                answer(group, |_| Err(Refusal::Unavailable));
+            }
+        }
+    }
+
+    fn decide_and_commit(&mut self, group: &[Submitted]) -> Result<(Vec<Outcome>, Vec<Logged>), Fault> {
+        let mint = Mint { ids: &*self.ids };
+        let mut head = self.head;
+        let mut news = Vec::with_capacity(group.len());
+        let mut outcomes = Vec::with_capacity(group.len());
+        let mut transaction = self.store.begin()?;
+        for Submitted { caller, command, .. } in group {
+            let now = head.at.next_after(self.clock.now());
+            let mut facts = Facts::blank(now, head.epoch, head.seq);
+            facts.about(caller, command, &mut *transaction, &self.routes)?;
+            let decision = authorise(caller, command, &facts).and_then(|()| plan(command, &facts, &mint));
+            outcomes.push(match decision {
+                Ok(plan) => {
+                    transaction.apply(&plan)?;
+                    for change in &plan.routes {
+                        self.routes.apply(change);
+                    }
+                    if let Some(last) = plan.events.last() {
+                        head.seq = last.seq;
+                        head.at = last.at;
+                    }
+                    news.extend(plan.events);
+                    Ok(plan.receipt)
+                }
+                Err(refusal) => Err(refusal),
+            });
+        }
+        transaction.commit()?;
+        self.head = head;
+        Ok((outcomes, news))
+    }
+
+    /// Nothing of the group happened. What is on disk is asked anew where it can still be trusted.
+    fn after(&mut self, fault: Fault) {
+        tracing::error!(%fault, severity = ?fault.severity, "the store could not commit; nothing was acknowledged");
+        self.health.set(match fault.severity {
+            Severity::Passing => Health::Full,
+            Severity::Lasting => Health::Broken,
+        });
+        if let Ok((agents, subscriptions)) = self.store.subscriptions() {
+            self.routes = Routes::build(agents, subscriptions);
+        }
+    }
+
+    fn tend(&mut self) {
+        if self.health.get() == Health::Broken {
+            return;
+        }
+        match self.store.tend(self.clock.now()) {
+            Ok(()) => self.health.recovered(),
+            Err(fault) => self.after(fault),
+        }
+    }
+}
+
+fn answer(group: Vec<Submitted>, mut outcome: impl FnMut(&Command) -> Outcome) {
+    for Submitted { command, reply, .. } in group {
+        // Whoever asked may have gone; what was committed stays committed.
+        let _ = reply.send(outcome(&command));
+    }
+}

@@ -1,0 +1,225 @@
+//! People, sign-ins and keys.
+
+use super::{Change, Draft, Plan, rooms};
+use crate::routes::RouteChange;
+use parlor_model::command::{NewSignIn, NewUser, UserChanges};
+use parlor_model::{
+    ApiKey, Command, Event, KeyId, Receipt, Refusal, Scope, SecretHash, SignIn, SignInId, SiteRole, Thing,
+    Time, User, UserId,
+};
+use std::sync::Arc;
+
+pub fn plan(command: &Command, mut draft: Draft) -> Result<Plan, Refusal> {
+    match command {
+        Command::OfferSetup { token, expires_at } => {
+            if draft.facts.admins > 0 {
+                return Err(Refusal::AlreadyExists(Thing::User));
+            }
+            draft.change(Change::OfferSetup(Some((*token, *expires_at))));
+            draft.done(Receipt::Done)
+        }
+        Command::SetUp { token, account } => set_up(token, account, draft),
+        Command::CreateUser(account) => {
+            let user = create_user(account, &mut draft)?;
+            draft.done(Receipt::User(user))
+        }
+        Command::ChangeUser { changes, .. } => {
+            let user = draft.facts.user.clone().ok_or(Refusal::NotFound(Thing::User))?;
+            change_user(user, changes, draft)
+        }
+        Command::RemoveUser { user } => remove_user(user, draft),
+        Command::ChangeProfile { display_name } => {
+            let changes = UserChanges { display_name: Some(display_name.clone()), ..Default::default() };
+            change_user(draft.actor()?.clone(), &changes, draft)
+        }
+        Command::ChangePassword { proven, password_hash } => {
+            let user = draft.actor()?.clone();
+            if user.password_hash != *proven {
+                return Err(Refusal::WrongCredentials);
+            }
+            let changes = UserChanges { password_hash: Some(password_hash.clone()), ..Default::default() };
+            change_user(user, &changes, draft)
+        }
+        Command::SignIn(new) => sign_in(new, draft),
+        Command::SignInFailed { lock_after, lock_until, .. } => {
+            sign_in_failed(*lock_after, *lock_until, draft)
+        }
+        Command::Refresh { token, next, expires_at } => refresh(token, next, *expires_at, draft),
+        Command::EndSignIn { sign_in } => {
+            let user = draft.actor()?.id.clone();
+            draft.change(Change::EndSignIn(sign_in.clone()));
+            draft.tell(Event::SignInEnded { user, sign_in: sign_in.clone() });
+            draft.done(Receipt::Done)
+        }
+        Command::CreateKey { owner, name, scopes, secret } => {
+            create_key(owner.as_ref(), name, scopes, secret, draft)
+        }
+        Command::RevokeKey { key } => {
+            let found = draft.facts.key.as_ref().ok_or(Refusal::NotFound(Thing::Key))?;
+            draft.change(Change::RemoveKey(key.clone()));
+            draft.tell(Event::KeyRevoked { user: found.owner.clone(), key: key.clone() });
+            draft.done(Receipt::Done)
+        }
+        _ => unreachable!("the dispatcher sends only account commands here"),
+    }
+}
+
+fn set_up(token: &SecretHash, account: &NewUser, mut draft: Draft) -> Result<Plan, Refusal> {
+    let facts = draft.facts;
+    let valid =
+        facts.setup.as_ref().is_some_and(|(offered, expires)| offered == token && *expires > facts.now);
+    if facts.admins > 0 || !valid {
+        return Err(Refusal::NotFound(Thing::SetupLink));
+    }
+    let account = NewUser { role: SiteRole::Admin, ..account.clone() };
+    let user = create_user(&account, &mut draft)?;
+    draft.change(Change::OfferSetup(None));
+    draft.done(Receipt::User(user))
+}
+
+fn create_user(account: &NewUser, draft: &mut Draft) -> Result<Arc<User>, Refusal> {
+    if draft.facts.name_taken {
+        return Err(Refusal::AlreadyExists(Thing::User));
+    }
+    let now = draft.facts.now;
+    let user = Arc::new(User {
+        id: UserId::stored(draft.mint.ids.next()),
+        username: account.username.clone(),
+        display_name: account.display_name.clone().unwrap_or_else(|| account.username.clone()),
+        role: account.role,
+        password_hash: account.password_hash.clone(),
+        failed_sign_ins: 0,
+        locked_until: None,
+        max_connections: None,
+        created_at: now,
+        updated_at: now,
+    });
+    draft.change(Change::PutUser(user.clone()));
+    draft.tell(Event::UserChanged(user.clone()));
+    Ok(user)
+}
+
+fn change_user(mut user: User, changes: &UserChanges, mut draft: Draft) -> Result<Plan, Refusal> {
+    let demoted = user.role == SiteRole::Admin && changes.role == Some(SiteRole::User);
+    if demoted && draft.facts.admins <= 1 {
+        return Err(Refusal::MustRemain(Thing::User));
+    }
+    if let Some(name) = &changes.display_name {
+        user.display_name = name.clone();
+    }
+    if let Some(role) = changes.role {
+        user.role = role;
+    }
+    if let Some(most) = changes.max_connections {
+        user.max_connections = most;
+    }
+    if let Some(hash) = &changes.password_hash {
+        user.password_hash = hash.clone();
+        user.failed_sign_ins = 0;
+        user.locked_until = None;
+        // Whoever knew the old password is out, on every device.
+        draft.change(Change::EndSignInsOf(user.id.clone()));
+        draft.tell(Event::SignInsEnded(user.id.clone()));
+    }
+    user.updated_at = draft.facts.now;
+    let user = Arc::new(user);
+    draft.change(Change::PutUser(user.clone()));
+    draft.tell(Event::UserChanged(user.clone()));
+    draft.done(Receipt::User(user))
+}
+
+fn remove_user(id: &UserId, mut draft: Draft) -> Result<Plan, Refusal> {
+    let user = draft.facts.user.as_ref().ok_or(Refusal::NotFound(Thing::User))?;
+    if user.role == SiteRole::Admin && draft.facts.admins <= 1 {
+        return Err(Refusal::MustRemain(Thing::User));
+    }
+    rooms::leave_all(&mut draft);
+    draft.change(Change::RemoveUser(id.clone()));
+    for agent in &draft.facts.agents {
+        draft.routes.push(RouteChange::RemoveAgent(agent.id.clone()));
+    }
+    draft.tell(Event::UserRemoved(id.clone()));
+    draft.done(Receipt::Done)
+}
+
+fn sign_in(new: &NewSignIn, mut draft: Draft) -> Result<Plan, Refusal> {
+    let now = draft.facts.now;
+    let mut user = draft.facts.user.clone().ok_or(Refusal::WrongCredentials)?;
+    let locked = user.locked_until.is_some_and(|until| until > now);
+    if user.password_hash != new.proven || locked {
+        return Err(Refusal::WrongCredentials);
+    }
+    if user.failed_sign_ins > 0 {
+        user.failed_sign_ins = 0;
+        user.locked_until = None;
+        draft.change(Change::PutUser(Arc::new(user.clone())));
+    }
+    let sign_in = Arc::new(SignIn {
+        id: SignInId::stored(draft.mint.ids.next()),
+        user: user.id.clone(),
+        device: new.device.clone(),
+        address: new.address.clone(),
+        created_at: now,
+        used_at: now,
+        expires_at: new.expires_at,
+    });
+    draft.change(Change::PutSignIn(sign_in.clone(), new.refresh));
+    draft.done(Receipt::SignedIn { user: Arc::new(user), sign_in })
+}
+
+fn sign_in_failed(lock_after: u32, lock_until: Time, mut draft: Draft) -> Result<Plan, Refusal> {
+    let mut user = draft.facts.user.clone().ok_or(Refusal::NotFound(Thing::User))?;
+    user.failed_sign_ins = user.failed_sign_ins.saturating_add(1);
+    if user.failed_sign_ins >= lock_after {
+        user.failed_sign_ins = 0;
+        user.locked_until = Some(lock_until);
+    }
+    draft.change(Change::PutUser(Arc::new(user)));
+    draft.done(Receipt::Done)
+}
+
+fn refresh(
+    token: &SecretHash,
+    next: &SecretHash,
+    expires_at: Time,
+    mut draft: Draft,
+) -> Result<Plan, Refusal> {
+    let facts = draft.facts;
+    let (Some(refresh), Some(sign_in), Some(user)) = (&facts.refresh, &facts.sign_in, &facts.user) else {
+        return Err(Refusal::TokenRevoked);
+    };
+    if refresh.spent {
+        draft.change(Change::EndSignIn(sign_in.id.clone()));
+        draft.tell(Event::SignInEnded { user: user.id.clone(), sign_in: sign_in.id.clone() });
+        return draft.done(Receipt::FamilyRevoked);
+    }
+    if sign_in.expires_at <= facts.now {
+        return Err(Refusal::TokenRevoked);
+    }
+    let sign_in = Arc::new(SignIn { used_at: facts.now, expires_at, ..sign_in.clone() });
+    draft.change(Change::SpendRefreshToken(*token));
+    draft.change(Change::PutSignIn(sign_in.clone(), *next));
+    draft.done(Receipt::SignedIn { user: Arc::new(user.clone()), sign_in })
+}
+
+fn create_key(
+    owner: Option<&UserId>,
+    name: &str,
+    scopes: &[Scope],
+    secret: &SecretHash,
+    mut draft: Draft,
+) -> Result<Plan, Refusal> {
+    let owner = match owner {
+        Some(owner) => owner.clone(),
+        None => draft.actor()?.id.clone(),
+    };
+    let key = Arc::new(ApiKey {
+        id: KeyId::stored(draft.mint.ids.next()),
+        owner,
+        name: name.into(),
+        scopes: scopes.to_vec(),
+        created_at: draft.facts.now,
+    });
+    draft.change(Change::PutKey(key.clone(), *secret));
+    draft.done(Receipt::Key(key))
+}

@@ -1,0 +1,147 @@
+//! What people say in rooms.
+
+use super::{Change, Draft, Plan, routing};
+use crate::ports::FirstUse;
+use parlor_model::command::Posted;
+use parlor_model::{
+    Command, Event, Message, MessageId, MessageKind, Place, Post, Receipt, Refusal, Revision, Sender, Thing,
+    mention,
+};
+use std::sync::Arc;
+
+pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
+    match command {
+        Command::Post(post) => say(post, draft),
+        Command::Edit { text, .. } => edit(text, draft),
+        Command::Delete { message } => delete(message, draft),
+        Command::MarkRead { room } => {
+            let mut draft = draft;
+            let user = draft.actor()?;
+            let through = draft.facts.newest.unwrap_or_default();
+            let at = draft.facts.now;
+            draft.change(Change::MarkRead { room: room.clone(), user: user.id.clone(), through, at });
+            draft.tell(Event::RoomRead {
+                room: room.clone(),
+                user: user.id.clone(),
+                username: user.username.clone(),
+                at,
+            });
+            draft.done(Receipt::Done)
+        }
+        Command::MarkAllRead => mark_all_read(draft),
+        _ => unreachable!("the dispatcher sends only message commands here"),
+    }
+}
+
+fn say(post: &Post, mut draft: Draft) -> Result<Plan, Refusal> {
+    if let Some(repeated) = repeated(&draft)? {
+        return draft.done(Receipt::Posted(repeated));
+    }
+    let actor = draft.actor()?;
+    if !post.attachments.is_empty() {
+        return Err(Refusal::invalid("attachmentIds", "no such upload"));
+    }
+    if let Some(wanted) = &post.reply_to {
+        let same_room =
+            draft.facts.reply.as_ref().is_some_and(|reply| reply.place.room() == Some(&post.room));
+        if !same_room {
+            return Err(Refusal::invalid("replyToId", "no such message in this room"));
+        }
+        debug_assert_eq!(draft.facts.reply.as_ref().map(|reply| &reply.id), Some(wanted));
+    }
+    let message = Message {
+        id: MessageId::stored(draft.mint.ids.next()),
+        seq: draft.next_seq(),
+        at: draft.facts.now,
+        place: Place::Room(post.room.clone()),
+        sender: Sender::User(actor.id.clone()),
+        sender_name: actor.display_name.clone(),
+        kind: MessageKind::Text,
+        text: post.text.clone(),
+        mentions: mention::resolve(&post.text, &post.mentions, &draft.facts.members),
+        reply_to: post.reply_to.clone(),
+        client_message_id: post.client_message_id.clone(),
+        command: None,
+        payload: None,
+        source: "internal".into(),
+        external_id: None,
+        edited_at: None,
+    };
+    let posted = enter(message, &mut draft);
+    draft.done(Receipt::Posted(posted))
+}
+
+/// The receipt of the first time, if this is a retry; a refusal, if the key stood for something else.
+pub fn repeated(draft: &Draft) -> Result<Option<Posted>, Refusal> {
+    let Some(once) = &draft.facts.once else { return Ok(None) };
+    let Some(first) = &once.first else { return Ok(None) };
+    if first.digest != once.digest {
+        return Err(Refusal::Conflict { first: first.message.clone() });
+    }
+    Ok(Some(Posted {
+        id: first.message.clone(),
+        position: draft.position(first.seq),
+        message: once.first_message.clone(),
+        deliveries: once.first_deliveries.clone().into(),
+        repeated: true,
+    }))
+}
+
+/// Puts a message where it belongs, with the mailboxes it reaches, and remembers its key.
+pub fn enter(message: Message, draft: &mut Draft) -> Posted {
+    let (id, seq) = (message.id.clone(), message.seq);
+    let deliveries = routing::deliveries(&message, draft);
+    let message = Arc::new(message);
+    draft.change(Change::PutMessage(message.clone()));
+    for delivery in deliveries.iter() {
+        draft.change(Change::PutDelivery { delivery: delivery.clone(), seq });
+    }
+    if let Some(once) = &draft.facts.once {
+        let first = FirstUse { digest: once.digest, message: id.clone(), seq };
+        draft.change(Change::Remember { key: once.key.clone(), first, at: draft.facts.now });
+    }
+    draft.tell(Event::MessagePosted { message: message.clone(), deliveries: deliveries.clone() });
+    Posted { id, position: draft.position(seq), message: Some(message), deliveries, repeated: false }
+}
+
+fn edit(text: &Arc<str>, mut draft: Draft) -> Result<Plan, Refusal> {
+    let old = draft.facts.message.as_ref().ok_or(Refusal::NotFound(Thing::Message))?;
+    if old.text == *text {
+        let same = old.clone();
+        return draft.done(Receipt::Message(same));
+    }
+    let now = draft.facts.now;
+    let previous = Revision { message: old.id.clone(), text: (&*old.text).into(), edited_at: now };
+    let message = Arc::new(Message {
+        text: text.clone(),
+        mentions: mention::resolve(text, &[], &draft.facts.members),
+        edited_at: Some(now),
+        ..Message::clone(old)
+    });
+    draft.change(Change::Revise { message: message.clone(), previous });
+    draft.tell(Event::MessageEdited(message.clone()));
+    draft.done(Receipt::Message(message))
+}
+
+fn delete(message: &MessageId, mut draft: Draft) -> Result<Plan, Refusal> {
+    let found = draft.facts.message.as_ref().ok_or(Refusal::NotFound(Thing::Message))?;
+    let room = found.place.room().cloned().ok_or(Refusal::NotFound(Thing::Message))?;
+    draft.change(Change::Erase(message.clone()));
+    draft.tell(Event::MessageDeleted { room, message: message.clone() });
+    draft.done(Receipt::Done)
+}
+
+fn mark_all_read(mut draft: Draft) -> Result<Plan, Refusal> {
+    let user = draft.actor()?;
+    let at = draft.facts.now;
+    for membership in &draft.facts.memberships {
+        let Some(through) = membership.newest.filter(|newest| *newest > membership.member.read_through)
+        else {
+            continue;
+        };
+        let room = membership.room.id.clone();
+        draft.change(Change::MarkRead { room: room.clone(), user: user.id.clone(), through, at });
+        draft.tell(Event::RoomRead { room, user: user.id.clone(), username: user.username.clone(), at });
+    }
+    draft.done(Receipt::Done)
+}

@@ -1,0 +1,157 @@
+//! The rules: from a command and the facts to what changes, what is told, and the receipt.
+//!
+//! Pure: time and ids come in, nothing goes out but the plan. Every file is one family of commands.
+
+mod accounts;
+mod messages;
+mod rooms;
+mod routing;
+
+use crate::facts::Facts;
+use crate::ports::{FirstUse, Ids, OnceKey};
+use crate::routes::RouteChange;
+use parlor_model::{
+    Agent, ApiKey, Command, Delivery, Event, KeyId, Logged, Mailbox, Member, MemberId, Message, MessageId,
+    Position, Receipt, Refusal, Revision, Room, RoomId, SecretHash, Seq, SignIn, SignInId, Subscription,
+    Time, User, UserId,
+};
+use std::sync::Arc;
+
+/// What a decided command does.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub changes: Vec<Change>,
+    pub events: Vec<Logged>,
+    pub routes: Vec<RouteChange>,
+    pub receipt: Receipt,
+}
+
+/// One step for the store's tables.
+#[derive(Debug, Clone)]
+pub enum Change {
+    OfferSetup(Option<(SecretHash, Time)>),
+    PutUser(Arc<User>),
+    /// With sign-ins, keys, agents and their mail; messages stay and keep the sender's name.
+    RemoveUser(UserId),
+    PutSignIn(Arc<SignIn>, SecretHash),
+    SpendRefreshToken(SecretHash),
+    EndSignIn(SignInId),
+    EndSignInsOf(UserId),
+    PutKey(Arc<ApiKey>, SecretHash),
+    RemoveKey(KeyId),
+    PutRoom(Arc<Room>),
+    /// With members, messages and their revisions.
+    RemoveRoom(RoomId),
+    PutMember(Arc<Member>),
+    RemoveMember(RoomId, MemberId),
+    PutMessage(Arc<Message>),
+    Revise {
+        message: Arc<Message>,
+        previous: Revision,
+    },
+    Erase(MessageId),
+    MarkRead {
+        room: RoomId,
+        user: UserId,
+        through: Seq,
+        at: Time,
+    },
+    PutAgent(Arc<Agent>),
+    PutSubscription(Subscription),
+    PutDelivery {
+        delivery: Delivery,
+        seq: Seq,
+    },
+    MarkDelivered {
+        mailbox: Mailbox,
+        messages: Vec<MessageId>,
+    },
+    DeadLetter {
+        message: Arc<Message>,
+        reason: &'static str,
+    },
+    Remember {
+        key: OnceKey,
+        first: FirstUse,
+        at: Time,
+    },
+}
+
+/// What plans make new things with.
+pub struct Mint<'a> {
+    pub ids: &'a dyn Ids,
+}
+
+pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refusal> {
+    let draft = Draft::new(facts, mint);
+    match command {
+        Command::OfferSetup { .. }
+        | Command::SetUp { .. }
+        | Command::CreateUser(_)
+        | Command::ChangeUser { .. }
+        | Command::RemoveUser { .. }
+        | Command::ChangeProfile { .. }
+        | Command::ChangePassword { .. }
+        | Command::SignIn(_)
+        | Command::SignInFailed { .. }
+        | Command::Refresh { .. }
+        | Command::EndSignIn { .. }
+        | Command::CreateKey { .. }
+        | Command::RevokeKey { .. } => accounts::plan(command, draft),
+        Command::CreateRoom { .. }
+        | Command::ChangeRoom { .. }
+        | Command::DeleteRoom { .. }
+        | Command::AddMember { .. }
+        | Command::ChangeMember { .. }
+        | Command::RemoveMember { .. } => rooms::plan(command, draft),
+        Command::Post(_)
+        | Command::Edit { .. }
+        | Command::Delete { .. }
+        | Command::MarkRead { .. }
+        | Command::MarkAllRead => messages::plan(command, draft),
+        Command::CreateAgent { .. } | Command::Route(_) | Command::Receive { .. } => {
+            routing::plan(command, draft)
+        }
+    }
+}
+
+/// A plan in the making.
+struct Draft<'a> {
+    facts: &'a Facts,
+    mint: &'a Mint<'a>,
+    changes: Vec<Change>,
+    events: Vec<Logged>,
+    routes: Vec<RouteChange>,
+}
+
+impl<'a> Draft<'a> {
+    fn new(facts: &'a Facts, mint: &'a Mint<'a>) -> Self {
+        Self { facts, mint, changes: Vec::new(), events: Vec::new(), routes: Vec::new() }
+    }
+
+    /// The `Seq` that the next event told will have.
+    fn next_seq(&self) -> Seq {
+        Seq(self.facts.head.0 + self.events.len() as u64 + 1)
+    }
+
+    fn position(&self, seq: Seq) -> Position {
+        Position { epoch: self.facts.epoch, seq }
+    }
+
+    fn change(&mut self, change: Change) {
+        self.changes.push(change);
+    }
+
+    fn tell(&mut self, event: Event) {
+        self.events.push(Logged { seq: self.next_seq(), at: self.facts.now, event });
+    }
+
+    fn done(self, receipt: Receipt) -> Result<Plan, Refusal> {
+        Ok(Plan { changes: self.changes, events: self.events, routes: self.routes, receipt })
+    }
+
+    /// The account the caller acts for; `authorise` has made sure that there is one.
+    fn actor(&self) -> Result<&'a User, Refusal> {
+        self.facts.standing.as_ref().map(|standing| &standing.user).ok_or(Refusal::NotSignedIn)
+    }
+}

@@ -1,0 +1,216 @@
+//! Rooms and their members.
+
+use super::{Change, Draft, Plan};
+use crate::facts::{MEMBERS_TOLD, Membership};
+use parlor_model::command::RoomChanges;
+use parlor_model::{
+    Command, Event, Member, MemberChange, MemberId, Receipt, Refusal, Room, RoomId, RoomKind, RoomRole, Seq,
+    Thing, UserId,
+};
+use std::sync::Arc;
+
+pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
+    match command {
+        Command::CreateRoom { changes, members } => create(changes, members, draft),
+        Command::ChangeRoom { changes, .. } => change(changes, draft),
+        Command::DeleteRoom { room } => delete(room, draft),
+        Command::AddMember { member, role, .. } => add(member, *role, draft),
+        Command::ChangeMember { role, .. } => change_member(*role, draft),
+        Command::RemoveMember { .. } => remove(draft),
+        _ => unreachable!("the dispatcher sends only room commands here"),
+    }
+}
+
+fn create(changes: &RoomChanges, invited: &[MemberId], mut draft: Draft) -> Result<Plan, Refusal> {
+    let actor = draft.actor()?;
+    let now = draft.facts.now;
+    let mut room = Room {
+        id: RoomId::stored(draft.mint.ids.next()),
+        name: "".into(),
+        kind: RoomKind::Group,
+        broadcast_mode: false,
+        system_prompt: None,
+        agent_command_role: RoomRole::Member,
+        created_by: actor.id.clone(),
+        created_at: now,
+        updated_at: now,
+    };
+    apply(changes, &mut room);
+    let room = Arc::new(room);
+    let mut members =
+        vec![member(&room, MemberId::User(actor.id.clone()), RoomRole::Owner, &actor.display_name)];
+    for wanted in invited {
+        if members.iter().any(|member| member.member == *wanted) {
+            continue;
+        }
+        let name =
+            draft.facts.users.iter().find(|(id, _)| id == wanted).and_then(|(_, name)| name.as_deref());
+        let name = name.ok_or(Refusal::NotFound(Thing::User))?;
+        members.push(member(&room, wanted.clone(), RoomRole::Member, name));
+    }
+    draft.change(Change::PutRoom(room.clone()));
+    for member in &members {
+        draft.change(Change::PutMember(Arc::new(member.clone())));
+    }
+    let told: Arc<[Member]> = told(&members);
+    for member in members {
+        let change = MemberChange::Added(member.member);
+        draft.tell(Event::MembersChanged { room: room.clone(), change, members: told.clone() });
+    }
+    draft.done(Receipt::Room(room))
+}
+
+fn apply(changes: &RoomChanges, room: &mut Room) {
+    if let Some(name) = &changes.name {
+        room.name = name.trim().into();
+    }
+    if let Some(kind) = changes.kind {
+        room.kind = kind;
+    }
+    if let Some(mode) = changes.broadcast_mode {
+        room.broadcast_mode = mode;
+    }
+    if let Some(prompt) = &changes.system_prompt {
+        room.system_prompt = prompt.clone();
+    }
+    if let Some(role) = changes.agent_command_role {
+        room.agent_command_role = role;
+    }
+}
+
+fn member(room: &Room, member: MemberId, role: RoomRole, name: &str) -> Member {
+    Member {
+        room: room.id.clone(),
+        member,
+        role,
+        name: name.into(),
+        joined_at: room.updated_at,
+        read_through: Seq(0),
+        read_at: None,
+    }
+}
+
+/// A change of members carries all of them while they are few; a large room is read by pages.
+fn told(members: &[Member]) -> Arc<[Member]> {
+    if members.len() <= MEMBERS_TOLD { members.into() } else { Arc::new([]) }
+}
+
+fn people(members: &[Member]) -> Arc<[UserId]> {
+    members.iter().filter_map(|member| member.member.user().cloned()).collect()
+}
+
+fn the_room(draft: &Draft) -> Result<Room, Refusal> {
+    draft.facts.room.clone().ok_or(Refusal::NotFound(Thing::Room))
+}
+
+fn change(changes: &RoomChanges, mut draft: Draft) -> Result<Plan, Refusal> {
+    let mut room = the_room(&draft)?;
+    apply(changes, &mut room);
+    room.updated_at = draft.facts.now;
+    let room = Arc::new(room);
+    draft.change(Change::PutRoom(room.clone()));
+    draft.tell(Event::RoomChanged(room.clone()));
+    draft.done(Receipt::Room(room))
+}
+
+fn delete(room: &RoomId, mut draft: Draft) -> Result<Plan, Refusal> {
+    let people = people(&draft.facts.members);
+    draft.change(Change::RemoveRoom(room.clone()));
+    draft.tell(Event::RoomRemoved { room: room.clone(), people });
+    draft.done(Receipt::Done)
+}
+
+fn add(wanted: &MemberId, role: RoomRole, mut draft: Draft) -> Result<Plan, Refusal> {
+    let mut room = the_room(&draft)?;
+    if draft.facts.target.is_some() {
+        return Err(Refusal::AlreadyExists(Thing::Member));
+    }
+    let thing = if wanted.user().is_some() { Thing::User } else { Thing::Agent };
+    let name =
+        draft.facts.users.first().and_then(|(_, name)| name.as_deref()).ok_or(Refusal::NotFound(thing))?;
+    room.updated_at = draft.facts.now;
+    let mut new = member(&room, wanted.clone(), role, name);
+    // What was said before they came is history to them, not unread.
+    new.read_through = draft.facts.head;
+    let room = Arc::new(room);
+    let mut members = draft.facts.members.clone();
+    members.push(new.clone());
+    let new = Arc::new(new);
+    draft.change(Change::PutMember(new.clone()));
+    let change = MemberChange::Added(wanted.clone());
+    draft.tell(Event::MembersChanged { room, change, members: told(&members) });
+    draft.done(Receipt::Member(new))
+}
+
+fn change_member(role: RoomRole, mut draft: Draft) -> Result<Plan, Refusal> {
+    let room = Arc::new(the_room(&draft)?);
+    let target = draft.facts.target.clone().ok_or(Refusal::NotFound(Thing::Member))?;
+    let mut changed = vec![Member { role, ..target }];
+    if role == RoomRole::Owner {
+        // A room has one owner: who gives the room away stays as an admin.
+        let giver = draft.facts.membership.clone().ok_or(Refusal::NotFound(Thing::Member))?;
+        changed.push(Member { role: RoomRole::Admin, ..giver });
+    }
+    let mut members = draft.facts.members.clone();
+    for member in &changed {
+        if let Some(old) = members.iter_mut().find(|old| old.member == member.member) {
+            *old = member.clone();
+        }
+        draft.change(Change::PutMember(Arc::new(member.clone())));
+    }
+    let told = told(&members);
+    for member in &changed {
+        let change = MemberChange::Changed(member.member.clone());
+        draft.tell(Event::MembersChanged { room: room.clone(), change, members: told.clone() });
+    }
+    draft.done(Receipt::Member(Arc::new(changed.swap_remove(0))))
+}
+
+fn remove(mut draft: Draft) -> Result<Plan, Refusal> {
+    let room = the_room(&draft)?;
+    let target = draft.facts.target.clone().ok_or(Refusal::NotFound(Thing::Member))?;
+    let mut members = draft.facts.members.clone();
+    members.retain(|member| member.member != target.member);
+    draft.change(Change::RemoveMember(room.id.clone(), target.member.clone()));
+    let change = MemberChange::Removed(target.member);
+    draft.tell(Event::MembersChanged { room: Arc::new(room), change, members: told(&members) });
+    draft.done(Receipt::Done)
+}
+
+/// Takes a person whose account ends, and their agents, out of every room. An owned room passes to the
+/// highest-ranking person who stays, the oldest among equals; a room without people ends.
+pub fn leave_all(draft: &mut Draft) {
+    let facts = draft.facts;
+    let leaving: Vec<&MemberId> = facts.memberships.iter().map(|m| &m.member.member).collect();
+    let mut ended: Vec<&RoomId> = Vec::new();
+    for Membership { room, member, others, .. } in &facts.memberships {
+        if ended.contains(&&room.id) {
+            continue;
+        }
+        let mut staying: Vec<Member> =
+            others.iter().filter(|other| !leaving.contains(&&other.member)).cloned().collect();
+        let heir = staying
+            .iter()
+            .enumerate()
+            .filter(|(_, member)| member.member.user().is_some())
+            .max_by_key(|(index, member)| (member.role, std::cmp::Reverse(*index)))
+            .map(|(index, _)| index);
+        let Some(heir) = heir else {
+            ended.push(&room.id);
+            draft.change(Change::RemoveRoom(room.id.clone()));
+            draft.tell(Event::RoomRemoved { room: room.id.clone(), people: Arc::new([]) });
+            continue;
+        };
+        let room = Arc::new(room.clone());
+        draft.change(Change::RemoveMember(room.id.clone(), member.member.clone()));
+        if member.role == RoomRole::Owner {
+            staying[heir].role = RoomRole::Owner;
+            let heir = staying[heir].clone();
+            let change = MemberChange::Changed(heir.member.clone());
+            draft.change(Change::PutMember(Arc::new(heir)));
+            draft.tell(Event::MembersChanged { room: room.clone(), change, members: told(&staying) });
+        }
+        let change = MemberChange::Removed(member.member.clone());
+        draft.tell(Event::MembersChanged { room, change, members: told(&staying) });
+    }
+}

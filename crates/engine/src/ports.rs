@@ -1,0 +1,139 @@
+//! What the engine needs from outside, each with its contract. One suite in `testkit` holds every
+//! implementation to it.
+
+use crate::{Fault, plan::Plan};
+use parlor_model::query::{Page, Recent};
+use parlor_model::{
+    Agent, AgentId, ApiKey, Delivery, Epoch, KeyId, Logged, Mailbox, Member, MemberId, Message, MessageId,
+    RefreshToken, Revision, Room, RoomId, SecretHash, Seq, SignIn, SignInId, Subscription, Time, User,
+    UserId,
+};
+use std::sync::Arc;
+
+/// Point reads, the same inside the writer's open transaction and in a reader's snapshot.
+pub trait Lookup {
+    fn user(&mut self, id: &UserId) -> Result<Option<User>, Fault>;
+    /// Names are compared without regard to ASCII case.
+    fn user_named(&mut self, username: &str) -> Result<Option<User>, Fault>;
+    fn admins(&mut self) -> Result<u64, Fault>;
+    fn sign_in(&mut self, id: &SignInId) -> Result<Option<SignIn>, Fault>;
+    fn refresh_token(&mut self, token: &SecretHash) -> Result<Option<RefreshToken>, Fault>;
+    fn key(&mut self, id: &KeyId) -> Result<Option<ApiKey>, Fault>;
+    fn key_with(&mut self, secret: &SecretHash) -> Result<Option<ApiKey>, Fault>;
+    /// The setup link on offer and when it expires.
+    fn setup(&mut self) -> Result<Option<(SecretHash, Time)>, Fault>;
+    fn room(&mut self, id: &RoomId) -> Result<Option<Room>, Fault>;
+    fn member(&mut self, room: &RoomId, member: &MemberId) -> Result<Option<Member>, Fault>;
+    /// In the order in which they joined.
+    fn members(&mut self, room: &RoomId, limit: usize, offset: usize) -> Result<Vec<Member>, Fault>;
+    /// Every membership of somebody, oldest first.
+    fn memberships(&mut self, member: &MemberId) -> Result<Vec<Member>, Fault>;
+    fn message(&mut self, id: &MessageId) -> Result<Option<Arc<Message>>, Fault>;
+    fn newest_message(&mut self, room: &RoomId) -> Result<Option<Seq>, Fault>;
+    fn agent(&mut self, id: &AgentId) -> Result<Option<Agent>, Fault>;
+    fn agents_of(&mut self, owner: &UserId) -> Result<Vec<Agent>, Fault>;
+    fn share_a_room(&mut self, one: &MemberId, other: &MemberId) -> Result<bool, Fault>;
+    fn deliveries(&mut self, message: &MessageId) -> Result<Vec<Delivery>, Fault>;
+    /// Pending mail, oldest first.
+    fn pending(&mut self, mailbox: &Mailbox, limit: usize) -> Result<Vec<(Arc<Message>, Delivery)>, Fault>;
+    /// What a repeated key stood for the first time.
+    fn first_use(&mut self, key: &OnceKey) -> Result<Option<FirstUse>, Fault>;
+}
+
+/// The writer's open transaction. Nothing is visible to readers, and nothing is durable, before
+/// `commit` returns `Ok`; dropping it undoes everything.
+pub trait Transaction: Lookup {
+    fn apply(&mut self, plan: &Plan) -> Result<(), Fault>;
+    fn commit(self: Box<Self>) -> Result<(), Fault>;
+}
+
+/// The one writer. After a fault of `Severity::Lasting` it refuses everything until it is opened anew.
+pub trait Store: Send {
+    fn begin(&mut self) -> Result<Box<dyn Transaction + '_>, Fault>;
+    fn head(&mut self) -> Result<Head, Fault>;
+    /// Everything the routing index is built from.
+    fn subscriptions(&mut self) -> Result<(Vec<Agent>, Vec<Subscription>), Fault>;
+    /// House-keeping between groups (checkpoints, trimming the log); `now` decides what is old.
+    fn tend(&mut self, now: Time) -> Result<(), Fault>;
+}
+
+/// Where the log stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    pub epoch: Epoch,
+    pub seq: Seq,
+    /// The time of the newest event, so that times go on increasing after a restart.
+    pub at: Time,
+    /// Everything up to here has been trimmed from the log.
+    pub trimmed: Seq,
+}
+
+/// A consistent view of the store beside the writer.
+pub trait Snapshot: Lookup {
+    fn head(&mut self) -> Result<Head, Fault>;
+    /// Logged events after `after`, in order. What was deleted since comes as `Event::Faded`.
+    fn tail(&mut self, after: Seq, limit: usize) -> Result<Vec<Logged>, Fault>;
+    /// The events of one room after `after`, in order.
+    fn room_tail(&mut self, room: &RoomId, after: Seq, limit: usize) -> Result<Vec<Logged>, Fault>;
+    fn users(&mut self, limit: usize, offset: usize) -> Result<(Vec<User>, usize), Fault>;
+    /// People whose name or display name contains `text`, without `except`.
+    fn search_users(&mut self, text: &str, except: &UserId, limit: usize) -> Result<Vec<User>, Fault>;
+    fn sign_ins(&mut self, user: &UserId, now: Time) -> Result<Vec<SignIn>, Fault>;
+    fn keys(&mut self, owner: Option<&UserId>) -> Result<Vec<ApiKey>, Fault>;
+    fn member_count(&mut self, room: &RoomId) -> Result<usize, Fault>;
+    fn history(&mut self, room: &RoomId, page: Page, limit: usize) -> Result<Vec<Arc<Message>>, Fault>;
+    fn recent(&mut self, room: &RoomId, member: &Member) -> Result<Option<Recent>, Fault>;
+    fn revisions(&mut self, message: &MessageId) -> Result<Vec<Revision>, Fault>;
+    /// Everyone who shares a room with this person, without them.
+    fn peers(&mut self, user: &UserId) -> Result<Vec<UserId>, Fault>;
+}
+
+pub trait Reader: Send + Sync {
+    /// Runs `read` on one consistent snapshot. Blocks; call it off the async threads.
+    fn with(&self, read: &mut dyn FnMut(&mut dyn Snapshot) -> Result<(), Fault>) -> Result<(), Fault>;
+}
+
+/// Carries the news. It may lose, repeat or reorder; the follower reads the store to fill holes.
+pub trait Bus: Send + Sync {
+    fn announce(&self, news: Arc<[Logged]>);
+    /// Waits for the next batch, or gives `None` when nothing came for a while.
+    fn next(&self) -> News;
+}
+
+pub enum News {
+    Batch(Arc<[Logged]>),
+    Quiet,
+    Over,
+}
+
+pub trait Clock: Send + Sync {
+    fn now(&self) -> Time;
+}
+
+/// Makes ids that cannot be guessed.
+pub trait Ids: Send + Sync {
+    fn next(&self) -> String;
+}
+
+/// A key that stands for the same command however often it is given.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OnceKey {
+    pub kind: OnceKind,
+    /// The sender or the source.
+    pub owner: Box<str>,
+    pub key: Box<str>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum OnceKind {
+    ClientMessage = 1,
+    External = 2,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FirstUse {
+    /// Of the whole body, to tell a retry from another message under the same key.
+    pub digest: [u8; 16],
+    pub message: MessageId,
+    pub seq: Seq,
+}

@@ -1,0 +1,93 @@
+//! Who listens to what: from a room or a mailbox to connections, and back when one goes.
+
+use super::{Egress, Outbox, Viewer, ViewerId};
+use parlor_model::UserId;
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
+use std::sync::Arc;
+
+/// A connection's place in an audience: all that telling it something needs.
+pub struct Seat {
+    pub viewer: ViewerId,
+    pub user: UserId,
+    pub egress: Arc<dyn Egress>,
+    pub outbox: Arc<Outbox>,
+}
+
+impl Seat {
+    pub fn of(viewer: &Viewer) -> Self {
+        Self {
+            viewer: viewer.id,
+            user: viewer.user.clone(),
+            egress: viewer.egress.clone(),
+            outbox: viewer.outbox.clone(),
+        }
+    }
+}
+
+pub struct Audience<Topic> {
+    /// A list, because telling everyone happens far more often than coming and going.
+    seats: HashMap<Topic, Vec<Seat>>,
+    topics: HashMap<ViewerId, HashSet<Topic>>,
+}
+
+impl<Topic> Default for Audience<Topic> {
+    fn default() -> Self {
+        Self { seats: HashMap::new(), topics: HashMap::new() }
+    }
+}
+
+impl<Topic: Clone + Eq + Hash> Audience<Topic> {
+    pub fn add(&mut self, topic: Topic, seat: Seat) {
+        if self.topics.entry(seat.viewer).or_default().insert(topic.clone()) {
+            self.seats.entry(topic).or_default().push(seat);
+        }
+    }
+
+    pub fn contains(&self, topic: &Topic, viewer: ViewerId) -> bool {
+        self.topics.get(&viewer).is_some_and(|topics| topics.contains(topic))
+    }
+
+    pub fn each(&self, topic: &Topic, mut tell: impl FnMut(&Seat)) {
+        for seat in self.seats.get(topic).map(Vec::as_slice).unwrap_or_default() {
+            tell(seat);
+        }
+    }
+
+    pub fn remove(&mut self, topic: &Topic, viewer: ViewerId) {
+        if let Some(topics) = self.topics.get_mut(&viewer) {
+            topics.remove(topic);
+            if topics.is_empty() {
+                self.topics.remove(&viewer);
+            }
+        }
+        self.stand_up(topic, viewer);
+    }
+
+    pub fn remove_everywhere(&mut self, viewer: ViewerId) {
+        for topic in self.topics.remove(&viewer).unwrap_or_default() {
+            self.stand_up(&topic, viewer);
+        }
+    }
+
+    /// Empties a topic and says who was there.
+    pub fn clear(&mut self, topic: &Topic) -> HashSet<ViewerId> {
+        let seats = self.seats.remove(topic).unwrap_or_default();
+        let viewers: HashSet<ViewerId> = seats.iter().map(|seat| seat.viewer).collect();
+        for viewer in &viewers {
+            self.remove(topic, *viewer);
+        }
+        viewers
+    }
+
+    fn stand_up(&mut self, topic: &Topic, viewer: ViewerId) {
+        if let Some(seats) = self.seats.get_mut(topic) {
+            if let Some(index) = seats.iter().position(|seat| seat.viewer == viewer) {
+                seats.swap_remove(index);
+            }
+            if seats.is_empty() {
+                self.seats.remove(topic);
+            }
+        }
+    }
+}

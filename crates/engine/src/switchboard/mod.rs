@@ -1,0 +1,410 @@
+//! The fan-out: from each committed event to every connection that may see it now.
+//!
+//! Who may see what is kept by the same news, in order: a member removed at `Seq` n is disconnected
+//! from the room while n is told, and so receives nothing after it. A frame for many viewers of one
+//! door is encoded once and shared.
+
+mod audience;
+mod outbox;
+
+pub use outbox::{Caps, Outbox, Taken};
+
+use crate::Fault;
+use audience::{Audience, Seat};
+use bytes::{Bytes, BytesMut};
+use parking_lot::Mutex;
+use parlor_model::{
+    Delivery, Epoch, Event, Logged, Mailbox, MemberChange, Message, Principal, RoomId, Seq, Signal, UserId,
+};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How a door tells things: complete bytes for its kind of socket, framing included.
+pub trait Egress: Send + Sync {
+    /// `None` where the door has no words for it.
+    fn event(&self, logged: &Logged, epoch: Epoch) -> Option<Bytes>;
+    /// To somebody who just lost the room.
+    fn room_lost(&self, room: &RoomId) -> Option<Bytes>;
+    fn delivery(&self, message: &Message, delivery: &Delivery) -> Option<Bytes>;
+    fn signal(&self, signal: &Signal) -> Option<Bytes>;
+    fn farewell(&self, reason: Farewell) -> Bytes;
+}
+
+/// Why the hub ends a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Farewell {
+    TooSlow,
+    Revoked,
+    ShuttingDown,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ViewerId(u64);
+
+/// One authenticated connection.
+#[derive(Clone)]
+pub struct Viewer {
+    pub id: ViewerId,
+    pub user: UserId,
+    pub principal: Principal,
+    pub egress: Arc<dyn Egress>,
+    pub outbox: Arc<Outbox>,
+    /// Whether it makes its person present.
+    pub present: bool,
+}
+
+pub struct Switchboard {
+    next_viewer: AtomicU64,
+    epoch: Epoch,
+    recent_events: usize,
+    /// Locked by the follower while it tells a batch, and by connections that come and go.
+    state: Mutex<State>,
+}
+
+struct State {
+    seen: Seq,
+    recent: VecDeque<Logged>,
+    viewers: HashMap<ViewerId, Viewer>,
+    by_user: HashMap<UserId, Vec<ViewerId>>,
+    rooms: Audience<RoomId>,
+    mailboxes: Audience<Mailbox>,
+}
+
+/// How an attempt to follow a room live ended.
+pub enum Joined {
+    Live {
+        seq: Seq,
+    },
+    /// What was missed is older than what is kept in memory: read the store up to here first.
+    Behind,
+}
+
+impl Switchboard {
+    pub fn new(epoch: Epoch, seen: Seq, recent_events: usize) -> Self {
+        let state = State {
+            seen,
+            recent: VecDeque::new(),
+            viewers: HashMap::new(),
+            by_user: HashMap::new(),
+            rooms: Audience::default(),
+            mailboxes: Audience::default(),
+        };
+        Self { next_viewer: AtomicU64::new(1), epoch, recent_events, state: Mutex::new(state) }
+    }
+
+    pub fn seen(&self) -> Seq {
+        self.state.lock().seen
+    }
+
+    pub fn viewer_id(&self) -> ViewerId {
+        ViewerId(self.next_viewer.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Takes a connection in if `admitted` still holds under the lock; says whether its person is newly present.
+    pub fn connect(
+        &self,
+        viewer: Viewer,
+        admitted: impl FnOnce() -> Result<bool, Fault>,
+    ) -> Result<Option<bool>, Fault> {
+        let mut state = self.state.lock();
+        if !admitted()? {
+            return Ok(None);
+        }
+        let first = viewer.present && !state.is_present(&viewer.user);
+        state.by_user.entry(viewer.user.clone()).or_default().push(viewer.id);
+        state.viewers.insert(viewer.id, viewer);
+        Ok(Some(first))
+    }
+
+    /// Says whether its person is no longer present.
+    pub fn disconnect(&self, id: ViewerId) -> bool {
+        let mut state = self.state.lock();
+        let Some(viewer) = state.remove(id) else { return false };
+        viewer.present && !state.is_present(&viewer.user)
+    }
+
+    pub fn is_present(&self, user: &UserId) -> bool {
+        self.state.lock().is_present(user)
+    }
+
+    pub fn connections(&self) -> usize {
+        self.state.lock().viewers.len()
+    }
+
+    /// Goes live in a room from `since`, telling what is kept in memory first. `admitted` is asked under
+    /// the lock, so that no removal can slip between the question and the first event.
+    pub fn join(
+        &self,
+        id: ViewerId,
+        room: &RoomId,
+        since: Option<Seq>,
+        admitted: impl FnOnce() -> Result<bool, Fault>,
+    ) -> Result<Option<Joined>, Fault> {
+        let mut state = self.state.lock();
+        let kept_from = state.recent.front().map_or(state.seen.next(), |logged| logged.seq);
+        if since.is_some_and(|since| since.next() < kept_from) {
+            return Ok(Some(Joined::Behind));
+        }
+        if !admitted()? {
+            return Ok(None);
+        }
+        let Some(viewer) = state.viewers.get(&id).cloned() else { return Ok(None) };
+        if let Some(since) = since {
+            for logged in state.recent.iter().filter(|logged| logged.seq > since) {
+                if logged.event.room() == Some(room) {
+                    if let Some(bytes) = viewer.egress.event(logged, self.epoch) {
+                        viewer.outbox.push(bytes);
+                    }
+                }
+            }
+        }
+        state.rooms.add(room.clone(), Seat::of(&viewer));
+        Ok(Some(Joined::Live { seq: state.seen }))
+    }
+
+    pub fn leave(&self, id: ViewerId, room: &RoomId) {
+        self.state.lock().rooms.remove(room, id);
+    }
+
+    pub fn is_in(&self, id: ViewerId, room: &RoomId) -> bool {
+        self.state.lock().rooms.contains(room, id)
+    }
+
+    /// Pushes new mail of a mailbox to a connection; `admitted` as with `join`.
+    pub fn listen(
+        &self,
+        id: ViewerId,
+        mailbox: Mailbox,
+        admitted: impl FnOnce() -> Result<bool, Fault>,
+    ) -> Result<bool, Fault> {
+        let mut state = self.state.lock();
+        if !admitted()? {
+            return Ok(false);
+        }
+        let Some(seat) = state.viewers.get(&id).map(Seat::of) else { return Ok(false) };
+        state.mailboxes.add(mailbox, seat);
+        Ok(true)
+    }
+
+    /// Tells a batch of committed events, in order.
+    pub fn publish(&self, batch: &[Logged]) {
+        let mut state = self.state.lock();
+        let mut run = Run::default();
+        for logged in batch {
+            debug_assert_eq!(logged.seq, state.seen.next(), "the follower hands over a feed without holes");
+            state.seen = logged.seq;
+            if !matches!(logged.event, Event::MessagePosted { .. }) {
+                run.flush(&state, self.epoch);
+            }
+            self.tell(&mut state, logged, &mut run);
+            state.recent.push_back(logged.clone());
+        }
+        run.flush(&state, self.epoch);
+        while state.recent.len() > self.recent_events {
+            state.recent.pop_front();
+        }
+    }
+
+    fn tell(&self, state: &mut State, logged: &Logged, run: &mut Run) {
+        match &logged.event {
+            Event::MessagePosted { message, deliveries } => {
+                if message.place.room().is_some() {
+                    run.add(logged.clone());
+                }
+                for delivery in deliveries.iter() {
+                    state.mailboxes.each(&delivery.mailbox, |seat| {
+                        if let Some(bytes) = seat.egress.delivery(message, delivery) {
+                            seat.outbox.push(bytes);
+                        }
+                    });
+                }
+            }
+            Event::MembersChanged { room, change, .. } => {
+                self.tell_room(state, &room.id, logged);
+                match change {
+                    MemberChange::Added(member) => {
+                        // A newcomer's connections learn of the room before they have joined it.
+                        let newcomers = member.user().map(|user| state.viewers_of(user)).unwrap_or_default();
+                        for viewer in newcomers.iter().filter(|v| !state.rooms.contains(&room.id, v.id)) {
+                            push(viewer.egress.event(logged, self.epoch), viewer);
+                        }
+                    }
+                    MemberChange::Removed(member) => {
+                        for viewer in member.user().map(|user| state.viewers_of(user)).unwrap_or_default() {
+                            push(viewer.egress.room_lost(&room.id), &viewer);
+                            state.rooms.remove(&room.id, viewer.id);
+                        }
+                    }
+                    MemberChange::Changed(_) => {}
+                }
+            }
+            Event::RoomRemoved { room, people } => {
+                self.tell_room(state, room, logged);
+                let in_room = state.rooms.clear(room);
+                for viewer in people.iter().flat_map(|user| state.viewers_of(user)) {
+                    if !in_room.contains(&viewer.id) {
+                        push(viewer.egress.room_lost(room), &viewer);
+                    }
+                }
+            }
+            Event::UserRemoved(user) => state.end(user, |_| true),
+            Event::SignInsEnded(user) => {
+                state.end(user, |principal| matches!(principal, Principal::Person { .. }));
+            }
+            Event::SignInEnded { user, sign_in } => state.end(
+                user,
+                |principal| matches!(principal, Principal::Person { sign_in: own, .. } if own == sign_in),
+            ),
+            Event::KeyRevoked { user, key } => {
+                state.end(
+                    user,
+                    |principal| matches!(principal, Principal::Program { key: own, .. } if own == key),
+                );
+            }
+            Event::MessageEdited(_)
+            | Event::MessageDeleted { .. }
+            | Event::RoomChanged(_)
+            | Event::RoomRead { .. }
+            | Event::UserChanged(_)
+            | Event::AgentChanged(_)
+            | Event::Faded => {
+                if let Some(room) = logged.event.room() {
+                    self.tell_room(state, room, logged);
+                }
+            }
+        }
+    }
+
+    fn tell_room(&self, state: &State, room: &RoomId, logged: &Logged) {
+        let mut encoded = Encoded::default();
+        state.rooms.each(room, |seat| {
+            if let Some(bytes) = encoded.by(&seat.egress, |egress| egress.event(logged, self.epoch)) {
+                seat.outbox.push(bytes);
+            }
+        });
+    }
+
+    /// Tells a signal to whoever is live in a room, except the person it comes from.
+    pub fn signal_room(&self, room: &RoomId, signal: &Signal, from: &UserId) {
+        let state = self.state.lock();
+        let mut encoded = Encoded::default();
+        state.rooms.each(room, |seat| {
+            if seat.user != *from {
+                if let Some(bytes) = encoded.by(&seat.egress, |egress| egress.signal(signal)) {
+                    seat.outbox.push_signal(bytes);
+                }
+            }
+        });
+    }
+
+    /// Tells a signal to every connection of these people.
+    pub fn signal_people<'a>(&self, people: impl IntoIterator<Item = &'a UserId>, signal: &Signal) {
+        let state = self.state.lock();
+        let mut encoded = Encoded::default();
+        for viewer in people.into_iter().flat_map(|user| state.viewers_of(user)) {
+            if let Some(bytes) = encoded.by(&viewer.egress, |egress| egress.signal(signal)) {
+                viewer.outbox.push_signal(bytes);
+            }
+        }
+    }
+
+    /// Says good-bye to everyone.
+    pub fn shut_down(&self) {
+        let mut state = self.state.lock();
+        let all: Vec<ViewerId> = state.viewers.keys().copied().collect();
+        for viewer in all.into_iter().filter_map(|id| state.remove(id)) {
+            viewer.outbox.close(viewer.egress.farewell(Farewell::ShuttingDown));
+        }
+    }
+}
+
+impl State {
+    fn is_present(&self, user: &UserId) -> bool {
+        let ids = self.by_user.get(user).map(Vec::as_slice).unwrap_or_default();
+        ids.iter().any(|id| self.viewers.get(id).is_some_and(|viewer| viewer.present))
+    }
+
+    fn viewers_of(&self, user: &UserId) -> Vec<Viewer> {
+        let ids = self.by_user.get(user).map(Vec::as_slice).unwrap_or_default();
+        ids.iter().filter_map(|id| self.viewers.get(id)).cloned().collect()
+    }
+
+    fn remove(&mut self, id: ViewerId) -> Option<Viewer> {
+        let viewer = self.viewers.remove(&id)?;
+        if let Some(ids) = self.by_user.get_mut(&viewer.user) {
+            ids.retain(|other| *other != id);
+            if ids.is_empty() {
+                self.by_user.remove(&viewer.user);
+            }
+        }
+        self.rooms.remove_everywhere(id);
+        self.mailboxes.remove_everywhere(id);
+        Some(viewer)
+    }
+
+    /// Ends the connections of a person whose principal is meant; they see nothing of what follows.
+    fn end(&mut self, user: &UserId, meant: impl Fn(&Principal) -> bool) {
+        for viewer in self.viewers_of(user).into_iter().filter(|viewer| meant(&viewer.principal)) {
+            self.remove(viewer.id);
+            viewer.outbox.close(viewer.egress.farewell(Farewell::Revoked));
+        }
+    }
+}
+
+fn push(bytes: Option<Bytes>, viewer: &Viewer) {
+    if let Some(bytes) = bytes {
+        viewer.outbox.push(bytes);
+    }
+}
+
+/// Neighbouring messages of a batch: those of one room go to each viewer as one buffer.
+#[derive(Default)]
+struct Run(HashMap<RoomId, Vec<Logged>>);
+
+impl Run {
+    fn add(&mut self, logged: Logged) {
+        if let Some(room) = logged.event.room() {
+            self.0.entry(room.clone()).or_default().push(logged);
+        }
+    }
+
+    fn flush(&mut self, state: &State, epoch: Epoch) {
+        for (room, events) in self.0.drain() {
+            let mut encoded = Encoded::default();
+            state.rooms.each(&room, |seat| {
+                let bytes = encoded.by(&seat.egress, |egress| {
+                    let mut frames = events.iter().filter_map(|logged| egress.event(logged, epoch));
+                    let first = frames.next()?;
+                    let Some(second) = frames.next() else { return Some(first) };
+                    let mut joined = BytesMut::from(&first[..]);
+                    joined.extend_from_slice(&second);
+                    frames.for_each(|frame| joined.extend_from_slice(&frame));
+                    Some(joined.freeze())
+                });
+                if let Some(bytes) = bytes {
+                    seat.outbox.push(bytes);
+                }
+            });
+        }
+    }
+}
+
+/// What each door makes of one thing, made once. Doors are few, so a list is the fastest map.
+#[derive(Default)]
+struct Encoded(Vec<(Arc<dyn Egress>, Option<Bytes>)>);
+
+impl Encoded {
+    fn by(
+        &mut self,
+        egress: &Arc<dyn Egress>,
+        encode: impl FnOnce(&dyn Egress) -> Option<Bytes>,
+    ) -> Option<Bytes> {
+        if let Some((_, bytes)) = self.0.iter().find(|(known, _)| Arc::ptr_eq(known, egress)) {
+            return bytes.clone();
+        }
+        let bytes = encode(&**egress);
+        self.0.push((egress.clone(), bytes.clone()));
+        bytes
+    }
+}

@@ -1,0 +1,117 @@
+//! People, their signed-in devices, and the keys of their programs.
+
+use crate::{KeyId, SignInId, Time, UserId};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SiteRole {
+    User,
+    Admin,
+}
+
+impl SiteRole {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Admin => "admin",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::User, Self::Admin].into_iter().find(|role| role.as_str() == text)
+    }
+}
+
+#[derive(Clone, PartialEq, Eq)]
+pub struct User {
+    pub id: UserId,
+    pub username: Box<str>,
+    pub display_name: Box<str>,
+    pub role: SiteRole,
+    /// An argon2id string; never leaves the hub.
+    pub password_hash: Box<str>,
+    pub failed_sign_ins: u32,
+    pub locked_until: Option<Time>,
+    /// Overrides the hub's limit of connections for this person.
+    pub max_connections: Option<u32>,
+    pub created_at: Time,
+    pub updated_at: Time,
+}
+
+/// Leaves the password hash out, so that no log can carry it.
+impl std::fmt::Debug for User {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("User").field("id", &self.id).field("username", &self.username).finish_non_exhaustive()
+    }
+}
+
+/// One signed-in device. It lives as long as its newest refresh token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignIn {
+    pub id: SignInId,
+    pub user: UserId,
+    pub device: Box<str>,
+    pub address: Box<str>,
+    pub created_at: Time,
+    pub used_at: Time,
+    pub expires_at: Time,
+}
+
+/// The SHA-256 of a secret that the hub handed out once and does not keep.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SecretHash(pub [u8; 32]);
+
+impl std::fmt::Debug for SecretHash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SecretHash(…)")
+    }
+}
+
+/// What a refresh token, looked up by its hash, stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefreshToken {
+    pub sign_in: SignInId,
+    /// Already exchanged for a newer one: whoever shows it now has stolen it, or was stolen from.
+    pub spent: bool,
+}
+
+/// What a program may do with a key, on top of what its owner may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Scope {
+    /// See rooms, messages and people.
+    Read,
+    /// Post, edit and manage rooms.
+    Write,
+    /// Act as the owner's agents on the broker.
+    Agents,
+    /// Route as an outside source such as `slack-bridge`.
+    Sources,
+    /// What only site admins may do, if the owner is one.
+    Admin,
+}
+
+impl Scope {
+    pub const ALL: [Self; 5] = [Self::Read, Self::Write, Self::Agents, Self::Sources, Self::Admin];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Agents => "agents",
+            Self::Sources => "sources",
+            Self::Admin => "admin",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scope| scope.as_str() == text)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiKey {
+    pub id: KeyId,
+    pub owner: UserId,
+    pub name: Box<str>,
+    pub scopes: Vec<Scope>,
+    pub created_at: Time,
+}

@@ -1,0 +1,42 @@
+//! Who asks. A caller only says who it claims to be by a checked credential; whether that account, sign-in
+//! or key still exists, and what it may do, is looked up when the decision is made.
+
+use crate::{KeyId, SignInId, UserId};
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Principal {
+    /// Nobody has said who they are.
+    Outsider,
+    /// A person on a signed-in device.
+    Person { user: UserId, sign_in: SignInId },
+    /// A program with an API key; acts for the key's owner, within its scopes.
+    Program { user: UserId, key: KeyId },
+    /// Whoever runs the hub: start-up and the command line, never the network.
+    Operator,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Caller {
+    pub principal: Principal,
+}
+
+impl Caller {
+    pub const OUTSIDER: Self = Self { principal: Principal::Outsider };
+    pub const OPERATOR: Self = Self { principal: Principal::Operator };
+
+    pub fn person(user: UserId, sign_in: SignInId) -> Self {
+        Self { principal: Principal::Person { user, sign_in } }
+    }
+
+    pub fn program(user: UserId, key: KeyId) -> Self {
+        Self { principal: Principal::Program { user, key } }
+    }
+
+    /// The person on whose account the caller acts.
+    pub fn user(&self) -> Option<&UserId> {
+        match &self.principal {
+            Principal::Person { user, .. } | Principal::Program { user, .. } => Some(user),
+            Principal::Outsider | Principal::Operator => None,
+        }
+    }
+}

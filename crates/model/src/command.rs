@@ -1,0 +1,149 @@
+//! Everything that can be asked to change, and what is told to whoever asked.
+//!
+//! A command carries no secret in the clear: passwords arrive hashed, tokens as digests.
+
+use crate::{
+    Agent, AgentId, ApiKey, Delivery, KeyId, MemberId, Message, MessageId, Path, Pattern, Payload, Position,
+    Room, RoomId, RoomKind, RoomRole, Scope, SecretHash, SignIn, SignInId, SiteRole, Time, User, UserId,
+};
+use std::sync::Arc;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    // The first admin.
+    OfferSetup { token: SecretHash, expires_at: Time },
+    SetUp { token: SecretHash, account: NewUser },
+
+    // People.
+    CreateUser(NewUser),
+    ChangeUser { user: UserId, changes: UserChanges },
+    RemoveUser { user: UserId },
+    ChangeProfile { display_name: Box<str> },
+    ChangePassword { proven: Box<str>, password_hash: Box<str> },
+
+    // Sign-in. The proof was made before; the command says against what.
+    SignIn(NewSignIn),
+    SignInFailed { user: UserId, lock_after: u32, lock_until: Time },
+    Refresh { token: SecretHash, next: SecretHash, expires_at: Time },
+    EndSignIn { sign_in: SignInId },
+    CreateKey { owner: Option<UserId>, name: Box<str>, scopes: Vec<Scope>, secret: SecretHash },
+    RevokeKey { key: KeyId },
+
+    // Rooms.
+    CreateRoom { changes: RoomChanges, members: Vec<MemberId> },
+    ChangeRoom { room: RoomId, changes: RoomChanges },
+    DeleteRoom { room: RoomId },
+    AddMember { room: RoomId, member: MemberId, role: RoomRole },
+    ChangeMember { room: RoomId, member: MemberId, role: RoomRole },
+    RemoveMember { room: RoomId, member: MemberId },
+
+    // Messages.
+    Post(Post),
+    Edit { message: MessageId, text: Arc<str> },
+    Delete { message: MessageId },
+    MarkRead { room: RoomId },
+    MarkAllRead,
+
+    // Agents and mailboxes.
+    CreateAgent { id: AgentId, name: Box<str>, description: Box<str>, subscriptions: Vec<Pattern> },
+    Route(Route),
+    Receive { agent: AgentId, limit: usize },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewUser {
+    pub username: Box<str>,
+    pub display_name: Option<Box<str>>,
+    pub role: SiteRole,
+    pub password_hash: Box<str>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct UserChanges {
+    pub display_name: Option<Box<str>>,
+    pub role: Option<SiteRole>,
+    pub password_hash: Option<Box<str>>,
+    /// `Some(None)` takes the override away.
+    pub max_connections: Option<Option<u32>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewSignIn {
+    pub user: UserId,
+    /// The hash the password was proven against; if it changed meanwhile, the proof is void.
+    pub proven: Box<str>,
+    pub refresh: SecretHash,
+    pub device: Box<str>,
+    pub address: Box<str>,
+    pub expires_at: Time,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RoomChanges {
+    pub name: Option<Box<str>>,
+    pub kind: Option<RoomKind>,
+    pub broadcast_mode: Option<bool>,
+    /// `Some(None)` takes the prompt away.
+    pub system_prompt: Option<Option<Box<str>>>,
+    pub agent_command_role: Option<RoomRole>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Post {
+    pub room: RoomId,
+    pub text: Arc<str>,
+    /// Names or ids; what the text mentions is added.
+    pub mentions: Vec<Box<str>>,
+    pub reply_to: Option<MessageId>,
+    pub attachments: Vec<Box<str>>,
+    pub client_message_id: Option<Box<str>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Route {
+    /// An agent of the caller, or the name of a source.
+    pub from: Box<str>,
+    pub path: Path,
+    pub command: Box<str>,
+    pub payload: Payload,
+    /// The readable text of the payload, where it has one: what a room shows.
+    pub text: Option<Arc<str>>,
+    pub source: Box<str>,
+    pub external_id: Option<Box<str>>,
+}
+
+/// What the caller is told once the change is on disk.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Receipt {
+    Done,
+    User(Arc<User>),
+    SignedIn {
+        user: Arc<User>,
+        sign_in: Arc<SignIn>,
+    },
+    /// A spent refresh token was shown: its whole family has been ended.
+    FamilyRevoked,
+    Key(Arc<ApiKey>),
+    Room(Arc<Room>),
+    Member(Arc<crate::Member>),
+    Message(Arc<Message>),
+    Posted(Posted),
+    Agent {
+        agent: Arc<Agent>,
+        subscriptions: Vec<Pattern>,
+    },
+    Received {
+        mail: Vec<(Arc<Message>, Delivery)>,
+    },
+}
+
+/// A message went in, now or at the first of several tries.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Posted {
+    pub id: MessageId,
+    pub position: Position,
+    /// Absent when a repeated message was deleted meanwhile.
+    pub message: Option<Arc<Message>>,
+    pub deliveries: Arc<[Delivery]>,
+    pub repeated: bool,
+}

@@ -1,0 +1,89 @@
+//! What happened, once it is committed. Every event has a `Seq` and survives a crash.
+
+use crate::{
+    Agent, Delivery, KeyId, Member, MemberId, Message, MessageId, Room, RoomId, Seq, SignInId, Time, User,
+    UserId,
+};
+use std::sync::Arc;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Logged {
+    pub seq: Seq,
+    pub at: Time,
+    pub event: Event,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// Said in a room or on a path, with the mailboxes it was put in.
+    MessagePosted {
+        message: Arc<Message>,
+        deliveries: Arc<[Delivery]>,
+    },
+    MessageEdited(Arc<Message>),
+    MessageDeleted {
+        room: RoomId,
+        message: MessageId,
+    },
+    RoomChanged(Arc<Room>),
+    /// With the people who were in it; read from the log later, they are no longer known.
+    RoomRemoved {
+        room: RoomId,
+        people: Arc<[UserId]>,
+    },
+    /// Somebody came, left or changed role; with the members as they are now, unless they are many.
+    MembersChanged {
+        room: Arc<Room>,
+        change: MemberChange,
+        members: Arc<[Member]>,
+    },
+    RoomRead {
+        room: RoomId,
+        user: UserId,
+        username: Box<str>,
+        at: Time,
+    },
+    UserChanged(Arc<User>),
+    /// The account is gone, and everything that acted for it.
+    UserRemoved(UserId),
+    /// Every device of this person is signed out.
+    SignInsEnded(UserId),
+    SignInEnded {
+        user: UserId,
+        sign_in: SignInId,
+    },
+    KeyRevoked {
+        user: UserId,
+        key: KeyId,
+    },
+    AgentChanged(Arc<Agent>),
+    /// Something older than its own deletion, read from the log: its content is gone.
+    Faded,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MemberChange {
+    Added(MemberId),
+    Changed(MemberId),
+    Removed(MemberId),
+}
+
+impl Event {
+    /// The room whose members may see it.
+    pub fn room(&self) -> Option<&RoomId> {
+        match self {
+            Self::MessagePosted { message, .. } | Self::MessageEdited(message) => message.place.room(),
+            Self::MessageDeleted { room, .. }
+            | Self::RoomRemoved { room, .. }
+            | Self::RoomRead { room, .. } => Some(room),
+            Self::RoomChanged(room) | Self::MembersChanged { room, .. } => Some(&room.id),
+            Self::UserChanged(_)
+            | Self::UserRemoved(_)
+            | Self::SignInsEnded(_)
+            | Self::SignInEnded { .. }
+            | Self::KeyRevoked { .. }
+            | Self::AgentChanged(_)
+            | Self::Faded => None,
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Finds who a text addresses.
+//!
+//! `@name` matches members without regard to case, the longest name first, names of several words
+//! allowed; not right after a word character, not before one, and not inside code.
+
+use crate::{Member, Mention};
+
+/// The members that `text` or `given` (names or ids) mention, each once, in the order of the members.
+pub fn resolve(text: &str, given: &[Box<str>], members: &[Member]) -> Vec<Mention> {
+    let mut found = vec![false; members.len()];
+    for wanted in given {
+        let wanted = wanted.strip_prefix('@').unwrap_or(wanted);
+        let hit = members.iter().position(|m| m.member.as_str() == wanted || same(&m.name, wanted));
+        if let Some(index) = hit {
+            found[index] = true;
+        }
+    }
+    let mut by_length: Vec<usize> = (0..members.len()).filter(|i| !members[*i].name.is_empty()).collect();
+    by_length.sort_by_key(|i| std::cmp::Reverse(members[*i].name.len()));
+    for at in ats(text) {
+        let rest = &text[at + 1..];
+        let hit = by_length.iter().find(|i| {
+            let name = &members[**i].name;
+            rest.get(..name.len()).is_some_and(|start| same(start, name))
+                && !rest[name.len()..].chars().next().is_some_and(is_word)
+        });
+        if let Some(index) = hit {
+            found[*index] = true;
+        }
+    }
+    members
+        .iter()
+        .zip(found)
+        .filter(|(_, found)| *found)
+        .map(|(member, _)| Mention { member: member.member.clone(), name: member.name.clone() })
+        .collect()
+}
+
+/// How many `@` are looked at: a message addresses people, and the work stays bounded.
+const MOST: usize = 200;
+
+fn same(a: &str, b: &str) -> bool {
+    a.chars().flat_map(char::to_lowercase).eq(b.chars().flat_map(char::to_lowercase))
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_' || c == '-'
+}
+
+/// The places of every `@` that may open a mention.
+fn ats(text: &str) -> Vec<usize> {
+    let mut places = Vec::new();
+    let mut code: Option<usize> = None;
+    let mut before = None;
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        if places.len() == MOST {
+            break;
+        }
+        if c == '`' {
+            let mut run = 1;
+            while chars.next_if(|(_, c)| *c == '`').is_some() {
+                run += 1;
+            }
+            code = match code {
+                Some(open) if open == run => None,
+                Some(open) => Some(open),
+                // An opening without its closing is plain text, not code to the end of the message.
+                None if text[at + run..].contains(&"`".repeat(run)) => Some(run),
+                None => None,
+            };
+        } else if c == '@' && code.is_none() && !before.is_some_and(is_word) {
+            places.push(at);
+        }
+        before = Some(c);
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{MemberId, RoomId, RoomRole, Seq, Time, UserId};
+
+    fn member(name: &str) -> Member {
+        Member {
+            room: RoomId::stored("r"),
+            member: MemberId::User(UserId::stored(format!("id-{}", name.replace(' ', "")))),
+            role: RoomRole::Member,
+            name: name.into(),
+            joined_at: Time(0),
+            read_through: Seq(0),
+            read_at: None,
+        }
+    }
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        let members: Vec<_> = ["ann", "Ann Lee", "bob", "Zoë"].map(member).into();
+        let found = resolve(text, &[], &members);
+        let names: Vec<&str> = found.iter().map(|m| &*m.name).collect();
+        assert_eq!(names, expected, "{text}");
+    }
+
+    #[test]
+    fn a_mention_is_found_whatever_its_case() {
+        check("hello @BOB, and @zoë!", &["bob", "Zoë"]);
+    }
+
+    #[test]
+    fn the_longest_name_wins() {
+        check("@ann lee?", &["Ann Lee"]);
+        check("@ann leeway", &["ann"]);
+        check("@ann, @Ann Lee", &["ann", "Ann Lee"]);
+    }
+
+    #[test]
+    fn neither_addresses_nor_longer_words_nor_code_mention_anyone() {
+        check("mail@bob.example", &[]);
+        check("@bobby @bob_ @bob-2", &[]);
+        check("`@bob` and ```\n@ann\n```", &[]);
+        check("a ` alone, @bob", &["bob"]);
+        check("@", &[]);
+    }
+
+    #[test]
+    fn given_names_and_ids_count_and_unknown_ones_do_not() {
+        let members = [member("ann"), member("bob")];
+        let found = resolve("", &["id-ann".into(), "@Bob".into(), "ghost".into()], &members);
+        assert_eq!(found.len(), 2);
+    }
+}

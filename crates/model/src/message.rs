@@ -1,0 +1,119 @@
+//! What was said, and where.
+
+use crate::{AgentId, MemberId, MessageId, Path, RoomId, Seq, Time, UserId};
+use std::sync::Arc;
+
+/// Where a message lives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    Room(RoomId),
+    Path(Path),
+}
+
+impl Place {
+    pub fn room(&self) -> Option<&RoomId> {
+        match self {
+            Self::Room(room) => Some(room),
+            Self::Path(_) => None,
+        }
+    }
+
+    pub fn path(&self) -> Path {
+        match self {
+            Self::Room(room) => Path::of_room(room),
+            Self::Path(path) => path.clone(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sender {
+    User(UserId),
+    Agent(AgentId),
+    /// An outside system, by the name an admin or a key with that scope gave it.
+    Source(Box<str>),
+}
+
+impl Sender {
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::User(_) => "user",
+            Self::Agent(_) => "agent",
+            Self::Source(_) => "source",
+        }
+    }
+
+    pub fn id(&self) -> &str {
+        match self {
+            Self::User(id) => id.as_str(),
+            Self::Agent(id) => id.as_str(),
+            Self::Source(name) => name,
+        }
+    }
+
+    pub fn user(&self) -> Option<&UserId> {
+        match self {
+            Self::User(id) => Some(id),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageKind {
+    Text,
+    AgentResponse,
+}
+
+impl MessageKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::AgentResponse => "agent_response",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Text, Self::AgentResponse].into_iter().find(|kind| kind.as_str() == text)
+    }
+}
+
+/// A JSON text that passes through the hub as it came; checked for form at the door.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Payload(pub Arc<str>);
+
+/// A member whom a message addresses, with the name it was addressed by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mention {
+    pub member: MemberId,
+    pub name: Box<str>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    pub id: MessageId,
+    pub seq: Seq,
+    pub at: Time,
+    pub place: Place,
+    pub sender: Sender,
+    pub sender_name: Box<str>,
+    pub kind: MessageKind,
+    pub text: Arc<str>,
+    pub mentions: Vec<Mention>,
+    pub reply_to: Option<MessageId>,
+    /// What the sender called it, so that a retry is the same message.
+    pub client_message_id: Option<Box<str>>,
+    pub command: Option<Box<str>>,
+    pub payload: Option<Payload>,
+    pub source: Box<str>,
+    pub external_id: Option<Box<str>>,
+    pub edited_at: Option<Time>,
+}
+
+/// What a message said before an edit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revision {
+    pub message: MessageId,
+    pub text: Box<str>,
+    pub edited_at: Time,
+}

@@ -1,0 +1,194 @@
+//! The one address space: `/`-separated paths, and patterns over them.
+//!
+//! Owns: normal form; `*` is one segment, `**` any number; the work of a match is at most
+//! pattern × path, whatever the pattern.
+
+use std::fmt;
+use std::sync::Arc;
+
+const MAX_SEGMENTS: usize = 32;
+const MAX_BYTES: usize = 1024;
+
+/// The text cannot be a path or a pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InvalidPath {
+    Empty,
+    TooLong,
+    ControlCharacter,
+    TooManyWildcards,
+}
+
+impl fmt::Display for InvalidPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "path is required",
+            Self::TooLong => "path is longer than 32 segments or 1024 bytes",
+            Self::ControlCharacter => "path contains a control character",
+            Self::TooManyWildcards => "a pattern may contain ** at most twice",
+        })
+    }
+}
+
+fn normalise(text: &str) -> Result<Arc<str>, InvalidPath> {
+    if text.len() > MAX_BYTES {
+        return Err(InvalidPath::TooLong);
+    }
+    if text.chars().any(char::is_control) {
+        return Err(InvalidPath::ControlCharacter);
+    }
+    let segments: Vec<&str> = text.split('/').filter(|segment| !segment.is_empty()).collect();
+    match segments.len() {
+        0 => Err(InvalidPath::Empty),
+        n if n > MAX_SEGMENTS => Err(InvalidPath::TooLong),
+        _ => Ok(segments.join("/").into()),
+    }
+}
+
+/// A normalised address: no leading, trailing or doubled `/`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Path(Arc<str>);
+
+impl Path {
+    pub fn parse(text: &str) -> Result<Self, InvalidPath> {
+        normalise(text).map(Self)
+    }
+
+    /// Takes text that was a path when it was stored.
+    pub fn stored(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+
+    pub fn of_room(room: &crate::RoomId) -> Self {
+        Self(format!("room/{room}").into())
+    }
+
+    pub fn of_agent(agent: &crate::AgentId) -> Self {
+        Self(format!("agent/{agent}").into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub fn segments(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.0.split('/')
+    }
+
+    /// What follows `domain/`, if the path lies in that domain.
+    pub fn below(&self, domain: &str) -> Option<&str> {
+        self.0.strip_prefix(domain)?.strip_prefix('/')
+    }
+
+    pub fn has_wildcard(&self) -> bool {
+        self.segments().any(|segment| segment == "*" || segment == "**")
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A subscription: a path in which a whole segment may be `*` or `**`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Pattern(Arc<str>);
+
+impl Pattern {
+    pub fn parse(text: &str) -> Result<Self, InvalidPath> {
+        let normal = normalise(text)?;
+        if normal.split('/').filter(|segment| *segment == "**").count() > 2 {
+            return Err(InvalidPath::TooManyWildcards);
+        }
+        Ok(Self(normal))
+    }
+
+    pub fn stored(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub fn segments(&self) -> impl Iterator<Item = &str> {
+        self.0.split('/')
+    }
+
+    pub fn matches(&self, path: &Path) -> bool {
+        matches(&self.0, path.as_str())
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Whether `pattern` matches `path`; wildcards on the path's side are plain text.
+///
+/// One row of a table: `reached[i]` says whether the pattern read so far can end just before
+/// segment `i` of the path. Reading a pattern segment turns one row into the next.
+pub fn matches(pattern: &str, path: &str) -> bool {
+    let path: Vec<&str> = path.split('/').collect();
+    let mut reached = vec![false; path.len() + 1];
+    reached[0] = true;
+    for segment in pattern.split('/') {
+        if segment == "**" {
+            if let Some(first) = reached.iter().position(|r| *r) {
+                reached[first..].fill(true);
+            }
+            continue;
+        }
+        for end in (0..path.len()).rev() {
+            reached[end + 1] = reached[end] && (segment == "*" || segment == path[end]);
+        }
+        reached[0] = false;
+    }
+    reached[path.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(pattern: &str, path: &str, expected: bool) {
+        assert_eq!(matches(pattern, path), expected, "{pattern} against {path}");
+    }
+
+    #[test]
+    fn a_star_is_exactly_one_segment() {
+        check("agent/*", "agent/researcher", true);
+        check("agent/*", "agent/a/b", false);
+        check("agent/*", "agent", false);
+        check("slack/*/#*", "slack/team/#general", false);
+    }
+
+    #[test]
+    fn two_stars_are_any_number_of_segments() {
+        check("agent/**", "agent", true);
+        check("agent/**", "agent/a/b/c", true);
+        check("a/**/b", "a/b", true);
+        check("a/**/b", "a/x/y/b", true);
+        check("a/**/b", "a/b/c", false);
+        check("**/x", "a/x/b", false);
+    }
+
+    #[test]
+    fn a_hostile_pattern_costs_no_more_than_pattern_times_path() {
+        let pattern = "**/a/".repeat(16) + "b";
+        let path = vec!["a"; 32].join("/");
+        check(&pattern, &path, false);
+    }
+
+    #[test]
+    fn paths_are_normalised_and_bounded() {
+        assert_eq!(Path::parse("/slack//team/").unwrap().as_str(), "slack/team");
+        assert_eq!(Path::parse("//"), Err(InvalidPath::Empty));
+        assert_eq!(Path::parse("a\nb"), Err(InvalidPath::ControlCharacter));
+        assert_eq!(Path::parse(&"a/".repeat(33)), Err(InvalidPath::TooLong));
+        assert_eq!(Pattern::parse("**/**/**"), Err(InvalidPath::TooManyWildcards));
+    }
+}

@@ -1,0 +1,70 @@
+//! Why a caller did not get what it asked for, in terms it can act on.
+//!
+//! Closed, data not sentences: each door has one table that turns a refusal into its own code and words.
+
+use crate::{MessageId, Position, RoomId};
+use std::time::Duration;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Thing {
+    User,
+    Room,
+    Member,
+    Message,
+    Agent,
+    Key,
+    SignIn,
+    SetupLink,
+}
+
+/// One field that broke one rule. The rule is a stable word; doors may translate it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flaw {
+    pub field: &'static str,
+    pub rule: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// Nobody is signed in, or no longer: the account, sign-in or key behind the caller is gone.
+    NotSignedIn,
+    /// Signed in, and not allowed.
+    Forbidden,
+    /// There is no such thing, or none that the caller may know of.
+    NotFound(Thing),
+    NotAMember {
+        room: RoomId,
+    },
+    AlreadyExists(Thing),
+    Invalid(Vec<Flaw>),
+    TooLarge {
+        limit: usize,
+        got: usize,
+    },
+    /// The same `clientMessageId` was used for another message.
+    Conflict {
+        first: MessageId,
+    },
+    WrongCredentials,
+    /// A refresh token that is unknown, expired, or was already exchanged.
+    TokenRevoked,
+    RateLimited {
+        retry_after: Duration,
+    },
+    TooManyConnections,
+    AtCapacity,
+    /// The last admin, the owner of a room: somebody must remain.
+    MustRemain(Thing),
+    /// The position is older than the log or of another history; start over from here.
+    Resync {
+        now: Position,
+    },
+    /// The store cannot take writes now; nothing was changed.
+    Unavailable,
+}
+
+impl Refusal {
+    pub fn invalid(field: &'static str, rule: &'static str) -> Self {
+        Self::Invalid(vec![Flaw { field, rule }])
+    }
+}

@@ -1,0 +1,87 @@
+//! Refusals in AgentIM's words: an error code over the socket, a status over HTTP. Codes never change meaning.
+
+use parlor_model::{Flaw, Refusal, Thing};
+
+/// What `server:error` says.
+pub fn frame(refusal: &Refusal) -> (&'static str, String) {
+    let (code, words): (_, &str) = match refusal {
+        Refusal::NotSignedIn => ("NOT_AUTHENTICATED", "Please authenticate first"),
+        Refusal::Forbidden => ("PERMISSION_DENIED", "You are not allowed to do this"),
+        Refusal::NotFound(Thing::Room) => ("ROOM_NOT_FOUND", "Room not found"),
+        Refusal::NotFound(thing) => return ("INVALID_REQUEST", format!("{} not found", name(*thing))),
+        Refusal::NotAMember { .. } => ("NOT_A_MEMBER", "You are not a member of this room"),
+        Refusal::Invalid(flaws) => return ("INVALID_MESSAGE", sentence(flaws)),
+        Refusal::TooLarge { limit, .. } => {
+            return ("MESSAGE_TOO_LARGE", format!("Message exceeds the maximum of {limit} characters"));
+        }
+        Refusal::Conflict { .. } => ("INVALID_MESSAGE", "This clientMessageId was used for another message"),
+        Refusal::AlreadyExists(thing) => {
+            return ("INVALID_REQUEST", format!("{} already exists", name(*thing)));
+        }
+        Refusal::MustRemain(thing) => return ("INVALID_REQUEST", remains(*thing).into()),
+        Refusal::WrongCredentials | Refusal::TokenRevoked => ("INVALID_TOKEN", "Invalid token"),
+        Refusal::RateLimited { .. } => ("RATE_LIMITED", "Too many messages"),
+        Refusal::TooManyConnections => ("RATE_LIMITED", "Too many connections"),
+        Refusal::AtCapacity => ("RATE_LIMITED", "Server at capacity"),
+        Refusal::Resync { .. } => ("INVALID_REQUEST", "The position is no longer known"),
+        Refusal::Unavailable => ("INTERNAL_ERROR", "The hub cannot store anything now; nothing was changed"),
+    };
+    (code, words.into())
+}
+
+/// What a REST answer says: status, sentence, and a code where a program needs one.
+pub fn status(refusal: &Refusal) -> (u16, String, Option<&'static str>) {
+    let plain = |status, words: &str| (status, words.to_owned(), None);
+    match refusal {
+        Refusal::NotSignedIn => plain(401, "Unauthorized"),
+        Refusal::WrongCredentials => plain(401, "Invalid credentials"),
+        Refusal::TokenRevoked => plain(401, "Refresh token revoked or invalid"),
+        Refusal::Forbidden => plain(403, "Forbidden"),
+        // Whether a foreign room exists is nobody's business.
+        Refusal::NotAMember { .. } => plain(404, "Room not found"),
+        Refusal::NotFound(thing) => plain(404, &format!("{} not found", name(*thing))),
+        Refusal::AlreadyExists(Thing::User) => plain(409, "Username already taken"),
+        Refusal::AlreadyExists(Thing::Member) => plain(409, "Member already in room"),
+        Refusal::AlreadyExists(thing) => plain(409, &format!("{} already exists", name(*thing))),
+        Refusal::Conflict { .. } => {
+            (409, "This clientMessageId was used for another message".into(), Some("INVALID_MESSAGE"))
+        }
+        Refusal::MustRemain(thing) => plain(409, remains(*thing)),
+        Refusal::Invalid(_) => plain(400, "Validation failed"),
+        Refusal::TooLarge { limit, .. } => {
+            (413, format!("Message exceeds the maximum of {limit} characters"), Some("MESSAGE_TOO_LARGE"))
+        }
+        Refusal::RateLimited { .. } | Refusal::TooManyConnections | Refusal::AtCapacity => {
+            (429, "Too many requests".into(), Some("RATE_LIMITED"))
+        }
+        Refusal::Resync { .. } => (410, "The position is no longer known; start over".into(), Some("RESYNC")),
+        Refusal::Unavailable => {
+            (503, "The hub cannot store anything now; nothing was changed".into(), Some("UNAVAILABLE"))
+        }
+    }
+}
+
+fn name(thing: Thing) -> &'static str {
+    match thing {
+        Thing::User => "User",
+        Thing::Room => "Room",
+        Thing::Member => "Member",
+        Thing::Message => "Message",
+        Thing::Agent => "Agent",
+        Thing::Key => "API key",
+        Thing::SignIn => "Session",
+        Thing::SetupLink => "Setup link",
+    }
+}
+
+fn remains(thing: Thing) -> &'static str {
+    match thing {
+        Thing::User => "The last admin must remain",
+        _ => "The owner must remain; give the room to somebody else first",
+    }
+}
+
+fn sentence(flaws: &[Flaw]) -> String {
+    let parts: Vec<String> = flaws.iter().map(|flaw| format!("{} {}", flaw.field, flaw.rule)).collect();
+    if parts.is_empty() { "Invalid message format".into() } else { parts.join("; ") }
+}

@@ -1,0 +1,156 @@
+//! From what happened to `server:*` frames.
+
+use super::codes;
+use super::frames::{MemberFrame, MessageFrame, RoomFrame};
+use crate::time::iso;
+use parlor_model::command::Posted;
+use parlor_model::{Epoch, Event, Logged, Position, Refusal, RoomId, Signal};
+use serde::Serialize;
+use serde_json::json;
+
+/// `None` where this door has no frame for it.
+pub fn event(logged: &Logged, epoch: Epoch) -> Option<String> {
+    let position = Position { epoch, seq: logged.seq }.to_string();
+    match &logged.event {
+        Event::MessagePosted { message, .. } if message.place.room().is_some() => {
+            Some(about_message("server:new_message", &message.as_ref().into(), &position))
+        }
+        Event::MessageEdited(message) => {
+            Some(about_message("server:message_edited", &message.as_ref().into(), &position))
+        }
+        Event::MessageDeleted { room, message } => Some(text(json!({
+            "type": "server:message_deleted",
+            "roomId": room.as_str(),
+            "messageId": message.as_str(),
+            "position": position,
+        }))),
+        Event::RoomChanged(room) => Some(encode(&RoomUpdate {
+            kind: "server:room_update",
+            room: room.as_ref().into(),
+            members: Vec::new(),
+            position: &position,
+        })),
+        Event::MembersChanged { room, members, .. } => Some(encode(&RoomUpdate {
+            kind: "server:room_update",
+            room: room.as_ref().into(),
+            members: members.iter().map(MemberFrame::from).collect(),
+            position: &position,
+        })),
+        Event::RoomRemoved { room, .. } => Some(room_removed(room)),
+        Event::RoomRead { room, user, username, at } => Some(text(json!({
+            "type": "server:read_receipt",
+            "roomId": room.as_str(),
+            "userId": user.as_str(),
+            "username": username,
+            "lastReadAt": iso(*at),
+            "position": position,
+        }))),
+        Event::MessagePosted { .. }
+        | Event::UserChanged(_)
+        | Event::UserRemoved(_)
+        | Event::SignInsEnded(_)
+        | Event::SignInEnded { .. }
+        | Event::KeyRevoked { .. }
+        | Event::AgentChanged(_)
+        | Event::Faded => None,
+    }
+}
+
+pub fn room_removed(room: &RoomId) -> String {
+    text(json!({ "type": "server:room_removed", "roomId": room.as_str() }))
+}
+
+pub fn signal(signal: &Signal) -> String {
+    match signal {
+        Signal::Typing { room, user, username } => text(json!({
+            "type": "server:typing",
+            "roomId": room.as_str(),
+            "userId": user.as_str(),
+            "username": username,
+        })),
+        Signal::Presence { user, username, online } => text(json!({
+            "type": "server:presence",
+            "userId": user.as_str(),
+            "username": username,
+            "online": online,
+        })),
+    }
+}
+
+pub fn authenticated(user: &str) -> String {
+    text(json!({ "type": "server:auth_result", "ok": true, "userId": user }))
+}
+
+pub fn not_authenticated(error: &str) -> String {
+    text(json!({ "type": "server:auth_result", "ok": false, "error": error }))
+}
+
+pub fn pong(ts: &serde_json::Number) -> String {
+    text(json!({ "type": "server:pong", "ts": ts }))
+}
+
+pub fn error(code: &str, message: &str) -> String {
+    text(json!({ "type": "server:error", "code": code, "message": message }))
+}
+
+/// A refused message, with the name its sender gave it.
+pub fn refusal(refusal: &Refusal, client_message_id: Option<&str>) -> String {
+    let (code, message) = codes::frame(refusal);
+    match client_message_id {
+        None => error(code, &message),
+        Some(id) => text(json!({
+            "type": "server:error",
+            "code": code,
+            "message": message,
+            "clientMessageId": id,
+        })),
+    }
+}
+
+pub fn acknowledged(posted: &Posted, client_message_id: &str) -> String {
+    text(json!({
+        "type": "server:message_ack",
+        "clientMessageId": client_message_id,
+        "messageId": posted.id.as_str(),
+        "seq": posted.position.seq.0,
+        "epoch": posted.position.epoch.to_string(),
+    }))
+}
+
+pub fn joined(room: &RoomId, position: Position) -> String {
+    text(json!({ "type": "server:room_joined", "roomId": room.as_str(), "position": position.to_string() }))
+}
+
+pub fn resync(room: &RoomId, position: Position) -> String {
+    text(json!({ "type": "server:resync", "roomId": room.as_str(), "position": position.to_string() }))
+}
+
+#[derive(Serialize)]
+struct AboutMessage<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    message: &'a MessageFrame<'a>,
+    position: &'a str,
+}
+
+fn about_message(kind: &str, message: &MessageFrame, position: &str) -> String {
+    encode(&AboutMessage { kind, message, position })
+}
+
+#[derive(Serialize)]
+struct RoomUpdate<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    room: RoomFrame<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    members: Vec<MemberFrame<'a>>,
+    position: &'a str,
+}
+
+fn encode(frame: &impl Serialize) -> String {
+    serde_json::to_string(frame).expect("frames are texts, numbers and lists of them")
+}
+
+fn text(frame: serde_json::Value) -> String {
+    frame.to_string()
+}

@@ -1,0 +1,221 @@
+//! From `client:*` frames to what they ask for. Never panics, whatever comes.
+
+use crate::json::{self, Bounds};
+use parlor_model::{MessageId, Post, RoomId};
+use serde::Deserialize;
+use std::borrow::Cow;
+
+#[derive(Debug, Clone, Copy)]
+pub struct FrameLimits {
+    pub bytes: usize,
+    pub json: Bounds,
+}
+
+/// What a person's client asks for.
+#[derive(Debug, PartialEq)]
+pub enum Asked {
+    Auth { token: Box<str>, version: Option<Box<str>> },
+    Join { room: Option<RoomId>, since: Option<Box<str>> },
+    Leave { room: Option<RoomId> },
+    Send { room: Option<RoomId>, post: Draft },
+    Typing { room: Option<RoomId> },
+    Ping { ts: serde_json::Number },
+}
+
+/// A message as the client wrote it, its room already read.
+#[derive(Debug, PartialEq)]
+pub struct Draft {
+    pub content: Box<str>,
+    pub mentions: Vec<Box<str>>,
+    /// `Err` when the text cannot be the id of any message.
+    pub reply_to: Result<Option<MessageId>, ()>,
+    pub attachments: Vec<Box<str>>,
+    pub client_message_id: Option<Box<str>>,
+}
+
+impl Draft {
+    pub fn into_post(self, room: RoomId) -> Post {
+        // An impossible id is looked up like any other and refused like one that is unknown.
+        let reply_to = self.reply_to.unwrap_or_else(|()| Some(MessageId::stored("")));
+        Post {
+            room,
+            text: self.content.into(),
+            mentions: self.mentions,
+            reply_to,
+            attachments: self.attachments,
+            client_message_id: self.client_message_id,
+        }
+    }
+}
+
+/// Why a frame could not be understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Misread {
+    TooLarge,
+    NotJson,
+    TooDeep,
+    TooMany,
+    Unknown,
+}
+
+impl Misread {
+    pub fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::TooLarge => ("MESSAGE_TOO_LARGE", "Message exceeds maximum size"),
+            Self::NotJson => ("INVALID_JSON", "Invalid JSON"),
+            Self::TooDeep => ("JSON_TOO_DEEP", "JSON nesting depth exceeded"),
+            Self::TooMany => ("JSON_TOO_DEEP", "JSON collection size exceeded"),
+            Self::Unknown => ("INVALID_MESSAGE", "Invalid message format"),
+        }
+    }
+}
+
+pub fn read(text: &str, limits: &FrameLimits) -> Result<Asked, Misread> {
+    if text.len() > limits.bytes {
+        return Err(Misread::TooLarge);
+    }
+    json::check(text, limits.json).map_err(|flaw| match flaw {
+        json::Flaw::Syntax => Misread::NotJson,
+        json::Flaw::TooDeep => Misread::TooDeep,
+        json::Flaw::TooMany => Misread::TooMany,
+        json::Flaw::RepeatedKey => Misread::Unknown,
+    })?;
+    let Kind { kind } = parse(text)?;
+    Ok(match &*kind {
+        "client:auth" => {
+            let Auth { token, protocol_version } = parse(text)?;
+            Asked::Auth { token, version: protocol_version }
+        }
+        "client:join_room" => {
+            let Join { room_id, since } = parse(text)?;
+            Asked::Join { room: RoomId::parse(&room_id).ok(), since }
+        }
+        "client:leave_room" => Asked::Leave { room: room(text)? },
+        "client:typing" => Asked::Typing { room: room(text)? },
+        "client:send_message" => {
+            let send: Send = parse(text)?;
+            let reply_to = match send.reply_to_id {
+                None => Ok(None),
+                Some(id) => MessageId::parse(&id).map(Some).map_err(|_| ()),
+            };
+            let post = Draft {
+                content: send.content.into(),
+                mentions: send.mentions.unwrap_or_default(),
+                reply_to,
+                attachments: send.attachment_ids.unwrap_or_default(),
+                client_message_id: send.client_message_id,
+            };
+            Asked::Send { room: RoomId::parse(&send.room_id).ok(), post }
+        }
+        "client:ping" => {
+            let Ping { ts } = parse(text)?;
+            Asked::Ping { ts }
+        }
+        _ => return Err(Misread::Unknown),
+    })
+}
+
+fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Misread> {
+    serde_json::from_str(text).map_err(|_| Misread::Unknown)
+}
+
+fn room(text: &str) -> Result<Option<RoomId>, Misread> {
+    let InRoom { room_id } = parse(text)?;
+    Ok(RoomId::parse(&room_id).ok())
+}
+
+#[derive(Deserialize)]
+struct Kind<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Auth {
+    token: Box<str>,
+    protocol_version: Option<Box<str>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Join<'a> {
+    #[serde(borrow)]
+    room_id: Cow<'a, str>,
+    since: Option<Box<str>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct InRoom<'a> {
+    #[serde(borrow)]
+    room_id: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Send<'a> {
+    #[serde(borrow)]
+    room_id: Cow<'a, str>,
+    #[serde(borrow)]
+    content: Cow<'a, str>,
+    mentions: Option<Vec<Box<str>>>,
+    reply_to_id: Option<Box<str>>,
+    attachment_ids: Option<Vec<Box<str>>>,
+    client_message_id: Option<Box<str>>,
+}
+
+#[derive(Deserialize)]
+struct Ping {
+    ts: serde_json::Number,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const LIMITS: FrameLimits = FrameLimits { bytes: 65_536, json: Bounds { depth: 15, items: 1000 } };
+
+    #[track_caller]
+    fn misread(text: &str, expected: Misread) {
+        assert_eq!(read(text, &LIMITS), Err(expected), "{text:.80}");
+    }
+
+    #[test]
+    fn a_frame_that_cannot_be_understood_gets_its_own_reason() {
+        misread("nope", Misread::NotJson);
+        misread("[]", Misread::Unknown);
+        misread("{}", Misread::Unknown);
+        misread(r#"{"type":"client:nope"}"#, Misread::Unknown);
+        misread(r#"{"type":"client:join_room","roomId":5}"#, Misread::Unknown);
+        misread(r#"{"type":"client:ping","ts":1,"ts":2}"#, Misread::Unknown);
+        misread(
+            &format!(r#"{{"type":"client:ping","ts":1,"x":{}{}}}"#, "[".repeat(15), "]".repeat(15)),
+            Misread::TooDeep,
+        );
+        misread(
+            &format!(r#"{{"type":"client:ping","ts":1,"x":[{}0]}}"#, "0,".repeat(1000)),
+            Misread::TooMany,
+        );
+        misread(
+            &format!(r#"{{"type":"client:ping","ts":1,"x":"{}"}}"#, "x".repeat(65_536)),
+            Misread::TooLarge,
+        );
+    }
+
+    #[test]
+    fn null_means_absent() {
+        let text =
+            r#"{"type":"client:send_message","roomId":"r","content":"hi","replyToId":null,"mentions":null}"#;
+        let Ok(Asked::Send { post, .. }) = read(text, &LIMITS) else { panic!("not understood") };
+        assert_eq!((post.reply_to, post.mentions.len()), (Ok(None), 0));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_whatever_makes_it_panic(text in "\\PC{0,200}|\\{\"type\":\"client:[a-z_]{0,12}\",\"[a-zA-Z]{0,9}\":\\PC{0,40}\\}") {
+            let _ = read(&text, &LIMITS);
+        }
+    }
+}

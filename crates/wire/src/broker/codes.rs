@@ -1,0 +1,29 @@
+//! Refusals in the broker's words: one sentence in `<type>.error`.
+
+use parlor_model::{Refusal, Thing};
+
+pub fn sentence(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::NotSignedIn => "Must authenticate first".into(),
+        Refusal::Forbidden => "Not allowed".into(),
+        Refusal::NotFound(Thing::Agent) => "Agent not found".into(),
+        Refusal::NotFound(_) => "Not found".into(),
+        Refusal::NotAMember { .. } => "Not a member of this room".into(),
+        Refusal::AlreadyExists(Thing::Agent) => "Agent already exists".into(),
+        Refusal::AlreadyExists(_) => "Already exists".into(),
+        Refusal::Invalid(flaws) => {
+            let parts: Vec<String> =
+                flaws.iter().map(|flaw| format!("{} {}", flaw.field, flaw.rule)).collect();
+            parts.join("; ")
+        }
+        Refusal::TooLarge { limit, .. } => format!("Message exceeds the maximum of {limit} characters"),
+        Refusal::Conflict { .. } => "This externalId was used for another message".into(),
+        Refusal::MustRemain(_) => "It must remain".into(),
+        Refusal::WrongCredentials | Refusal::TokenRevoked => "Invalid token".into(),
+        Refusal::RateLimited { .. } => "Too many messages".into(),
+        Refusal::TooManyConnections => "Too many connections".into(),
+        Refusal::AtCapacity => "Server at capacity".into(),
+        Refusal::Resync { .. } => "The position is no longer known".into(),
+        Refusal::Unavailable => "The hub cannot store anything now; nothing was changed".into(),
+    }
+}
