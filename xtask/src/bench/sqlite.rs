@@ -12,25 +12,15 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The tables and indexes that the hub writes for a message, with the same durability.
-const SCHEMA: &str = "
+/// The hub's own tables and indexes, so that the same rows cost the same.
+const SCHEMA: &str = include_str!("../../../crates/backends/src/sqlite/schema.sql");
+
+/// As the hub sets them.
+const SETTINGS: &str = "
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = FULL;
-    CREATE TABLE IF NOT EXISTS messages (
-        id TEXT PRIMARY KEY, room_id TEXT NOT NULL, seq INTEGER NOT NULL, sender_id TEXT NOT NULL,
-        sender_name TEXT NOT NULL, kind TEXT NOT NULL, content TEXT NOT NULL, client_message_id TEXT,
-        created_at INTEGER NOT NULL
-    ) WITHOUT ROWID;
-    CREATE INDEX IF NOT EXISTS messages_by_room ON messages (room_id, seq);
-    CREATE TABLE IF NOT EXISTS log (
-        seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, room_id TEXT NOT NULL, kind TEXT NOT NULL, reference TEXT
-    );
-    CREATE INDEX IF NOT EXISTS log_by_room ON log (room_id, seq);
-    CREATE TABLE IF NOT EXISTS dedupe (
-        sender_id TEXT NOT NULL, key TEXT NOT NULL, message_id TEXT NOT NULL, digest BLOB NOT NULL,
-        at INTEGER NOT NULL, PRIMARY KEY (sender_id, key)
-    ) WITHOUT ROWID;
-    CREATE INDEX IF NOT EXISTS dedupe_by_age ON dedupe (at);
+    PRAGMA wal_autocheckpoint = 4000;
+    PRAGMA cache_size = -16000;
 ";
 
 /// Runs the writer in its own process, as the hub is, on the disk that has the hub's data. The file stays for the
@@ -72,7 +62,10 @@ struct Writer {
 impl Writer {
     fn open(file: &Path) -> Result<Self> {
         let database = Connection::open(file)?;
-        database.execute_batch(SCHEMA)?;
+        database.execute_batch(SETTINGS)?;
+        if !database.table_exists(None, "log")? {
+            database.execute_batch(SCHEMA)?;
+        }
         let seq = database.query_row("SELECT coalesce(max(seq), 0) FROM log", [], |row| row.get(0))?;
         Ok(Self { database, texts: words::texts(TEXTS, TEXT_BYTES), seq })
     }
@@ -91,28 +84,38 @@ impl Writer {
         let transaction = self.database.transaction()?;
         {
             let mut message = transaction.prepare_cached(
-                "INSERT INTO messages VALUES (?1, ?2, ?3, ?4, 'Somebody', 'text', ?5, ?6, ?7)",
+                "INSERT INTO messages (seq, id, at, room, sender_kind, sender, sender_name, kind, text, \
+                 client_message_id, source) VALUES (?1, ?2, ?3, ?4, 0, ?5, 'Somebody', 0, ?6, ?7, 'agentim')",
             )?;
-            let mut log = transaction.prepare_cached("INSERT INTO log VALUES (?1, ?2, ?3, 'posted', ?4)")?;
-            let mut dedupe = transaction.prepare_cached("INSERT INTO dedupe VALUES (?1, ?2, ?3, ?4, ?5)")?;
+            let mut log = transaction.prepare_cached(
+                "INSERT INTO log (seq, at, kind, room, subject) VALUES (?1, ?2, 0, ?3, ?4)",
+            )?;
+            let mut once = transaction.prepare_cached(
+                "INSERT INTO once (kind, owner, key, digest, message, seq, at) VALUES (0, ?1, ?2, ?3, ?4, ?5, ?6)",
+            )?;
             for _ in 0..group {
                 self.seq += 1;
                 let seq = self.seq;
-                let at = 1_790_000_000_000 + seq;
-                // As long as real ids are, and rising in time as theirs do.
-                let id =
-                    format!("{at:012x}-7000-8000-{:012x}", seq.wrapping_mul(0x9e37_79b9) & 0xffff_ffff_ffff);
-                let room = format!("0196f0a0-0000-7000-8000-{:012x}", seq % 8);
-                let sender = format!("0196f0a1-0000-7000-8000-{:012x}", seq % 8);
+                // Some dozens of messages a millisecond, and ids that rise with time, as real ones do.
+                let at = 1_790_000_000_000 + seq / 64;
+                let id = uuid(at, seq);
+                // Eight rooms and their eight owners, as at the hub.
+                let (room, sender) = (uuid(1_780_000_000_000, seq % 8), uuid(1_780_000_000_001, seq % 8));
                 let key = format!("bench-{seq}");
                 let text = &self.texts[seq as usize % self.texts.len()];
-                message.execute(params![id, room, seq, sender, text, key, at])?;
+                message.execute(params![seq, id, at, room, sender, text, key])?;
                 log.execute(params![seq, at, room, id])?;
-                dedupe.execute(params![sender, key, id, [seq as u8; 32], at])?;
+                once.execute(params![sender, key, [seq as u8; 32], id, seq, at])?;
             }
         }
         transaction.commit().context("committing a group")
     }
+}
+
+/// Looks like a UUID of version 7.
+fn uuid(milliseconds: i64, number: i64) -> String {
+    let (high, low) = (milliseconds >> 16, milliseconds & 0xffff);
+    format!("{high:08x}-{low:04x}-7000-8000-{:012x}", number & 0xffff_ffff_ffff)
 }
 
 #[cfg(test)]
@@ -134,7 +137,7 @@ mod tests {
         drop(writer);
         let mut writer = Writer::open(&file).unwrap();
         writer.write_group(5).unwrap();
-        for table in ["messages", "log", "dedupe"] {
+        for table in ["messages", "log", "once"] {
             let count: u32 = writer
                 .database
                 .query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))
