@@ -1,1 +1,61 @@
-fn main() {}
+//! Development commands, run as `cargo xtask <command>`.
+//!
+//! Owns: what `test` checks, what `bench` measures. Never: anything the shipped binary needs.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+#[cfg(feature = "bench")]
+mod bench;
+mod bench_launch;
+mod layers;
+mod packages;
+mod test;
+#[cfg(test)]
+mod tidy;
+
+const USAGE: &str = "\
+Usage: cargo xtask <command>
+
+  test [--quick]     Check format, lints and layering, then run every test.
+                     --quick installs nothing and runs the unit tests only.
+  bench [options]    Measure the hub against bare references, in release builds.
+                     `cargo xtask bench --help` lists the options.
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (command, rest) = match arguments.split_first() {
+        Some((command, rest)) => (command.as_str(), rest),
+        None => ("help", arguments.as_slice()),
+    };
+    let outcome = match command {
+        "test" => test::run(rest),
+        "bench" => bench_launch::run(rest),
+        #[cfg(feature = "bench")]
+        _ if bench::is_inner(command) => bench::inner(command, rest),
+        "help" | "--help" | "-h" => {
+            print!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        _ => Err(anyhow::anyhow!("there is no command `{command}`\n\n{USAGE}")),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The workspace's root, wherever the command was called from.
+fn root() -> PathBuf {
+    let manifest_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest_folder.parent().expect("xtask lies one folder below the root").to_path_buf()
+}
+
+/// The cargo that started this command, so that a chosen toolchain stays chosen.
+fn cargo() -> String {
+    std::env::var("CARGO").unwrap_or_else(|_| "cargo".into())
+}

@@ -1,0 +1,216 @@
+//! Deliveries a second from a few publishers to many subscribers of one room.
+//!
+//! Publishers keep a window of messages on the way, so what is measured is how much gets through and not how fast
+//! one message is. Every message must reach every subscriber, else the measurement fails.
+
+use super::Sample;
+use super::frames::{self, FrameCounter};
+use super::server::{DELIVERY, Server};
+use super::socket::PATIENCE;
+use super::timed;
+use anyhow::{Context, Result, bail};
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+
+const PUBLISHERS: usize = 4;
+/// Messages that were sent and have not reached everybody yet: far fewer than a hub must keep for a slow reader.
+const WINDOW: u64 = 256;
+/// Messages written at once.
+const BATCH: u64 = 16;
+
+/// Measures, and says how long a delivery's payload is on average.
+pub async fn measure(server: &Arc<Server>, subscribers: usize, length: Duration) -> Result<(Sample, usize)> {
+    let tally = Arc::new(Tally::new(subscribers));
+    let mut connections = JoinSet::new();
+    let sockets =
+        server.open_many(subscribers, |server, number| async move { server.subscriber(number).await });
+    for (number, socket) in sockets.await.context("connecting subscribers")?.into_iter().enumerate() {
+        let stream = Arc::new(socket.stream);
+        connections.spawn(listen(stream, socket.unread, tally.clone(), Role::Subscriber(number)));
+    }
+    let mut publishers = Vec::new();
+    for number in 0..PUBLISHERS {
+        let socket = server.publisher(number).await.context("connecting a publisher")?;
+        let stream = Arc::new(socket.stream);
+        publishers.push(stream.clone());
+        connections.spawn(listen(stream, socket.unread, tally.clone(), Role::Publisher));
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let messages = encoded(&server.publications());
+    let publishing = tokio::spawn(publish(publishers, messages, tally.clone(), stop.clone()));
+
+    let sample = timed::rate(&server.process, length, || tally.deliveries()).await?;
+    stop.store(true, Ordering::Relaxed);
+    let sent = publishing.await??;
+    tally.all_have(sent).await?;
+    if tally.deliveries() != sent * subscribers as u64 {
+        bail!("{} deliveries of {sent} messages to {subscribers} subscribers", tally.deliveries());
+    }
+    let frame_bytes = tally.payload_bytes.load(Ordering::Relaxed) / tally.deliveries().max(1);
+    Ok((sample, frame_bytes as usize))
+}
+
+fn encoded(publications: &[String]) -> Vec<Vec<u8>> {
+    let encode = |text: &String| {
+        let mut frame = Vec::new();
+        frames::push_text(&mut frame, text.as_bytes());
+        frame
+    };
+    publications.iter().map(encode).collect()
+}
+
+/// Sends in batches, over the publishers in turn, until told to stop; returns how many messages were sent.
+async fn publish(
+    publishers: Vec<Arc<TcpStream>>,
+    messages: Vec<Vec<u8>>,
+    tally: Arc<Tally>,
+    stop: Arc<AtomicBool>,
+) -> Result<u64> {
+    let mut sent = 0;
+    let mut out = Vec::new();
+    let mut turns = publishers.iter().cycle();
+    while !stop.load(Ordering::Relaxed) {
+        out.clear();
+        for _ in 0..BATCH {
+            out.extend_from_slice(&messages[(sent % messages.len() as u64) as usize]);
+            sent += 1;
+        }
+        write_all(turns.next().expect("there is a publisher"), &out).await?;
+        tally.all_have((sent + BATCH).saturating_sub(WINDOW)).await?;
+    }
+    Ok(sent)
+}
+
+async fn write_all(stream: &TcpStream, mut bytes: &[u8]) -> Result<()> {
+    while !bytes.is_empty() {
+        stream.writable().await?;
+        match stream.try_write(bytes) {
+            Ok(written) => bytes = &bytes[written..],
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error).context("publishing"),
+        }
+    }
+    Ok(())
+}
+
+#[derive(Clone, Copy)]
+enum Role {
+    Subscriber(usize),
+    Publisher,
+}
+
+thread_local! {
+    // One buffer for each thread instead of each connection: a thousand of them would not fit the cache.
+    static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; 64 * 1024]);
+}
+
+/// Counts what arrives until the connection ends.
+async fn listen(stream: Arc<TcpStream>, unread: Vec<u8>, tally: Arc<Tally>, role: Role) {
+    let mut counter = FrameCounter::new(DELIVERY);
+    counter.feed(&unread);
+    loop {
+        if let Role::Subscriber(number) = role {
+            tally.add(number, &mut counter);
+        }
+        if let Some(other) = counter.last_other.take() {
+            tally.note(other);
+        }
+        if stream.readable().await.is_err() {
+            break;
+        }
+        let read = BUFFER.with_borrow_mut(|buffer| {
+            let read = stream.try_read(buffer)?;
+            counter.feed(&buffer[..read]);
+            Ok::<usize, std::io::Error>(read)
+        });
+        match read {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(_) => break,
+        }
+    }
+    tally.end();
+}
+
+/// What every subscriber has received. Each count is written by its own connection and read by the one publisher,
+/// who waits for the slowest: a window over the sum would let one subscriber fall behind without bound.
+struct Tally {
+    counts: Vec<AtomicU64>,
+    payload_bytes: AtomicU64,
+    /// The subscriber for whom the publisher waits, and the count at which it wants to be woken.
+    awaited: AtomicUsize,
+    wanted: AtomicU64,
+    wake: Notify,
+    /// A connection ended before the measurement did.
+    ended: AtomicBool,
+    /// The last frame that was no delivery: it often says why there are none.
+    last_other: Mutex<String>,
+}
+
+impl Tally {
+    fn new(subscribers: usize) -> Self {
+        Self {
+            counts: (0..subscribers).map(|_| AtomicU64::new(0)).collect(),
+            payload_bytes: AtomicU64::new(0),
+            awaited: AtomicUsize::new(0),
+            wanted: AtomicU64::new(0),
+            wake: Notify::new(),
+            ended: AtomicBool::new(false),
+            last_other: Mutex::new(String::new()),
+        }
+    }
+
+    fn deliveries(&self) -> u64 {
+        self.counts.iter().map(|count| count.load(Ordering::Relaxed)).sum()
+    }
+
+    fn add(&self, subscriber: usize, counter: &mut FrameCounter) {
+        let new = std::mem::take(&mut counter.marked);
+        self.payload_bytes.fetch_add(std::mem::take(&mut counter.marked_payload_bytes), Ordering::Relaxed);
+        let count = self.counts[subscriber].fetch_add(new, Ordering::SeqCst) + new;
+        let is_awaited = self.awaited.load(Ordering::SeqCst) == subscriber;
+        if is_awaited && count >= self.wanted.load(Ordering::SeqCst) {
+            self.wake.notify_one();
+        }
+    }
+
+    fn note(&self, frame: String) {
+        *self.last_other.lock().expect("nobody panics while holding this") = frame;
+    }
+
+    fn end(&self) {
+        self.ended.store(true, Ordering::SeqCst);
+        self.wake.notify_one();
+    }
+
+    /// Waits until every subscriber has that many messages; fails when a connection ends or nothing arrives.
+    async fn all_have(&self, wanted: u64) -> Result<()> {
+        for (subscriber, count) in self.counts.iter().enumerate() {
+            // The wish is told before looking: a delivery in between then finds it and wakes.
+            self.wanted.store(wanted, Ordering::SeqCst);
+            self.awaited.store(subscriber, Ordering::SeqCst);
+            while count.load(Ordering::SeqCst) < wanted {
+                if self.ended.load(Ordering::SeqCst) {
+                    bail!("the server closed a connection; its last words: {}", self.last_words());
+                }
+                let before = self.deliveries();
+                let woken = tokio::time::timeout(PATIENCE, self.wake.notified()).await;
+                if woken.is_err() && self.deliveries() == before {
+                    let count = count.load(Ordering::SeqCst);
+                    bail!("a subscriber is stuck at {count} of {wanted}; last words: {}", self.last_words());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn last_words(&self) -> String {
+        self.last_other.lock().expect("nobody panics while holding this").clone()
+    }
+}

@@ -1,0 +1,262 @@
+//! Measures the hub against references that do nothing but the one thing measured.
+//!
+//! Owns: what is measured, how often, in which order, and the bars. What counts is the ratio between hub and
+//! reference taken in the same run: machines differ and are busy with other things.
+
+mod connect;
+mod fan_out;
+mod frames;
+mod idle;
+mod options;
+mod process;
+mod publish;
+mod reference;
+mod report;
+mod rest;
+mod server;
+mod socket;
+mod sqlite;
+mod stand_in;
+mod timed;
+mod words;
+
+use anyhow::{Context, Result, bail};
+use options::Options;
+use report::{Bar, Judged, Row};
+use server::Server;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What one measurement of one side yields.
+struct Sample {
+    /// The number in the scenario's unit: a rate, or KiB.
+    value: f64,
+    server_cpu_us: Option<f64>,
+    /// Cores that neither server nor client had: what was measured beside them is less to be trusted.
+    cores_of_others: Option<f64>,
+}
+
+enum Scenario {
+    FanOut { subscribers: usize, bar: f64 },
+    Publish { publishers: usize },
+    Idle { connections: usize },
+    Connect,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    Hub,
+    Reference,
+}
+
+impl Side {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Hub => "hub",
+            Self::Reference => "reference",
+        }
+    }
+}
+
+/// True for the commands that only the benchmark calls, each of them in a process of its own.
+pub fn is_inner(command: &str) -> bool {
+    command.starts_with("bench-")
+}
+
+pub fn inner(command: &str, arguments: &[String]) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    match command {
+        "bench-run" => runtime.block_on(run(&Options::parse(arguments)?)),
+        "bench-reference" => runtime.block_on(reference::serve()),
+        "bench-stand-in" => runtime.block_on(stand_in::serve()),
+        "bench-sqlite" => sqlite::serve(arguments),
+        _ => bail!("there is no command `{command}`"),
+    }
+}
+
+async fn run(options: &Options) -> Result<()> {
+    let scenarios = chosen(scenarios(options.small), options.only.as_deref())?;
+    std::fs::create_dir_all(&options.folder)
+        .with_context(|| format!("making the folder {}", options.folder.display()))?;
+    let mut rows = Vec::new();
+    let mut cores_of_others = Vec::new();
+    let mut failures = Vec::new();
+    for scenario in &scenarios {
+        match measure_rounds(scenario, options).await {
+            Ok((hub, reference)) => {
+                rows.extend(scenario.rows(&hub, &reference));
+                let samples = hub.iter().chain(&reference);
+                cores_of_others.extend(samples.filter_map(|sample| sample.cores_of_others));
+            }
+            // The others are still worth measuring.
+            Err(failure) => failures.push(format!("{} failed: {failure:#}", scenario.name())),
+        }
+    }
+    let judged: Vec<Judged> = report::judge(&rows);
+    print!("\n{}", report::table(&judged));
+    let others = report::median(&cores_of_others);
+    if others.is_finite() {
+        println!("Other processes had {others:.2} cores meanwhile; above 0.2, trust the CPU times only.");
+    }
+    if let Some(file) = &options.json {
+        let text = format!("{:#}\n", report::json(&judged, options.rounds, options.seconds, others));
+        std::fs::write(file, text).with_context(|| format!("writing {}", file.display()))?;
+    }
+    if !failures.is_empty() {
+        bail!("{}\nthe hub's log is in {}", failures.join("\n"), options.folder.display());
+    }
+    let _ = std::fs::remove_dir_all(&options.folder);
+    if options.strict && judged.iter().any(|row| row.ok == Some(false)) {
+        bail!("a bar was missed");
+    }
+    Ok(())
+}
+
+/// The scenario of that name, or else all whose names contain it.
+fn chosen(mut scenarios: Vec<Scenario>, only: Option<&str>) -> Result<Vec<Scenario>> {
+    let Some(only) = only else { return Ok(scenarios) };
+    let exact = scenarios.iter().any(|scenario| scenario.name() == only);
+    scenarios.retain(|scenario| scenario.name() == only || !exact && scenario.name().contains(only));
+    if scenarios.is_empty() {
+        bail!("no scenario has `{only}` in its name");
+    }
+    Ok(scenarios)
+}
+
+fn scenarios(small: bool) -> Vec<Scenario> {
+    let size = |full: usize, few: usize| if small { few } else { full };
+    vec![
+        Scenario::FanOut { subscribers: size(100, 4), bar: 0.5 },
+        Scenario::FanOut { subscribers: size(1_000, 10), bar: 0.7 },
+        Scenario::Publish { publishers: size(64, 3) },
+        Scenario::Idle { connections: size(5_000, 20) },
+        Scenario::Connect,
+    ]
+}
+
+/// Every round measures both sides, one directly after the other, and the next round begins with the other one.
+async fn measure_rounds(scenario: &Scenario, options: &Options) -> Result<(Vec<Sample>, Vec<Sample>)> {
+    let mut hub = Vec::new();
+    let mut reference = Vec::new();
+    let mut pair = start_pair(scenario, options).await?;
+    for round in 0..options.rounds {
+        eprintln!("{}: round {} of {}", scenario.name(), round + 1, options.rounds);
+        if matches!(scenario, Scenario::Idle { .. }) && round > 0 {
+            // A process that held the connections of the last round would reuse their memory.
+            drop(pair);
+            pair = start_pair(scenario, options).await?;
+        }
+        let order = if round % 2 == 0 { [Side::Hub, Side::Reference] } else { [Side::Reference, Side::Hub] };
+        for side in order {
+            for server in [&pair.0, &pair.1] {
+                server.process.becomes_quiet().await?;
+            }
+            let sample = measure(scenario, side, &pair, options)
+                .await
+                .with_context(|| format!("measuring the {}", side.name()))?;
+            match side {
+                Side::Hub => hub.push(sample),
+                Side::Reference => reference.push(sample),
+            }
+        }
+    }
+    Ok((hub, reference))
+}
+
+type Pair = (Arc<Server>, Arc<Server>);
+
+async fn start_pair(scenario: &Scenario, options: &Options) -> Result<Pair> {
+    let people = match scenario {
+        Scenario::FanOut { .. } | Scenario::Publish { .. } => 8,
+        Scenario::Idle { .. } | Scenario::Connect => 1,
+    };
+    let hub = Server::start_hub(options, people).await.context("starting the hub")?;
+    let reference = Server::start_reference().context("starting the reference")?;
+    Ok((Arc::new(hub), Arc::new(reference)))
+}
+
+async fn measure(scenario: &Scenario, side: Side, pair: &Pair, options: &Options) -> Result<Sample> {
+    let server = if side == Side::Hub { &pair.0 } else { &pair.1 };
+    let length = Duration::from_secs_f64(options.seconds);
+    match scenario {
+        Scenario::FanOut { subscribers, .. } => {
+            let (sample, frame_bytes) = fan_out::measure(server, *subscribers, length).await?;
+            if side == Side::Hub {
+                eprintln!("{}: a delivery has {frame_bytes} bytes, at the reference too", scenario.name());
+                pair.1.send_frames_of(frame_bytes);
+            }
+            Ok(sample)
+        }
+        Scenario::Publish { publishers } if side == Side::Hub => {
+            publish::measure(server, *publishers, length).await
+        }
+        Scenario::Publish { publishers } => {
+            sqlite::measure(&options.folder.join("sqlite"), publishers * publish::WINDOW, length)
+        }
+        Scenario::Idle { connections } => idle::measure(server, *connections).await,
+        Scenario::Connect => connect::measure(server, length).await,
+    }
+}
+
+impl Scenario {
+    fn name(&self) -> String {
+        match self {
+            Self::FanOut { subscribers, .. } => format!("fan-out-{subscribers}"),
+            Self::Publish { .. } => "publish".into(),
+            Self::Idle { .. } => "idle".into(),
+            Self::Connect => "connect".into(),
+        }
+    }
+
+    fn rows(&self, hub: &[Sample], reference: &[Sample]) -> Vec<Row> {
+        let name = self.name();
+        let value = |label: &str, bar: Bar| {
+            Row::new(format!("{name}: {label}"), bar, hub, reference, |sample| Some(sample.value))
+        };
+        let cpu = |label: &str, bar: Bar| {
+            Row::new(format!("{name}: {label}"), bar, hub, reference, |sample| sample.server_cpu_us)
+        };
+        match self {
+            Self::FanOut { bar, .. } => vec![
+                value("deliveries/s", Bar::RatioAtLeast { must: *bar, going_to: Some(1.0) }),
+                cpu("server CPU µs each", Bar::InsteadOfTheLast { ratio_at_most: 1.0 }),
+            ],
+            Self::Publish { .. } => vec![
+                value(
+                    "acknowledged/s (reference: bare SQLite)",
+                    Bar::RatioAtLeast { must: 0.6, going_to: None },
+                ),
+                cpu("server CPU µs each", Bar::None),
+            ],
+            Self::Idle { .. } => {
+                vec![value("KiB each connection", Bar::ValueAtMost { must: 12.0, going_to: 6.0 })]
+            }
+            Self::Connect => vec![
+                value(
+                    "authenticated connects/s (reference: upgrades/s)",
+                    Bar::RatioAtLeast { must: 0.4, going_to: None },
+                ),
+                cpu("server CPU µs each", Bar::None),
+            ],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_name_chooses_one_scenario_and_a_part_all_that_have_it() {
+        check(Some("fan-out-100"), &["fan-out-100"]);
+        check(Some("fan-out"), &["fan-out-100", "fan-out-1000"]);
+        check(None, &["fan-out-100", "fan-out-1000", "publish", "idle", "connect"]);
+        assert!(chosen(scenarios(false), Some("nothing")).is_err());
+    }
+
+    #[track_caller]
+    fn check(only: Option<&str>, expected: &[&str]) {
+        let chosen = chosen(scenarios(false), only).unwrap();
+        assert_eq!(chosen.iter().map(Scenario::name).collect::<Vec<_>>(), expected);
+    }
+}

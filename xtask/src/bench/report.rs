@@ -1,0 +1,231 @@
+//! Turns the rounds' numbers into medians, ratios and verdicts, as a table and as JSON.
+
+use super::Sample;
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// What a row must show.
+#[derive(Clone, Copy)]
+pub enum Bar {
+    /// Shown for information only.
+    None,
+    RatioAtLeast {
+        must: f64,
+        going_to: Option<f64>,
+    },
+    ValueAtMost {
+        must: f64,
+        going_to: f64,
+    },
+    /// Makes good for the row above if that one is below its bar.
+    InsteadOfTheLast {
+        ratio_at_most: f64,
+    },
+}
+
+/// One number of one scenario, from all rounds.
+pub struct Row {
+    label: String,
+    bar: Bar,
+    hub: Vec<f64>,
+    reference: Vec<f64>,
+}
+
+pub struct Judged<'a> {
+    row: &'a Row,
+    hub: f64,
+    reference: f64,
+    /// The median of the rounds' ratios: the two numbers of a round were taken under the same conditions.
+    ratio: f64,
+    /// Nothing where no bar is to be met.
+    pub ok: Option<bool>,
+}
+
+impl Bar {
+    fn met_by(self, hub: f64, ratio: f64) -> Option<bool> {
+        match self {
+            Self::None => None,
+            Self::RatioAtLeast { must, .. } => Some(ratio >= must),
+            Self::ValueAtMost { must, .. } => Some(hub <= must),
+            Self::InsteadOfTheLast { ratio_at_most } => Some(ratio <= ratio_at_most),
+        }
+    }
+
+    fn columns(self) -> (String, String) {
+        match self {
+            Self::None => (String::new(), String::new()),
+            Self::RatioAtLeast { must, going_to } => {
+                (format!("≥ {must:.2}"), going_to.map(|ratio| format!("{ratio:.2}")).unwrap_or_default())
+            }
+            Self::ValueAtMost { must, going_to } => (format!("≤ {must} each"), format!("{going_to} each")),
+            Self::InsteadOfTheLast { ratio_at_most } => (format!("or ≤ {ratio_at_most:.2}"), String::new()),
+        }
+    }
+}
+
+impl Row {
+    pub fn new(
+        label: String,
+        bar: Bar,
+        hub: &[Sample],
+        reference: &[Sample],
+        number: impl Fn(&Sample) -> Option<f64>,
+    ) -> Self {
+        let numbers = |samples: &[Sample]| samples.iter().filter_map(&number).collect();
+        Self { label, bar, hub: numbers(hub), reference: numbers(reference) }
+    }
+}
+
+pub fn judge(rows: &[Row]) -> Vec<Judged<'_>> {
+    let mut judged: Vec<Judged> = rows
+        .iter()
+        .map(|row| {
+            let ratios: Vec<f64> =
+                row.hub.iter().zip(&row.reference).map(|(hub, other)| hub / other).collect();
+            let (hub, ratio) = (median(&row.hub), median(&ratios));
+            Judged { row, hub, reference: median(&row.reference), ratio, ok: row.bar.met_by(hub, ratio) }
+        })
+        .collect();
+    for index in 1..judged.len() {
+        if matches!(judged[index].row.bar, Bar::InsteadOfTheLast { .. }) {
+            // One of the two is enough, and there is one verdict on both.
+            let either = judged[index - 1].ok == Some(true) || judged[index].ok == Some(true);
+            judged[index - 1].ok = Some(either);
+            judged[index].ok = None;
+        }
+    }
+    judged
+}
+
+pub fn table(rows: &[Judged]) -> String {
+    let label_width = rows.iter().map(|row| row.row.label.chars().count()).max().unwrap_or(0);
+    let mut out = String::new();
+    let mut line = |cells: [&str; 7]| {
+        let [label, hub, reference, ratio, must, going_to, verdict] = cells;
+        let text = format!(
+            "{label:<label_width$}  {hub:>11} {reference:>11} {ratio:>6}  {must:>9} {going_to:>8}  {verdict}"
+        );
+        writeln!(out, "{}", text.trim_end()).expect("writing to a string cannot fail");
+    };
+    line(["medians", "hub", "reference", "ratio", "must", "going to", ""]);
+    for row in rows {
+        let (must, going_to) = row.row.bar.columns();
+        let verdict = match row.ok {
+            None => "",
+            Some(true) => "ok",
+            Some(false) => "BELOW",
+        };
+        let ratio = format!("{:.2}", row.ratio);
+        line([&row.row.label, &amount(row.hub), &amount(row.reference), &ratio, &must, &going_to, verdict]);
+    }
+    out
+}
+
+pub fn json(rows: &[Judged], rounds: usize, seconds: f64, cores_of_others: f64) -> Value {
+    let measures: Vec<Value> = rows
+        .iter()
+        .map(|row| {
+            let (must, going_to) = row.row.bar.columns();
+            json!({
+                "name": row.row.label,
+                "hub": {"median": row.hub, "rounds": row.row.hub},
+                "reference": {"median": row.reference, "rounds": row.row.reference},
+                "ratio": row.ratio,
+                "must": must,
+                "goingTo": going_to,
+                "ok": row.ok,
+            })
+        })
+        .collect();
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    json!({
+        "rounds": rounds,
+        "seconds": seconds,
+        "cores": cores,
+        "coresOfOthers": cores_of_others,
+        "measures": measures,
+    })
+}
+
+pub fn median(numbers: &[f64]) -> f64 {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => f64::NAN,
+        length if length % 2 == 1 => sorted[middle],
+        _ => (sorted[middle - 1] + sorted[middle]) / 2.0,
+    }
+}
+
+/// Small numbers with decimals, large ones in groups of three digits.
+fn amount(number: f64) -> String {
+    if number < 1_000.0 || !number.is_finite() {
+        return format!("{number:.2}");
+    }
+    let digits = format!("{number:.0}");
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HALF: Bar = Bar::RatioAtLeast { must: 0.5, going_to: Some(1.0) };
+
+    #[test]
+    fn the_ratio_is_the_median_of_the_rounds_and_not_of_the_medians() {
+        let row = row(HALF, &[10.0, 40.0, 90.0], &[20.0, 50.0, 100.0]);
+        let judged = &judge(std::slice::from_ref(&row))[0];
+        assert_eq!((judged.hub, judged.reference, judged.ratio), (40.0, 50.0, 0.8));
+    }
+
+    #[test]
+    fn a_bar_is_met_exactly_at_its_edge() {
+        check(&[row(HALF, &[5.0], &[10.0])], &[Some(true)]);
+        check(&[row(HALF, &[4.9], &[10.0])], &[Some(false)]);
+        check(&[row(Bar::ValueAtMost { must: 12.0, going_to: 6.0 }, &[12.0], &[1.0])], &[Some(true)]);
+        check(&[row(Bar::ValueAtMost { must: 12.0, going_to: 6.0 }, &[12.1], &[1.0])], &[Some(false)]);
+        check(&[row(Bar::None, &[1.0], &[2.0])], &[None]);
+    }
+
+    #[test]
+    fn cheap_deliveries_make_good_for_few_of_them() {
+        let few = || row(HALF, &[4.0], &[10.0]);
+        let enough = || row(HALF, &[6.0], &[10.0]);
+        let cpu = |hub| row(Bar::InsteadOfTheLast { ratio_at_most: 1.0 }, &[hub], &[1.0]);
+        check(&[few(), cpu(0.9)], &[Some(true), None]);
+        check(&[few(), cpu(1.1)], &[Some(false), None]);
+        check(&[enough(), cpu(1.1)], &[Some(true), None]);
+    }
+
+    #[test]
+    fn a_round_that_could_not_be_compared_misses_its_bar() {
+        check(&[row(HALF, &[0.0], &[0.0])], &[Some(false)]);
+    }
+
+    #[test]
+    fn large_numbers_are_grouped() {
+        assert_eq!(amount(0.314), "0.31");
+        assert_eq!(amount(999.0), "999.00");
+        assert_eq!(amount(1_000.0), "1,000");
+        assert_eq!(amount(1_234_567.8), "1,234,568");
+    }
+
+    #[track_caller]
+    fn check(rows: &[Row], expected: &[Option<bool>]) {
+        let verdicts: Vec<Option<bool>> = judge(rows).iter().map(|row| row.ok).collect();
+        assert_eq!(verdicts, expected);
+    }
+
+    fn row(bar: Bar, hub: &[f64], reference: &[f64]) -> Row {
+        Row { label: "x".into(), bar, hub: hub.to_vec(), reference: reference.to_vec() }
+    }
+}

@@ -1,0 +1,37 @@
+//! One small POST, for setting up people and rooms before anything is timed.
+
+use super::socket::PATIENCE;
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::net::SocketAddr;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// Posts JSON and returns the `data` of the answer.
+pub async fn post(address: SocketAddr, path: &str, token: Option<&str>, body: &Value) -> Result<Value> {
+    let answer = timeout(PATIENCE, exchange(address, path, token, &body.to_string())).await;
+    let answer = answer.with_context(|| format!("no answer to POST {path} within {PATIENCE:?}"))??;
+    let (head, content) = answer.split_once("\r\n\r\n").context("an answer without an end of its head")?;
+    let status = head.split(' ').nth(1).unwrap_or("no status");
+    if !status.starts_with('2') {
+        bail!("POST {path} was answered with {status}: {content}");
+    }
+    let mut json: Value =
+        serde_json::from_str(content).with_context(|| format!("the answer of POST {path}"))?;
+    Ok(json["data"].take())
+}
+
+async fn exchange(address: SocketAddr, path: &str, token: Option<&str>, body: &str) -> Result<String> {
+    let mut stream = TcpStream::connect(address).await?;
+    let authorization = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Type: application/json\r\n\
+         {authorization}Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    Ok(answer)
+}

@@ -1,0 +1,209 @@
+//! The two servers of a measurement and how a client behaves at each: the hub through `/ws/client`, the bare
+//! reference with the least that does the same.
+
+use super::options::{Hub, Options};
+use super::process::Process;
+use super::rest;
+use super::socket::Socket;
+use super::words;
+use anyhow::{Context, Result, bail};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use serde_json::json;
+use std::fs::{self, File};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Length of a published text: a long sentence, as people and agents write them.
+pub const TEXT_BYTES: usize = 140;
+/// How many different texts are published in turn.
+pub const TEXTS: usize = 64;
+/// Marks a delivery; the references send it too.
+pub const DELIVERY: &str = "server:new_message";
+
+const PASSWORD: &str = "Parlor-bench-1";
+
+pub struct Server {
+    pub process: Process,
+    kind: Kind,
+}
+
+enum Kind {
+    Hub {
+        people: Vec<Person>,
+        room: String,
+    },
+    /// Payload length of a delivery, as last measured at the hub.
+    Reference {
+        frame_bytes: AtomicUsize,
+    },
+}
+
+/// Somebody who may speak in the common room and in one of their own.
+struct Person {
+    token: String,
+    own_room: String,
+}
+
+impl Server {
+    pub fn start_reference() -> Result<Self> {
+        let process = Process::start(Command::new(std::env::current_exe()?).arg("bench-reference"))?;
+        Ok(Self { process, kind: Kind::Reference { frame_bytes: AtomicUsize::new(512) } })
+    }
+
+    /// Starts the hub with an empty store and makes the people; the first of them is its admin.
+    pub async fn start_hub(options: &Options, people: usize) -> Result<Self> {
+        let data = options.folder.join("hub");
+        if data.exists() {
+            fs::remove_dir_all(&data)?;
+        }
+        let log = options.folder.join("hub.log");
+        let mut command = match &options.hub {
+            Hub::Binary(file) => Command::new(file),
+            Hub::StandIn => Command::new(std::env::current_exe()?),
+        };
+        command.arg(if matches!(options.hub, Hub::StandIn) { "bench-stand-in" } else { "serve" });
+        for (name, _) in std::env::vars_os() {
+            // Settings of the person who measures must not change what is measured.
+            if name.to_string_lossy().starts_with("PARLOR_") {
+                command.env_remove(name);
+            }
+        }
+        command
+            .args(["--listen", "127.0.0.1:0", "--data"])
+            .arg(&data)
+            .env("PARLOR_LIMITS", "off")
+            .env("PARLOR_ADMIN_PASSWORD", PASSWORD)
+            .stderr(File::create(&log)?);
+        let process = Process::start(&mut command)
+            .with_context(|| format!("what it said on its error output is in {}", log.display()))?;
+        let kind = furnish(&process, people).await.context("making people and rooms")?;
+        Ok(Self { process, kind })
+    }
+
+    /// Makes the reference's deliveries as long as the hub's.
+    pub fn send_frames_of(&self, bytes: usize) {
+        if let Kind::Reference { frame_bytes } = &self.kind {
+            frame_bytes.store(bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// A connection that is signed in and then does nothing; at the reference, one that was heard once.
+    pub async fn visitor(&self, number: usize) -> Result<Socket> {
+        match &self.kind {
+            Kind::Hub { people, .. } => {
+                let mut socket = Socket::open(self.process.address, "/ws/client").await?;
+                let token = &people[number % people.len()].token;
+                socket.send(&json!({"type": "client:auth", "token": token}).to_string()).await?;
+                socket.expect(&["server:auth_result", "\"ok\":true"]).await?;
+                Ok(socket)
+            }
+            Kind::Reference { .. } => {
+                let mut socket = Socket::open(self.process.address, "/echo").await?;
+                socket.send("hello").await?;
+                socket.expect(&["hello"]).await?;
+                Ok(socket)
+            }
+        }
+    }
+
+    /// A connection that hears everything said in the common room.
+    pub async fn subscriber(&self, number: usize) -> Result<Socket> {
+        match &self.kind {
+            Kind::Hub { room, .. } => {
+                let mut socket = self.visitor(number).await?;
+                let join = json!({"type": "client:join_room", "roomId": room, "since": "now"});
+                socket.send(&join.to_string()).await?;
+                socket.expect(&["server:room_joined"]).await?;
+                Ok(socket)
+            }
+            Kind::Reference { .. } => {
+                let mut socket = Socket::open(self.process.address, "/broadcast").await?;
+                socket.send("join").await?;
+                socket.expect(&["joined"]).await?;
+                Ok(socket)
+            }
+        }
+    }
+
+    /// Many connections of one kind, opened a few dozen at a time.
+    pub async fn open_many<F>(
+        self: &Arc<Self>,
+        count: usize,
+        open: impl Fn(Arc<Self>, usize) -> F,
+    ) -> Result<Vec<Socket>>
+    where
+        F: Future<Output = Result<Socket>>,
+    {
+        let opening = stream::iter((0..count).map(|number| open(self.clone(), number)));
+        opening.buffer_unordered(32).try_collect().await
+    }
+
+    /// A connection that speaks in the common room without listening there.
+    pub async fn publisher(&self, number: usize) -> Result<Socket> {
+        match &self.kind {
+            Kind::Hub { .. } => self.visitor(number).await,
+            Kind::Reference { .. } => Socket::open(self.process.address, "/broadcast").await,
+        }
+    }
+
+    /// What a publisher sends to say something to the common room.
+    pub fn publications(&self) -> Vec<String> {
+        match &self.kind {
+            Kind::Hub { room, .. } => words::texts(TEXTS, TEXT_BYTES)
+                .into_iter()
+                // Written by hand: the type goes first, as clients send it, and texts need no escaping.
+                .map(|text| {
+                    format!(r#"{{"type":"client:send_message","roomId":"{room}","content":"{text}"}}"#)
+                })
+                .collect(),
+            Kind::Reference { frame_bytes } => {
+                let (before, after) = (format!(r#"{{"type":"{DELIVERY}","content":""#), r#""}"#);
+                let filling = frame_bytes.load(Ordering::Relaxed).saturating_sub(before.len() + after.len());
+                words::texts(TEXTS, filling).into_iter().map(|text| before.clone() + &text + after).collect()
+            }
+        }
+    }
+
+    /// The room in which visitor `number` may speak alone. Only the hub has such rooms.
+    pub fn own_room(&self, number: usize) -> Result<&str> {
+        match &self.kind {
+            Kind::Hub { people, .. } => Ok(&people[number % people.len()].own_room),
+            Kind::Reference { .. } => bail!("the reference has no rooms"),
+        }
+    }
+}
+
+async fn furnish(process: &Process, count: usize) -> Result<Kind> {
+    let address = process.address;
+    let sign_in = async |name: &str| -> Result<(String, String)> {
+        let credentials = json!({"username": name, "password": PASSWORD});
+        let answer = rest::post(address, "/api/auth/login", None, &credentials).await?;
+        let token = answer["accessToken"].as_str().context("no `accessToken` in the answer to a login")?;
+        let id = answer["user"]["id"].as_str().context("no `user.id` in the answer to a login")?;
+        Ok((token.to_string(), id.to_string()))
+    };
+    let make_room = async |name: &str, token: &str, members: &[String]| -> Result<String> {
+        let wanted = json!({"name": name, "memberIds": members});
+        let answer = rest::post(address, "/api/rooms", Some(token), &wanted).await?;
+        Ok(answer["id"].as_str().context("no `id` in the answer to a new room")?.to_string())
+    };
+    let mut people = Vec::new();
+    let mut others = Vec::new();
+    let (admin, _) = sign_in("admin").await?;
+    for number in 0..count {
+        let name = if number == 0 { "admin".to_string() } else { format!("bench-{number}") };
+        if number > 0 {
+            let account = json!({"username": name, "password": PASSWORD});
+            rest::post(address, "/api/users", Some(&admin), &account).await?;
+        }
+        let (token, id) = sign_in(&name).await?;
+        let own_room = make_room(&format!("bench of {name}"), &token, &[]).await?;
+        people.push(Person { token, own_room });
+        if number > 0 {
+            others.push(id);
+        }
+    }
+    let room = make_room("bench", &admin, &others).await?;
+    Ok(Kind::Hub { people, room })
+}

@@ -1,0 +1,99 @@
+//! A WebSocket client for the unhurried part of a scenario: upgrade, sign in, join, close.
+
+use super::frames;
+use anyhow::{Context, Result, bail};
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::timeout;
+
+/// Longer than a loaded machine needs for any single answer.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+pub struct Socket {
+    pub stream: TcpStream,
+    /// Bytes that were read and belong to frames not taken yet.
+    pub unread: Vec<u8>,
+}
+
+impl Socket {
+    /// Connects and upgrades.
+    pub async fn open(address: SocketAddr, path: &str) -> Result<Self> {
+        let socket = TcpSocket::new_v4()?;
+        // Without a lingering close a run leaves no ports behind that the next one cannot use.
+        socket.set_zero_linger()?;
+        let mut stream = socket.connect(address).await.context("connecting")?;
+        stream.set_nodelay(true)?;
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: cGFybG9yIGJlbmNobWFyaw==\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).await?;
+        let mut socket = Self { stream, unread: Vec::with_capacity(512) };
+        loop {
+            socket.read_more("the answer to the upgrade").await?;
+            if let Some(end) = socket.unread.windows(4).position(|window| window == b"\r\n\r\n") {
+                if !socket.unread.starts_with(b"HTTP/1.1 101") {
+                    bail!("upgrade refused: {}", String::from_utf8_lossy(&socket.unread));
+                }
+                socket.unread.drain(..end + 4);
+                return Ok(socket);
+            }
+        }
+    }
+
+    pub async fn send(&mut self, text: &str) -> Result<()> {
+        let mut out = Vec::with_capacity(text.len() + 14);
+        frames::push_text(&mut out, text.as_bytes());
+        Ok(self.stream.write_all(&out).await?)
+    }
+
+    /// Reads until a frame contains every one of `parts`; frames about other things may come before it.
+    pub async fn expect(&mut self, parts: &[&str]) -> Result<String> {
+        let mut last = None;
+        loop {
+            let awaited = || format!("a frame with {parts:?}; the last one was {last:?}");
+            let (_, payload) = self.receive().await.with_context(awaited)?;
+            let text = String::from_utf8(payload).context("a text frame that is not UTF-8")?;
+            if parts.iter().all(|part| text.contains(part)) {
+                return Ok(text);
+            }
+            if text.contains("server:error") || text.contains("\"ok\":false") {
+                bail!("expected a frame with {parts:?}, got {text}");
+            }
+            last = Some(text);
+        }
+    }
+
+    /// Closes as the protocol has it: says so, and reads on until the other side has said so too.
+    pub async fn close(mut self) -> Result<()> {
+        let mut out = Vec::new();
+        frames::push_close(&mut out);
+        self.stream.write_all(&out).await?;
+        while self.receive().await.context("the other side's close frame")?.0 != frames::CLOSE {}
+        Ok(())
+    }
+
+    async fn receive(&mut self) -> Result<(u8, Vec<u8>)> {
+        loop {
+            if let Some((opcode, header_length, payload_length)) = frames::header(&self.unread) {
+                let end = header_length + payload_length as usize;
+                if self.unread.len() >= end {
+                    let payload = self.unread[header_length..end].to_vec();
+                    self.unread.drain(..end);
+                    return Ok((opcode, payload));
+                }
+            }
+            self.read_more("a frame").await?;
+        }
+    }
+
+    async fn read_more(&mut self, awaited: &str) -> Result<()> {
+        let read = timeout(PATIENCE, self.stream.read_buf(&mut self.unread)).await;
+        match read.with_context(|| format!("no {awaited} within {PATIENCE:?}"))?? {
+            0 => bail!("the connection ended instead of {awaited}"),
+            _ => Ok(()),
+        }
+    }
+}

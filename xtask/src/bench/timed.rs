@@ -1,0 +1,64 @@
+//! The timed part of a measurement: what was done, what it cost the server, and who else was busy meanwhile.
+
+use super::Sample;
+use super::process::{Process, cpu_of};
+use anyhow::{Context, Result};
+use std::fs;
+use std::time::{Duration, Instant};
+
+/// Watches a count grow for a while and returns its rate. The load is already running.
+pub async fn rate(process: &Process, length: Duration, count: impl Fn() -> u64) -> Result<Sample> {
+    // The first part is not counted: buffers grow, pages are touched for the first time.
+    tokio::time::sleep(length / 5).await;
+    let (before, started, counted) = (Cpu::now(process)?, Instant::now(), count());
+    tokio::time::sleep(length).await;
+    let (counted, took) = (count() - counted, started.elapsed().as_secs_f64());
+    let after = Cpu::now(process)?;
+    let server = (after.server - before.server).as_secs_f64();
+    let own = (after.own - before.own).as_secs_f64();
+    let all = after.all.saturating_sub(before.all).as_secs_f64();
+    Ok(Sample {
+        value: counted as f64 / took,
+        server_cpu_us: Some(server * 1e6 / counted.max(1) as f64),
+        cores_of_others: Some((all - server - own).max(0.0) / took),
+    })
+}
+
+/// CPU time so far.
+struct Cpu {
+    server: Duration,
+    own: Duration,
+    all: Duration,
+}
+
+impl Cpu {
+    fn now(process: &Process) -> Result<Self> {
+        let all = busy_of(&fs::read_to_string("/proc/stat")?).context("the kernel names no busy time")?;
+        Ok(Self { server: process.cpu()?, own: own_cpu()?, all })
+    }
+}
+
+pub fn own_cpu() -> Result<Duration> {
+    cpu_of(&fs::read_to_string("/proc/self/stat")?).context("the kernel names no CPU time of this process")
+}
+
+/// Time the machine's cores were busy with any process, or taken away by the machine below.
+fn busy_of(stat: &str) -> Option<Duration> {
+    let fields = stat.lines().next()?.strip_prefix("cpu ")?;
+    let hundredths: Vec<u64> = fields.split_whitespace().map_while(|field| field.parse().ok()).collect();
+    // Interrupts are left out: they serve the two sides of the measurement as well as others.
+    let [user, nice, system, _idle, _waiting, _hard, _soft, stolen, ..] = hundredths[..] else { return None };
+    Some(Duration::from_millis((user + nice + system + stolen) * 10))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn busy_time_is_that_of_processes_and_stolen_time() {
+        let stat = "cpu  100 20 30 9000 400 5 6 7 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n";
+        assert_eq!(busy_of(stat), Some(Duration::from_millis(1570)));
+        assert_eq!(busy_of("cpu 1 2\n"), None);
+    }
+}

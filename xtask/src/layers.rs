@@ -1,0 +1,194 @@
+//! Checks that no crate depends on one it must not know.
+//!
+//! Owns: the table of forbidden dependencies. `testkit` and `xtask` stand outside the layers: they may use
+//! everything, and only tests may use them.
+
+use crate::{cargo, root};
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+/// Left may not depend on right, neither directly nor through another crate, nor in its tests.
+const FORBIDDEN: &[(&str, &[&str])] = &[
+    ("parlor-model", &["parlor-engine", "parlor-wire", "parlor-backends", "parlor-server", "parlor"]),
+    ("parlor-engine", &["parlor-wire", "parlor-backends", "parlor-server", "parlor"]),
+    ("parlor-wire", &["parlor-engine", "parlor-backends", "parlor-server", "parlor"]),
+    ("parlor-backends", &["parlor-wire", "parlor-server", "parlor"]),
+    ("parlor-server", &["parlor-backends", "parlor"]),
+];
+
+const OUTSIDE_THE_LAYERS: &[&str] = &["parlor-testkit", "xtask"];
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Edge {
+    from: String,
+    to: String,
+    only_in_tests: bool,
+}
+
+/// Fails with one line for each forbidden dependency of this workspace.
+pub fn check() -> Result<()> {
+    let violations = violations(&edges_of_workspace()?);
+    if !violations.is_empty() {
+        bail!("forbidden dependencies:\n  {}", violations.join("\n  "));
+    }
+    println!("No crate depends on one it must not know.");
+    Ok(())
+}
+
+fn edges_of_workspace() -> Result<Vec<Edge>> {
+    edges(&metadata()?)
+}
+
+fn metadata() -> Result<Value> {
+    let output = Command::new(cargo())
+        .args(["metadata", "--format-version", "1", "--no-deps"])
+        .current_dir(root())
+        .output()
+        .context("running `cargo metadata`")?;
+    if !output.status.success() {
+        bail!("`cargo metadata` failed: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    serde_json::from_slice(&output.stdout).context("reading the output of `cargo metadata`")
+}
+
+fn edges(metadata: &Value) -> Result<Vec<Edge>> {
+    let packages = metadata["packages"].as_array().context("`cargo metadata` lists no packages")?;
+    let ours: BTreeSet<&str> = packages.iter().filter_map(|package| package["name"].as_str()).collect();
+    let mut edges = Vec::new();
+    for package in packages {
+        let from = package["name"].as_str().context("a package without a name")?;
+        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+            let to = dependency["name"].as_str().context("a dependency without a name")?;
+            if ours.contains(to) {
+                let only_in_tests = dependency["kind"] == "dev";
+                edges.push(Edge { from: from.into(), to: to.into(), only_in_tests });
+            }
+        }
+    }
+    Ok(edges)
+}
+
+fn violations(edges: &[Edge]) -> Vec<String> {
+    let mut found = BTreeSet::new();
+    for edge in edges {
+        let outside = |name: &str| OUTSIDE_THE_LAYERS.contains(&name);
+        if outside(&edge.to) && !edge.only_in_tests && !outside(&edge.from) {
+            found.insert(format!("{} → {}: only tests may use it", edge.from, edge.to));
+        }
+    }
+    for (from, forbidden) in FORBIDDEN {
+        for (reached, way) in reachable(from, edges) {
+            if forbidden.contains(&reached.as_str()) {
+                found.insert(way.join(" → "));
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// Every crate that `from` pulls in, with the way to it. Test dependencies count for `from` itself only: those of
+/// the crates it uses are not built with it.
+fn reachable(from: &str, edges: &[Edge]) -> BTreeMap<String, Vec<String>> {
+    let mut ways: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut open = vec![vec![from.to_string()]];
+    while let Some(way) = open.pop() {
+        let here = way.last().expect("a way has at least its start");
+        for edge in edges.iter().filter(|edge| edge.from == *here) {
+            let counts = !edge.only_in_tests || way.len() == 1;
+            if !counts || OUTSIDE_THE_LAYERS.contains(&edge.to.as_str()) || ways.contains_key(&edge.to) {
+                continue;
+            }
+            let mut longer = way.clone();
+            longer.push(edge.to.clone());
+            ways.insert(edge.to.clone(), longer.clone());
+            open.push(longer);
+        }
+    }
+    ways
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_workspace_keeps_its_layers() {
+        assert_eq!(violations(&edges_of_workspace().unwrap()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_crate_of_the_table_exists() {
+        let metadata = metadata().unwrap();
+        let packages = metadata["packages"].as_array().unwrap();
+        let ours: Vec<&str> = packages.iter().filter_map(|package| package["name"].as_str()).collect();
+        for (from, forbidden) in FORBIDDEN {
+            for name in forbidden.iter().chain([from]).chain(OUTSIDE_THE_LAYERS) {
+                assert!(ours.contains(name), "the table names `{name}`, which is no crate of the workspace");
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_design_allows_is_allowed() {
+        check(&["parlor-engine → parlor-model"], &[]);
+        check(&["parlor-backends → parlor-engine", "parlor-engine → parlor-model"], &[]);
+        check(&["parlor-server → parlor-wire", "parlor-server → parlor-engine"], &[]);
+        check(&["parlor → parlor-backends", "parlor → parlor-server"], &[]);
+    }
+
+    #[test]
+    fn what_the_design_forbids_is_found() {
+        for forbidden in [
+            "parlor-engine → parlor-wire",
+            "parlor-engine → parlor-backends",
+            "parlor-wire → parlor-engine",
+            "parlor-wire → parlor-server",
+            "parlor-server → parlor-backends",
+            "parlor-backends → parlor-server",
+            "parlor-backends → parlor-wire",
+            "parlor-model → parlor-engine",
+            "parlor-model → parlor-wire",
+        ] {
+            check(&[forbidden], &[forbidden]);
+        }
+    }
+
+    #[test]
+    fn a_test_dependency_counts() {
+        check(&["parlor-wire ⇢ parlor-engine"], &["parlor-wire → parlor-engine"]);
+    }
+
+    #[test]
+    fn a_detour_counts_but_not_over_the_tests_of_others() {
+        check(
+            &["parlor-server → parlor-agents", "parlor-agents → parlor-backends"],
+            &["parlor-server → parlor-agents → parlor-backends"],
+        );
+        check(&["parlor-server → parlor-agents", "parlor-agents ⇢ parlor-backends"], &[]);
+    }
+
+    #[test]
+    fn the_test_kit_may_use_everything_and_only_tests_may_use_it() {
+        check(&["parlor-testkit → parlor-wire", "parlor-engine ⇢ parlor-testkit"], &[]);
+        check(
+            &["parlor-engine → parlor-testkit"],
+            &["parlor-engine → parlor-testkit: only tests may use it"],
+        );
+    }
+
+    /// `→` is a dependency, `⇢` one of the tests alone.
+    #[track_caller]
+    fn check(graph: &[&str], expected: &[&str]) {
+        let edges: Vec<Edge> = graph
+            .iter()
+            .map(|line| {
+                let only_in_tests = line.contains('⇢');
+                let (from, to) = line.split_once(['→', '⇢']).unwrap();
+                Edge { from: from.trim().into(), to: to.trim().into(), only_in_tests }
+            })
+            .collect();
+        assert_eq!(violations(&edges), expected);
+    }
+}

@@ -1,0 +1,121 @@
+//! `cargo xtask test`: everything that must hold before a change is done.
+//!
+//! Owns: the steps and their order, cheap ones first. Stops at the first failure.
+
+use crate::{cargo, layers, packages, root};
+use anyhow::{Result, bail};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+struct Step {
+    name: &'static str,
+    action: Action,
+    /// Left out by `--quick`.
+    slow: bool,
+}
+
+enum Action {
+    Call(fn() -> Result<()>),
+    Cargo(&'static [&'static str]),
+}
+
+const STEPS: &[Step] = &[
+    Step { name: "packages", action: Action::Call(install_packages), slow: true },
+    Step { name: "layering", action: Action::Call(layers::check), slow: false },
+    Step { name: "format", action: Action::Cargo(&["fmt", "--all", "--check"]), slow: false },
+    // The benchmark is a feature; with it on, lints and tests cover it too and dependencies compile once.
+    Step {
+        name: "lints",
+        action: Action::Cargo(&[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--features",
+            "xtask/bench",
+            "--",
+            "-D",
+            "warnings",
+        ]),
+        slow: false,
+    },
+    Step {
+        name: "unit tests",
+        action: Action::Cargo(&["test", "--workspace", "--features", "xtask/bench", "--lib", "--bins"]),
+        slow: false,
+    },
+    Step {
+        name: "all tests",
+        action: Action::Cargo(&["test", "--workspace", "--features", "xtask/bench"]),
+        slow: true,
+    },
+];
+
+pub fn run(arguments: &[String]) -> Result<()> {
+    let quick = match arguments {
+        [] => false,
+        [flag] if flag == "--quick" => true,
+        _ => bail!("`test` knows only `--quick`"),
+    };
+    let mut done: Vec<(&str, Duration)> = Vec::new();
+    let mut failure = None;
+    for step in STEPS.iter().filter(|step| chosen(step, quick)) {
+        println!("\n== {} ==", step.name);
+        let started = Instant::now();
+        let outcome = perform(&step.action);
+        let took = started.elapsed();
+        println!("== {} took {:.1} s ==", step.name, took.as_secs_f64());
+        done.push((step.name, took));
+        if let Err(error) = outcome {
+            failure = Some(error.context(format!("step `{}` failed", step.name)));
+            break;
+        }
+    }
+    println!("\n{:<12} {:>8}", "step", "seconds");
+    for (index, (name, took)) in done.iter().enumerate() {
+        let verdict = if failure.is_some() && index + 1 == done.len() { "FAILED" } else { "ok" };
+        println!("{name:<12} {:>8.1}  {verdict}", took.as_secs_f64());
+    }
+    failure.map_or(Ok(()), Err)
+}
+
+fn chosen(step: &Step, quick: bool) -> bool {
+    // The whole run contains the unit tests already.
+    if quick { !step.slow } else { step.name != "unit tests" }
+}
+
+fn perform(action: &Action) -> Result<()> {
+    match action {
+        Action::Call(function) => function(),
+        Action::Cargo(arguments) => {
+            println!("cargo {}", arguments.join(" "));
+            let status = Command::new(cargo()).args(*arguments).current_dir(root()).status()?;
+            if !status.success() {
+                bail!("`cargo {}` ended with {status}", arguments.join(" "));
+            }
+            Ok(())
+        }
+    }
+}
+
+fn install_packages() -> Result<()> {
+    packages::install_missing();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_whole_run_and_the_quick_run_each_test_once() {
+        check(false, &["packages", "layering", "format", "lints", "all tests"]);
+        check(true, &["layering", "format", "lints", "unit tests"]);
+    }
+
+    #[track_caller]
+    fn check(quick: bool, expected: &[&str]) {
+        let names: Vec<&str> =
+            STEPS.iter().filter(|step| chosen(step, quick)).map(|step| step.name).collect();
+        assert_eq!(names, expected);
+    }
+}
