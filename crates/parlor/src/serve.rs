@@ -1,8 +1,118 @@
 //! Puts the hub together and runs it until it is told to stop.
 
-use crate::settings::Settings;
+use crate::control::ControlSocket;
+use crate::house::{self, House};
+use crate::paint::Paint;
+use crate::perform::Operator;
+use crate::report::{self, SetupLink, StartFacts};
+use crate::secret::Secret;
+use crate::settings::{LogFormat, Settings};
+use anyhow::Context;
+use parlor_engine::switchboard::Caps;
+use parlor_model::{Caller, Command};
+use parlor_server::{App, Config, secrets};
+use parlor_wire::agentim::ingress::FrameLimits;
+use parlor_wire::json::Bounds;
+use std::io::Write;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+use tracing_subscriber::EnvFilter;
 
 /// Opens the store, starts the engine and the listeners, reports, and serves until a signal.
 pub async fn serve(settings: Settings) -> anyhow::Result<()> {
-    anyhow::bail!("the hub is not composed yet; it would listen on {}", settings.listen)
+    start_log(&settings);
+    let mut terminate = signal(SignalKind::terminate()).context("cannot wait for signals")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for signals")?;
+    let house = house::open(&settings)?;
+    let app = App::new(house.hub.clone(), config(&settings)?);
+    let listener = TcpListener::bind(settings.listen).await;
+    let listener = listener.with_context(|| format!("cannot listen on {}", settings.listen))?;
+    let setup = first_admin(&house, &settings).await?;
+
+    let control = ControlSocket::bind(&settings.data).context("cannot open the control socket")?;
+    let operator = Operator::new(&house);
+    let (stop_control, control_stopped) = oneshot::channel::<()>();
+    let control = tokio::spawn(control.serve(
+        move |request| {
+            let operator = operator.clone();
+            async move { operator.perform(request).await }
+        },
+        async { control_stopped.await.unwrap_or_default() },
+    ));
+    let listening = parlor_server::serve(app, listener).context("cannot listen")?;
+    let facts = StartFacts::new(&settings, listening.address, setup);
+    // A closed standard output is no reason not to serve.
+    let _ = std::io::stdout().lock().write_all(report::render(&facts, Paint::for_stdout()).as_bytes());
+
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    tracing::info!("shutting down");
+    listening.stop().await;
+    let _ = stop_control.send(());
+    let _ = control.await;
+    house.hub.close().await;
+    Ok(())
+}
+
+/// Makes the first admin from the settings, or a link with which somebody becomes it.
+async fn first_admin(house: &House, settings: &Settings) -> anyhow::Result<Option<SetupLink>> {
+    let refused = |_| anyhow::anyhow!("the store cannot be written");
+    if !house.hub.needs_setup().await.map_err(refused)? {
+        return Ok(None);
+    }
+    if let Some(password) = &settings.admin_password {
+        Operator::new(house).make_admin(&settings.admin_user, password).await?;
+        return Ok(None);
+    }
+    let token = secrets::setup_token();
+    let expires_at = house.hub.now().plus(settings.setup_link_ttl);
+    let offer = Command::OfferSetup { token: secrets::hash(&token), expires_at };
+    house.hub.call(&Caller::OPERATOR, offer).await.map_err(refused)?;
+    Ok(Some(SetupLink { token: Secret::new(token), lifetime: settings.setup_link_ttl }))
+}
+
+fn config(settings: &Settings) -> anyhow::Result<Config> {
+    let limits = settings.limits_in_force();
+    let mut allowed_origins = settings.allowed_origins.clone();
+    allowed_origins.extend(settings.public_origin());
+    let mut allowed_hosts = settings.allowed_hosts.clone();
+    let public = settings.public_url.as_ref();
+    allowed_hosts.extend(public.and_then(|url| url.host_str()).map(str::to_owned));
+    Ok(Config {
+        token_secret: house::token_secret(settings)?,
+        access_token_ttl: settings.access_token_ttl,
+        refresh_token_ttl: settings.refresh_token_ttl,
+        lockout_failures: settings.lockout_failures,
+        lockout: settings.lockout_seconds,
+        auth_timeout: settings.auth_timeout,
+        login_per_minute: limits.logins,
+        refresh_per_minute: limits.refreshes,
+        client_window: settings.client_rate_limit_window,
+        client_max: limits.frames,
+        connections_per_user: limits.sockets_per_user,
+        connections_total: limits.sockets,
+        unauthenticated_per_address: limits.unauthenticated_per_address,
+        frames: FrameLimits {
+            bytes: settings.max_ws_message_size,
+            json: Bounds { depth: settings.max_json_depth, items: 1000 },
+        },
+        outbox: Caps { bytes: settings.outbox_max_bytes, buffers: settings.outbox_max_frames },
+        allowed_origins,
+        allowed_hosts,
+        secure_cookies: public.is_some_and(|url| url.scheme() == "https"),
+        hashing_jobs: settings.password_hashing_jobs,
+    })
+}
+
+fn start_log(settings: &Settings) {
+    let filter = EnvFilter::new(settings.log_level.as_str());
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // A second hub in one process, as in a test, keeps the first one's log.
+    let _ = match settings.log_format {
+        LogFormat::Json => log.json().try_init(),
+        LogFormat::Text => log.with_target(false).try_init(),
+    };
 }

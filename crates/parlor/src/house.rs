@@ -1,0 +1,101 @@
+//! The hub with its store: the only place that names the concrete backends.
+
+use crate::settings::{Settings, Synchronous};
+use anyhow::{Context, bail};
+use parlor_backends::sqlite::{self, Options};
+use parlor_engine::hub::Parts;
+use parlor_engine::local::{LocalBus, RandomIds, SystemClock};
+use parlor_engine::{Hub, Limits};
+use parlor_server::Passwords;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+
+pub struct House {
+    pub hub: Hub,
+    pub passwords: Passwords,
+    /// Held while the store is open: two hubs on one directory would each believe to be the only writer.
+    _lock: File,
+}
+
+/// Opens the data directory and starts the engine on it.
+pub fn open(settings: &Settings) -> anyhow::Result<House> {
+    let data = &settings.data;
+    make_directory(data).with_context(|| format!("cannot make the data directory {}", data.display()))?;
+    let lock = lock(data)?;
+    let options = Options {
+        synchronous: match settings.synchronous {
+            Synchronous::Full => sqlite::Synchronous::Full,
+            Synchronous::Normal => sqlite::Synchronous::Normal,
+            Synchronous::Off => sqlite::Synchronous::Off,
+        },
+        log_window: settings.log_window_days,
+        once_window: settings.dedupe_window_hours,
+        ..Options::default()
+    };
+    let (store, reader) = sqlite::open(data, options)?;
+    let limits = Limits {
+        message_characters: settings.max_message_length,
+        attachments: settings.max_attachments,
+        ..Limits::default()
+    };
+    let hub = Hub::open(Parts {
+        store,
+        reader,
+        bus: Arc::new(LocalBus::new(limits.waiting_news)),
+        clock: Arc::new(SystemClock),
+        ids: Arc::new(RandomIds),
+        limits,
+    })?;
+    Ok(House { hub, passwords: Passwords::new(settings.password_hashing_jobs), _lock: lock })
+}
+
+/// What signs access tokens: the setting, or a secret made once and kept beside the database.
+pub fn token_secret(settings: &Settings) -> anyhow::Result<Vec<u8>> {
+    if let Some(secret) = &settings.token_secret {
+        return Ok(secret.expose().as_bytes().to_vec());
+    }
+    let file = settings.data.join("token.key");
+    let made = || -> anyhow::Result<Vec<u8>> {
+        let mut secret = vec![0; 32];
+        getrandom::fill(&mut secret).context("no random numbers")?;
+        let new = settings.data.join("token.key.new");
+        let mut out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+        out.write_all(&secret)?;
+        out.sync_all()?;
+        fs::rename(&new, &file)?;
+        Ok(secret)
+    };
+    match fs::read(&file) {
+        Ok(secret) if secret.len() >= 32 => Ok(secret),
+        Ok(_) => bail!("{} is damaged; remove it, and everyone signs in again", file.display()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            made().with_context(|| format!("cannot write {}", file.display()))
+        }
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", file.display())),
+    }
+}
+
+fn make_directory(data: &Path) -> std::io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(data)
+}
+
+fn lock(data: &Path) -> anyhow::Result<File> {
+    let file = data.join("parlor.lock");
+    let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&file);
+    let lock = lock.with_context(|| format!("cannot open {}", file.display()))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => {
+            bail!(
+                "another Parlor is using {}; stop it, or choose another directory with --data",
+                data.display()
+            )
+        }
+        Err(TryLockError::Error(error)) => {
+            Err(error).with_context(|| format!("cannot lock {}", file.display()))
+        }
+    }
+}

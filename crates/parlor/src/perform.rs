@@ -1,0 +1,174 @@
+//! What whoever runs the hub asks of it, as commands.
+
+use crate::admin::{AdminReply, AdminRequest, Role, TokenRow, UserRow};
+use crate::house::House;
+use crate::secret::Secret;
+use anyhow::bail;
+use parlor_engine::{Hub, password_flaws};
+use parlor_model::command::{NewUser, UserChanges};
+use parlor_model::{
+    Answer, ApiKey, Caller, Command, KeyId, Query, Receipt, Refusal, Scope, SiteRole, Thing, User,
+};
+use parlor_server::{Passwords, secrets};
+use parlor_wire::agentim::codes;
+use parlor_wire::time::iso;
+
+const OPERATOR: Caller = Caller::OPERATOR;
+
+#[derive(Clone)]
+pub struct Operator {
+    hub: Hub,
+    passwords: Passwords,
+}
+
+impl Operator {
+    pub fn new(house: &House) -> Self {
+        Self { hub: house.hub.clone(), passwords: house.passwords.clone() }
+    }
+
+    pub async fn perform(&self, request: AdminRequest) -> AdminReply {
+        match self.try_perform(request).await {
+            Ok(reply) => reply,
+            Err(refusal) => AdminReply::Refused { reason: sentence(&refusal) },
+        }
+    }
+
+    pub async fn make_admin(&self, username: &str, password: &Secret) -> anyhow::Result<()> {
+        let made = self.add_user(username, Role::Admin, None, password).await;
+        match made {
+            Ok(_) => Ok(()),
+            Err(refusal) => bail!("the first admin could not be made: {}", sentence(&refusal)),
+        }
+    }
+
+    async fn try_perform(&self, request: AdminRequest) -> Result<AdminReply, Refusal> {
+        Ok(match request {
+            AdminRequest::AddUser { username, role, display_name, password } => {
+                let user = self.add_user(&username, role, display_name, &password).await?;
+                AdminReply::UserAdded { user: user_row(&user) }
+            }
+            AdminRequest::ListUsers => {
+                AdminReply::Users { users: self.users().await?.iter().map(user_row).collect() }
+            }
+            AdminRequest::ResetPassword { username, password } => {
+                let user = self.named(&username).await?;
+                let password_hash = Some(self.hash(&password).await?);
+                let changes = UserChanges { password_hash, ..UserChanges::default() };
+                self.hub.call(&OPERATOR, Command::ChangeUser { user: user.id, changes }).await?;
+                AdminReply::PasswordReset { username: user.username.into() }
+            }
+            AdminRequest::RemoveUser { username } => {
+                let user = self.named(&username).await?;
+                self.hub.call(&OPERATOR, Command::RemoveUser { user: user.id }).await?;
+                AdminReply::UserRemoved { username: user.username.into() }
+            }
+            AdminRequest::AddToken { name, user, scopes } => self.add_token(name, &user, &scopes).await?,
+            AdminRequest::ListTokens => {
+                let Answer::Keys(keys) = self.hub.read(&OPERATOR, Query::Keys).await? else {
+                    return Err(Refusal::Unavailable);
+                };
+                let users = self.users().await?;
+                AdminReply::Tokens { tokens: keys.iter().map(|key| token_row(key, &users)).collect() }
+            }
+            AdminRequest::RevokeToken { id } => {
+                let key = KeyId::parse(&id).map_err(|_| Refusal::NotFound(Thing::Key))?;
+                self.hub.call(&OPERATOR, Command::RevokeKey { key }).await?;
+                AdminReply::TokenRevoked { id }
+            }
+        })
+    }
+
+    async fn add_user(
+        &self,
+        username: &str,
+        role: Role,
+        display_name: Option<String>,
+        password: &Secret,
+    ) -> Result<User, Refusal> {
+        let account = NewUser {
+            username: username.into(),
+            display_name: display_name.map(Into::into),
+            role: match role {
+                Role::Admin => SiteRole::Admin,
+                Role::User => SiteRole::User,
+            },
+            password_hash: self.hash(password).await?,
+        };
+        match self.hub.call(&OPERATOR, Command::CreateUser(account)).await? {
+            Receipt::User(user) => Ok(User::clone(&user)),
+            _ => Err(Refusal::Unavailable),
+        }
+    }
+
+    async fn add_token(&self, name: String, user: &str, scopes: &[String]) -> Result<AdminReply, Refusal> {
+        let user = self.named(user).await?;
+        let scopes: Option<Vec<Scope>> = scopes.iter().map(|scope| Scope::parse(scope)).collect();
+        let scopes =
+            scopes.ok_or(Refusal::invalid("scope", "must be of: read, write, agents, sources, admin"))?;
+        let key = secrets::api_key();
+        let secret = secrets::hash(&key);
+        let command = Command::CreateKey { owner: Some(user.id.clone()), name: name.into(), scopes, secret };
+        match self.hub.call(&OPERATOR, command).await? {
+            Receipt::Key(made) => {
+                Ok(AdminReply::TokenAdded { token: token_row(&made, &[user]), key: Secret::new(key) })
+            }
+            _ => Err(Refusal::Unavailable),
+        }
+    }
+
+    async fn hash(&self, password: &Secret) -> Result<Box<str>, Refusal> {
+        let flaws = password_flaws(password.expose());
+        if !flaws.is_empty() {
+            return Err(Refusal::Invalid(flaws));
+        }
+        self.passwords.hash(password.expose()).await
+    }
+
+    async fn named(&self, username: &str) -> Result<User, Refusal> {
+        self.hub.account(username).await?.ok_or(Refusal::NotFound(Thing::User))
+    }
+
+    async fn users(&self) -> Result<Vec<User>, Refusal> {
+        match self.hub.read(&OPERATOR, Query::Users { limit: 1_000_000, offset: 0 }).await? {
+            Answer::Users { users, .. } => Ok(users),
+            _ => Err(Refusal::Unavailable),
+        }
+    }
+}
+
+fn user_row(user: &User) -> UserRow {
+    UserRow {
+        id: user.id.to_string(),
+        username: user.username.to_string(),
+        display_name: Some(user.display_name.to_string()),
+        role: match user.role {
+            SiteRole::Admin => Role::Admin,
+            SiteRole::User => Role::User,
+        },
+        created_at: iso(user.created_at),
+    }
+}
+
+fn token_row(key: &ApiKey, users: &[User]) -> TokenRow {
+    let owner = users.iter().find(|user| user.id == key.owner);
+    TokenRow {
+        id: key.id.to_string(),
+        name: key.name.to_string(),
+        user: owner.map(|user| user.username.to_string()).unwrap_or_default(),
+        scopes: key.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
+        created_at: iso(key.created_at),
+        last_used_at: None,
+    }
+}
+
+/// The rules broken, or the sentence everyone else is told.
+fn sentence(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::Invalid(flaws) => {
+            let parts: Vec<String> =
+                flaws.iter().map(|flaw| format!("{} {}", flaw.field, flaw.rule)).collect();
+            parts.join("; ")
+        }
+        other => codes::status(other).1,
+    }
+}
