@@ -343,13 +343,13 @@ impl Hub {
         from: Option<Seq>,
     ) -> Result<Joined, Refusal> {
         let (caller, hub, id, room) = (caller.clone(), self.clone(), viewer.id, room.clone());
-        let joined = blocking(move || {
+
+        blocking(move || {
             let query = Query::MayFollow { room: room.clone() };
             let joined = hub.inner.switchboard.join(id, &room, from, || hub.admitted(&caller, &query))?;
             Ok(joined.ok_or(Refusal::NotAMember { room }))
         })
-        .await?;
-        joined
+        .await?
     }
 
     /// Tells one page of what was missed, and says up to where.

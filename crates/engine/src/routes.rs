@@ -118,10 +118,11 @@ impl Node {
             one.collect(path, at + 1, found, reached);
         }
         // A wildcard in the path is plain text here; its own node was visited above already.
-        if *segment != "*" && *segment != "**" {
-            if let Some(exact) = self.children.get(*segment) {
-                exact.collect(path, at + 1, found, reached);
-            }
+        if *segment != "*"
+            && *segment != "**"
+            && let Some(exact) = self.children.get(*segment)
+        {
+            exact.collect(path, at + 1, found, reached);
         }
     }
 }

@@ -13,7 +13,7 @@ use parlor_model::{Caller, Command};
 use parlor_server::{App, Config, secrets};
 use parlor_wire::agentim::ingress::FrameLimits;
 use parlor_wire::json::Bounds;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
@@ -113,6 +113,6 @@ fn start_log(settings: &Settings) {
     // A second hub in one process, as in a test, keeps the first one's log.
     let _ = match settings.log_format {
         LogFormat::Json => log.json().try_init(),
-        LogFormat::Text => log.with_target(false).try_init(),
+        LogFormat::Text => log.with_target(false).with_ansi(std::io::stderr().is_terminal()).try_init(),
     };
 }

@@ -308,11 +308,11 @@ impl Talk {
             return refuse(&Refusal::NotFound(Thing::Room));
         };
         // A member who has not joined joins by sending.
-        if !self.app.hub.is_attached(signed.viewer.id, &room) {
-            if let Err(refusal) = self.app.hub.attach(&signed.caller, &signed.viewer, &room, None).await {
-                self.settle(socket).await;
-                return refuse(&refusal);
-            }
+        if !self.app.hub.is_attached(signed.viewer.id, &room)
+            && let Err(refusal) = self.app.hub.attach(&signed.caller, &signed.viewer, &room, None).await
+        {
+            self.settle(socket).await;
+            return refuse(&refusal);
         }
         let receipt = self.app.hub.submit(&signed.caller, Command::Post(draft.into_post(room))).await;
         self.pending.push_back(Pending { receipt, client_message_id: id });

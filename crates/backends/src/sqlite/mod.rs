@@ -75,8 +75,11 @@ pub struct SqliteStore {
 /// How many pages may wait in the write-ahead log before they are moved to the database.
 const CHECKPOINT_PAGES: usize = 4000;
 
+/// The two sides of a store: the one writer, and the readers beside it.
+pub type Sides = (Box<dyn Store>, Arc<dyn Reader>);
+
 /// Opens, or creates, the database in `directory`.
-pub fn open(directory: &Path, options: Options) -> Result<(Box<dyn Store>, Arc<dyn Reader>), OpenError> {
+pub fn open(directory: &Path, options: Options) -> Result<Sides, OpenError> {
     let file = directory.join("parlor.db");
     let connection = Connection::open(&file)?;
     connection.set_prepared_statement_cache_capacity(128);

@@ -97,10 +97,11 @@ fn route(route: &Route, mut draft: Draft) -> Result<Plan, Refusal> {
         edited_at: None,
     };
     let posted = messages::enter(message, &mut draft);
-    if !to_room && posted.deliveries.is_empty() {
-        if let Some(message) = &posted.message {
-            draft.change(Change::DeadLetter { message: message.clone(), reason: "no_subscribers" });
-        }
+    if !to_room
+        && posted.deliveries.is_empty()
+        && let Some(message) = &posted.message
+    {
+        draft.change(Change::DeadLetter { message: message.clone(), reason: "no_subscribers" });
     }
     draft.done(Receipt::Posted(posted))
 }

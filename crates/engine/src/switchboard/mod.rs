@@ -155,10 +155,10 @@ impl Switchboard {
         let Some(viewer) = state.viewers.get(&id).cloned() else { return Ok(None) };
         if let Some(since) = since {
             for logged in state.recent.iter().filter(|logged| logged.seq > since) {
-                if logged.event.room() == Some(room) {
-                    if let Some(bytes) = viewer.egress.event(logged, self.epoch) {
-                        viewer.outbox.push(bytes);
-                    }
+                if logged.event.room() == Some(room)
+                    && let Some(bytes) = viewer.egress.event(logged, self.epoch)
+                {
+                    viewer.outbox.push(bytes);
                 }
             }
         }
@@ -293,10 +293,10 @@ impl Switchboard {
         let state = self.state.lock();
         let mut encoded = Encoded::default();
         state.rooms.each(room, |seat| {
-            if seat.user != *from {
-                if let Some(bytes) = encoded.by(&seat.egress, |egress| egress.signal(signal)) {
-                    seat.outbox.push_signal(bytes);
-                }
+            if seat.user != *from
+                && let Some(bytes) = encoded.by(&seat.egress, |egress| egress.signal(signal))
+            {
+                seat.outbox.push_signal(bytes);
             }
         });
     }

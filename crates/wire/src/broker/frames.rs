@@ -76,10 +76,10 @@ impl<'a> Copy<'a> {
 
 /// What came as JSON goes out as it came; what was said in a room becomes a payload that names it.
 fn payload(message: &Message) -> Box<RawValue> {
-    if let Some(payload) = &message.payload {
-        if let Ok(raw) = RawValue::from_string(payload.0.to_string()) {
-            return raw;
-        }
+    if let Some(payload) = &message.payload
+        && let Ok(raw) = RawValue::from_string(payload.0.to_string())
+    {
+        return raw;
     }
     let said = serde_json::json!({
         "text": &*message.text,
