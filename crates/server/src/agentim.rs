@@ -10,6 +10,7 @@ use crate::http::problem::Problem;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
+use parlor_engine::facts::Standing;
 use parlor_engine::switchboard::{Egress, Farewell, Viewer};
 use parlor_model::{
     Caller, Command, Delivery, Epoch, Logged, Message, Position, Receipt, Refusal, RoomId, Signal, Thing,
@@ -235,36 +236,29 @@ impl Talk {
 
     async fn sign_in(&mut self, token: &str) -> Result<(), Refusal> {
         let caller = auth::caller(&self.app, token).await?;
-        let standing = self.app.hub.standing(&caller).await?;
-        let user = standing.user.id.clone();
         if let Some(signed) = &self.signed {
-            // Again on a live connection: the same person goes on, with the newer proof.
-            if signed.viewer.user != user {
+            // Again on a live connection: the same person may show a newer proof, and nothing changes.
+            let standing = self.app.hub.standing(&caller).await?;
+            if signed.viewer.user != standing.user.id {
                 return Err(Refusal::NotSignedIn);
             }
-            if signed.caller == caller {
-                self.outbox.push(frame::text(&egress::authenticated(user.as_str())));
-                return Ok(());
-            }
+            self.outbox.push(frame::text(&egress::authenticated(standing.user.id.as_str())));
+            return Ok(());
         }
-        let counted = match self.signed.take() {
-            Some(signed) => {
-                self.app.hub.disconnect(signed.viewer.id);
-                signed._counted
-            }
-            None => self.app.census.user(&user, standing.user.max_connections)?,
-        };
+        let user = caller.user().cloned().ok_or(Refusal::NotSignedIn)?;
+        let greeting = frame::text(&egress::authenticated(user.as_str()));
         let viewer = Viewer {
             id: self.app.hub.viewer_id(),
-            user: user.clone(),
+            user,
             principal: caller.principal.clone(),
             egress: self.app.client_egress.clone(),
             outbox: self.outbox.clone(),
             present: true,
         };
-        // Said before anything else can be: presence and news follow the result.
-        let result = frame::text(&egress::authenticated(user.as_str()));
-        self.app.hub.connect(&caller, viewer.clone(), result).await?;
+        let app = self.app.clone();
+        let count =
+            move |standing: &Standing| app.census.user(&standing.user.id, standing.user.max_connections);
+        let (standing, counted) = self.app.hub.connect(&caller, viewer.clone(), greeting, count).await?;
         self.guest = None;
         self.attempts = 0;
         self.signed = Some(Signed { caller, viewer, username: standing.user.username, _counted: counted });
@@ -337,7 +331,7 @@ impl Talk {
         let app = self.app.clone();
         tokio::spawn(async move {
             tokio::time::sleep(ABSENT_AFTER).await;
-            let _ = app.hub.tell_presence(&signed.viewer.user, false).await;
+            let _ = app.hub.tell_absence(&signed.viewer.user).await;
         });
     }
 }

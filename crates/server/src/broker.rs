@@ -10,6 +10,7 @@ use crate::http::problem::Problem;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
+use parlor_engine::facts::Standing;
 use parlor_engine::switchboard::{Egress, Farewell, Viewer};
 use parlor_model::{
     AgentId, Caller, Command, Delivery, Epoch, Logged, Mailbox, Message, Receipt, Refusal, RoomId, Signal,
@@ -220,19 +221,19 @@ impl Talk {
 
     async fn sign_in(&mut self, token: &str, req_id: Option<&str>) -> Result<(), Refusal> {
         let caller = auth::caller(&self.app, token).await?;
-        let standing = self.app.hub.standing(&caller).await?;
-        let user = standing.user.id;
-        let counted = self.app.census.user(&user, standing.user.max_connections)?;
         let viewer = Viewer {
             id: self.app.hub.viewer_id(),
-            user,
+            user: caller.user().cloned().ok_or(Refusal::NotSignedIn)?,
             principal: caller.principal.clone(),
             egress: self.app.broker_egress.clone(),
             outbox: self.outbox.clone(),
             present: false,
         };
         let greeting = frame::text(&egress::reply("auth.ok", req_id, json!({})));
-        self.app.hub.connect(&caller, viewer.clone(), greeting).await?;
+        let app = self.app.clone();
+        let count =
+            move |standing: &Standing| app.census.user(&standing.user.id, standing.user.max_connections);
+        let (_, counted) = self.app.hub.connect(&caller, viewer.clone(), greeting, count).await?;
         self.guest = None;
         self.signed = Some(Signed { caller, viewer, _counted: counted });
         Ok(())

@@ -100,7 +100,7 @@ fn people(members: &[Member]) -> Arc<[UserId]> {
 }
 
 fn the_room(draft: &Draft) -> Result<Room, Refusal> {
-    draft.facts.room.clone().ok_or(Refusal::NotFound(Thing::Room))
+    draft.facts.room.as_deref().cloned().ok_or(Refusal::NotFound(Thing::Room))
 }
 
 fn change(changes: &RoomChanges, mut draft: Draft) -> Result<Plan, Refusal> {
@@ -148,7 +148,7 @@ fn change_member(role: RoomRole, mut draft: Draft) -> Result<Plan, Refusal> {
     let mut changed = vec![Member { role, ..target }];
     if role == RoomRole::Owner {
         // A room has one owner: who gives the room away stays as an admin.
-        let giver = draft.facts.membership.clone().ok_or(Refusal::NotFound(Thing::Member))?;
+        let giver = draft.facts.membership.as_deref().cloned().ok_or(Refusal::NotFound(Thing::Member))?;
         changed.push(Member { role: RoomRole::Admin, ..giver });
     }
     let mut members = draft.facts.members.clone();

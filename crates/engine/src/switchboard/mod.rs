@@ -14,7 +14,8 @@ use audience::{Audience, Seat};
 use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
 use parlor_model::{
-    Delivery, Epoch, Event, Logged, Mailbox, MemberChange, Message, Principal, RoomId, Seq, Signal, UserId,
+    Delivery, Epoch, Event, Logged, Mailbox, MemberChange, Message, Principal, Refusal, RoomId, Seq, Signal,
+    UserId,
 };
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -101,23 +102,24 @@ impl Switchboard {
         ViewerId(self.next_viewer.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Takes a connection in if `admitted` still holds under the lock, and greets it before anything else can
-    /// reach it; says whether its person is newly present.
-    pub fn connect(
+    /// Takes a connection in if `admitted` says so under the lock, and greets it before anything else can
+    /// reach it. Gives what `admitted` gave, and whether its person is newly present.
+    pub fn connect<T>(
         &self,
         viewer: Viewer,
         greeting: Bytes,
-        admitted: impl FnOnce() -> Result<bool, Fault>,
-    ) -> Result<Option<bool>, Fault> {
+        admitted: impl FnOnce() -> Result<Result<T, Refusal>, Fault>,
+    ) -> Result<Result<(T, bool), Refusal>, Fault> {
         let mut state = self.state.lock();
-        if !admitted()? {
-            return Ok(None);
-        }
+        let admission = match admitted()? {
+            Ok(admission) => admission,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
         let first = viewer.present && !state.is_present(&viewer.user);
         viewer.outbox.push(greeting);
         state.by_user.entry(viewer.user.clone()).or_default().push(viewer.id);
         state.viewers.insert(viewer.id, viewer);
-        Ok(Some(first))
+        Ok(Ok((admission, first)))
     }
 
     /// Says whether its person is no longer present.
