@@ -280,6 +280,7 @@ impl Hub {
         loop {
             match self.try_join(caller, viewer, room, from).await? {
                 Joined::Live { seq } => return Ok(Position { epoch: self.inner.epoch, seq }),
+                Joined::Ahead => self.inner.switchboard.told(from.unwrap_or_default()).await,
                 Joined::Behind => {
                     let after = from.unwrap_or_default();
                     viewer.outbox.has_room().await;

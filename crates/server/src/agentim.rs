@@ -5,7 +5,7 @@ use crate::auth;
 use crate::connection::census::Counted;
 use crate::connection::upgrade::{Upgraded, upgrade};
 use crate::connection::window::Window;
-use crate::connection::{Incoming, Socket, frame};
+use crate::connection::{Incoming, LOOK_AGAIN, Socket, frame};
 use crate::http::problem::Problem;
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -65,7 +65,7 @@ pub async fn mount(State(app): State<Arc<App>>, request: Request) -> Result<Resp
 }
 
 async fn converse(app: Arc<App>, upgraded: Upgraded) {
-    let Upgraded { tcp, already_read, counted } = upgraded;
+    let Upgraded { tcp, already_read, counted, mut ongoing } = upgraded;
     let too_slow = app.client_egress.farewell(Farewell::TooSlow);
     let hard_limit = HARD_LIMIT.max(app.config.frames.bytes);
     let mut socket = Socket::open(tcp, already_read, hard_limit, app.config.outbox, too_slow).await;
@@ -78,8 +78,14 @@ async fn converse(app: Arc<App>, upgraded: Upgraded) {
             biased;
             () = outbox.closed() => break,
             outcome = talk.next_outcome(), if !talk.pending.is_empty() => talk.answer(&socket, outcome),
-            () = &mut deadline, if talk.guest.is_some() => {
-                socket.close(4001, "Authentication timeout");
+            () = ongoing.stopped() => outbox.close(talk.app.client_egress.farewell(Farewell::ShuttingDown)),
+            () = &mut deadline => {
+                if talk.guest.is_some() {
+                    socket.close(4001, "Authentication timeout");
+                } else if talk.is_over().await {
+                    outbox.close(talk.app.client_egress.farewell(Farewell::Revoked));
+                }
+                deadline.as_mut().reset(tokio::time::Instant::now() + LOOK_AGAIN);
             }
             incoming = socket.next(), if talk.pending.len() < PENDING => match incoming {
                 Incoming::Text(text) => talk.hear(&socket, &text).await,
@@ -127,6 +133,12 @@ struct Pending {
 type Outcome = (Result<Receipt, Refusal>, Option<Box<str>>);
 
 impl Talk {
+    /// Whether the sign-in behind the connection ran out while it was open; everything else is told at once.
+    async fn is_over(&self) -> bool {
+        let Some(signed) = &self.signed else { return false };
+        matches!(self.app.hub.standing(&signed.caller).await, Err(Refusal::NotSignedIn))
+    }
+
     fn new(app: Arc<App>, socket: &Socket, counted: Counted) -> Self {
         Self {
             window: Window::new(app.config.client_window, app.config.client_max),

@@ -20,6 +20,7 @@ use parlor_model::{
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::watch;
 
 /// How a door tells things: complete bytes for its kind of socket, framing included.
 pub trait Egress: Send + Sync {
@@ -59,6 +60,8 @@ pub struct Switchboard {
     next_viewer: AtomicU64,
     epoch: Epoch,
     recent_events: usize,
+    /// Where the feed stands, for those who wait for it.
+    told: watch::Sender<Seq>,
     /// Locked by the follower while it tells a batch, and by connections that come and go.
     state: Mutex<State>,
 }
@@ -79,6 +82,8 @@ pub enum Joined {
     },
     /// What was missed is older than what is kept in memory: read the store up to here first.
     Behind,
+    /// The position is of something committed that is still to be told here: wait for it.
+    Ahead,
 }
 
 impl Switchboard {
@@ -91,7 +96,13 @@ impl Switchboard {
             rooms: Audience::default(),
             mailboxes: Audience::default(),
         };
-        Self { next_viewer: AtomicU64::new(1), epoch, recent_events, state: Mutex::new(state) }
+        Self {
+            next_viewer: AtomicU64::new(1),
+            epoch,
+            recent_events,
+            told: watch::Sender::new(seen),
+            state: Mutex::new(state),
+        }
     }
 
     pub fn seen(&self) -> Seq {
@@ -151,6 +162,9 @@ impl Switchboard {
         if since.is_some_and(|since| since.next() < kept_from) {
             return Ok(Some(Joined::Behind));
         }
+        if since.is_some_and(|since| since > state.seen) {
+            return Ok(Some(Joined::Ahead));
+        }
         if !admitted()? {
             return Ok(None);
         }
@@ -209,6 +223,13 @@ impl Switchboard {
         while state.recent.len() > self.recent_events {
             state.recent.pop_front();
         }
+        self.told.send_replace(state.seen);
+    }
+
+    /// Waits until everything up to `seq` has been told.
+    pub async fn told(&self, seq: Seq) {
+        // The sender lives as long as this switchboard, so waiting cannot fail.
+        let _ = self.told.subscribe().wait_for(|told| *told >= seq).await;
     }
 
     fn tell(&self, state: &mut State, logged: &Logged, run: &mut Run) {
