@@ -61,6 +61,8 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
             ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ())
         }
         Query::Revisions { .. } => {
+            // Who asks comes first: to an outsider every message looks alike.
+            ask.signed_in(Scope::Read)?;
             facts.message.as_ref().ok_or(Refusal::NotFound(Thing::Message))?;
             let seen = ask.role_in_room(RoomRole::Member, Scope::Read);
             seen.map(|_| ()).map_err(|refusal| hide(refusal, Thing::Message))
