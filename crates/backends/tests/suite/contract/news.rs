@@ -63,11 +63,13 @@ fn told(house: &House) -> Vec<Event> {
 }
 
 fn changes(told: &[Event]) -> Vec<(MemberChange, &[Member])> {
-    let change = |event| match event {
-        &Event::MembersChanged { ref change, ref members, .. } => Some((change.clone(), &**members)),
-        _ => None,
-    };
-    told.iter().filter_map(change).collect()
+    let mut changes = Vec::new();
+    for event in told {
+        if let Event::MembersChanged { change, members, .. } = event {
+            changes.push((change.clone(), &**members));
+        }
+    }
+    changes
 }
 
 #[test]
