@@ -1,5 +1,5 @@
-//! What the engine needs from outside, each with its contract. One suite in `testkit` holds every
-//! implementation to it.
+//! What the engine needs from outside, each with its contract. One suite, `backends/tests/suite`, holds
+//! every store to it.
 
 use crate::{Fault, plan::Plan};
 use parlor_model::query::{Page, Recent};
