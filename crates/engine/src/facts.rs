@@ -474,7 +474,9 @@ impl Facts {
 
 fn digest_of_post(post: &Post) -> [u8; 16] {
     let reply = post.reply_to.as_ref().map_or("", |id| id.as_str());
-    let mut parts = vec![post.room.as_str(), &post.text, reply];
+    // How many of what follows are mentions, so that none can be taken for an attachment.
+    let mentions = post.mentions.len().to_string();
+    let mut parts = vec![post.room.as_str(), &post.text, reply, &mentions];
     parts.extend(post.mentions.iter().chain(&post.attachments).map(|part| &**part));
     digest(&parts)
 }
@@ -493,4 +495,33 @@ fn digest(parts: &[&str]) -> [u8; 16] {
     let mut digest = [0; 16];
     digest.copy_from_slice(&hash.finalize()[..16]);
     digest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn posts_that_differ_anywhere_have_different_digests() {
+        let post = Post {
+            room: RoomId::stored("lobby"),
+            text: "hello".into(),
+            mentions: vec!["ann".into()],
+            reply_to: None,
+            attachments: vec!["upload".into()],
+            client_message_id: Some("1".into()),
+        };
+        let others = [
+            Post { room: RoomId::stored("other"), ..post.clone() },
+            Post { text: "hello ".into(), ..post.clone() },
+            Post { reply_to: Some(parlor_model::MessageId::stored("m")), ..post.clone() },
+            Post { mentions: vec![], ..post.clone() },
+            Post { mentions: vec!["ann".into(), "upload".into()], attachments: vec![], ..post.clone() },
+            Post { mentions: vec![], attachments: vec!["ann".into(), "upload".into()], ..post.clone() },
+        ];
+        for other in others {
+            assert_ne!(digest_of_post(&other), digest_of_post(&post), "{other:?}");
+        }
+        assert_eq!(digest_of_post(&post.clone()), digest_of_post(&post));
+    }
 }
