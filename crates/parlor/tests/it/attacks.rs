@@ -1,0 +1,5 @@
+//! Attacks on a real hub, one file for each kind, and what the attacker gets: nothing.
+
+mod after_revocation;
+mod origin;
+mod tokens;
