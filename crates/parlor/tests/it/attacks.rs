@@ -1,5 +1,6 @@
 //! Attacks on a real hub, one file for each kind, and what the attacker gets: nothing.
 
 mod after_revocation;
+mod impersonation;
 mod origin;
 mod tokens;
