@@ -1,6 +1,7 @@
 //! Attacks on a real hub, one file for each kind, and what the attacker gets: nothing.
 
 mod after_revocation;
+mod ids;
 mod impersonation;
 mod origin;
 mod tokens;
