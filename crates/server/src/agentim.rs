@@ -228,7 +228,8 @@ impl Talk {
         };
         self.attempts += 1;
         socket.say(&egress::not_authenticated(error));
-        if self.attempts >= AUTH_ATTEMPTS {
+        let nobody = self.guest.is_none() && self.signed.is_none();
+        if nobody || self.attempts >= AUTH_ATTEMPTS {
             socket.close(1008, "Too many authentication attempts");
         }
     }
@@ -262,10 +263,14 @@ impl Talk {
             outbox: self.outbox.clone(),
             present: true,
         };
+        // Counted as a person now; should the rest fail, the connection ends.
+        self.guest = None;
         // Said before anything else can be: presence and news follow the result.
         let result = frame::text(&egress::authenticated(user.as_str()));
-        self.app.hub.connect(&caller, viewer.clone(), result).await?;
-        self.guest = None;
+        if let Err(refusal) = self.app.hub.connect(&caller, viewer.clone(), result).await {
+            self.app.hub.disconnect(viewer.id);
+            return Err(refusal);
+        }
         self.attempts = 0;
         self.signed = Some(Signed { caller, viewer, username: standing.user.username, _counted: counted });
         Ok(())
@@ -307,9 +312,10 @@ impl Talk {
             self.settle(socket).await;
             return refuse(&Refusal::NotFound(Thing::Room));
         };
-        // A member who has not joined joins by sending.
+        // A member who has not joined joins by sending; a key that may only write need not hear.
         if !self.app.hub.is_attached(signed.viewer.id, &room)
             && let Err(refusal) = self.app.hub.attach(&signed.caller, &signed.viewer, &room, None).await
+            && refusal != Refusal::Forbidden
         {
             self.settle(socket).await;
             return refuse(&refusal);

@@ -231,9 +231,12 @@ impl Talk {
             outbox: self.outbox.clone(),
             present: false,
         };
-        let greeting = frame::text(&egress::reply("auth.ok", req_id, json!({})));
-        self.app.hub.connect(&caller, viewer.clone(), greeting).await?;
         self.guest = None;
+        let greeting = frame::text(&egress::reply("auth.ok", req_id, json!({})));
+        if let Err(refusal) = self.app.hub.connect(&caller, viewer.clone(), greeting).await {
+            self.app.hub.disconnect(viewer.id);
+            return Err(refusal);
+        }
         self.signed = Some(Signed { caller, viewer, _counted: counted });
         Ok(())
     }
