@@ -6,4 +6,5 @@ mod floods;
 mod ids;
 mod impersonation;
 mod origin;
+mod secrets;
 mod tokens;
