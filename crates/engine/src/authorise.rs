@@ -227,6 +227,8 @@ impl<'a> Ask<'a> {
                     _ => Ok(()),
                 }
             }
+            // Not even one who may name a source speaks as a person.
+            None if self.facts.user.is_some() => Err(Refusal::NotFound(Thing::Agent)),
             None => {
                 let by_role = standing.scopes.is_none() && standing.is_site_admin();
                 let by_scope =

@@ -224,7 +224,12 @@ impl Facts {
                     self.memberships(&MemberId::User(user.clone()), store)?;
                 }
             }
-            Command::CreateAgent { id, .. } => self.agent = store.agent(id)?,
+            Command::CreateAgent { id, .. } => {
+                self.agent = store.agent(id)?;
+                if let Ok(id) = UserId::parse(id.as_str()) {
+                    self.user = store.user(&id)?;
+                }
+            }
             Command::Route(route) => self.about_route(caller, route, store, routes, memo)?,
             Command::Receive { agent, limit } => {
                 self.agent = store.agent(agent)?;
@@ -358,8 +363,19 @@ impl Facts {
         if let Ok(from) = AgentId::parse(&route.from) {
             self.agent = store.agent(&from)?;
         }
-        if let Some(key) = &route.external_id {
-            let key = OnceKey { kind: OnceKind::External, owner: route.source.clone(), key: key.clone() };
+        if self.agent.is_none() {
+            self.user = match UserId::parse(&route.from) {
+                Ok(id) => store.user(&id)?,
+                Err(_) => None,
+            };
+            if self.user.is_none() {
+                self.user = store.user_named(&route.from)?;
+            }
+        }
+        if let (Some(id), Some(user)) = (&route.external_id, caller.user()) {
+            // A source is what the caller says it is: one caller's claims must not shut out another's.
+            let key = hex(&digest(&[&route.source, id])).into();
+            let key = OnceKey { kind: OnceKind::External, owner: user.as_str().into(), key };
             self.only_once(key, digest_of_route(route), store)?;
         }
         if let Some(room) = route.path.below("room").and_then(|room| RoomId::parse(room).ok()) {
@@ -483,6 +499,10 @@ fn digest_of_post(post: &Post) -> [u8; 16] {
 
 fn digest_of_route(route: &Route) -> [u8; 16] {
     digest(&[&route.from, route.path.as_str(), &route.command, &route.payload.0])
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Each part goes in with its length, so that no two lists of parts look alike.

@@ -226,8 +226,9 @@ impl Hub {
                 Ok(connected) => connected,
                 Err(refusal) => return Ok(Err(refusal)),
             };
-            if first {
-                hub.present(&user, true)?;
+            if first && let Err(fault) = hub.present(&user, true) {
+                // Only a signal is lost; the connection stands.
+                tracing::error!(%fault, "presence could not be told");
             }
             Ok(Ok(admission))
         })

@@ -6,7 +6,7 @@ use crate::paint::Paint;
 use crate::perform::Operator;
 use crate::report::{self, SetupLink, StartFacts};
 use crate::secret::Secret;
-use crate::settings::{LogFormat, Settings};
+use crate::settings::{LogFormat, LogLevel, Settings};
 use anyhow::Context;
 use parlor_engine::switchboard::Caps;
 use parlor_model::{Caller, Command};
@@ -108,7 +108,9 @@ fn config(settings: &Settings) -> anyhow::Result<Config> {
 }
 
 fn start_log(settings: &Settings) {
-    let filter = EnvFilter::new(settings.log_level.as_str());
+    // Other people's crates log what passes through them, and that is messages and tokens.
+    let others = if settings.log_level == LogLevel::Error { "error" } else { "warn" };
+    let filter = EnvFilter::new(format!("{others},parlor={}", settings.log_level.as_str()));
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     // A second hub in one process, as in a test, keeps the first one's log.
     let _ = match settings.log_format {

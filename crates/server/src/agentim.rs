@@ -10,6 +10,7 @@ use crate::http::problem::Problem;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
+use parking_lot::Mutex;
 use parlor_engine::facts::Standing;
 use parlor_engine::switchboard::{Egress, Farewell, Viewer};
 use parlor_model::{
@@ -241,7 +242,8 @@ impl Talk {
         };
         self.attempts += 1;
         socket.say(&egress::not_authenticated(error));
-        if self.attempts >= AUTH_ATTEMPTS {
+        let nobody = self.guest.is_none() && self.signed.is_none();
+        if nobody || self.attempts >= AUTH_ATTEMPTS {
             socket.close(1008, "Too many authentication attempts");
         }
     }
@@ -267,11 +269,17 @@ impl Talk {
             outbox: self.outbox.clone(),
             present: true,
         };
-        let app = self.app.clone();
-        let count =
-            move |standing: &Standing| app.census.user(&standing.user.id, standing.user.max_connections);
-        let (standing, counted) = self.app.hub.connect(&caller, viewer.clone(), greeting, count).await?;
-        self.guest = None;
+        let (app, guest) = (self.app.clone(), Arc::new(Mutex::new(self.guest.take())));
+        let place = guest.clone();
+        // Once it is somebody's, it is no stranger's any more, before it can know.
+        let count = move |standing: &Standing| {
+            let counted = app.census.user(&standing.user.id, standing.user.max_connections)?;
+            place.lock().take();
+            Ok(counted)
+        };
+        let connected = self.app.hub.connect(&caller, viewer.clone(), greeting, count).await;
+        self.guest = guest.lock().take();
+        let (standing, counted) = connected?;
         self.attempts = 0;
         self.signed = Some(Signed { caller, viewer, username: standing.user.username, _counted: counted });
         Ok(())
@@ -313,9 +321,10 @@ impl Talk {
             self.settle(socket).await;
             return refuse(&Refusal::NotFound(Thing::Room));
         };
-        // A member who has not joined joins by sending.
+        // A member who has not joined joins by sending; a key that may only write need not hear.
         if !self.app.hub.is_attached(signed.viewer.id, &room)
             && let Err(refusal) = self.app.hub.attach(&signed.caller, &signed.viewer, &room, None).await
+            && refusal != Refusal::Forbidden
         {
             self.settle(socket).await;
             return refuse(&refusal);

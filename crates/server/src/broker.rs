@@ -10,6 +10,7 @@ use crate::http::problem::Problem;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
+use parking_lot::Mutex;
 use parlor_engine::facts::Standing;
 use parlor_engine::switchboard::{Egress, Farewell, Viewer};
 use parlor_model::{
@@ -242,11 +243,17 @@ impl Talk {
             present: false,
         };
         let greeting = frame::text(&egress::reply("auth.ok", req_id, json!({})));
-        let app = self.app.clone();
-        let count =
-            move |standing: &Standing| app.census.user(&standing.user.id, standing.user.max_connections);
-        let (_, counted) = self.app.hub.connect(&caller, viewer.clone(), greeting, count).await?;
-        self.guest = None;
+        let (app, guest) = (self.app.clone(), Arc::new(Mutex::new(self.guest.take())));
+        let place = guest.clone();
+        // Once it is somebody's, it is no stranger's any more, before it can know.
+        let count = move |standing: &Standing| {
+            let counted = app.census.user(&standing.user.id, standing.user.max_connections)?;
+            place.lock().take();
+            Ok(counted)
+        };
+        let connected = self.app.hub.connect(&caller, viewer.clone(), greeting, count).await;
+        self.guest = guest.lock().take();
+        let (_, counted) = connected?;
         self.signed = Some(Signed { caller, viewer, _counted: counted });
         Ok(())
     }

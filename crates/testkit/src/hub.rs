@@ -108,6 +108,12 @@ impl Hub {
         self.stderr.text()
     }
 
+    /// Waits for a line on its standard output in which something is found.
+    pub async fn printed<T>(&mut self, found: impl Fn(&str) -> Option<T>) -> Result<T> {
+        let line = timeout(START, self.stdout.find(found)).await;
+        line.ok().flatten().with_context(|| format!("not printed:\n{}", self.stdout()))
+    }
+
     pub async fn sign_in(&self, username: &str, password: &str) -> Result<Rest> {
         Rest::sign_in(&self.url, username, password).await
     }
@@ -178,12 +184,13 @@ impl Capture {
 
     /// Waits for a line in which something is found; `None` when the stream ends without.
     async fn find<T>(&mut self, found: impl Fn(&str) -> Option<T>) -> Option<T> {
+        let mut open = true;
         loop {
-            let open = self.lines.changed().await.is_ok();
             let here = self.text.lock().lines().find_map(&found);
             if here.is_some() || !open {
                 return here;
             }
+            open = self.lines.changed().await.is_ok();
         }
     }
 

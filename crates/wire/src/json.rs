@@ -33,6 +33,29 @@ pub fn check(text: &str, bounds: Bounds) -> Result<(), Flaw> {
     deserializer.end().map_err(|_| Flaw::Syntax)
 }
 
+/// What is wrong with a text that is JSON, but not of the form wanted.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Misfit {
+    /// Known where a field is missing.
+    pub field: Option<Box<str>>,
+    pub rule: Box<str>,
+}
+
+/// The parser's own words quote the value that did not fit, which may be a secret: these do not.
+pub fn misfit(error: &serde_json::Error) -> Misfit {
+    let words = error.to_string();
+    let words = words.rsplit_once(" at line ").map_or(&*words, |(words, _)| words);
+    if let Some(field) = words.strip_prefix("missing field `") {
+        return Misfit { field: Some(field.trim_end_matches('`').into()), rule: "is required".into() };
+    }
+    let rule = match words.rsplit_once(", expected ") {
+        Some((_, form)) if form.starts_with("struct ") => "must be an object".into(),
+        Some((_, form)) => format!("must be {form}").into(),
+        None => "is not of the form wanted".into(),
+    };
+    Misfit { field: None, rule }
+}
+
 #[derive(Clone, Copy)]
 struct Walk<'a> {
     left: usize,
@@ -146,6 +169,28 @@ mod tests {
         verdict(r#"{"a":1,"b":{"c":1,"c":2}}"#, Err(Flaw::RepeatedKey));
         verdict(r#"{"a":1,"\u0061":2}"#, Err(Flaw::RepeatedKey));
         verdict("[1,2,3,4,5,6,7,8,9,10,11]", Err(Flaw::TooMany));
+    }
+
+    #[derive(Deserialize, Debug)]
+    #[expect(dead_code, reason = "only the errors are looked at")]
+    struct Form {
+        name: String,
+        count: Option<u32>,
+    }
+
+    #[test]
+    fn a_misfit_names_what_is_missing_and_repeats_nothing() {
+        let misfit = |text| misfit(&serde_json::from_str::<Form>(text).unwrap_err());
+        let missing = misfit("{}");
+        assert_eq!((missing.field.as_deref(), &*missing.rule), (Some("name"), "is required"));
+        for (text, rule) in [
+            (r#"{"name":["secret"]}"#, "must be a string"),
+            (r#"{"name":"x","count":"secret, expected secret at line 1"}"#, "must be u32"),
+            (r#"{"name":"x","count":-77}"#, "must be u32"),
+            (r#""secret""#, "must be an object"),
+        ] {
+            assert_eq!(misfit(text), Misfit { field: None, rule: rule.into() }, "{text}");
+        }
     }
 
     #[test]

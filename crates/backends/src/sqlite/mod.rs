@@ -17,7 +17,9 @@ use parlor_engine::ports::{Head, Reader, Snapshot, Store, Transaction};
 use parlor_model::{Agent, Subscription, Time};
 use rows::Stored;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use std::fs::OpenOptions;
 use std::ops::Deref;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,6 +63,8 @@ pub enum OpenError {
     Sqlite(#[from] rusqlite::Error),
     #[error("the database could not be opened: {0}")]
     Fault(#[from] Fault),
+    #[error("the database could not be opened: {0}")]
+    Io(#[from] std::io::Error),
     #[error("no random number for the epoch: {0}")]
     Random(#[from] getrandom::Error),
 }
@@ -81,6 +85,8 @@ pub type Sides = (Box<dyn Store>, Arc<dyn Reader>);
 /// Opens, or creates, the database in `directory`.
 pub fn open(directory: &Path, options: Options) -> Result<Sides, OpenError> {
     let file = directory.join("parlor.db");
+    // Made by us before SQLite does, so that nobody else can read it; its companions take the same mode.
+    OpenOptions::new().append(true).create(true).mode(0o600).open(&file)?;
     let connection = Connection::open(&file)?;
     connection.set_prepared_statement_cache_capacity(128);
     connection.pragma_update(None, "journal_mode", "WAL")?;

@@ -14,7 +14,8 @@ use std::sync::Arc;
 pub fn plan(command: &Command, mut draft: Draft) -> Result<Plan, Refusal> {
     match command {
         Command::CreateAgent { id, name, description, subscriptions } => {
-            if draft.facts.agent.is_some() {
+            // On the broker people and agents are told apart by their ids alone.
+            if draft.facts.agent.is_some() || draft.facts.user.is_some() {
                 return Err(Refusal::AlreadyExists(Thing::Agent));
             }
             let now = draft.facts.now;

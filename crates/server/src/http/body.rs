@@ -5,12 +5,16 @@ use axum::Json;
 use axum::extract::{FromRequest, Request};
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
+use http::header::CONTENT_ENCODING;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use parlor_wire::json::{self, Bounds};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 const MOST_BYTES: usize = 1024 * 1024;
+/// The whole body must be here within this time, however it trickles.
+const WITHIN: Duration = Duration::from_secs(10);
 const BOUNDS: Bounds = Bounds { depth: 32, items: 1000 };
 
 pub struct Body<T>(pub T);
@@ -37,7 +41,14 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for MaybeBody<T> {
 }
 
 async fn read(request: Request) -> Result<String, Problem> {
-    let collected = Limited::new(request.into_body(), MOST_BYTES).collect().await.map_err(|error| {
+    // Nothing is ever decompressed, so a small body stays small.
+    if request.headers().get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
+        return Err(Problem::Status(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Send the body as it is"));
+    }
+    let body = Limited::new(request.into_body(), MOST_BYTES).collect();
+    let body = tokio::time::timeout(WITHIN, body).await;
+    let body = body.map_err(|_| Problem::Status(StatusCode::REQUEST_TIMEOUT, "The body came too slowly"))?;
+    let collected = body.map_err(|error| {
         let too_large = error.downcast_ref::<LengthLimitError>().is_some();
         let status = if too_large { StatusCode::PAYLOAD_TOO_LARGE } else { StatusCode::BAD_REQUEST };
         Problem::Status(status, if too_large { "Body exceeds 1 MB" } else { "The body could not be read" })
@@ -48,10 +59,8 @@ async fn read(request: Request) -> Result<String, Problem> {
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
     json::check(text, BOUNDS).map_err(|_| Problem::NotJson)?;
     serde_json::from_str(text).map_err(|error| {
-        let words = error.to_string();
-        let message = words.split(" at line ").next().unwrap_or_default().to_owned();
-        let field = message.split('`').nth(1).unwrap_or_default().to_owned();
-        Problem::Malformed { field, message }
+        let json::Misfit { field, rule } = json::misfit(&error);
+        Problem::Malformed { field: field.unwrap_or("body".into()), message: rule }
     })
 }
 

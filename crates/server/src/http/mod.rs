@@ -1,6 +1,7 @@
 //! What every HTTP request goes through, whatever it asks for.
 
 pub mod body;
+pub mod parameters;
 pub mod problem;
 pub mod trace;
 

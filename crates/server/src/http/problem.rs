@@ -14,8 +14,8 @@ pub enum Problem {
     NotJson,
     /// A body that is JSON, but not of the form wanted.
     Malformed {
-        field: String,
-        message: String,
+        field: Box<str>,
+        message: Box<str>,
     },
     Status(StatusCode, &'static str),
 }

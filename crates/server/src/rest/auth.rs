@@ -3,9 +3,10 @@
 use crate::App;
 use crate::auth::{origin, secrets};
 use crate::http::body::{Body, MaybeBody, data, done};
+use crate::http::parameters::Path;
 use crate::http::problem::Problem;
 use crate::http::{Peer, Signed};
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use http::header::{COOKIE, SET_COOKIE, USER_AGENT};
 use http::{HeaderMap, HeaderValue, StatusCode};

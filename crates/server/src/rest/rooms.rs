@@ -4,9 +4,10 @@ use super::Pages;
 use crate::App;
 use crate::http::Signed;
 use crate::http::body::{Body, created, data, done};
+use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
 use axum::Json;
-use axum::extract::{Path, Query as Parameters, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use parlor_model::command::RoomChanges;
 use parlor_model::{

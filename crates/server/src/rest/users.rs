@@ -3,11 +3,12 @@
 use super::Pages;
 use super::auth::new_password;
 use crate::App;
-use crate::http::Signed;
 use crate::http::body::{Body, data, done};
+use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
+use crate::http::{Peer, Signed};
 use axum::Json;
-use axum::extract::{Path, Query as Parameters, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use parlor_model::command::{NewUser, UserChanges};
 use parlor_model::{Answer, Command, Query, Receipt, Refusal, SiteRole, UserId};
@@ -35,9 +36,12 @@ pub async fn change_me(
 
 pub async fn change_password(
     State(app): State<Arc<App>>,
+    peer: Peer,
     Signed(caller): Signed,
     Body(body): Body<rest::PasswordChange>,
 ) -> Result<Response, Problem> {
+    // Whoever took a session over could guess the password here as well as at the sign-in.
+    app.logins.check(peer.0.ip())?;
     let Answer::User(user) = app.hub.read(&caller, Query::Me).await? else {
         return Err(Refusal::Unavailable.into());
     };

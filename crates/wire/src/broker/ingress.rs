@@ -67,9 +67,11 @@ fn understand(kind: &str, text: &str) -> Result<Asked, Box<str>> {
 
 fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Box<str>> {
     serde_json::from_str(text).map_err(|error| {
-        let words = error.to_string();
-        // Where in the frame is of no use to the sender; what is wrong is.
-        words.split(" at line ").next().unwrap_or_default().into()
+        let json::Misfit { field, rule } = json::misfit(&error);
+        match field {
+            Some(field) => format!("missing field `{field}`").into(),
+            None => format!("a field {rule}").into(),
+        }
     })
 }
 

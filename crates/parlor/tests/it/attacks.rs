@@ -1,0 +1,10 @@
+//! Attacks on a real hub, one file for each kind, and what the attacker gets: nothing.
+
+mod after_revocation;
+mod bodies;
+mod floods;
+mod ids;
+mod impersonation;
+mod origin;
+mod secrets;
+mod tokens;

@@ -1,0 +1,204 @@
+//! Too many, too slow: half requests, half handshakes, floods of sign-ins and sockets.
+
+use std::time::{Duration, Instant};
+
+use parlor_testkit::agentim::Client;
+use parlor_testkit::rest::Rest;
+use parlor_testkit::socket::{NotUpgraded, PATIENCE, Socket};
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use crate::scene::{PASSWORD, Scene, assert_refused, connect};
+
+/// Reads until the hub hangs up; how long that took, and what it said.
+async fn hung_up(mut stream: TcpStream) -> (Duration, String) {
+    let began = Instant::now();
+    let mut said = Vec::new();
+    let end = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut said)).await;
+    end.expect("the hub hangs up").ok();
+    (began.elapsed(), String::from_utf8_lossy(&said).into_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_that_never_end_are_cut_while_others_are_served() {
+    let scene = Scene::start().await;
+    let beginnings = [
+        "",
+        "GET /api/hea",
+        "GET /api/health HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ",
+        "GET /ws/client HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n",
+        "POST /api/auth/login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{\"username\":",
+        "POST /api/auth/login HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"use",
+    ];
+    let mut waiting = JoinSet::new();
+    for beginning in beginnings {
+        let mut stream = connect(scene.url()).await;
+        stream.write_all(beginning.as_bytes()).await.unwrap();
+        waiting.spawn(async move { (beginning, hung_up(stream).await) });
+    }
+    assert_eq!(scene.admin.health().await.unwrap(), 200);
+    while let Some(cut) = waiting.join_next().await {
+        let (beginning, (after, said)) = cut.unwrap();
+        assert!(after < Duration::from_secs(15), "{beginning:?} after {after:?}");
+        assert!(said.is_empty() || said.starts_with("HTTP/1.1 408"), "{beginning:?} got {said:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_trickles_in_is_cut_too() {
+    let scene = Scene::start().await;
+    let mut stream = connect(scene.url()).await;
+    let head = "POST /api/auth/login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100000\r\n\r\n{";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let began = Instant::now();
+    let mut byte = [0; 1];
+    // A byte now and then does not start the clock again.
+    loop {
+        let _ = stream.write_all(b" ").await;
+        match tokio::time::timeout(Duration::from_millis(200), stream.read(&mut byte)).await {
+            Err(_) => assert!(began.elapsed() < Duration::from_secs(15), "it is still being read"),
+            Ok(_) => break,
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sockets_that_never_sign_in_are_closed_and_bounded_for_each_address() {
+    let scene = Scene::start_with(|command| {
+        command
+            .env("PARLOR_LIMITS", "on")
+            .env("PARLOR_MAX_UNAUTHENTICATED_PER_ADDRESS", "5")
+            .env("PARLOR_AUTH_TIMEOUT", "2")
+    })
+    .await;
+    let mut strangers = Vec::new();
+    for door in ["/ws/client", "/ws/broker", "/ws/client", "/ws/broker", "/ws/client"] {
+        strangers.push(Socket::open(scene.url(), door, &[]).await.unwrap());
+    }
+    for door in ["/ws/client", "/ws/broker"] {
+        let refused = Socket::open(scene.url(), door, &[]).await.err().expect("one too many");
+        assert_eq!(refused.downcast::<NotUpgraded>().unwrap().0, 429);
+    }
+    // Whoever signs in no longer counts as a stranger.
+    strangers[0].send(&json!({ "type": "client:auth", "token": scene.admin.token() })).await.unwrap();
+    strangers[0].wait_for_type("server:auth_result").await.unwrap();
+    let late = Socket::open(scene.url(), "/ws/client", &[]).await.expect("a place became free");
+    strangers.push(late);
+    for stranger in &mut strangers[1..] {
+        assert_eq!(stranger.closed(Duration::from_secs(4)).await.unwrap(), 4001);
+    }
+    Socket::open(scene.url(), "/ws/client", &[]).await.expect("all places are free again");
+    strangers[0].send(&json!({ "type": "client:ping", "ts": 1 })).await.unwrap();
+    strangers[0].wait_for_type("server:pong").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_429_of_a_refused_upgrade_says_when_to_come_back() {
+    let scene = Scene::start_with(|command| {
+        command.env("PARLOR_LIMITS", "on").env("PARLOR_MAX_UNAUTHENTICATED_PER_ADDRESS", "1")
+    })
+    .await;
+    let _stranger = Socket::open(scene.url(), "/ws/client", &[]).await.unwrap();
+    let request = "GET /ws/client HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+                   Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    let mut stream = connect(scene.url()).await;
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut head = vec![0; 2048];
+    let read = stream.read(&mut head).await.unwrap();
+    let head = String::from_utf8_lossy(&head[..read]).to_ascii_lowercase();
+    assert!(head.starts_with("http/1.1 429") && head.contains("\r\nretry-after: "), "{head}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sign_ins_from_one_address_are_throttled_with_retry_after() {
+    let scene = Scene::start_with(|command| {
+        command.env("PARLOR_LIMITS", "on").env("PARLOR_LOGIN_RATE_LIMIT_MAX", "6")
+    })
+    .await;
+    let outsider = Rest::outsider(scene.url());
+    let attempt = || outsider.post("/api/auth/login", json!({ "username": "nobody", "password": PASSWORD }));
+    // The admin's own sign-in was the first of the six.
+    for _ in 0..5 {
+        assert_refused(&attempt().await.unwrap(), 401);
+    }
+    let refused = attempt().await.unwrap();
+    assert_refused(&refused, 429);
+    assert_eq!(refused.body["code"], "RATE_LIMITED");
+    let seconds: u64 = refused.headers["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!((1..=60).contains(&seconds), "{seconds}");
+    // Saying to come from elsewhere does not help, nor does the other way to a password.
+    let forwarded = outsider
+        .request(reqwest::Method::POST, "/api/auth/login")
+        .header("x-forwarded-for", "203.0.113.9")
+        .header("forwarded", "for=203.0.113.9")
+        .json(&json!({ "username": "nobody", "password": PASSWORD }));
+    assert_eq!(forwarded.send().await.unwrap().status(), 429);
+    let body = json!({ "token": "pls_x", "username": "nobody", "password": PASSWORD });
+    assert_refused(&outsider.post("/api/setup", body).await.unwrap(), 429);
+    let body = json!({ "currentPassword": "Wrong-guess-1", "newPassword": PASSWORD });
+    assert_refused(&scene.admin.put("/api/users/me/password", body).await.unwrap(), 429);
+    // Whoever is signed in goes on.
+    assert_eq!(scene.admin.get("/api/users/me").await.unwrap().status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refreshes_from_one_address_are_throttled_too() {
+    let scene = Scene::start_with(|command| {
+        command.env("PARLOR_LIMITS", "on").env("PARLOR_REFRESH_RATE_LIMIT_MAX", "3")
+    })
+    .await;
+    let outsider = Rest::outsider(scene.url());
+    for _ in 0..3 {
+        let answer = outsider.post("/api/auth/refresh", json!({ "refreshToken": "guess" })).await.unwrap();
+        assert_refused(&answer, 401);
+    }
+    let answer = outsider.post("/api/auth/refresh", json!({ "refreshToken": "guess" })).await.unwrap();
+    assert_refused(&answer, 429);
+    assert!(answer.headers.contains_key("retry-after"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_passwords_waits_in_a_bounded_queue_and_the_hub_stays_awake() {
+    let scene = Scene::start_with(|command| command.env("PARLOR_PASSWORD_HASHING_JOBS", "1")).await;
+    let room = scene.admin.make_room("a room", &[]).await.unwrap();
+    let mut client = Client::connect(&scene.admin).await.unwrap();
+    let outsider = Rest::outsider(scene.url());
+    let mut flood = JoinSet::new();
+    for n in 0..150 {
+        let outsider = outsider.clone();
+        let body = json!({ "username": format!("nobody-{n}"), "password": PASSWORD });
+        flood.spawn(async move { outsider.post("/api/auth/login", body).await.unwrap() });
+    }
+    let first = flood.join_next().await.unwrap().unwrap();
+    client.say_acked(&room, "in the midst of it", "c1").await.unwrap();
+    assert_eq!(scene.admin.health().await.unwrap(), 200);
+    let (mut tried, mut turned_away) = (0, 0);
+    let mut count = |answer: parlor_testkit::rest::Answer| match answer.status.as_u16() {
+        401 => tried += 1,
+        429 => {
+            assert!(answer.headers.contains_key("retry-after"), "{answer:?}");
+            turned_away += 1;
+        }
+        _ => panic!("{answer:?}"),
+    };
+    count(first);
+    while let Some(answer) = flood.join_next().await {
+        count(answer.unwrap());
+    }
+    assert!(tried > 0 && turned_away > 0, "{tried} tried, {turned_away} turned away");
+    let again = outsider.post("/api/auth/login", json!({ "username": "x", "password": "y" })).await.unwrap();
+    assert_refused(&again, 401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn guessing_tokens_on_a_socket_ends_after_five() {
+    let scene = Scene::start().await;
+    let mut socket = Socket::open(scene.url(), "/ws/client", &[]).await.unwrap();
+    for _ in 0..5 {
+        socket.send(&json!({ "type": "client:auth", "token": "guess" })).await.unwrap();
+        assert_eq!(socket.wait_for_type("server:auth_result").await.unwrap()["ok"], false);
+    }
+    assert_eq!(socket.closed(PATIENCE).await.unwrap(), 1008);
+}

@@ -1,0 +1,158 @@
+//! On the broker: speaking as somebody else, and reading somebody else's mail.
+
+use parlor_testkit::broker::Broker;
+use parlor_testkit::rest::Rest;
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, make_key};
+
+/// A hub, the admin, and two people with an agent each; both agents hear `slack/**`.
+async fn two_owners() -> (Scene, Rest, Rest, Broker, Broker) {
+    let scene = Scene::start().await;
+    let (ada, bob) = (scene.person("ada").await, scene.person("bob").await);
+    let mut ada_agents = Broker::connect(scene.url(), ada.token()).await.unwrap();
+    let mut bob_agents = Broker::connect(scene.url(), bob.token()).await.unwrap();
+    ada_agents.create_agent("ada-helper", &["slack/**"]).await.unwrap();
+    bob_agents.create_agent("bob-helper", &["slack/**"]).await.unwrap();
+    (scene, ada, bob, ada_agents, bob_agents)
+}
+
+fn route(from: &str, path: &str) -> Value {
+    json!({ "type": "msg.route", "from": from, "path": path, "payload": { "text": "a forgery" } })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_routes_as_another_and_nothing_of_it_is_kept() {
+    let (scene, ada, bob, mut ada_agents, mut bob_agents) = two_owners().await;
+    let room = ada.make_room("ada's", &[]).await.unwrap();
+    let before = rows(&scene);
+    for from in [
+        "ada-helper",
+        "ada",
+        ada.user_id(),
+        "admin",
+        scene.admin.user_id(),
+        bob.user_id(),
+        "slack-bridge",
+        "no-such-agent",
+        "system",
+        "../ada-helper",
+        "bob-helper/",
+    ] {
+        for path in ["slack/team/general", "agent/bob-helper", &format!("room/{room}")] {
+            let reply = bob_agents.ask(route(from, path)).await.unwrap();
+            assert_eq!(reply["type"], "msg.route.error", "{from} to {path}: {reply}");
+            assert_eq!(reply["error"], "Agent not found", "{from} to {path}: as for no agent at all");
+        }
+    }
+    assert_eq!(rows(&scene), before, "no message, no dead letter, no mail");
+    assert_eq!(ada_agents.receive("ada-helper").await.unwrap(), Vec::<Value>::new());
+    assert_eq!(bob_agents.receive("bob-helper").await.unwrap(), Vec::<Value>::new());
+}
+
+/// How many messages, dead letters and deliveries there are.
+fn rows(scene: &Scene) -> Vec<i64> {
+    let database = rusqlite::Connection::open(scene.data().join("parlor.db")).unwrap();
+    let count = |table: &str| {
+        database.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+    };
+    ["messages", "dead_letters", "deliveries", "log"].into_iter().map(count).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_does_not_enter_a_room_that_it_is_not_in() {
+    let (scene, ada, _, _, mut bob_agents) = two_owners().await;
+    let room = ada.make_room("ada's", &[]).await.unwrap();
+    let before = rows(&scene);
+    let reply = bob_agents.ask(route("bob-helper", &format!("room/{room}"))).await.unwrap();
+    assert_eq!(reply["type"], "msg.route.error", "{reply}");
+    assert_eq!(rows(&scene), before);
+    assert_eq!(ada.history(&room).await.unwrap(), Vec::<Value>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_needs_the_scope_and_is_never_a_person_or_an_agent() {
+    let (scene, ada, bob, mut ada_agents, _) = two_owners().await;
+    let (_, agents_only) = make_key(&bob, &["read", "write", "agents"]).await;
+    let mut without = Broker::connect(scene.url(), &agents_only).await.unwrap();
+    let reply = without.ask(route("slack-bridge", "slack/team/general")).await.unwrap();
+    assert_eq!(reply["error"], "Agent not found", "{reply}");
+
+    let (_, sources) = make_key(&bob, &["sources"]).await;
+    let mut bridge = Broker::connect(scene.url(), &sources).await.unwrap();
+    let before = rows(&scene);
+    let people =
+        [ada.user_id(), "ada", "ADA", bob.user_id(), scene.admin.user_id(), "ada-helper", "bob-helper"];
+    for from in people {
+        let reply = bridge.ask(route(from, "slack/team/general")).await.unwrap();
+        assert_eq!(reply["type"], "msg.route.error", "{from}: {reply}");
+    }
+    assert_eq!(rows(&scene), before);
+    bridge.route("slack-bridge", "slack/team/general", json!({ "text": "hello" })).await.unwrap();
+    let mail = ada_agents.receive("ada-helper").await.unwrap();
+    assert_eq!(mail.len(), 1, "{mail:?}");
+    assert_eq!((&mail[0]["from"], &mail[0]["payload"]["text"]), (&json!("slack-bridge"), &json!("hello")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_cannot_take_the_id_of_a_person() {
+    let (scene, ada, _, _, mut bob_agents) = two_owners().await;
+    for id in [ada.user_id(), scene.admin.user_id(), "ada-helper"] {
+        let reply = bob_agents.ask(json!({ "type": "agent.create", "id": id })).await.unwrap();
+        assert_eq!(reply["type"], "agent.create.error", "{id}: {reply}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_external_id_claimed_by_one_program_does_not_stop_the_message_of_another() {
+    let (scene, _, bob, mut ada_agents, mut bob_agents) = two_owners().await;
+    let (_, key) = make_key(&scene.admin, &["sources"]).await;
+    let mut bridge = Broker::connect(scene.url(), &key).await.unwrap();
+    let mut claim = route("bob-helper", "slack/team/general");
+    claim["source"] = json!("slack");
+    claim["externalId"] = json!("1700000000.1");
+    bob_agents.ok(claim).await.unwrap();
+    let true_one = json!({ "type": "msg.route", "from": "slack-bridge", "path": "slack/team/general",
+        "payload": { "text": "the true one" }, "source": "slack", "externalId": "1700000000.1" });
+    bridge.ok(true_one.clone()).await.unwrap();
+    let again = bridge.ok(true_one).await.unwrap();
+    assert_eq!(again["delivered"], true, "a retry is still recognised: {again}");
+    let mail = ada_agents.receive("ada-helper").await.unwrap();
+    let texts: Vec<&Value> = mail.iter().map(|message| &message["payload"]["text"]).collect();
+    assert_eq!(
+        texts.iter().filter(|text| **text == "the true one").count(),
+        1,
+        "{texts:?} {}",
+        bob.user_id()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_s_agent_and_no_agent_at_all_get_the_same_answer() {
+    let (scene, _, bob, mut ada_agents, mut bob_agents) = two_owners().await;
+    ada_agents.route("ada-helper", "agent/ada-helper", json!({ "text": "a note to self" })).await.unwrap();
+    let (_, no_agents) = make_key(&bob, &["read", "write", "sources"]).await;
+    let mut no_agents = Broker::connect(scene.url(), &no_agents).await.unwrap();
+    for kind in ["msg.receive", "msg.listen"] {
+        let ask = |id: &str| json!({ "type": kind, "agentId": id });
+        let mut answers = Vec::new();
+        for id in ["ada-helper", "nobody-has-this"] {
+            let mut reply = bob_agents.ask(ask(id)).await.unwrap();
+            reply.as_object_mut().unwrap().remove("reqId");
+            assert_eq!(reply["type"], format!("{kind}.error"), "{reply}");
+            answers.push(reply);
+        }
+        assert_eq!(answers[0], answers[1]);
+        let reply = no_agents.ask(ask("bob-helper")).await.unwrap();
+        assert_eq!(reply["type"], format!("{kind}.error"), "a key without the scope: {reply}");
+    }
+    // What bob tried took nothing from ada, and nothing is pushed to him.
+    let mail = ada_agents.receive("ada-helper").await.unwrap();
+    assert_eq!(mail.len(), 1, "{mail:?}");
+    bob_agents.listen("bob-helper").await.unwrap();
+    ada_agents.route("ada-helper", "agent/ada-helper", json!({ "text": "another" })).await.unwrap();
+    let (_, key) = make_key(&scene.admin, &["sources"]).await;
+    let mut bridge = Broker::connect(scene.url(), &key).await.unwrap();
+    bridge.route("slack-bridge", "slack/x", json!({ "text": "for both" })).await.unwrap();
+    assert_eq!(bob_agents.pushed().await.unwrap()["payload"]["text"], "for both", "nothing came before it");
+}

@@ -1,0 +1,143 @@
+//! Other people's web pages: opening sockets, using the cookie, pointing a name of their own at the hub.
+
+use parlor_testkit::rest::{Answer, Rest};
+use parlor_testkit::socket::{NotUpgraded, Socket};
+use reqwest::Method;
+use serde_json::json;
+
+use crate::scene::{PASSWORD, Scene, assert_refused, bare};
+
+const DOORS: [&str; 2] = ["/ws/client", "/ws/broker"];
+
+async fn upgrade(url: &str, door: &str, headers: &[(&'static str, &str)]) -> Result<(), u16> {
+    match Socket::open(url, door, headers).await {
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.downcast::<NotUpgraded>().expect("an HTTP answer").0),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_foreign_page_gets_403_instead_of_a_socket() {
+    let scene = Scene::start().await;
+    let port = scene.url().rsplit(':').next().unwrap();
+    let foreign = [
+        "http://evil.example".to_owned(),
+        "https://evil.example".to_owned(),
+        "null".to_owned(),
+        "file://".to_owned(),
+        "".to_owned(),
+        format!("http://127.0.0.1:{}", port.parse::<u16>().unwrap() ^ 1),
+        format!("http://evil.example:{port}"),
+        format!("http://127.0.0.1:{port}.evil.example"),
+        format!("http://127.0.0.1:{port}/"),
+        format!("http://evil.example#127.0.0.1:{port}"),
+        format!("http://user@127.0.0.1:{port}"),
+        format!("ftp://127.0.0.1:{port}"),
+        format!("http://localhost:{port}"),
+    ];
+    for door in DOORS {
+        for origin in &foreign {
+            assert_eq!(upgrade(scene.url(), door, &[("origin", origin)]).await, Err(403), "{door} {origin}");
+        }
+        assert_eq!(upgrade(scene.url(), door, &[("origin", scene.url())]).await, Ok(()), "{door}");
+        assert_eq!(upgrade(scene.url(), door, &[]).await, Ok(()), "{door}: programs send no origin");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_pointed_at_the_hub_gets_403_although_origin_and_host_agree() {
+    let scene = Scene::start().await;
+    let port = scene.url().rsplit(':').next().unwrap();
+    for door in DOORS {
+        for host in ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", ""] {
+            let host = format!("{host}:{port}");
+            let origin = format!("http://{host}");
+            let headers: [&[(&'static str, &str)]; 2] =
+                [&[("host", &host), ("origin", &origin)], &[("host", &host)]];
+            for headers in headers {
+                assert_eq!(upgrade(scene.url(), door, headers).await, Err(403), "{door} {headers:?}");
+            }
+        }
+        let (host, origin) = (format!("localhost:{port}"), format!("http://localhost:{port}"));
+        let ours = [("host", host.as_str()), ("origin", origin.as_str())];
+        assert_eq!(upgrade(scene.url(), door, &ours).await, Ok(()), "{door}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_without_a_host_is_not_upgraded() {
+    let scene = Scene::start().await;
+    for door in DOORS {
+        let request = format!(
+            "GET {door} HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+             Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        );
+        let refused = bare(scene.url(), closing(&request).as_bytes()).await;
+        assert!(matches!(refused.status, 400 | 403), "{refused:?}");
+    }
+}
+
+/// Two `Connection` headers: one for the upgrade, one so that the answer ends.
+fn closing(request: &str) -> String {
+    request.replacen("\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_and_origins_in_the_settings_are_let_in_and_no_others() {
+    let scene = Scene::start_with(|command| {
+        command
+            .env("PARLOR_ALLOWED_ORIGINS", "https://chat.example.org")
+            .env("PARLOR_ALLOWED_HOSTS", "hub.example.org")
+    })
+    .await;
+    let host = ("host", "hub.example.org");
+    for door in DOORS {
+        let ours = [host, ("origin", "https://chat.example.org")];
+        assert_eq!(upgrade(scene.url(), door, &ours).await, Ok(()));
+        let own = [host, ("origin", "https://hub.example.org")];
+        assert_eq!(upgrade(scene.url(), door, &own).await, Ok(()));
+        let other = [host, ("origin", "https://chat.example.org.evil.example")];
+        assert_eq!(upgrade(scene.url(), door, &other).await, Err(403));
+        let plain = [host, ("origin", "http://chat.example.org")];
+        assert_eq!(upgrade(scene.url(), door, &plain).await, Err(403), "another scheme is another origin");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_cookie_is_of_no_use_to_a_foreign_page() {
+    let scene = Scene::start().await;
+    scene.person("ada").await;
+    let outsider = Rest::outsider(scene.url());
+    let sign_in = json!({ "username": "ada", "password": PASSWORD });
+    let signed = outsider.post("/api/auth/login", sign_in).await.unwrap();
+    let cookie = signed.headers["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+    let ada = outsider.with_token(signed.body["data"]["accessToken"].as_str().unwrap());
+    let foreign: [(&str, &str); 3] =
+        [("origin", "http://evil.example"), ("origin", "null"), ("host", "evil.example")];
+    for path in ["/api/auth/refresh", "/api/auth/logout"] {
+        for (name, value) in foreign {
+            let request = ada.request(Method::POST, path).header("cookie", &cookie).header(name, value);
+            let answer = Answer::of(request).await.unwrap();
+            assert_refused(&answer, 403);
+            assert!(!answer.headers.contains_key("set-cookie"), "{answer:?}");
+        }
+    }
+    // Neither ended anything: the token is still the newest of its family.
+    let own = ada.request(Method::POST, "/api/auth/refresh").header("cookie", &cookie);
+    let renewed = Answer::of(own.header("origin", scene.url())).await.unwrap();
+    assert_eq!(renewed.status, 200, "{renewed:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_cookie_alone_opens_no_socket_and_no_other_path() {
+    let scene = Scene::start().await;
+    let outsider = Rest::outsider(scene.url());
+    let sign_in = json!({ "username": "admin", "password": parlor_testkit::hub::PASSWORD });
+    let signed = outsider.post("/api/auth/login", sign_in).await.unwrap();
+    let cookie = signed.headers["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+    let me = outsider.request(Method::GET, "/api/users/me").header("cookie", &cookie);
+    assert_refused(&Answer::of(me).await.unwrap(), 401);
+    let mut socket = Socket::open(scene.url(), "/ws/client", &[("cookie", &cookie)]).await.unwrap();
+    socket.send(&json!({ "type": "client:join_room", "roomId": "any" })).await.unwrap();
+    assert_eq!(socket.wait_for_type("server:error").await.unwrap()["code"], "NOT_AUTHENTICATED");
+}

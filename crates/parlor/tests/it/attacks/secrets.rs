@@ -1,0 +1,235 @@
+//! Secrets that were used end to end are in no log, no error and no listing, and lie on disk as hashes.
+
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use parlor_testkit::agentim::Client;
+use parlor_testkit::broker::Broker;
+use parlor_testkit::hub::HubCommand;
+use parlor_testkit::rest::{Answer, Rest};
+use parlor_testkit::socket::Socket;
+use reqwest::Method;
+use serde_json::json;
+
+use crate::scene::{PARLOR, Scene, assert_refused, bytes_in, connect, contains, make_key, send_text};
+
+const ADMIN: &str = "Canary-admin-1";
+const PERSON: &str = "Canary-person-2";
+const CHANGED: &str = "Canary-changed-3";
+const WRONG: &str = "Canary-wrong-4";
+const TEXT: &str = "canary in a message";
+const EDITED: &str = "canary in an edit";
+const PAYLOAD: &str = "canary in a payload";
+const TOKEN_SECRET: &str = "canary-signing-secret-of-thirty-two-bytes";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn canaries_sing_in_no_log_even_at_trace_level() {
+    for format in ["text", "json"] {
+        let mut scene = Canaries::start(format).await;
+        scene.sing().await;
+        scene.hub.terminate(Duration::from_secs(10)).await.unwrap();
+        let printed = format!("{}{}", scene.hub.stdout(), scene.hub.stderr());
+        assert!(scene.hub.stderr().contains("answered"), "there is a log to look at: {}", scene.hub.stderr());
+        for canary in &scene.canaries {
+            let line = printed.lines().find(|line| line.contains(canary.as_str()));
+            assert_eq!(line, None, "{canary} in the log as {format}");
+        }
+    }
+}
+
+struct Canaries {
+    hub: parlor_testkit::hub::Hub,
+    _data: tempfile::TempDir,
+    canaries: Vec<String>,
+}
+
+impl Canaries {
+    async fn start(format: &str) -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let command = HubCommand::new(PARLOR, data.path())
+            .env("PARLOR_ADMIN_PASSWORD", ADMIN)
+            .env("PARLOR_TOKEN_SECRET", TOKEN_SECRET)
+            .env("PARLOR_LOG_LEVEL", "trace")
+            .env("PARLOR_LOG_FORMAT", format);
+        let canaries = [ADMIN, PERSON, CHANGED, WRONG, TEXT, EDITED, PAYLOAD, TOKEN_SECRET];
+        let hub = command.start().await.unwrap();
+        Self { hub, _data: data, canaries: canaries.map(str::to_owned).to_vec() }
+    }
+
+    /// Uses every secret in every way there is, rightly and wrongly.
+    async fn sing(&mut self) {
+        let url = self.hub.url().to_owned();
+        let outsider = Rest::outsider(&url);
+        let sign_in = json!({ "username": "admin", "password": ADMIN });
+        let signed = outsider.post("/api/auth/login", sign_in).await.unwrap().data().unwrap();
+        let refresh = signed["refreshToken"].as_str().unwrap().to_owned();
+        let admin = self.hub.sign_in("admin", ADMIN).await.unwrap();
+        let ada = admin.make_user("ada", PERSON).await.unwrap();
+        let wrong = json!({ "username": "ada", "password": WRONG });
+        assert_refused(&outsider.post("/api/auth/login", wrong).await.unwrap(), 401);
+        let body = json!({ "refreshToken": refresh });
+        let renewed = outsider.post("/api/auth/refresh", body.clone()).await.unwrap().data().unwrap();
+        let newer = renewed["refreshToken"].as_str().unwrap().to_owned();
+        assert_refused(&outsider.post("/api/auth/refresh", body).await.unwrap(), 401);
+        let (_, key) = make_key(&ada, &["read", "write", "agents", "sources"]).await;
+        let room = admin.make_room("a room", &[&ada]).await.unwrap();
+        let message = admin.post_message(&room, TEXT).await.unwrap();
+        let path = format!("/api/messages/{}", message["id"].as_str().unwrap());
+        admin.put(&path, json!({ "content": EDITED })).await.unwrap().data().unwrap();
+        admin.get(&format!("/api/messages/rooms/{room}?after=0&token={key}")).await.unwrap().data().unwrap();
+        let mut client = Client::connect(&ada).await.unwrap();
+        client.join(&room).await.unwrap();
+        client.say_acked(&room, TEXT, "c1").await.unwrap();
+        let mut agents = Broker::connect(&url, &key).await.unwrap();
+        agents.create_agent("helper", &["slack/**"]).await.unwrap();
+        agents.listen("helper").await.unwrap();
+        agents.route("bridge", "slack/x", json!({ "text": PAYLOAD })).await.unwrap();
+        agents.pushed().await.unwrap();
+        let bearer = format!("Bearer {key}");
+        Socket::open(&url, "/ws/broker", &[("authorization", &bearer)]).await.unwrap();
+        let body = json!({ "currentPassword": PERSON, "newPassword": CHANGED });
+        assert_eq!(ada.put("/api/users/me/password", body).await.unwrap().status, 200);
+        // A connection that breaks off in the middle of a secret.
+        let mut broken = connect(&url).await;
+        let half =
+            format!("POST /api/auth/login HTTP/1.1\r\nContent-Length: 999\r\n\r\n{{\"password\":\"{WRONG}");
+        tokio::io::AsyncWriteExt::write_all(&mut broken, half.as_bytes()).await.unwrap();
+        drop(broken);
+        self.canaries.extend([refresh, newer, key]);
+        self.canaries.extend([admin.token().to_owned(), ada.token().to_owned()]);
+        let renewed = renewed["accessToken"].as_str().unwrap().to_owned();
+        self.canaries.push(renewed);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_setup_token_is_shown_once_and_is_in_no_log() {
+    let data = tempfile::tempdir().unwrap();
+    let command = HubCommand::new(PARLOR, data.path())
+        .env_remove("PARLOR_ADMIN_PASSWORD")
+        .env("PARLOR_LOG_LEVEL", "trace");
+    let mut hub = command.start().await.unwrap();
+    let token = crate::sign_in::setup_token(&mut hub).await;
+    let outsider = Rest::outsider(hub.url());
+    let body = json!({ "token": token, "username": "first", "password": PERSON });
+    assert_eq!(outsider.post("/api/setup", body.clone()).await.unwrap().status, 200);
+    assert_refused(&outsider.post("/api/setup", body).await.unwrap(), 404);
+    hub.terminate(Duration::from_secs(10)).await.unwrap();
+    assert!(!hub.stderr().contains(&token), "{}", hub.stderr());
+    assert!(!hub.stderr().contains(PERSON), "{}", hub.stderr());
+    assert_eq!(hub.stdout().matches(&token).count(), 1, "{}", hub.stdout());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_error_never_repeats_what_it_was_given() {
+    let scene = Scene::start().await;
+    let room = scene.admin.make_room("a room", &[]).await.unwrap();
+    let outsider = Rest::outsider(scene.url());
+    let canary = "Canary-8-in-a-body";
+    for (method, path) in [
+        (Method::POST, "/api/auth/login".to_owned()),
+        (Method::POST, "/api/auth/refresh".to_owned()),
+        (Method::POST, "/api/setup".to_owned()),
+        (Method::POST, "/api/users".to_owned()),
+        (Method::PUT, "/api/users/me/password".to_owned()),
+        (Method::PUT, "/api/users/me".to_owned()),
+        (Method::POST, "/api/keys".to_owned()),
+        (Method::POST, "/api/rooms".to_owned()),
+        (Method::POST, format!("/api/rooms/{room}/messages")),
+    ] {
+        for body in [
+            format!(r#""{canary}""#),
+            format!(r#"["{canary}"]"#),
+            format!(r#"{{"username":"{canary}""#),
+            format!(r#"{{"{canary}":1}}"#),
+            format!(
+                r#"{{"username":"x","password":["{canary}"],"name":["{canary}"],"content":["{canary}"]}}"#
+            ),
+            format!(
+                r#"{{"username":"x","password":"{canary}","role":"{canary}","scopes":"{canary}","name":"x"}}"#
+            ),
+            format!(
+                r#"{{"token":"{canary}","username":"x","password":"{canary}","refreshToken":"{canary}"}}"#
+            ),
+            r#"{"username":"x","password":8888777766,"name":8888777766,"content":8888777766}"#.to_owned(),
+            format!(r#"{{"name":"x","memberIds":"{canary}","broadcastMode":"{canary}"}}"#),
+        ] {
+            let answer = send_text(&scene.admin, method.clone(), &path, body.clone()).await;
+            if answer.status.is_success() {
+                continue;
+            }
+            let said = answer.body.to_string();
+            assert!(!said.contains(canary) && !said.contains("8888777766"), "{path} {body}: {said}");
+            assert!(!said.contains("struct "), "our own type names mean nothing to a caller: {said}");
+        }
+    }
+    for (path, header) in [("/api/users/me", "authorization"), ("/api/auth/refresh", "cookie")] {
+        let request =
+            outsider.request(Method::POST, path).header(header, format!("Bearer parlor_rt={canary}"));
+        let answer = Answer::of(request).await.unwrap();
+        assert!(!answer.body.to_string().contains(canary), "{answer:?}");
+    }
+    let mut socket = Socket::open(scene.url(), "/ws/client", &[]).await.unwrap();
+    socket.send(&json!({ "type": "client:auth", "token": canary })).await.unwrap();
+    assert!(!socket.wait_for_type("server:auth_result").await.unwrap().to_string().contains(canary));
+    let mut broker = Broker::connect(scene.url(), scene.admin.token()).await.unwrap();
+    for frame in [
+        json!({ "type": "agent.create", "id": "x", "config": canary }),
+        json!({ "type": "msg.route", "from": "x", "path": [canary] }),
+        json!({ "type": "msg.route", "from": "x", "path": "p", "payload": canary }),
+        json!({ "type": "auth", "token": [canary] }),
+    ] {
+        let reply = broker.ask(frame.clone()).await.unwrap();
+        assert!(!reply.to_string().contains(canary), "{frame}: {reply}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_stored_of_a_secret_is_its_hash() {
+    let scene = Scene::start().await;
+    let ada = scene.person("ada").await;
+    let (_, key) = make_key(&ada, &["read"]).await;
+    let sign_in = json!({ "username": "ada", "password": crate::scene::PASSWORD });
+    let outsider = Rest::outsider(scene.url());
+    let signed = outsider.post("/api/auth/login", sign_in).await.unwrap().data().unwrap();
+    let stored = bytes_in(scene.data());
+    assert!(contains(&stored, "ada") && contains(&stored, "$argon2id$"), "the database is there");
+    let admin = parlor_testkit::hub::PASSWORD;
+    let tokens = [&signed["refreshToken"], &signed["accessToken"]].map(|token| token.as_str().unwrap());
+    for secret in [&key, admin, crate::scene::PASSWORD, tokens[0], tokens[1]] {
+        assert!(!contains(&stored, secret), "{secret} lies on the disk");
+    }
+    let listed = ada.get("/api/keys").await.unwrap().body.to_string();
+    assert!(!listed.contains(&key) && !listed.contains("secret"), "{listed}");
+    let users = scene.admin.get("/api/users").await.unwrap().body.to_string();
+    assert!(!users.contains("argon2"), "{users}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_owner_of_the_hub_can_read_its_files() {
+    let parent = tempfile::tempdir().unwrap();
+    let made = parent.path().join("made-by-parlor");
+    let found = parent.path().join("made-by-hand");
+    std::fs::create_dir(&found).unwrap();
+    std::fs::set_permissions(&found, PermissionsExt::from_mode(0o755)).unwrap();
+    for data in [&made, &found] {
+        let hub = HubCommand::new(PARLOR, data).start().await.unwrap();
+        hub.admin().await.unwrap();
+        let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        if data == &made {
+            assert_eq!(mode(data), 0o700);
+        }
+        let names: Vec<String> = std::fs::read_dir(data)
+            .unwrap()
+            .map(|entry| {
+                let entry = entry.unwrap();
+                let name = entry.file_name().into_string().unwrap();
+                assert_eq!(mode(&entry.path()), 0o600, "{name}");
+                name
+            })
+            .collect();
+        for name in ["parlor.db", "parlor.db-wal", "token.key", "control.sock", "parlor.lock"] {
+            assert!(names.iter().any(|found| found == name), "{names:?}");
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! The command line: settings, administration with and without a hub running, and starts that are refused.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use parlor_testkit::agentim::Client;
+use parlor_testkit::hub::HubCommand;
+use parlor_testkit::rest::Rest;
+
+use crate::scene::{PARLOR, PASSWORD, Scene, assert_refused, assert_revoked, bytes_in};
+
+struct Done {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+/// Runs `parlor` with these arguments and variables, and no others of its own.
+fn parlor(arguments: &[&str], variables: &[(&str, &str)], input: &str) -> Done {
+    let mut command = Command::new(PARLOR);
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PARLOR_")) {
+        command.env_remove(name);
+    }
+    let mut child = command
+        .args(arguments)
+        .envs(variables.iter().copied())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A command that does not read its input may be gone before it is written.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let done = child.wait_with_output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Done { code: done.status.code().unwrap(), out: text(done.stdout), err: text(done.stderr) }
+}
+
+#[track_caller]
+fn ok(arguments: &[&str]) -> String {
+    let done = parlor(arguments, &[], "");
+    assert_eq!((done.code, done.err.as_str()), (0, ""), "{arguments:?}: {}", done.out);
+    done.out
+}
+
+/// What it says in one sentence, having done nothing.
+#[track_caller]
+fn refused(arguments: &[&str], variables: &[(&str, &str)]) -> String {
+    let done = parlor(arguments, variables, "");
+    assert_eq!((done.code, done.out.as_str()), (1, ""), "{}", done.err);
+    done.err.trim_end().to_owned()
+}
+
+#[test]
+fn the_example_is_a_file_that_passes_the_check_and_changes_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("parlor.toml");
+    let example = ok(&["config", "example"]);
+    std::fs::write(&file, &example).unwrap();
+    let file = file.to_str().unwrap();
+    assert!(ok(&["config", "check", "--config", file]).ends_with("ok.\n"));
+    assert_eq!(ok(&["config", "show", "--config", file]), ok(&["config", "show"]));
+    for setting in ["listen", "admin_password", "client_rate_limit_max", "max_ws_connections_per_user"] {
+        assert!(example.contains(setting), "{setting}");
+    }
+}
+
+#[test]
+fn a_flag_beats_a_variable_beats_the_file_beats_the_default() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("parlor.toml");
+    std::fs::write(&file, "listen = \"127.0.0.1:1001\"\nlockout_failures = 7\n").unwrap();
+    let file = file.to_str().unwrap();
+    let show = |arguments: &[&str], variables: &[(&str, &str)]| {
+        let done = parlor(&[&["config", "show"], arguments].concat(), variables, "");
+        assert_eq!(done.code, 0, "{}", done.err);
+        let line = |key: &str| done.out.lines().find(|line| line.starts_with(key)).unwrap().to_owned();
+        (line("listen ="), line("lockout_failures ="))
+    };
+    let (listen, failures) = show(&[], &[]);
+    assert!(listen.contains("127.0.0.1:7878") && listen.ends_with("# default"), "{listen}");
+    assert!(failures.starts_with("lockout_failures = 5 "), "{failures}");
+    let (listen, failures) = show(&["--config", file], &[]);
+    assert!(listen.contains(":1001") && failures.contains("= 7"), "{listen} {failures}");
+    let (listen, _) = show(&["--config", file], &[("PARLOR_LISTEN", "127.0.0.1:1002")]);
+    assert!(listen.contains(":1002") && listen.ends_with("# env PARLOR_LISTEN"), "{listen}");
+    let variables = [("PARLOR_LISTEN", "127.0.0.1:1002"), ("PARLOR_CONFIG", file)];
+    let (listen, failures) = show(&["--listen", "127.0.0.1:1003"], &variables);
+    assert!(listen.contains(":1003") && listen.ends_with("# flag --listen"), "{listen}");
+    assert!(failures.contains("= 7"), "{failures}");
+}
+
+#[test]
+fn names_that_mean_nothing_and_values_that_do_not_fit_are_told_all_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("parlor.toml");
+    std::fs::write(&file, "listn = \"127.0.0.1:1001\"\nauth_timeout = 0\n").unwrap();
+    let arguments = ["--config", file.to_str().unwrap()];
+    let variables = [("PARLOR_MAX_REACTONS", "1"), ("PARLOR_LOG_FORMAT", "xml")];
+    for command in [&["config", "check"][..], &["config", "show"], &["serve"], &["admin", "user", "list"]] {
+        let said = refused(&[command, &arguments[..]].concat(), &variables);
+        for part in
+            ["4 problems", "listn", "listen", "auth_timeout", "PARLOR_MAX_REACTONS", "PARLOR_LOG_FORMAT"]
+        {
+            assert!(said.contains(part), "{command:?}: no {part} in {said}");
+        }
+    }
+    assert!(!directory.path().join("parlor-data").exists());
+    assert!(
+        refused(&["config", "check", "--config", "no/such/file.toml"], &[]).contains("no/such/file.toml")
+    );
+    assert_eq!(parlor(&["--no-such-flag"], &[], "").code, 2);
+}
+
+#[test]
+fn secrets_are_hidden_wherever_they_come_from() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("secret.txt");
+    std::fs::write(&file, "canary-in-a-file-0123456789-0123456789\n").unwrap();
+    let variables =
+        [("PARLOR_ADMIN_PASSWORD", "Canary-admin-1"), ("PARLOR_TOKEN_SECRET_FILE", file.to_str().unwrap())];
+    for command in ["show", "check"] {
+        let done = parlor(&["config", command], &variables, "");
+        assert_eq!(done.code, 0, "{}", done.err);
+        assert!(!done.out.to_lowercase().contains("canary"), "{}", done.out);
+    }
+    let done = parlor(&["config", "show"], &variables, "");
+    let line = |key: &str| done.out.lines().find(|line| line.starts_with(key)).unwrap().to_owned();
+    assert!(line("admin_password =").contains("********"), "{}", done.out);
+    assert!(line("token_secret =").ends_with("# env PARLOR_TOKEN_SECRET_FILE"), "{}", done.out);
+    // Nor does a complaint repeat one.
+    let said = refused(&["config", "check"], &[("PARLOR_TOKEN_SECRET", "canary")]);
+    assert!(said.contains("PARLOR_TOKEN_SECRET") && !said.contains("canary"), "{said}");
+}
+
+/// The value after `label: ` in what was printed.
+fn after<'a>(text: &'a str, label: &str) -> &'a str {
+    text.lines().find_map(|line| line.strip_prefix(label)).unwrap_or_else(|| panic!("no {label} in {text}"))
+}
+
+/// People and keys by the command line, on this data directory.
+fn administer(data: &str) -> (String, String) {
+    let admin = |arguments: &[&str]| ok(&[&["--data", data, "admin"], arguments].concat());
+    let added = admin(&["user", "add", "ada", "--display-name", "Ada L."]);
+    let password = after(&added, "Password: ").to_owned();
+    let listed = admin(&["user", "list"]);
+    assert!(listed.contains("ada") && listed.contains("Ada L.") && !listed.contains(&password), "{listed}");
+    let said = refused(&["--data", data, "admin", "user", "add", "ada"], &[]);
+    assert_eq!(said, "Username already taken");
+    assert_eq!(refused(&["--data", data, "admin", "user", "remove", "nobody"], &[]), "User not found");
+    let done = parlor(&["--data", data, "admin", "user", "add", "bob", "--password-stdin"], &[], "weak\n");
+    assert_eq!(done.code, 1);
+    assert!(done.err.contains("password must have at least 8 characters"), "{}", done.err);
+    let input = format!("{PASSWORD}\n");
+    let done = parlor(&["--data", data, "admin", "user", "add", "bob", "--password-stdin"], &[], &input);
+    assert_eq!((done.code, done.out.as_str()), (0, "Added bob (user).\n"), "{}", done.err);
+
+    let made = admin(&["token", "add", "ci", "--user", "ada", "--scope", "read,write"]);
+    let key = after(&made, "Key: ").to_owned();
+    let listed = admin(&["token", "list"]);
+    assert!(listed.contains("ci") && listed.contains("read write") && !listed.contains(&key), "{listed}");
+    let said =
+        refused(&["--data", data, "admin", "token", "add", "x", "--user", "ada", "--scope", "all"], &[]);
+    assert!(said.contains("scope must be of: read, write, agents, sources, admin"), "{said}");
+    assert_eq!(refused(&["--data", data, "admin", "token", "revoke", "no-such"], &[]), "API key not found");
+    (password, key)
+}
+
+fn key_id(data: &str) -> String {
+    let listed = ok(&["--data", data, "admin", "token", "list"]);
+    listed.lines().nth(1).unwrap().split_whitespace().next().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn people_and_keys_are_administered_in_a_running_hub() {
+    let scene = Scene::start().await;
+    let data = scene.data().to_str().unwrap().to_owned();
+    let on = data.clone();
+    let (password, key) = tokio::task::spawn_blocking(move || administer(&on)).await.unwrap();
+    let ada = scene.hub.sign_in("ada", &password).await.unwrap();
+    scene.hub.sign_in("bob", PASSWORD).await.unwrap();
+    let program = Rest::outsider(scene.url()).with_token(&key);
+    assert_eq!(program.get("/api/users/me").await.unwrap().data().unwrap()["displayName"], "Ada L.");
+
+    let mut by_key = Client::connect(&program).await.unwrap();
+    ok(&["--data", &data, "admin", "token", "revoke", &key_id(&data)]);
+    assert_revoked(&mut by_key).await;
+    assert_refused(&program.get("/api/users/me").await.unwrap(), 401);
+    let mut by_hand = Client::connect(&ada).await.unwrap();
+    let reset = ok(&["--data", &data, "admin", "user", "reset-password", "ada"]);
+    assert_revoked(&mut by_hand).await;
+    assert!(scene.hub.sign_in("ada", &password).await.is_err());
+    let ada = scene.hub.sign_in("ada", after(&reset, "Password: ")).await.unwrap();
+    let mut by_hand = Client::connect(&ada).await.unwrap();
+    assert_eq!(ok(&["--data", &data, "admin", "user", "remove", "ada"]), "Removed ada.\n");
+    assert_revoked(&mut by_hand).await;
+    assert_eq!(
+        refused(&["--data", &data, "admin", "user", "remove", "admin"], &[]),
+        "The last admin must remain"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn people_and_keys_are_administered_while_no_hub_runs() {
+    let data = tempfile::tempdir().unwrap();
+    let on = data.path().to_str().unwrap().to_owned();
+    assert_eq!(ok(&["--data", &on, "admin", "user", "list"]), "There is nobody yet.\n");
+    assert_eq!(ok(&["--data", &on, "admin", "token", "list"]), "There are no keys.\n");
+    let made = ok(&["--data", &on, "admin", "user", "add", "chief", "--role", "admin"]);
+    let chief_password = after(&made, "Password: ").to_owned();
+    let (password, key) = administer(&on);
+
+    // A hub on the same directory needs no setup link any more and knows them all.
+    let command = HubCommand::new(PARLOR, data.path()).env_remove("PARLOR_ADMIN_PASSWORD");
+    let mut hub = command.start().await.unwrap();
+    assert_refused(&Rest::outsider(hub.url()).get("/setup").await.unwrap(), 404);
+    hub.sign_in("chief", &chief_password).await.unwrap();
+    hub.sign_in("ada", &password).await.unwrap();
+    let program = Rest::outsider(hub.url()).with_token(&key);
+    assert_eq!(program.get("/api/users/me").await.unwrap().status, 200);
+    // A killed hub leaves its control socket behind; that is no hub.
+    hub.kill_9().await.unwrap();
+    assert!(data.path().join("control.sock").exists());
+    ok(&["--data", &on, "admin", "token", "revoke", &key_id(&on)]);
+    ok(&["--data", &on, "admin", "user", "remove", "bob"]);
+    let hub = command.start().await.unwrap();
+    assert_refused(&program.at(hub.url()).get("/api/users/me").await.unwrap(), 401);
+    assert!(hub.sign_in("bob", PASSWORD).await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_hub_on_the_same_directory_is_refused_in_one_sentence() {
+    let scene = Scene::start().await;
+    let data = scene.data().to_str().unwrap();
+    let said = refused(&["--listen", "127.0.0.1:0", "--data", data], &[]);
+    assert_eq!(
+        said,
+        format!("another Parlor is using {data}; stop it, or choose another directory with --data")
+    );
+    assert_eq!(scene.admin.health().await.unwrap(), 200, "the first goes on");
+    ok(&["--data", data, "admin", "user", "list"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn data_of_a_newer_version_is_refused_in_one_sentence_and_left_as_it_is() {
+    let mut scene = Scene::start().await;
+    let room = scene.admin.make_room("a room", &[]).await.unwrap();
+    scene.admin.post_message(&room, "precious").await.unwrap();
+    scene.hub.terminate(Duration::from_secs(10)).await.unwrap();
+    let file = scene.data().join("parlor.db");
+    let database = rusqlite::Connection::open(&file).unwrap();
+    database.pragma_update(None, "user_version", 99).unwrap();
+    drop(database);
+    let before = std::fs::read(&file).unwrap();
+    let data = scene.data().to_str().unwrap();
+    for arguments in [&["serve", "--listen", "127.0.0.1:0"][..], &["admin", "user", "add", "eve"]] {
+        let said = refused(&[&["--data", data], arguments].concat(), &[]);
+        assert!(said.contains("newer Parlor") && said.contains("99"), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(std::fs::read(&file).unwrap() == before, "the database was changed");
+    }
+    let database = rusqlite::Connection::open(&file).unwrap();
+    database.pragma_update(None, "user_version", 1).unwrap();
+    drop(database);
+    let hub = HubCommand::new(PARLOR, Path::new(data)).start().await.unwrap();
+    assert_eq!(hub.admin().await.unwrap().history(&room).await.unwrap().len(), 1, "its own version reads it");
+}
+
+#[test]
+fn what_cannot_be_opened_is_said_in_one_sentence() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("a-file");
+    std::fs::write(&file, "not a directory").unwrap();
+    let said = refused(&["--listen", "127.0.0.1:0", "--data", file.to_str().unwrap()], &[]);
+    assert!(said.contains("a-file") && said.lines().count() == 1, "{said}");
+    let data = directory.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    std::fs::write(data.join("parlor.db"), "this is no database, but a text of some length\n".repeat(50))
+        .unwrap();
+    let said = refused(&["--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()], &[]);
+    assert!(said.contains("database") && said.lines().count() == 1, "{said}");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = listener.local_addr().unwrap().to_string();
+    let data = directory.path().join("other");
+    let said = refused(&["--listen", &taken, "--data", data.to_str().unwrap()], &[]);
+    assert!(said.contains(&taken) && said.lines().count() == 1, "{said}");
+}
+
+#[test]
+fn a_listener_for_everyone_is_warned_of_and_keeps_its_limits() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let data = data.to_str().unwrap();
+    for listen in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80"] {
+        let done = parlor(&["config", "check", "--listen", listen], &[], "");
+        assert!(done.out.contains("without TLS") && done.out.contains(listen), "{}", done.out);
+        let said = refused(&["--listen", listen, "--data", data], &[("PARLOR_LIMITS", "off")]);
+        assert!(said.contains("limits") && said.contains("loopback"), "{said}");
+    }
+    for listen in ["127.0.0.1:0", "[::1]:0", "127.8.9.10:0"] {
+        let done = parlor(&["config", "check", "--listen", listen], &[("PARLOR_LIMITS", "off")], "");
+        assert_eq!(done.code, 0, "{}", done.err);
+        assert!(!done.out.contains("TLS"), "{}", done.out);
+    }
+    assert!(!Path::new(data).exists(), "nothing was made");
+    assert!(ok(&["config", "show"]).contains("listen = \"127.0.0.1:7878\""), "loopback by default");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_start_says_where_it_listens_where_the_data_is_and_what_to_try() {
+    let mut scene = Scene::start().await;
+    let data = scene.data().display().to_string();
+    let url = scene.url().to_owned();
+    scene.hub.terminate(Duration::from_secs(10)).await.unwrap();
+    let said = scene.hub.stdout();
+    for part in [url.as_str(), data.as_str(), "curl ", "limits = \"off\""] {
+        assert!(said.contains(part), "no {part} in {said}");
+    }
+    assert!(!said.contains('\u{1b}'), "no colours without a terminal: {said}");
+    assert!(!bytes_in(scene.data()).is_empty());
+    assert!(!scene.data().join("control.sock").exists(), "tidied up");
+}

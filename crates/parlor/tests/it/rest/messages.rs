@@ -1,0 +1,157 @@
+//! Unread, read, edited, deleted.
+
+use parlor_testkit::agentim::Client;
+use parlor_testkit::rest::Rest;
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, assert_refused};
+
+async fn unread(person: &Rest, room: &str) -> Value {
+    person.get("/api/messages/recent").await.unwrap().data().unwrap()[room]["unread"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unread_counts_what_others_said_since_one_last_looked() {
+    let scene = Scene::start().await;
+    let ada = scene.person("ada").await;
+    let (first, second) = (
+        scene.admin.make_room("first", &[]).await.unwrap(),
+        scene.admin.make_room("second", &[&ada]).await.unwrap(),
+    );
+    scene.admin.post_message(&first, "before she came").await.unwrap();
+    let body = json!({ "memberId": ada.user_id(), "memberType": "user" });
+    assert_eq!(scene.admin.post(&format!("/api/rooms/{first}/members"), body).await.unwrap().status, 201);
+    assert_eq!(unread(&ada, &first).await, 0, "what was said before is history");
+    for n in 0..3 {
+        scene.admin.post_message(&first, &format!("news {n}")).await.unwrap();
+        scene.admin.post_message(&second, &format!("news {n}")).await.unwrap();
+    }
+    ada.post_message(&first, "my own").await.unwrap();
+    assert_eq!((unread(&ada, &first).await, unread(&ada, &second).await), (json!(3), json!(3)));
+    assert_eq!(unread(&scene.admin, &first).await, 1, "each counts the others'");
+    let recent = ada.get("/api/messages/recent").await.unwrap().data().unwrap();
+    let entry = &recent[&first];
+    assert_eq!((&entry["content"], &entry["senderName"]), (&json!("my own"), &json!("ada")));
+    assert!(entry["createdAt"].is_string());
+
+    let mut watching = Client::connect(&scene.admin).await.unwrap();
+    watching.join(&first).await.unwrap();
+    let read = format!("/api/messages/rooms/{first}/read");
+    assert_eq!(ada.post(&read, json!({})).await.unwrap().body, json!({ "ok": true }));
+    let receipt = watching.wait_for_type("server:read_receipt").await.unwrap();
+    assert_eq!((&receipt["userId"], &receipt["roomId"]), (&json!(ada.user_id()), &json!(first)));
+    assert_eq!((unread(&ada, &first).await, unread(&ada, &second).await), (json!(0), json!(3)));
+    let members = scene.admin.get(&format!("/api/rooms/{first}/members")).await.unwrap().data().unwrap();
+    let hers = members.as_array().unwrap().iter().find(|member| member["memberId"] == ada.user_id()).unwrap();
+    assert!(hers["lastReadAt"].is_string(), "{hers}");
+
+    scene.admin.post_message(&first, "more").await.unwrap();
+    assert_eq!(ada.post("/api/messages/mark-all-read", json!({})).await.unwrap().status, 200);
+    assert_eq!((unread(&ada, &first).await, unread(&ada, &second).await), (json!(0), json!(0)));
+    let gone = scene.admin.post_message(&second, "soon deleted").await.unwrap();
+    assert_eq!(unread(&ada, &second).await, 1);
+    scene.admin.delete(&format!("/api/messages/{}", gone["id"].as_str().unwrap())).await.unwrap();
+    assert_eq!(unread(&ada, &second).await, 0, "what is gone is not unread");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_keeps_what_was_said_before_for_those_in_the_room() {
+    let scene = Scene::start().await;
+    let (ada, bob) = (scene.person("ada").await, scene.person("bob").await);
+    let room = scene.admin.make_room("a room", &[&ada, &bob]).await.unwrap();
+    let message = ada.post_message(&room, "first").await.unwrap();
+    assert!(message.get("updatedAt").is_none() && message.get("editedAt").is_none(), "{message}");
+    let path = format!("/api/messages/{}", message["id"].as_str().unwrap());
+    let mut watching = Client::connect(&bob).await.unwrap();
+    watching.join(&room).await.unwrap();
+    for text in ["second", "third @bob"] {
+        let edited = ada.put(&path, json!({ "content": text })).await.unwrap().data().unwrap();
+        assert_eq!(
+            (&edited["content"], &edited["id"], &edited["seq"]),
+            (&json!(text), &message["id"], &message["seq"])
+        );
+        assert!(edited["updatedAt"].is_string() && edited["editedAt"].is_string(), "{edited}");
+        let told = watching.wait_for_type("server:message_edited").await.unwrap();
+        assert_eq!(told["message"]["content"], text);
+    }
+    let history = bob.get(&format!("{path}/history")).await.unwrap().data().unwrap();
+    let before: Vec<&str> =
+        history.as_array().unwrap().iter().map(|entry| entry["previousContent"].as_str().unwrap()).collect();
+    assert_eq!(before, ["second", "first"], "newest first");
+    assert!(history[0]["editedAt"].is_string() && history[0]["messageId"] == message["id"]);
+    for other in [&bob, &scene.admin] {
+        assert_refused(&other.put(&path, json!({ "content": "forged" })).await.unwrap(), 403);
+    }
+    for body in [json!({ "content": "" }), json!({}), json!({ "content": " " })] {
+        assert_refused(&ada.put(&path, body).await.unwrap(), 400);
+    }
+    let long = json!({ "content": "x".repeat(100_001) });
+    assert_refused(&ada.put(&path, long).await.unwrap(), 413);
+    assert_eq!(bob.history(&room).await.unwrap()[0]["content"], "third @bob");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_text_is_in_no_answer_and_in_no_row() {
+    let scene = Scene::start().await;
+    let (ada, bob) = (scene.person("ada").await, scene.person("bob").await);
+    let room = scene.admin.make_room("a room", &[&ada, &bob]).await.unwrap();
+    ada.post_message(&room, "stays").await.unwrap();
+    let body = json!({ "content": "canary one", "clientMessageId": "c1" });
+    let messages = format!("/api/rooms/{room}/messages");
+    let message = ada.post(&messages, body.clone()).await.unwrap().data().unwrap();
+    let id = message["id"].as_str().unwrap();
+    let path = format!("/api/messages/{id}");
+    ada.put(&path, json!({ "content": "canary two" })).await.unwrap().data().unwrap();
+    let mut watching = Client::connect(&scene.admin).await.unwrap();
+    let position = watching.join_since(&room, "now").await.unwrap().position;
+    assert_refused(&bob.delete(&path).await.unwrap(), 403);
+    assert_eq!(ada.delete(&path).await.unwrap().body, json!({ "ok": true }));
+    let told = watching.wait_for_type("server:message_deleted").await.unwrap();
+    assert_eq!((&told["messageId"], &told["roomId"]), (&json!(id), &json!(room)));
+
+    let history = bob.history(&room).await.unwrap();
+    assert_eq!(history.len(), 1, "{history:?}");
+    for path in [format!("{path}/history"), path.clone()] {
+        let answer = ada.get(&path).await.unwrap();
+        assert!(!answer.body.to_string().contains("canary"), "{answer:?}");
+    }
+    assert_refused(&ada.delete(&path).await.unwrap(), 404);
+    assert_refused(&ada.put(&path, json!({ "content": "back again" })).await.unwrap(), 404);
+    assert_eq!(unread(&bob, &room).await, 1);
+    let reply = json!({ "content": "to whom?", "replyToId": id });
+    assert_refused(&bob.post(&messages, reply).await.unwrap(), 400);
+    // A retry of what was deleted is recognised, and brings neither the text back nor a second message.
+    let retried = ada.post(&messages, body).await.unwrap();
+    assert_eq!((retried.status.as_u16(), &retried.body["data"]["deleted"]), (200, &json!(true)));
+    let (epoch, _) = position.split_once('-').unwrap();
+    let mut late = Client::connect(&bob).await.unwrap();
+    let joined = late.join_since(&room, &format!("{epoch}-0")).await.unwrap();
+    assert!(!format!("{joined:?}").contains("canary"), "{joined:?}");
+
+    let database = rusqlite::Connection::open(scene.data().join("parlor.db")).unwrap();
+    let mut tables = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").unwrap();
+    let tables: Vec<String> = tables.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    assert!(tables.contains(&"messages".to_owned()));
+    for table in tables {
+        let mut rows = database.prepare(&format!("SELECT * FROM {table}")).unwrap();
+        let columns = rows.column_count();
+        let mut rows = rows.query([]).unwrap();
+        while let Some(row) = rows.next().unwrap() {
+            for column in 0..columns {
+                let value = format!("{:?}", row.get::<_, rusqlite::types::Value>(column).unwrap());
+                assert!(!value.contains("canary"), "{table}: {value}");
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_room_s_admin_may_delete_what_others_said() {
+    let scene = Scene::start().await;
+    let ada = scene.person("ada").await;
+    let room = scene.admin.make_room("a room", &[&ada]).await.unwrap();
+    let message = ada.post_message(&room, "out of order").await.unwrap();
+    let path = format!("/api/messages/{}", message["id"].as_str().unwrap());
+    assert_eq!(scene.admin.delete(&path).await.unwrap().status, 200);
+    assert_eq!(ada.history(&room).await.unwrap().len(), 0);
+}

@@ -1,0 +1,130 @@
+//! What most tests begin with: a hub of their own, its admin, a few people, and bare HTTP.
+
+use std::path::Path;
+use std::time::Duration;
+
+use parlor_testkit::hub::{Hub, HubCommand};
+use parlor_testkit::rest::{Answer, Rest};
+use parlor_testkit::socket::{Arrival, PATIENCE, Socket};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+pub const PARLOR: &str = env!("CARGO_BIN_EXE_parlor");
+/// Everyone's password in these tests, but for the admin's.
+pub const PASSWORD: &str = "Plain-sailing-9";
+
+pub struct Scene {
+    pub hub: Hub,
+    pub admin: Rest,
+    pub data: TempDir,
+}
+
+impl Scene {
+    /// A hub without rate limits, and its admin.
+    pub async fn start() -> Self {
+        Self::start_with(|command| command).await
+    }
+
+    pub async fn start_with(change: impl FnOnce(HubCommand) -> HubCommand) -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let hub = change(HubCommand::new(PARLOR, data.path())).start().await.unwrap();
+        let admin = hub.admin().await.unwrap();
+        Self { hub, admin, data }
+    }
+
+    pub fn url(&self) -> &str {
+        self.hub.url()
+    }
+
+    pub fn data(&self) -> &Path {
+        self.data.path()
+    }
+
+    pub async fn person(&self, name: &str) -> Rest {
+        self.admin.make_user(name, PASSWORD).await.unwrap()
+    }
+}
+
+/// What came back on a bare connection.
+#[derive(Debug)]
+pub struct Bare {
+    pub status: u16,
+    pub head: String,
+    pub body: String,
+}
+
+/// Sends a request as it is written, so that a test decides over every byte of it, and reads to the end.
+pub async fn bare(url: &str, request: &[u8]) -> Bare {
+    let mut stream = connect(url).await;
+    stream.write_all(request).await.unwrap();
+    let mut answer = Vec::new();
+    let read = stream.read_to_end(&mut answer);
+    tokio::time::timeout(PATIENCE, read).await.expect("an answer in time").unwrap();
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default();
+    Bare { status, head: head.to_owned(), body: body.to_owned() }
+}
+
+pub async fn connect(url: &str) -> TcpStream {
+    TcpStream::connect(url.strip_prefix("http://").unwrap()).await.unwrap()
+}
+
+/// A request with a JSON body as text, whatever that text is.
+pub async fn send_text(person: &Rest, method: Method, path: &str, body: impl Into<reqwest::Body>) -> Answer {
+    Answer::of(person.request(method, path).body(body)).await.unwrap()
+}
+
+#[track_caller]
+pub fn assert_refused(answer: &Answer, status: u16) {
+    assert_eq!(answer.status, status, "{answer:?}");
+    assert_eq!(answer.body["ok"], false, "{answer:?}");
+    assert!(answer.body["error"].as_str().is_some_and(|sentence| !sentence.is_empty()), "{answer:?}");
+}
+
+/// A key of this person with these scopes.
+pub async fn make_key(person: &Rest, scopes: &[&str]) -> (String, String) {
+    let body = json!({ "name": "a program", "scopes": scopes });
+    let key = person.post("/api/keys", body).await.unwrap().data().unwrap();
+    (key["id"].as_str().unwrap().to_owned(), key["key"].as_str().unwrap().to_owned())
+}
+
+/// Reads until the connection ends; what came on the way, and the close code.
+pub async fn until_closed(socket: &mut Socket) -> (Vec<Value>, u16) {
+    let mut frames = Vec::new();
+    loop {
+        match socket.next(PATIENCE).await.unwrap() {
+            Arrival::Frame(frame) => frames.push(frame),
+            Arrival::Closed(code) => return (frames, code),
+        }
+    }
+}
+
+/// A revoked connection is told so and closed within a second.
+pub async fn assert_revoked(socket: &mut Socket) {
+    let told = socket.wait_for(Duration::from_secs(1), |frame| frame["code"] == "SESSION_REVOKED").await;
+    told.expect("told within a second");
+    assert_eq!(socket.closed(Duration::from_secs(1)).await.unwrap(), 1008);
+}
+
+/// Everything in the files of a directory, also below it.
+pub fn bytes_in(directory: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let entry = entry.unwrap();
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
+            bytes.extend(bytes_in(&entry.path()));
+        } else if kind.is_file() {
+            bytes.extend(std::fs::read(entry.path()).unwrap());
+        }
+    }
+    bytes
+}
+
+pub fn contains(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
+}

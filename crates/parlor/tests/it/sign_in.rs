@@ -1,0 +1,8 @@
+//! Signing in: the first admin, passwords, tokens and their renewal, sessions, keys, and the people an admin keeps.
+
+mod first_admin;
+mod keys;
+mod people;
+mod sessions;
+
+pub use first_admin::setup_token;

@@ -1,0 +1,282 @@
+//! Passwords, tokens and their renewal, the cookie, sessions, lockout.
+
+use parlor_testkit::agentim::Client;
+use parlor_testkit::rest::{Answer, Rest};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::scene::{PASSWORD, Scene, assert_refused, assert_revoked};
+
+async fn login(scene: &Scene, username: &str, password: &str) -> Answer {
+    let body = json!({ "username": username, "password": password });
+    Rest::outsider(scene.url()).post("/api/auth/login", body).await.unwrap()
+}
+
+async fn refresh(scene: &Scene, token: &str) -> Answer {
+    Rest::outsider(scene.url()).post("/api/auth/refresh", json!({ "refreshToken": token })).await.unwrap()
+}
+
+fn text<'a>(answer: &'a Answer, pointer: &str) -> &'a str {
+    answer.body.pointer(pointer).and_then(Value::as_str).unwrap_or_else(|| panic!("{pointer} in {answer:?}"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signing_in_gives_a_person_two_tokens_and_a_cookie() {
+    let scene = Scene::start().await;
+    scene.person("ada").await;
+    let answer = login(&scene, "ada", PASSWORD).await;
+    assert_eq!(answer.status, 200);
+    let user = &answer.body["data"]["user"];
+    assert_eq!(
+        (&user["username"], &user["displayName"], &user["role"]),
+        (&json!("ada"), &json!("ada"), &json!("user"))
+    );
+    assert!(!user.to_string().contains("argon2"), "{user}");
+    let cookie = answer.headers["set-cookie"].to_str().unwrap();
+    let refresh_token = text(&answer, "/data/refreshToken");
+    assert_eq!(
+        cookie,
+        format!("parlor_rt={refresh_token}; Max-Age=604800; Path=/api/auth; HttpOnly; SameSite=Strict")
+    );
+    let ada = Rest::outsider(scene.url()).with_token(text(&answer, "/data/accessToken"));
+    assert_eq!(ada.get("/api/users/me").await.unwrap().data().unwrap()["username"], "ada");
+    assert_eq!(login(&scene, "ADA", PASSWORD).await.status, 200, "names are one name in any case");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn behind_https_the_cookie_is_secure() {
+    let scene =
+        Scene::start_with(|command| command.env("PARLOR_PUBLIC_URL", "https://chat.example.org")).await;
+    let answer = login(&scene, "admin", parlor_testkit::hub::PASSWORD).await;
+    assert!(answer.headers["set-cookie"].to_str().unwrap().ends_with("; SameSite=Strict; Secure"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refresh_token_is_exchanged_once_and_again_and_again() {
+    let scene = Scene::start().await;
+    scene.person("ada").await;
+    let mut token = text(&login(&scene, "ada", PASSWORD).await, "/data/refreshToken").to_owned();
+    let mut seen = vec![token.clone()];
+    for _ in 0..5 {
+        let answer = refresh(&scene, &token).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let ada = Rest::outsider(scene.url()).with_token(text(&answer, "/data/accessToken"));
+        assert_eq!(ada.get("/api/users/me").await.unwrap().status, 200);
+        token = text(&answer, "/data/refreshToken").to_owned();
+        assert!(answer.headers["set-cookie"].to_str().unwrap().contains(&token));
+        assert!(!seen.contains(&token));
+        seen.push(token.clone());
+    }
+    assert_refused(&refresh(&scene, "plr_unknown").await, 401);
+    let nothing = Rest::outsider(scene.url()).request(Method::POST, "/api/auth/refresh");
+    let nothing = Answer::of(nothing).await.unwrap();
+    assert_refused(&nothing, 401);
+    assert_eq!(nothing.body["error"], "Refresh token required");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_old_refresh_token_shown_again_ends_the_whole_family_and_its_sockets() {
+    let scene = Scene::start().await;
+    let elsewhere = scene.person("ada").await;
+    let first = login(&scene, "ada", PASSWORD).await;
+    let stolen = text(&first, "/data/refreshToken").to_owned();
+    let second = refresh(&scene, &stolen).await;
+    let ada = elsewhere.with_token(text(&second, "/data/accessToken"));
+    let mut client = Client::connect(&ada).await.unwrap();
+
+    assert_refused(&refresh(&scene, &stolen).await, 401);
+    assert_revoked(&mut client).await;
+    assert_refused(&refresh(&scene, text(&second, "/data/refreshToken")).await, 401);
+    assert_refused(&ada.get("/api/users/me").await.unwrap(), 401);
+    assert_eq!(elsewhere.get("/api/users/me").await.unwrap().status, 200, "another device is another family");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_who_refresh_at_once_with_one_token_are_a_reuse() {
+    let scene = Scene::start().await;
+    let token =
+        text(&login(&scene, "admin", parlor_testkit::hub::PASSWORD).await, "/data/refreshToken").to_owned();
+    let (one, other) = tokio::join!(refresh(&scene, &token), refresh(&scene, &token));
+    let mut statuses = [one.status.as_u16(), other.status.as_u16()];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 401]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_cookie_refreshes_without_a_body_and_shows_the_page_no_token() {
+    let scene = Scene::start().await;
+    let signed = login(&scene, "admin", parlor_testkit::hub::PASSWORD).await;
+    let cookie = |answer: &Answer| {
+        answer.headers["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned()
+    };
+    let outsider = Rest::outsider(scene.url());
+    let by_cookie = async |cookie: &str| {
+        let request = outsider.request(Method::POST, "/api/auth/refresh").header("cookie", cookie);
+        Answer::of(request.header("origin", scene.url())).await.unwrap()
+    };
+    let renewed = by_cookie(&format!("theme=dark; {}", cookie(&signed))).await;
+    assert_eq!(renewed.status, 200, "{renewed:?}");
+    assert!(renewed.body["data"].get("refreshToken").is_none(), "{renewed:?}");
+    assert_ne!(cookie(&renewed), cookie(&signed));
+    let admin = outsider.with_token(text(&renewed, "/data/accessToken"));
+    let out = admin.request(Method::POST, "/api/auth/logout").header("cookie", cookie(&renewed));
+    let out = Answer::of(out.header("origin", scene.url())).await.unwrap();
+    assert_eq!(out.status, 200);
+    let cleared = out.headers["set-cookie"].to_str().unwrap();
+    assert!(cleared.starts_with("parlor_rt=; Max-Age=0; Path=/api/auth; HttpOnly"), "{cleared}");
+    assert_refused(&by_cookie(&cookie(&renewed)).await, 401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_are_listed_and_ended_one_by_one() {
+    let scene = Scene::start().await;
+    let bob = scene.person("bob").await;
+    let phone = scene.person("ada").await;
+    let laptop = scene.hub.sign_in("ada", PASSWORD).await.unwrap();
+    let sessions = phone.get("/api/auth/sessions").await.unwrap().data().unwrap();
+    let sessions = sessions.as_array().unwrap();
+    assert_eq!(sessions.len(), 2, "{sessions:?}");
+    assert_eq!(sessions.iter().filter(|session| session["current"] == true).count(), 1);
+    for session in sessions {
+        for field in ["id", "device", "address", "createdAt", "lastUsedAt", "expiresAt"] {
+            assert!(session[field].is_string(), "{field} in {session}");
+        }
+        assert_eq!(session["address"], "127.0.0.1");
+    }
+    let other = sessions.iter().find(|session| session["current"] == false).unwrap();
+    let path = format!("/api/auth/sessions/{}", other["id"].as_str().unwrap());
+    let mut client = Client::connect(&laptop).await.unwrap();
+    assert_refused(&bob.delete(&path).await.unwrap(), 404);
+    assert_refused(&scene.admin.delete(&path).await.unwrap(), 404);
+    assert_eq!(phone.delete(&path).await.unwrap().status, 200);
+    assert_revoked(&mut client).await;
+    assert_refused(&laptop.get("/api/users/me").await.unwrap(), 401);
+    assert_refused(&phone.delete(&path).await.unwrap(), 404);
+    let left = phone.get("/api/auth/sessions").await.unwrap().data().unwrap();
+    assert_eq!(left.as_array().unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sign_in_outlives_a_restart_and_an_end_does_too() {
+    let data = tempfile::tempdir().unwrap();
+    let command = parlor_testkit::hub::HubCommand::new(crate::scene::PARLOR, data.path());
+    let mut hub = command.start().await.unwrap();
+    let (stays, goes) = (hub.admin().await.unwrap(), hub.admin().await.unwrap());
+    assert_eq!(goes.post("/api/auth/logout", json!({})).await.unwrap().status, 200);
+    hub.kill_9().await.unwrap();
+    let hub = command.start().await.unwrap();
+    assert_eq!(stays.at(hub.url()).get("/api/users/me").await.unwrap().status, 200);
+    assert_refused(&goes.at(hub.url()).get("/api/users/me").await.unwrap(), 401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn five_wrong_passwords_lock_the_account_and_every_answer_is_the_same() {
+    let scene = Scene::start_with(|command| command.env("PARLOR_LOCKOUT_SECONDS", "2")).await;
+    let ada = scene.person("ada").await;
+    scene.person("bob").await;
+    let unknown = login(&scene, "nobody", PASSWORD).await;
+    assert_refused(&unknown, 401);
+    assert_eq!(unknown.body["error"], "Invalid credentials");
+    for _ in 0..4 {
+        assert_eq!(login(&scene, "ada", "Wrong-guess-1").await.body, unknown.body);
+    }
+    // A success in between starts the count anew.
+    assert_eq!(login(&scene, "ada", PASSWORD).await.status, 200);
+    for _ in 0..5 {
+        assert_eq!(login(&scene, "ada", "Wrong-guess-1").await.body, unknown.body);
+    }
+    let locked = login(&scene, "ada", PASSWORD).await;
+    assert_eq!((locked.status.as_u16(), &locked.body), (401, &unknown.body), "the true password too");
+    let users = scene.admin.get("/api/users").await.unwrap().data().unwrap();
+    let shown = users.as_array().unwrap().iter().find(|user| user["username"] == "ada").unwrap();
+    assert_eq!(shown["locked"], true, "an admin can see it");
+    assert_eq!(login(&scene, "bob", PASSWORD).await.status, 200, "nobody else is locked");
+    assert_eq!(ada.get("/api/users/me").await.unwrap().status, 200, "who is signed in stays so");
+
+    let path = format!("/api/users/{}", ada.user_id());
+    scene.admin.put(&path, json!({ "password": "Given-anew-12" })).await.unwrap().data().unwrap();
+    assert_eq!(login(&scene, "ada", "Given-anew-12").await.status, 200, "a new password unlocks");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lock_ends_by_itself() {
+    let scene = Scene::start_with(|command| {
+        command.env("PARLOR_LOCKOUT_SECONDS", "1").env("PARLOR_LOCKOUT_FAILURES", "1")
+    })
+    .await;
+    scene.person("ada").await;
+    let began = std::time::Instant::now();
+    assert_eq!(login(&scene, "ada", "Wrong-guess-1").await.status, 401);
+    // Trying on is what a person does; each try with the true password is refused until the second is over.
+    let mut tries = 0;
+    while login(&scene, "ada", PASSWORD).await.status != 200 {
+        tries += 1;
+        assert!(began.elapsed().as_secs() < 20, "still locked");
+    }
+    assert!(tries > 0 && began.elapsed().as_millis() >= 900, "{tries} in {:?}", began.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_names_and_wrong_passwords_take_alike_long() {
+    let scene = Scene::start().await;
+    scene.person("ada").await;
+    let mut spent = [std::time::Duration::ZERO; 2];
+    for round in 0..12 {
+        for (which, name) in ["bobby", "nobody"].into_iter().enumerate() {
+            if round == 0 && which == 0 {
+                scene.person("bobby").await;
+            }
+            let began = std::time::Instant::now();
+            assert_eq!(login(&scene, name, "Wrong-guess-1").await.status, 401);
+            spent[which] += began.elapsed();
+        }
+    }
+    let ratio = spent[0].as_secs_f64() / spent[1].as_secs_f64();
+    assert!((0.4..2.5).contains(&ratio), "known {:?}, unknown {:?}", spent[0], spent[1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_access_token_ends_by_its_time_and_a_refresh_gives_the_next() {
+    let scene = Scene::start_with(|command| command.env("PARLOR_ACCESS_TOKEN_TTL", "30")).await;
+    let answer = login(&scene, "admin", parlor_testkit::hub::PASSWORD).await;
+    let claims = text(&answer, "/data/accessToken").split('.').nth(1).unwrap().to_owned();
+    let claims = base64::Engine::decode(&base64::prelude::BASE64_URL_SAFE_NO_PAD, claims).unwrap();
+    let claims: Value = serde_json::from_slice(&claims).unwrap();
+    assert_eq!(claims["exp"].as_i64().unwrap() - claims["iat"].as_i64().unwrap(), 30);
+    assert_eq!(claims["type"], "access");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_password_must_keep_the_rules_and_prove_the_old_one() {
+    let scene = Scene::start().await;
+    let ada = scene.person("ada").await;
+    for (password, rules) in [
+        ("Sh0rt", 1),
+        ("alllowercase1", 1),
+        ("ALLUPPERCASE1", 1),
+        ("NoDigitsHere", 1),
+        ("short", 3),
+        (&format!("Aa1{}", "x".repeat(126)), 1),
+        ("", 4),
+    ] {
+        let body = json!({ "currentPassword": PASSWORD, "newPassword": password });
+        let answer = ada.put("/api/users/me/password", body).await.unwrap();
+        assert_refused(&answer, 400);
+        assert_eq!(answer.body["error"], "Validation failed");
+        let fields = answer.body["fields"].as_array().unwrap();
+        assert_eq!(fields.len(), rules, "{password}: {fields:?}");
+        assert!(fields.iter().all(|field| field["field"] == "password" && field["message"].is_string()));
+        let body = json!({ "username": "bobby", "password": password });
+        assert_refused(&scene.admin.post("/api/users", body).await.unwrap(), 400);
+    }
+    let body = json!({ "currentPassword": "Wrong-guess-1", "newPassword": "Another-one-10" });
+    assert_refused(&ada.put("/api/users/me/password", body).await.unwrap(), 401);
+    assert_eq!(ada.get("/api/users/me").await.unwrap().status, 200, "nothing was changed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn there_are_no_foreign_providers_yet() {
+    let scene = Scene::start().await;
+    let answer = Rest::outsider(scene.url()).get("/api/auth/oauth/providers").await.unwrap();
+    assert_eq!(answer.body, json!({ "ok": true, "data": [] }));
+}
