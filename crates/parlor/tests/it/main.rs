@@ -2,3 +2,4 @@
 
 mod crash;
 mod disk_faults;
+mod page;
