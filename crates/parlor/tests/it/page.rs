@@ -27,8 +27,10 @@ async fn two_people_come_from_the_setup_link_to_a_live_conversation() -> Result<
     browser.click(&grace, "#rooms .place").await?;
     say(&mut browser, &ada, "Is there any coffee left?").await?;
     see(&mut browser, &grace, "Is there any coffee left?").await?;
-    say(&mut browser, &grace, "One cup. Be quick.").await?;
-    see(&mut browser, &ada, "One cup. Be quick.").await?;
+    say(&mut browser, &grace, "One cup, @Ada Lovelace.").await?;
+    see(&mut browser, &ada, "One cup, @Ada Lovelace.").await?;
+    let called = browser.evaluate(&ada, "document.querySelector('.called').textContent").await?;
+    assert_eq!(called, "@Ada Lovelace");
 
     say(&mut browser, &grace, HOSTILE).await?;
     see(&mut browser, &ada, HOSTILE).await?;
@@ -41,7 +43,7 @@ async fn two_people_come_from_the_setup_link_to_a_live_conversation() -> Result<
     let address = browser.evaluate(&ada, "location.href").await?;
     browser.go(&ada, "about:blank").await?;
     browser.go(&ada, address.as_str().context("an address")?).await?;
-    see(&mut browser, &ada, "One cup. Be quick.").await?;
+    see(&mut browser, &ada, "One cup, @Ada Lovelace.").await?;
     say(&mut browser, &grace, "Welcome back.").await?;
     see(&mut browser, &ada, "Welcome back.").await?;
 
