@@ -71,7 +71,7 @@ table::settings! {
         lockout_failures: u32 = count(1..=1_000), default 5;
         /// How long a locked account stays locked, in seconds.
         lockout_seconds: Duration = seconds(1..=30 * 86_400), default 900;
-        /// Passwords hashed at the same time. Each takes about 20 MiB while it runs.
+        /// Passwords hashed at the same time. Each takes about 19 MiB while it runs.
         password_hashing_jobs: usize = count(1..=64), default 2;
     }
     "Limits" {

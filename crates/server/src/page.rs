@@ -21,8 +21,9 @@ impl Page {
     pub fn new() -> Self {
         let (script, style) = (hash("script"), hash("style"));
         let policy = format!(
-            "default-src 'none'; script-src {script}; style-src {style}; connect-src 'self'; img-src 'self' data:; \
-             base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+            "default-src 'none'; script-src {script}; style-src {style}; connect-src 'self'; img-src data:; \
+             base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+             require-trusted-types-for 'script'; trusted-types 'none'"
         );
         Self { policy: HeaderValue::from_str(&policy).expect("a policy is plain text") }
     }

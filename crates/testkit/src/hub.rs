@@ -154,7 +154,7 @@ fn served_url(line: &str) -> Option<String> {
 }
 
 /// Reads a stream to its end, so that the process never blocks on it.
-struct Capture {
+pub(crate) struct Capture {
     text: Arc<Mutex<String>>,
     /// How many lines there are; closed at the end of the stream.
     lines: watch::Receiver<usize>,
@@ -162,7 +162,7 @@ struct Capture {
 }
 
 impl Capture {
-    fn of(stream: impl AsyncRead + Unpin + Send + 'static) -> Self {
+    pub(crate) fn of(stream: impl AsyncRead + Unpin + Send + 'static) -> Self {
         let text = Arc::new(Mutex::new(String::new()));
         let (counted, lines) = watch::channel(0);
         let written = text.clone();
@@ -178,12 +178,12 @@ impl Capture {
         Self { text, lines, reader: Some(reader) }
     }
 
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.text.lock().clone()
     }
 
     /// Waits for a line in which something is found; `None` when the stream ends without.
-    async fn find<T>(&mut self, found: impl Fn(&str) -> Option<T>) -> Option<T> {
+    pub(crate) async fn find<T>(&mut self, found: impl Fn(&str) -> Option<T>) -> Option<T> {
         let mut open = true;
         loop {
             let here = self.text.lock().lines().find_map(&found);

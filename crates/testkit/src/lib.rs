@@ -2,6 +2,7 @@
 
 pub mod agentim;
 pub mod broker;
+pub mod browser;
 pub mod crash;
 pub mod faultfs;
 pub mod hub;

@@ -4,6 +4,7 @@ mod attacks;
 mod command_line;
 mod crash;
 mod disk_faults;
+mod page;
 mod rest;
 mod scene;
 mod sign_in;

@@ -1,0 +1,148 @@
+//! The store gives the order, the bus only carries the news: one that loses, repeats and reorders them changes
+//! nothing for those who listen.
+
+use bytes::Bytes;
+use parlor_backends::sqlite::{self, Options, Synchronous};
+use parlor_engine::hub::Parts;
+use parlor_engine::local::{LocalBus, RandomIds, SystemClock};
+use parlor_engine::ports::{Bus, News};
+use parlor_engine::switchboard::{Caps, Egress, Farewell, Outbox, Viewer};
+use parlor_engine::{Hub, Limits};
+use parlor_model::command::{NewSignIn, NewUser, RoomChanges};
+use parlor_model::{
+    Caller, Command, Delivery, Epoch, Logged, Message, Post, Receipt, RoomId, SecretHash, Signal, SiteRole,
+    Time,
+};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+const MESSAGES: usize = 300;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_the_bus_loses_repeats_or_reorders_everyone_hears_each_event_once_and_in_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let hub = open(directory.path());
+    let (caller, room) = somebody_in_a_room(&hub).await;
+    let outbox = Arc::new(Outbox::new(Caps { bytes: 1 << 20, buffers: 4096 }, Bytes::new()));
+    let viewer = Viewer {
+        id: hub.viewer_id(),
+        user: caller.user().unwrap().clone(),
+        principal: caller.principal.clone(),
+        egress: Arc::new(Places),
+        outbox: outbox.clone(),
+        present: false,
+    };
+    hub.connect(&caller, viewer.clone(), Bytes::new(), |_| Ok(())).await.unwrap();
+    hub.attach(&caller, &viewer, &room, None).await.unwrap();
+
+    let mut said = Vec::new();
+    for n in 0..MESSAGES {
+        let post = Post {
+            room: room.clone(),
+            text: n.to_string().into(),
+            mentions: Vec::new(),
+            reply_to: None,
+            attachments: Vec::new(),
+            client_message_id: None,
+        };
+        let posted = hub.call(&caller, Command::Post(post)).await;
+        let Ok(Receipt::Posted(posted)) = posted else { panic!("{posted:?}") };
+        said.push(posted.position.seq.0);
+    }
+    let mut heard = Vec::new();
+    while heard.last() < said.last() {
+        let mut buffers = Vec::new();
+        outbox.take(&mut buffers, 64).await;
+        heard.extend(buffers.concat().chunks(8).map(|seq| u64::from_le_bytes(seq.try_into().unwrap())));
+    }
+    assert_eq!(heard, said);
+    hub.close().await;
+}
+
+fn open(directory: &std::path::Path) -> Hub {
+    let options = Options { synchronous: Synchronous::Off, ..Options::default() };
+    let (store, reader) = sqlite::open(directory, options).unwrap();
+    let bus = Unreliable { bus: LocalBus::new(8), announced: AtomicUsize::new(0), late: Mutex::default() };
+    let (clock, ids) = (Arc::new(SystemClock), Arc::new(RandomIds));
+    Hub::open(Parts { store, reader, bus: Arc::new(bus), clock, ids, limits: Limits::default() }).unwrap()
+}
+
+async fn somebody_in_a_room(hub: &Hub) -> (Caller, RoomId) {
+    let account = NewUser {
+        username: "ada".into(),
+        display_name: None,
+        role: SiteRole::User,
+        password_hash: "hash".into(),
+    };
+    let created = hub.call(&Caller::OPERATOR, Command::CreateUser(account)).await;
+    let Ok(Receipt::User(user)) = created else { panic!("{created:?}") };
+    let sign_in = Command::SignIn(NewSignIn {
+        user: user.id.clone(),
+        proven: "hash".into(),
+        refresh: SecretHash([1; 32]),
+        device: "test".into(),
+        address: "here".into(),
+        expires_at: Time(i64::MAX),
+    });
+    let signed_in = hub.call(&Caller::OUTSIDER, sign_in).await;
+    let Ok(Receipt::SignedIn { sign_in, .. }) = signed_in else { panic!("{signed_in:?}") };
+    let caller = Caller::person(user.id.clone(), sign_in.id.clone());
+    let changes = RoomChanges { name: Some("Kitchen".into()), ..RoomChanges::default() };
+    let made = hub.call(&caller, Command::CreateRoom { changes, members: Vec::new() }).await;
+    let Ok(Receipt::Room(room)) = made else { panic!("{made:?}") };
+    (caller, room.id.clone())
+}
+
+/// Of every four batches it loses one, repeats one, and lets one come after its successor.
+struct Unreliable {
+    bus: LocalBus,
+    announced: AtomicUsize,
+    late: Mutex<Option<Arc<[Logged]>>>,
+}
+
+impl Bus for Unreliable {
+    fn announce(&self, news: Arc<[Logged]>) {
+        match self.announced.fetch_add(1, Ordering::Relaxed) % 4 {
+            0 => {}
+            1 => {
+                self.bus.announce(news.clone());
+                self.bus.announce(news);
+            }
+            2 => *self.late.lock().unwrap() = Some(news),
+            _ => {
+                self.bus.announce(news);
+                let late = self.late.lock().unwrap().take();
+                late.into_iter().for_each(|late| self.bus.announce(late));
+            }
+        }
+    }
+
+    fn next(&self) -> News {
+        self.bus.next()
+    }
+}
+
+/// A door that tells the place of each event and nothing else.
+struct Places;
+
+impl Egress for Places {
+    fn event(&self, logged: &Logged, _: Epoch) -> Option<Bytes> {
+        Some(logged.seq.0.to_le_bytes().to_vec().into())
+    }
+
+    fn room_lost(&self, _: &RoomId) -> Option<Bytes> {
+        None
+    }
+
+    fn delivery(&self, _: &Message, _: &Delivery) -> Option<Bytes> {
+        None
+    }
+
+    fn signal(&self, _: &Signal) -> Option<Bytes> {
+        None
+    }
+
+    fn farewell(&self, _: Farewell) -> Bytes {
+        Bytes::new()
+    }
+}

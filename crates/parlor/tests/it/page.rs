@@ -1,0 +1,110 @@
+//! The built-in page in a real browser, from the first link to a conversation.
+
+use anyhow::{Context, Result};
+use parlor_testkit::browser::{Browser, Page};
+use parlor_testkit::hub::HubCommand;
+use serde_json::json;
+
+const PARLOR: &str = env!("CARGO_BIN_EXE_parlor");
+const PASSWORD: &str = "Correct-horse-7";
+const HOSTILE: &str =
+    r#"<img src=x onerror="document.title='taken over'"><script>document.title='taken over'</script>"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_people_come_from_the_setup_link_to_a_live_conversation() -> Result<()> {
+    let Some(mut browser) = Browser::start_or_skip().await? else { return Ok(()) };
+    let data = tempfile::tempdir()?;
+    let mut hub = HubCommand::new(PARLOR, data.path()).env_remove("PARLOR_ADMIN_PASSWORD").start().await?;
+    let link = hub.printed(|line| line.contains("/setup#token=").then(|| line.trim().to_owned())).await;
+    let ada = browser.open(&link.context("a setup link")?).await?;
+    become_the_first_admin(&mut browser, &ada).await?;
+    make_a_room(&mut browser, &ada, "Kitchen").await?;
+    let password = add_a_person(&mut browser, &ada, "grace", "Grace Hopper").await?;
+    bring_into_the_room(&mut browser, &ada, "grace").await?;
+
+    let grace = browser.open(hub.url()).await?;
+    sign_in(&mut browser, &grace, "grace", &password).await?;
+    browser.click(&grace, "#rooms .place").await?;
+    say(&mut browser, &ada, "Is there any coffee left?").await?;
+    see(&mut browser, &grace, "Is there any coffee left?").await?;
+    say(&mut browser, &grace, "One cup, @Ada Lovelace.").await?;
+    see(&mut browser, &ada, "One cup, @Ada Lovelace.").await?;
+    let called = browser.evaluate(&ada, "document.querySelector('.called').textContent").await?;
+    assert_eq!(called, "@Ada Lovelace");
+
+    say(&mut browser, &grace, HOSTILE).await?;
+    see(&mut browser, &ada, HOSTILE).await?;
+    let made = browser.evaluate(&ada, "document.querySelectorAll('#lines :is(img, script)').length").await?;
+    assert_eq!(made, 0, "text became elements");
+    let title = browser.evaluate(&ada, "document.title").await?;
+    assert_eq!(title, "Kitchen · Parlor", "text became code");
+
+    // Away and back: the cookie signs in again, and the address names the room.
+    let address = browser.evaluate(&ada, "location.href").await?;
+    browser.go(&ada, "about:blank").await?;
+    browser.go(&ada, address.as_str().context("an address")?).await?;
+    see(&mut browser, &ada, "One cup, @Ada Lovelace.").await?;
+    say(&mut browser, &grace, "Welcome back.").await?;
+    see(&mut browser, &ada, "Welcome back.").await?;
+
+    assert_eq!(browser.complaints(), [] as [String; 0]);
+    for way in ["document.body.innerHTML = '<b>'", "document.createElement('script').text = '1'"] {
+        let tried =
+            format!("(() => {{ try {{ {way}; return '' }} catch (error) {{ return error.name }} }})()");
+        let refused = browser.evaluate(&ada, &tried).await?;
+        assert_eq!(refused, "TypeError", "the policy lets the page do {way}");
+    }
+    Ok(())
+}
+
+async fn become_the_first_admin(browser: &mut Browser, page: &Page) -> Result<()> {
+    browser.fill(page, "#door [name=username]", "ada").await?;
+    browser.fill(page, "#door [name=displayName]", "Ada Lovelace").await?;
+    browser.fill(page, "#door [name=password]", PASSWORD).await?;
+    browser.click(page, "#door-go").await
+}
+
+async fn make_a_room(browser: &mut Browser, page: &Page, name: &str) -> Result<()> {
+    browser.click(page, "#empty-go").await?;
+    browser.fill(page, "#room-dialog [name=name]", name).await?;
+    browser.click(page, "#room-dialog .button:not(.quiet)").await?;
+    browser
+        .until(page, &format!("document.getElementById('room-name').textContent === {}", json!(name)))
+        .await
+}
+
+/// Returns the password that the page made up.
+async fn add_a_person(browser: &mut Browser, page: &Page, username: &str, name: &str) -> Result<String> {
+    browser.click(page, "#new-person").await?;
+    browser.fill(page, "#person-dialog [name=username]", username).await?;
+    browser.fill(page, "#person-dialog [name=displayName]", name).await?;
+    browser.click(page, "#person-dialog form .button:not(.quiet)").await?;
+    browser.until(page, "document.getElementById('handover').checkVisibility()").await?;
+    let password = browser.evaluate(page, "document.getElementById('handover-password').textContent").await?;
+    browser.click(page, "#handover .button").await?;
+    Ok(password.as_str().context("a password")?.to_owned())
+}
+
+async fn bring_into_the_room(browser: &mut Browser, page: &Page, username: &str) -> Result<()> {
+    browser.click(page, "#people").await?;
+    browser.fill(page, "#search", username).await?;
+    browser.click(page, "#found .button").await?;
+    browser.until(page, "document.querySelectorAll('#members li').length === 2").await?;
+    browser.click(page, "#people-dialog .close").await
+}
+
+async fn sign_in(browser: &mut Browser, page: &Page, username: &str, password: &str) -> Result<()> {
+    browser.fill(page, "#door [name=username]", username).await?;
+    browser.fill(page, "#door [name=password]", password).await?;
+    browser.click(page, "#door-go").await
+}
+
+async fn say(browser: &mut Browser, page: &Page, text: &str) -> Result<()> {
+    browser.fill(page, "#words", text).await?;
+    browser.click(page, "#send").await
+}
+
+async fn see(browser: &mut Browser, page: &Page, text: &str) -> Result<()> {
+    let bubbles = "[...document.querySelectorAll('.said:not(.waiting) .bubble')]";
+    browser.until(page, &format!("{bubbles}.some((bubble) => bubble.textContent === {})", json!(text))).await
+}

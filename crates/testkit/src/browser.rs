@@ -1,0 +1,179 @@
+//! A real browser for tests: Debian's Chromium without a window, spoken to over the DevTools protocol.
+//!
+//! Owns: the process, its throw-away profile, and what pages complained about. One call is under way at a time.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Value, json};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use crate::hub::Capture;
+use crate::socket::{PATIENCE, Socket};
+
+pub struct Browser {
+    // Dropped in this order: the process must be gone before its profile is.
+    _process: Child,
+    _stderr: Capture,
+    _profile: tempfile::TempDir,
+    socket: Socket,
+    calls: u64,
+    complaints: Vec<String>,
+}
+
+/// A tab. Each has its own cookies, as on another person's machine.
+#[derive(Clone)]
+pub struct Page {
+    session: String,
+}
+
+impl Browser {
+    /// Starts Chromium, or says that the calling test is skipped because there is none.
+    pub async fn start_or_skip() -> Result<Option<Self>> {
+        let Some(binary) = chromium() else {
+            let thread = std::thread::current();
+            let test = thread.name().unwrap_or("a test");
+            // Past the test runner, which shows nothing of tests that pass.
+            let _ = writeln!(std::io::stderr(), "SKIPPED {test}: there is no chromium in PATH.");
+            return Ok(None);
+        };
+        let profile = tempfile::tempdir()?;
+        let mut process = Command::new(binary)
+            .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
+            .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+            .args(["--disable-dev-shm-usage", "--remote-debugging-port=0"])
+            .arg(format!("--user-data-dir={}", profile.path().display()))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()?;
+        let mut stderr = Capture::of(process.stderr.take().context("stderr is piped")?);
+        let address = timeout(PATIENCE, stderr.find(devtools)).await;
+        let Ok(Some((url, path))) = address else { bail!("Chromium did not start:\n{}", stderr.text()) };
+        let socket = Socket::open(&url, &path, &[]).await?;
+        Ok(Some(Self {
+            _process: process,
+            _stderr: stderr,
+            _profile: profile,
+            socket,
+            calls: 0,
+            complaints: Vec::new(),
+        }))
+    }
+
+    /// Opens an address in a tab of its own.
+    pub async fn open(&mut self, url: &str) -> Result<Page> {
+        let context = self.call(None, "Target.createBrowserContext", json!({})).await?;
+        let target = json!({ "url": "about:blank", "browserContextId": context["browserContextId"] });
+        let target = self.call(None, "Target.createTarget", target).await?;
+        let attach = json!({ "targetId": target["targetId"], "flatten": true });
+        let attached = self.call(None, "Target.attachToTarget", attach).await?;
+        let page = Page { session: attached["sessionId"].as_str().context("a session")?.to_owned() };
+        for domain in ["Runtime.enable", "Log.enable"] {
+            self.call(Some(&page), domain, json!({})).await?;
+        }
+        self.go(&page, url).await?;
+        Ok(page)
+    }
+
+    pub async fn go(&mut self, page: &Page, url: &str) -> Result<()> {
+        let gone = self.call(Some(page), "Page.navigate", json!({ "url": url })).await?;
+        ensure!(gone.get("errorText").is_none(), "{url} cannot be opened: {gone}");
+        Ok(())
+    }
+
+    /// What an expression gives in the page; a promise is awaited.
+    pub async fn evaluate(&mut self, page: &Page, expression: &str) -> Result<Value> {
+        let asked = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
+        let answer = self.call(Some(page), "Runtime.evaluate", asked).await?;
+        ensure!(answer.get("exceptionDetails").is_none(), "{expression}\n{answer}");
+        Ok(answer["result"]["value"].clone())
+    }
+
+    /// Waits until an expression holds, looking whenever the document changes.
+    pub async fn until(&mut self, page: &Page, expression: &str) -> Result<()> {
+        let waiting = format!(
+            "new Promise((done) => {{
+                const look = () => {{ if ({expression}) {{ eyes.disconnect(); done(true); }} }};
+                const eyes = new MutationObserver(look);
+                const everything = {{ subtree: true, childList: true, attributes: true, characterData: true }};
+                eyes.observe(document, everything);
+                look();
+            }})"
+        );
+        let held = self.evaluate(page, &waiting).await;
+        held.map(drop).with_context(|| format!("never true: {expression}"))
+    }
+
+    /// Clicks the first element a selector finds, once it is to be seen.
+    pub async fn click(&mut self, page: &Page, selector: &str) -> Result<()> {
+        let element = self.visible(page, selector).await?;
+        self.evaluate(page, &format!("{element}.click()")).await.map(drop)
+    }
+
+    /// Writes into the first field a selector finds, as if typed.
+    pub async fn fill(&mut self, page: &Page, selector: &str, text: &str) -> Result<()> {
+        let element = self.visible(page, selector).await?;
+        self.evaluate(page, &format!("{element}.focus(); {element}.select()")).await?;
+        self.call(Some(page), "Input.insertText", json!({ "text": text })).await.map(drop)
+    }
+
+    /// What pages complained about so far: errors thrown, and what their policy forbade.
+    pub fn complaints(&self) -> &[String] {
+        &self.complaints
+    }
+
+    async fn visible(&mut self, page: &Page, selector: &str) -> Result<String> {
+        let element = format!("document.querySelector({})", json!(selector));
+        self.until(page, &format!("{element}?.checkVisibility() && !{element}.disabled")).await?;
+        Ok(element)
+    }
+
+    async fn call(&mut self, page: Option<&Page>, method: &str, parameters: Value) -> Result<Value> {
+        self.calls += 1;
+        let mut frame = json!({ "id": self.calls, "method": method, "params": parameters });
+        if let Some(page) = page {
+            frame["sessionId"] = json!(page.session);
+        }
+        self.socket.send(&frame).await?;
+        loop {
+            let frame =
+                self.socket.frame(PATIENCE).await.with_context(|| format!("no answer to {method}"))?;
+            if frame["id"] == self.calls {
+                ensure!(frame.get("error").is_none(), "{method}: {}", frame["error"]);
+                return Ok(frame["result"].clone());
+            }
+            self.complaints.extend(complaint(&frame));
+        }
+    }
+}
+
+fn complaint(frame: &Value) -> Option<String> {
+    let parameters = &frame["params"];
+    let entry = &parameters["entry"];
+    match frame["method"].as_str()? {
+        "Runtime.exceptionThrown" => Some(parameters["exceptionDetails"].to_string()),
+        "Runtime.consoleAPICalled" if parameters["type"] == "error" => Some(parameters["args"].to_string()),
+        // An answer of 4xx is told here too; whether that is wrong is for the page to say.
+        "Log.entryAdded" if entry["level"] == "error" && entry["source"] != "network" => {
+            Some(entry["text"].to_string())
+        }
+        _ => None,
+    }
+}
+
+/// `http://127.0.0.1:PORT` and the path behind it, out of the line that Chromium prints.
+fn devtools(line: &str) -> Option<(String, String)> {
+    let address = line.strip_prefix("DevTools listening on ws://")?;
+    let (host, path) = address.split_once('/')?;
+    Some((format!("http://{host}"), format!("/{path}")))
+}
+
+fn chromium() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join("chromium")).find(|file| file.is_file())
+}
