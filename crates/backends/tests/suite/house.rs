@@ -16,15 +16,21 @@ pub struct House {
     ids: Arc<CountedIds>,
     gazette: Arc<Gazette>,
     home: Box<dyn Home>,
+    limits: Limits,
 }
 
 impl House {
     /// Must be called within a tokio runtime.
     pub fn open(home: Box<dyn Home>, now: Time) -> Self {
+        Self::with_limits(home, now, Limits::default())
+    }
+
+    /// Must be called within a tokio runtime.
+    pub fn with_limits(home: Box<dyn Home>, now: Time, limits: Limits) -> Self {
         let clock = Arc::new(SetClock(AtomicI64::new(now.0)));
         let (ids, gazette) = (Arc::new(CountedIds::default()), Arc::new(Gazette::default()));
-        let running = Some(start(&*home, &clock, &ids, &gazette));
-        Self { running, clock, ids, gazette, home }
+        let running = Some(start(&*home, &clock, &ids, &gazette, &limits));
+        Self { running, clock, ids, gazette, home, limits }
     }
 
     pub fn hub(&self) -> &Hub {
@@ -34,7 +40,7 @@ impl House {
     /// Ends the hub and starts it anew on what the store kept.
     pub async fn restart(&mut self) {
         self.close().await;
-        self.running = Some(start(&*self.home, &self.clock, &self.ids, &self.gazette));
+        self.running = Some(start(&*self.home, &self.clock, &self.ids, &self.gazette, &self.limits));
     }
 
     pub async fn close(&mut self) {
@@ -67,6 +73,7 @@ fn start(
     clock: &Arc<SetClock>,
     ids: &Arc<CountedIds>,
     gazette: &Arc<Gazette>,
+    limits: &Limits,
 ) -> (Hub, Arc<dyn Reader>) {
     let (store, reader) = home.open();
     let parts = Parts {
@@ -75,7 +82,7 @@ fn start(
         bus: gazette.clone(),
         clock: clock.clone(),
         ids: ids.clone(),
-        limits: Limits::default(),
+        limits: limits.clone(),
     };
     (Hub::open(parts).unwrap(), reader)
 }

@@ -7,6 +7,7 @@ use super::picture::Picture;
 use super::world::World;
 use crate::house::House;
 use crate::stores::kinds;
+use parlor_engine::Limits;
 use parlor_engine::hub::Outcome;
 use parlor_model::{Caller, Command, Epoch, Event, Logged, Seq, Time};
 use proptest::prelude::*;
@@ -28,10 +29,13 @@ impl Run {
         // A store that chooses its own epoch gives it to the others, so that positions compare.
         let mut epoch = Epoch(0xa11ce);
         let mut houses = Vec::new();
-        for kind in kinds().iter().rev() {
+        for (index, kind) in kinds().iter().enumerate().rev() {
             let home = (kind.make)(epoch);
             epoch = home.open().0.head().unwrap().epoch;
-            houses.insert(0, (kind.name, House::open(home, MORNING)));
+            // The oracle decides each command by itself: sharing a commit must change nothing.
+            let group = if index == 0 { 1 } else { Limits::default().group };
+            let limits = Limits { group, ..Limits::default() };
+            houses.insert(0, (kind.name, House::with_limits(home, MORNING, limits)));
         }
         let (world, coverage) = (World::new(MORNING), Coverage::default());
         Self { world, coverage, houses, seen: Seq(0), trace: Vec::new() }
