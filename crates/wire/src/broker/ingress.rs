@@ -69,7 +69,11 @@ fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Box<str>> {
     serde_json::from_str(text).map_err(|error| {
         let words = error.to_string();
         // Where in the frame is of no use to the sender; what is wrong is.
-        words.split(" at line ").next().unwrap_or_default().into()
+        let words = words.split(" at line ").next().unwrap_or_default();
+        match words.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
+            Some(field) => format!("{field} is required").into(),
+            None => words.into(),
+        }
     })
 }
 
@@ -184,7 +188,7 @@ mod tests {
     fn a_request_says_what_is_wrong_with_it_and_keeps_its_req_id() {
         let request = read(r#"{"type":"msg.route","from":"a","reqId":"r1"}"#, BOUNDS).unwrap();
         assert_eq!(request.req_id.as_deref(), Some("\"r1\""));
-        assert_eq!(&*request.asked.unwrap_err(), "missing field `path`");
+        assert_eq!(&*request.asked.unwrap_err(), "path is required");
         assert!(read("{not json", BOUNDS).is_err());
     }
 
