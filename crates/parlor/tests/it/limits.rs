@@ -392,7 +392,7 @@ async fn at_shutdown_everyone_is_told_at_once_and_the_process_ends() {
     let mut scene = Scene::start().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let mut clients = Vec::new();
-    for _ in 0..50 {
+    for _ in 0..100 {
         clients.push(following(&scene.admin, &room).await);
     }
     let mut stranger = Client::open(scene.url()).await.unwrap();

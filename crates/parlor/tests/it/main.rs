@@ -2,7 +2,11 @@
 
 mod broker_door;
 mod crash;
+mod dedupe;
 mod disk_faults;
 mod limits;
+mod malformed;
+mod resume;
 mod scene;
+mod slow_reader;
 mod walks;
