@@ -1,3 +1,4 @@
 //! The concrete stores behind the engine's ports.
 
+pub mod memory;
 pub mod sqlite;

@@ -19,7 +19,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::ChangeProfile { .. } => ask.signed_in(Scope::Write).map(|_| ()),
         Command::ChangePassword { .. } => ask.person().map(|_| ()),
         Command::EndSignIn { .. } => ask.own_sign_in(),
-        Command::CreateKey { owner, .. } => ask.create_key(owner.as_ref()),
+        Command::CreateKey { owner, scopes, .. } => ask.create_key(owner.as_ref(), scopes),
         Command::RevokeKey { .. } => ask.revoke_key(),
 
         Command::CreateRoom { members, .. } => {
@@ -61,6 +61,8 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
             ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ())
         }
         Query::Revisions { .. } => {
+            // Who asks comes first: to an outsider every message looks alike.
+            ask.signed_in(Scope::Read)?;
             facts.message.as_ref().ok_or(Refusal::NotFound(Thing::Message))?;
             let seen = ask.role_in_room(RoomRole::Member, Scope::Read);
             seen.map(|_| ()).map_err(|refusal| hide(refusal, Thing::Message))
@@ -118,7 +120,7 @@ impl<'a> Ask<'a> {
         }
     }
 
-    fn create_key(&self, owner: Option<&UserId>) -> Result<(), Refusal> {
+    fn create_key(&self, owner: Option<&UserId>, scopes: &[Scope]) -> Result<(), Refusal> {
         if self.is_operator() {
             return match self.facts.user {
                 Some(_) => Ok(()),
@@ -126,10 +128,10 @@ impl<'a> Ask<'a> {
             };
         }
         let standing = self.person()?;
-        match owner {
-            Some(owner) if *owner != standing.user.id => Err(Refusal::Forbidden),
-            _ => Ok(()),
-        }
+        let for_another = owner.is_some_and(|owner| *owner != standing.user.id);
+        // A key may not do more than its owner: only admins speak as a source themselves.
+        let beyond = scopes.contains(&Scope::Sources) && !standing.is_site_admin();
+        if for_another || beyond { Err(Refusal::Forbidden) } else { Ok(()) }
     }
 
     fn revoke_key(&self) -> Result<(), Refusal> {

@@ -9,6 +9,7 @@ use parlor_model::{
     User, UserId,
 };
 use sha2::{Digest, Sha256};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// How many members a change of members is told with.
@@ -19,10 +20,10 @@ pub struct Facts {
     pub now: Time,
     pub epoch: Epoch,
     pub head: Seq,
-    pub standing: Option<Standing>,
-    pub room: Option<Room>,
+    pub standing: Option<Arc<Standing>>,
+    pub room: Option<Arc<Room>>,
     /// The caller's own membership in that room.
-    pub membership: Option<Member>,
+    pub membership: Option<Arc<Member>>,
     /// The membership of whom the command is about.
     pub target: Option<Member>,
     pub members: Vec<Member>,
@@ -64,6 +65,15 @@ impl Standing {
     pub fn is_site_admin(&self) -> bool {
         self.user.role == SiteRole::Admin && self.has(Scope::Admin)
     }
+}
+
+/// What was already looked up within one open transaction. Nobody else can write meanwhile, so it stays true
+/// until the transaction itself changes something other than messages; then it is emptied.
+#[derive(Default)]
+pub struct Memo {
+    standings: HashMap<Caller, Option<Arc<Standing>>>,
+    rooms: HashMap<RoomId, Option<Arc<Room>>>,
+    memberships: HashMap<(RoomId, UserId), Option<Arc<Member>>>,
 }
 
 #[derive(Debug, Clone)]
@@ -122,8 +132,9 @@ impl Facts {
         command: &Command,
         store: &mut (impl Lookup + ?Sized),
         routes: &Routes,
+        memo: &mut Memo,
     ) -> Result<(), Fault> {
-        self.who(caller, store)?;
+        self.who(caller, store, memo)?;
         match command {
             Command::OfferSetup { .. } => self.admins = store.admins()?,
             Command::SetUp { account, .. } => {
@@ -170,13 +181,13 @@ impl Facts {
                     self.users.push((member.clone(), name));
                 }
             }
-            Command::ChangeRoom { room, .. } => self.in_room(caller, room, store)?,
+            Command::ChangeRoom { room, .. } => self.in_room(caller, room, store, memo)?,
             Command::DeleteRoom { room } => {
-                self.in_room(caller, room, store)?;
+                self.in_room(caller, room, store, memo)?;
                 self.members = store.members(room, usize::MAX, 0)?;
             }
             Command::AddMember { room, member, .. } => {
-                self.in_room(caller, room, store)?;
+                self.in_room(caller, room, store, memo)?;
                 self.target = store.member(room, member)?;
                 self.members = store.members(room, MEMBERS_TOLD + 1, 0)?;
                 let name = self.name_of(member, store)?;
@@ -186,26 +197,26 @@ impl Facts {
                 }
             }
             Command::ChangeMember { room, member, .. } | Command::RemoveMember { room, member } => {
-                self.in_room(caller, room, store)?;
+                self.in_room(caller, room, store, memo)?;
                 self.target = store.member(room, member)?;
                 self.members = store.members(room, MEMBERS_TOLD + 1, 0)?;
                 if let MemberId::Agent(agent) = member {
                     self.agent = store.agent(agent)?;
                 }
             }
-            Command::Post(post) => self.about_post(caller, post, store, routes)?,
+            Command::Post(post) => self.about_post(caller, post, store, routes, memo)?,
             Command::Edit { message, .. } | Command::Delete { message } => {
                 self.message = store.message(message)?;
                 let room = self.message.as_ref().and_then(|message| message.place.room().cloned());
                 if let Some(room) = room {
-                    self.in_room(caller, &room, store)?;
+                    self.in_room(caller, &room, store, memo)?;
                     if matches!(command, Command::Edit { text, .. } if text.contains('@')) {
                         self.members = store.members(&room, usize::MAX, 0)?;
                     }
                 }
             }
             Command::MarkRead { room } => {
-                self.in_room(caller, room, store)?;
+                self.in_room(caller, room, store, memo)?;
                 self.newest = store.newest_message(room)?;
             }
             Command::MarkAllRead => {
@@ -214,7 +225,7 @@ impl Facts {
                 }
             }
             Command::CreateAgent { id, .. } => self.agent = store.agent(id)?,
-            Command::Route(route) => self.about_route(caller, route, store, routes)?,
+            Command::Route(route) => self.about_route(caller, route, store, routes, memo)?,
             Command::Receive { agent, limit } => {
                 self.agent = store.agent(agent)?;
                 self.mail = store.pending(&Mailbox::of(agent.clone()), *limit)?;
@@ -230,17 +241,18 @@ impl Facts {
         query: &Query,
         store: &mut (impl Lookup + ?Sized),
     ) -> Result<(), Fault> {
-        self.who(caller, store)?;
+        let memo = &mut Memo::default();
+        self.who(caller, store, memo)?;
         match query {
             Query::Room { room }
             | Query::Members { room, .. }
             | Query::History { room, .. }
-            | Query::MayFollow { room } => self.in_room(caller, room, store)?,
+            | Query::MayFollow { room } => self.in_room(caller, room, store, memo)?,
             Query::Revisions { message } => {
                 self.message = store.message(message)?;
                 let room = self.message.as_ref().and_then(|message| message.place.room().cloned());
                 if let Some(room) = room {
-                    self.in_room(caller, &room, store)?;
+                    self.in_room(caller, &room, store, memo)?;
                 }
             }
             Query::MayListen { agent } => self.agent = store.agent(agent)?,
@@ -257,8 +269,17 @@ impl Facts {
     }
 
     /// The account, and the sign-in or key, must still be there: a token alone proves only the past.
-    fn who(&mut self, caller: &Caller, store: &mut (impl Lookup + ?Sized)) -> Result<(), Fault> {
-        self.standing = match &caller.principal {
+    fn who(
+        &mut self,
+        caller: &Caller,
+        store: &mut (impl Lookup + ?Sized),
+        memo: &mut Memo,
+    ) -> Result<(), Fault> {
+        if let Some(known) = memo.standings.get(caller) {
+            self.standing = known.clone();
+            return Ok(());
+        }
+        let standing = match &caller.principal {
             Principal::Outsider | Principal::Operator => None,
             Principal::Person { user, sign_in } => match store.sign_in(sign_in)? {
                 Some(found) if found.user == *user && found.expires_at > self.now => {
@@ -273,6 +294,8 @@ impl Facts {
                 _ => None,
             },
         };
+        self.standing = standing.map(Arc::new);
+        memo.standings.insert(caller.clone(), self.standing.clone());
         Ok(())
     }
 
@@ -281,10 +304,21 @@ impl Facts {
         caller: &Caller,
         room: &RoomId,
         store: &mut (impl Lookup + ?Sized),
+        memo: &mut Memo,
     ) -> Result<(), Fault> {
-        self.room = store.room(room)?;
-        if let (Some(_), Some(user)) = (&self.room, caller.user()) {
-            self.membership = store.member(room, &MemberId::User(user.clone()))?;
+        if let Some(known) = memo.rooms.get(room) {
+            self.room = known.clone();
+        } else {
+            self.room = store.room(room)?.map(Arc::new);
+            memo.rooms.insert(room.clone(), self.room.clone());
+        }
+        let (Some(_), Some(user)) = (&self.room, caller.user()) else { return Ok(()) };
+        let key = (room.clone(), user.clone());
+        if let Some(known) = memo.memberships.get(&key) {
+            self.membership = known.clone();
+        } else {
+            self.membership = store.member(room, &MemberId::User(user.clone()))?.map(Arc::new);
+            memo.memberships.insert(key, self.membership.clone());
         }
         Ok(())
     }
@@ -295,8 +329,9 @@ impl Facts {
         post: &Post,
         store: &mut (impl Lookup + ?Sized),
         routes: &Routes,
+        memo: &mut Memo,
     ) -> Result<(), Fault> {
-        self.in_room(caller, &post.room, store)?;
+        self.in_room(caller, &post.room, store, memo)?;
         if let Some(reply) = &post.reply_to {
             self.reply = store.message(reply)?;
         }
@@ -318,6 +353,7 @@ impl Facts {
         route: &Route,
         store: &mut (impl Lookup + ?Sized),
         routes: &Routes,
+        memo: &mut Memo,
     ) -> Result<(), Fault> {
         if let Ok(from) = AgentId::parse(&route.from) {
             self.agent = store.agent(&from)?;
@@ -327,7 +363,7 @@ impl Facts {
             self.only_once(key, digest_of_route(route), store)?;
         }
         if let Some(room) = route.path.below("room").and_then(|room| RoomId::parse(room).ok()) {
-            self.in_room(caller, &room, store)?;
+            self.in_room(caller, &room, store, memo)?;
             if let Some(agent) = &self.agent {
                 self.target = store.member(&room, &MemberId::Agent(agent.id.clone()))?;
             }
@@ -438,7 +474,9 @@ impl Facts {
 
 fn digest_of_post(post: &Post) -> [u8; 16] {
     let reply = post.reply_to.as_ref().map_or("", |id| id.as_str());
-    let mut parts = vec![post.room.as_str(), &post.text, reply];
+    // How many of what follows are mentions, so that none can be taken for an attachment.
+    let mentions = post.mentions.len().to_string();
+    let mut parts = vec![post.room.as_str(), &post.text, reply, &mentions];
     parts.extend(post.mentions.iter().chain(&post.attachments).map(|part| &**part));
     digest(&parts)
 }
@@ -457,4 +495,33 @@ fn digest(parts: &[&str]) -> [u8; 16] {
     let mut digest = [0; 16];
     digest.copy_from_slice(&hash.finalize()[..16]);
     digest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn posts_that_differ_anywhere_have_different_digests() {
+        let post = Post {
+            room: RoomId::stored("lobby"),
+            text: "hello".into(),
+            mentions: vec!["ann".into()],
+            reply_to: None,
+            attachments: vec!["upload".into()],
+            client_message_id: Some("1".into()),
+        };
+        let others = [
+            Post { room: RoomId::stored("other"), ..post.clone() },
+            Post { text: "hello ".into(), ..post.clone() },
+            Post { reply_to: Some(parlor_model::MessageId::stored("m")), ..post.clone() },
+            Post { mentions: vec![], ..post.clone() },
+            Post { mentions: vec!["ann".into(), "upload".into()], attachments: vec![], ..post.clone() },
+            Post { mentions: vec![], attachments: vec!["ann".into(), "upload".into()], ..post.clone() },
+        ];
+        for other in others {
+            assert_ne!(digest_of_post(&other), digest_of_post(&post), "{other:?}");
+        }
+        assert_eq!(digest_of_post(&post.clone()), digest_of_post(&post));
+    }
 }

@@ -193,7 +193,7 @@ impl Hub {
         let caller = caller.clone();
         let found =
             self.look(move |hub, snapshot| Ok(hub.facts(&caller, &Query::Me, snapshot)?.standing)).await?;
-        found.ok_or(Refusal::NotSignedIn)
+        found.as_deref().cloned().ok_or(Refusal::NotSignedIn)
     }
 
     /// Whether the first admin is still to be made.
@@ -202,27 +202,36 @@ impl Hub {
     }
 
     /// Takes an authenticated connection in, with its door's greeting. It is told when its sign-in ends, from
-    /// this moment on.
-    pub async fn connect(&self, caller: &Caller, viewer: Viewer, greeting: Bytes) -> Result<(), Refusal> {
+    /// this moment on. `count` may still turn it away, knowing who it is.
+    pub async fn connect<T: Send + 'static>(
+        &self,
+        caller: &Caller,
+        viewer: Viewer,
+        greeting: Bytes,
+        count: impl FnOnce(&Standing) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<(Standing, T), Refusal> {
         let (caller, hub) = (caller.clone(), self.clone());
-        let user = viewer.user.clone();
-        let first = blocking(move || {
-            let reader = hub.inner.reader.clone();
-            hub.inner.switchboard.connect(viewer, greeting, || {
-                let mut alive = false;
-                reader.with(&mut |snapshot| {
-                    alive = hub.facts(&caller, &Query::Me, snapshot)?.standing.is_some();
+        blocking(move || {
+            let user = viewer.user.clone();
+            let connected = hub.inner.switchboard.connect(viewer, greeting, || {
+                let mut standing = None;
+                hub.inner.reader.with(&mut |snapshot| {
+                    standing = hub.facts(&caller, &Query::Me, snapshot)?.standing.as_deref().cloned();
                     Ok(())
                 })?;
-                Ok(alive)
-            })
+                let Some(standing) = standing else { return Ok(Err(Refusal::NotSignedIn)) };
+                Ok(count(&standing).map(|counted| (standing, counted)))
+            })?;
+            let (admission, first) = match connected {
+                Ok(connected) => connected,
+                Err(refusal) => return Ok(Err(refusal)),
+            };
+            if first {
+                hub.present(&user, true)?;
+            }
+            Ok(Ok(admission))
         })
-        .await?;
-        match first {
-            None => Err(Refusal::NotSignedIn),
-            Some(true) => self.tell_presence(&user, true).await,
-            Some(false) => Ok(()),
-        }
+        .await?
     }
 
     /// Lets a connection go; says whether its person is no longer present.
@@ -230,17 +239,25 @@ impl Hub {
         self.inner.switchboard.disconnect(viewer)
     }
 
-    /// Tells everyone who shares a room with this person, and their own connections.
-    pub async fn tell_presence(&self, user: &UserId, online: bool) -> Result<(), Refusal> {
-        let wanted = user.clone();
-        let (found, mut people) =
-            self.look(move |_, snapshot| Ok((snapshot.user(&wanted)?, snapshot.peers(&wanted)?))).await?;
-        let Some(found) = found else { return Ok(()) };
-        if online != self.inner.switchboard.is_present(user) {
+    /// Tells that a person has gone, unless they are back.
+    pub async fn tell_absence(&self, user: &UserId) -> Result<(), Refusal> {
+        if self.inner.switchboard.is_present(user) {
             return Ok(());
         }
+        let (hub, user) = (self.clone(), user.clone());
+        blocking(move || hub.present(&user, false)).await
+    }
+
+    /// Tells everyone who shares a room with this person, and their own connections.
+    fn present(&self, user: &UserId, online: bool) -> Result<(), Fault> {
+        let mut found = None;
+        self.inner.reader.with(&mut |snapshot| {
+            found = Some((snapshot.user(user)?, snapshot.peers(user)?));
+            Ok(())
+        })?;
+        let Some((Some(person), mut people)) = found else { return Ok(()) };
         people.push(user.clone());
-        let signal = Signal::Presence { user: user.clone(), username: found.username, online };
+        let signal = Signal::Presence { user: user.clone(), username: person.username, online };
         self.inner.switchboard.signal_people(&people, &signal);
         Ok(())
     }
@@ -263,6 +280,7 @@ impl Hub {
         loop {
             match self.try_join(caller, viewer, room, from).await? {
                 Joined::Live { seq } => return Ok(Position { epoch: self.inner.epoch, seq }),
+                Joined::Ahead => self.inner.switchboard.told(from.unwrap_or_default()).await,
                 Joined::Behind => {
                     let after = from.unwrap_or_default();
                     from = Some(self.catch_up(caller, viewer, room, after).await?);
@@ -469,7 +487,7 @@ fn answer(query: &Query, facts: &Facts, snapshot: &mut dyn Snapshot) -> Result<A
             Answer::Rooms(rooms)
         }
         Query::Room { room } => Answer::Room {
-            room: facts.room.clone().expect("authorised as a member of it"),
+            room: facts.room.as_deref().cloned().expect("authorised as a member of it"),
             members: snapshot.members(room, 100, 0)?,
             total: snapshot.member_count(room)?,
         },

@@ -2,10 +2,10 @@
 //! true, commits once for the group, then tells. The order of these lines is the architecture.
 
 use crate::authorise::authorise;
-use crate::facts::Facts;
+use crate::facts::{Facts, Memo};
 use crate::fault::Severity;
 use crate::hub::{Health, HealthCell, Outcome};
-use crate::plan::{Mint, plan};
+use crate::plan::{Change, Mint, plan};
 use crate::ports::{Bus, Clock, Head, Ids, Store};
 use crate::routes::Routes;
 use crate::{Fault, Limits};
@@ -104,15 +104,19 @@ impl Writer {
         let mut head = self.head;
         let mut news = Vec::with_capacity(group.len());
         let mut outcomes = Vec::with_capacity(group.len());
+        let mut memo = Memo::default();
         let mut transaction = self.store.begin()?;
         for Submitted { caller, command, .. } in group {
             let now = head.at.next_after(self.clock.now());
             let mut facts = Facts::blank(now, head.epoch, head.seq);
-            facts.about(caller, command, &mut *transaction, &self.routes)?;
+            facts.about(caller, command, &mut *transaction, &self.routes, &mut memo)?;
             let decision = authorise(caller, command, &facts).and_then(|()| plan(command, &facts, &mint));
             outcomes.push(match decision {
                 Ok(plan) => {
                     transaction.apply(&plan)?;
+                    if !plan.changes.iter().all(Change::is_about_a_message) {
+                        memo = Memo::default();
+                    }
                     for change in &plan.routes {
                         self.routes.apply(change);
                     }

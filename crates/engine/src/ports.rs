@@ -1,5 +1,5 @@
-//! What the engine needs from outside, each with its contract. One suite in `testkit` holds every
-//! implementation to it.
+//! What the engine needs from outside, each with its contract. One suite, `backends/tests/suite`, holds
+//! every store to it.
 
 use crate::{Fault, plan::Plan};
 use parlor_model::query::{Page, Recent};
@@ -26,13 +26,16 @@ pub trait Lookup {
     fn member(&mut self, room: &RoomId, member: &MemberId) -> Result<Option<Member>, Fault>;
     /// In the order in which they joined.
     fn members(&mut self, room: &RoomId, limit: usize, offset: usize) -> Result<Vec<Member>, Fault>;
-    /// Every membership of somebody, oldest first.
+    /// Every membership of somebody, by the time of joining, then by room.
     fn memberships(&mut self, member: &MemberId) -> Result<Vec<Member>, Fault>;
     fn message(&mut self, id: &MessageId) -> Result<Option<Arc<Message>>, Fault>;
+    /// Of those that were not deleted.
     fn newest_message(&mut self, room: &RoomId) -> Result<Option<Seq>, Fault>;
     fn agent(&mut self, id: &AgentId) -> Result<Option<Agent>, Fault>;
+    /// By id.
     fn agents_of(&mut self, owner: &UserId) -> Result<Vec<Agent>, Fault>;
     fn share_a_room(&mut self, one: &MemberId, other: &MemberId) -> Result<bool, Fault>;
+    /// Sessions first, then agents, each by id: the order in which they were planned.
     fn deliveries(&mut self, message: &MessageId) -> Result<Vec<Delivery>, Fault>;
     /// Pending mail, oldest first.
     fn pending(&mut self, mailbox: &Mailbox, limit: usize) -> Result<Vec<(Arc<Message>, Delivery)>, Fault>;
@@ -53,7 +56,8 @@ pub trait Store: Send {
     fn head(&mut self) -> Result<Head, Fault>;
     /// Everything the routing index is built from.
     fn subscriptions(&mut self) -> Result<(Vec<Agent>, Vec<Subscription>), Fault>;
-    /// House-keeping between groups (checkpoints, trimming the log); `now` decides what is old.
+    /// House-keeping between groups (checkpoints, trimming); `now` decides what is old. The log loses its
+    /// beginning only, and never its newest event.
     fn tend(&mut self, now: Time) -> Result<(), Fault>;
 }
 
@@ -73,18 +77,24 @@ pub trait Snapshot: Lookup {
     fn head(&mut self) -> Result<Head, Fault>;
     /// Logged events after `after`, in order. What was deleted since comes as `Event::Faded`.
     fn tail(&mut self, after: Seq, limit: usize) -> Result<Vec<Logged>, Fault>;
-    /// The events of one room after `after`, in order.
+    /// The events of one room after `after`, in order. What was deleted since may be left out.
     fn room_tail(&mut self, room: &RoomId, after: Seq, limit: usize) -> Result<Vec<Logged>, Fault>;
+    /// A page of everyone, oldest first, and how many there are.
     fn users(&mut self, limit: usize, offset: usize) -> Result<(Vec<User>, usize), Fault>;
-    /// People whose name or display name contains `text`, without `except`.
+    /// People whose name or display name contains `text`, without regard to ASCII case, by name and
+    /// without `except`.
     fn search_users(&mut self, text: &str, except: &UserId, limit: usize) -> Result<Vec<User>, Fault>;
+    /// Those that have not run out, oldest first.
     fn sign_ins(&mut self, user: &UserId, now: Time) -> Result<Vec<SignIn>, Fault>;
+    /// Oldest first.
     fn keys(&mut self, owner: Option<&UserId>) -> Result<Vec<ApiKey>, Fault>;
     fn member_count(&mut self, room: &RoomId) -> Result<usize, Fault>;
     fn history(&mut self, room: &RoomId, page: Page, limit: usize) -> Result<Vec<Arc<Message>>, Fault>;
+    /// The newest message, and how many by others follow what the member has read.
     fn recent(&mut self, room: &RoomId, member: &Member) -> Result<Option<Recent>, Fault>;
+    /// The latest edit first.
     fn revisions(&mut self, message: &MessageId) -> Result<Vec<Revision>, Fault>;
-    /// Everyone who shares a room with this person, without them.
+    /// Everyone who shares a room with this person, without them, by id.
     fn peers(&mut self, user: &UserId) -> Result<Vec<UserId>, Fault>;
 }
 

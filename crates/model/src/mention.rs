@@ -7,6 +7,9 @@ use crate::{Member, Mention};
 
 /// The members that `text` or `given` (names or ids) mention, each once, in the order of the members.
 pub fn resolve(text: &str, given: &[Box<str>], members: &[Member]) -> Vec<Mention> {
+    if members.is_empty() {
+        return Vec::new();
+    }
     let mut found = vec![false; members.len()];
     for wanted in given {
         let wanted = wanted.strip_prefix('@').unwrap_or(wanted);

@@ -50,6 +50,7 @@ pub enum Page {
     Before(Option<Seq>),
     /// Oldest first, strictly after.
     After(Seq),
+    /// Oldest first, after the last message that is not later than this.
     AfterTime(Time),
 }
 

@@ -5,11 +5,12 @@ use crate::auth;
 use crate::connection::census::Counted;
 use crate::connection::upgrade::{Upgraded, upgrade};
 use crate::connection::window::Window;
-use crate::connection::{Incoming, Socket, frame};
+use crate::connection::{Incoming, LOOK_AGAIN, Socket, frame};
 use crate::http::problem::Problem;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
+use parlor_engine::facts::Standing;
 use parlor_engine::switchboard::{Egress, Farewell, Viewer};
 use parlor_model::{
     Caller, Command, Delivery, Epoch, Logged, Message, Position, Receipt, Refusal, RoomId, Signal, Thing,
@@ -64,7 +65,7 @@ pub async fn mount(State(app): State<Arc<App>>, request: Request) -> Result<Resp
 }
 
 async fn converse(app: Arc<App>, upgraded: Upgraded) {
-    let Upgraded { tcp, already_read, counted } = upgraded;
+    let Upgraded { tcp, already_read, counted, mut ongoing } = upgraded;
     let too_slow = app.client_egress.farewell(Farewell::TooSlow);
     let hard_limit = HARD_LIMIT.max(app.config.frames.bytes);
     let mut socket = Socket::open(tcp, already_read, hard_limit, app.config.outbox, too_slow).await;
@@ -77,8 +78,14 @@ async fn converse(app: Arc<App>, upgraded: Upgraded) {
             biased;
             () = outbox.closed() => break,
             outcome = talk.next_outcome(), if !talk.pending.is_empty() => talk.answer(&socket, outcome),
-            () = &mut deadline, if talk.guest.is_some() => {
-                socket.close(4001, "Authentication timeout");
+            () = ongoing.stopped() => outbox.close(talk.app.client_egress.farewell(Farewell::ShuttingDown)),
+            () = &mut deadline => {
+                if talk.guest.is_some() {
+                    socket.close(4001, "Authentication timeout");
+                } else if talk.is_over().await {
+                    outbox.close(talk.app.client_egress.farewell(Farewell::Revoked));
+                }
+                deadline.as_mut().reset(tokio::time::Instant::now() + LOOK_AGAIN);
             }
             incoming = socket.next(), if talk.pending.len() < PENDING => match incoming {
                 Incoming::Text(text) => talk.hear(&socket, &text).await,
@@ -126,6 +133,12 @@ struct Pending {
 type Outcome = (Result<Receipt, Refusal>, Option<Box<str>>);
 
 impl Talk {
+    /// Whether the sign-in behind the connection ran out while it was open; everything else is told at once.
+    async fn is_over(&self) -> bool {
+        let Some(signed) = &self.signed else { return false };
+        matches!(self.app.hub.standing(&signed.caller).await, Err(Refusal::NotSignedIn))
+    }
+
     fn new(app: Arc<App>, socket: &Socket, counted: Counted) -> Self {
         Self {
             window: Window::new(app.config.client_window, app.config.client_max),
@@ -235,36 +248,29 @@ impl Talk {
 
     async fn sign_in(&mut self, token: &str) -> Result<(), Refusal> {
         let caller = auth::caller(&self.app, token).await?;
-        let standing = self.app.hub.standing(&caller).await?;
-        let user = standing.user.id.clone();
         if let Some(signed) = &self.signed {
-            // Again on a live connection: the same person goes on, with the newer proof.
-            if signed.viewer.user != user {
+            // Again on a live connection: the same person may show a newer proof, and nothing changes.
+            let standing = self.app.hub.standing(&caller).await?;
+            if signed.viewer.user != standing.user.id {
                 return Err(Refusal::NotSignedIn);
             }
-            if signed.caller == caller {
-                self.outbox.push(frame::text(&egress::authenticated(user.as_str())));
-                return Ok(());
-            }
+            self.outbox.push(frame::text(&egress::authenticated(standing.user.id.as_str())));
+            return Ok(());
         }
-        let counted = match self.signed.take() {
-            Some(signed) => {
-                self.app.hub.disconnect(signed.viewer.id);
-                signed._counted
-            }
-            None => self.app.census.user(&user, standing.user.max_connections)?,
-        };
+        let user = caller.user().cloned().ok_or(Refusal::NotSignedIn)?;
+        let greeting = frame::text(&egress::authenticated(user.as_str()));
         let viewer = Viewer {
             id: self.app.hub.viewer_id(),
-            user: user.clone(),
+            user,
             principal: caller.principal.clone(),
             egress: self.app.client_egress.clone(),
             outbox: self.outbox.clone(),
             present: true,
         };
-        // Said before anything else can be: presence and news follow the result.
-        let result = frame::text(&egress::authenticated(user.as_str()));
-        self.app.hub.connect(&caller, viewer.clone(), result).await?;
+        let app = self.app.clone();
+        let count =
+            move |standing: &Standing| app.census.user(&standing.user.id, standing.user.max_connections);
+        let (standing, counted) = self.app.hub.connect(&caller, viewer.clone(), greeting, count).await?;
         self.guest = None;
         self.attempts = 0;
         self.signed = Some(Signed { caller, viewer, username: standing.user.username, _counted: counted });
@@ -337,7 +343,7 @@ impl Talk {
         let app = self.app.clone();
         tokio::spawn(async move {
             tokio::time::sleep(ABSENT_AFTER).await;
-            let _ = app.hub.tell_presence(&signed.viewer.user, false).await;
+            let _ = app.hub.tell_absence(&signed.viewer.user).await;
         });
     }
 }

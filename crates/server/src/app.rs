@@ -7,6 +7,7 @@ use crate::auth::throttle::Throttle;
 use crate::auth::tokens::Tokens;
 use crate::broker::BrokerEgress;
 use crate::connection::census::Census;
+use crate::connection::conversations::Conversations;
 use crate::page::Page;
 use parlor_engine::Hub;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ pub struct App {
     /// One for each door, shared by all its connections: that is how a frame is encoded once.
     pub(crate) client_egress: Arc<ClientEgress>,
     pub(crate) broker_egress: Arc<BrokerEgress>,
+    pub(crate) conversations: Conversations,
 }
 
 impl App {
@@ -36,6 +38,7 @@ impl App {
             page: Page::new(),
             client_egress: Arc::new(ClientEgress),
             broker_egress: Arc::new(BrokerEgress),
+            conversations: Conversations::default(),
             hub,
             config,
         })

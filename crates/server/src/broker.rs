@@ -4,12 +4,13 @@ use crate::App;
 use crate::auth;
 use crate::connection::census::Counted;
 use crate::connection::upgrade::{Upgraded, upgrade};
-use crate::connection::{Incoming, Socket, frame};
+use crate::connection::{Incoming, LOOK_AGAIN, Socket, frame};
 use crate::http::bearer;
 use crate::http::problem::Problem;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
+use parlor_engine::facts::Standing;
 use parlor_engine::switchboard::{Egress, Farewell, Viewer};
 use parlor_model::{
     AgentId, Caller, Command, Delivery, Epoch, Logged, Mailbox, Message, Receipt, Refusal, RoomId, Signal,
@@ -62,7 +63,7 @@ pub async fn mount(State(app): State<Arc<App>>, request: Request) -> Result<Resp
 }
 
 async fn converse(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
-    let Upgraded { tcp, already_read, counted } = upgraded;
+    let Upgraded { tcp, already_read, counted, mut ongoing } = upgraded;
     let too_slow = app.broker_egress.farewell(Farewell::TooSlow);
     let mut socket = Socket::open(tcp, already_read, LIMIT, app.config.outbox, too_slow).await;
     let deadline = tokio::time::sleep(app.config.auth_timeout);
@@ -83,9 +84,15 @@ async fn converse(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
             biased;
             () = outbox.closed() => break,
             outcome = talk.next_outcome(), if !talk.pending.is_empty() => talk.answer(&socket, outcome),
-            () = &mut deadline, if talk.guest.is_some() => {
-                socket.say(&egress::error("auth.error", None, "Authentication timeout"));
-                socket.close(4001, "Authentication timeout");
+            () = ongoing.stopped() => outbox.close(talk.app.broker_egress.farewell(Farewell::ShuttingDown)),
+            () = &mut deadline => {
+                if talk.guest.is_some() {
+                    socket.say(&egress::error("auth.error", None, "Authentication timeout"));
+                    socket.close(4001, "Authentication timeout");
+                } else if talk.is_over().await {
+                    outbox.close(talk.app.broker_egress.farewell(Farewell::Revoked));
+                }
+                deadline.as_mut().reset(tokio::time::Instant::now() + LOOK_AGAIN);
             }
             incoming = socket.next(), if talk.pending.len() < PENDING => match incoming {
                 Incoming::Text(text) => talk.hear(&socket, &text).await,
@@ -128,6 +135,12 @@ struct Pending {
 type Outcome = Option<(Result<Receipt, Refusal>, Pending)>;
 
 impl Talk {
+    /// Whether the sign-in behind the connection ran out while it was open; everything else is told at once.
+    async fn is_over(&self) -> bool {
+        let Some(signed) = &self.signed else { return false };
+        matches!(self.app.hub.standing(&signed.caller).await, Err(Refusal::NotSignedIn))
+    }
+
     async fn next_outcome(&mut self) -> Outcome {
         let Some(front) = self.pending.front_mut() else { return std::future::pending().await };
         let outcome = (&mut front.receipt).await;
@@ -225,19 +238,19 @@ impl Talk {
 
     async fn sign_in(&mut self, token: &str, req_id: Option<&str>) -> Result<(), Refusal> {
         let caller = auth::caller(&self.app, token).await?;
-        let standing = self.app.hub.standing(&caller).await?;
-        let user = standing.user.id;
-        let counted = self.app.census.user(&user, standing.user.max_connections)?;
         let viewer = Viewer {
             id: self.app.hub.viewer_id(),
-            user,
+            user: caller.user().cloned().ok_or(Refusal::NotSignedIn)?,
             principal: caller.principal.clone(),
             egress: self.app.broker_egress.clone(),
             outbox: self.outbox.clone(),
             present: false,
         };
         let greeting = frame::text(&egress::reply("auth.ok", req_id, json!({})));
-        self.app.hub.connect(&caller, viewer.clone(), greeting).await?;
+        let app = self.app.clone();
+        let count =
+            move |standing: &Standing| app.census.user(&standing.user.id, standing.user.max_connections);
+        let (_, counted) = self.app.hub.connect(&caller, viewer.clone(), greeting, count).await?;
         self.guest = None;
         self.signed = Some(Signed { caller, viewer, _counted: counted });
         Ok(())

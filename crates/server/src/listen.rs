@@ -77,7 +77,11 @@ async fn accept(app: Arc<App>, listener: TcpListener, mut stopped: watch::Receiv
     }
     drop(listener);
     app.hub.say_goodbye();
-    let _ = tokio::time::timeout(DRAIN, async { while connections.join_next().await.is_some() {} }).await;
+    let drained = async {
+        while connections.join_next().await.is_some() {}
+        app.conversations.end().await;
+    };
+    let _ = tokio::time::timeout(DRAIN, drained).await;
 }
 
 async fn connection(tcp: TcpStream, peer: SocketAddr, router: Router, mut stopped: watch::Receiver<bool>) {

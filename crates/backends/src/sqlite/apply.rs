@@ -127,7 +127,8 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
             )?;
             run(
                 sql,
-                "INSERT INTO revisions VALUES (?1, ?2, ?3)",
+                "INSERT INTO revisions VALUES \
+                 (?1, (SELECT coalesce(max(place), 0) + 1 FROM revisions WHERE message = ?1), ?2, ?3)",
                 &[&previous.message.as_str(), &previous.edited_at.0, &&*previous.text],
             )?;
         }

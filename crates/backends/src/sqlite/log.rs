@@ -1,6 +1,6 @@
 //! The log: references going in, events made anew from the tables coming out.
 
-use super::rows::{self, all, number, one, run};
+use super::rows::{self, all, number, one, place, run};
 use super::{On, Options};
 use parlor_engine::Fault;
 use parlor_engine::facts::MEMBERS_TOLD;
@@ -107,14 +107,14 @@ impl<C: Deref<Target = Connection>> On<C> {
     pub fn tail(&mut self, after: Seq, limit: usize) -> Result<Vec<Logged>, Fault> {
         let query =
             "SELECT seq, at, kind, room, subject, detail FROM log WHERE seq > ?1 ORDER BY seq LIMIT ?2";
-        let found = all(self.sql(), query, &[&(after.0 as i64), &number(limit)], reference)?;
+        let found = all(self.sql(), query, &[&place(after), &number(limit)], reference)?;
         found.into_iter().map(|reference| self.remake(reference)).collect()
     }
 
     /// Posted messages come from their own index; everything else that happened in a room is rare.
     pub fn room_tail(&mut self, room: &RoomId, after: Seq, limit: usize) -> Result<Vec<Logged>, Fault> {
         let query = "SELECT seq, at, 0, room, id, NULL FROM messages WHERE room = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
-        let values: [&dyn rusqlite::ToSql; 3] = [&room.as_str(), &(after.0 as i64), &number(limit)];
+        let values: [&dyn rusqlite::ToSql; 3] = [&room.as_str(), &place(after), &number(limit)];
         let mut found = all(self.sql(), query, &values, reference)?;
         let query = "SELECT seq, at, kind, room, subject, detail FROM log \
                      WHERE room = ?1 AND seq > ?2 AND kind <> 0 ORDER BY seq LIMIT ?3";

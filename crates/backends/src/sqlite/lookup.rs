@@ -92,7 +92,8 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
     }
 
     fn memberships(&mut self, member: &MemberId) -> Result<Vec<Member>, Fault> {
-        let query = format!("{} WHERE m.kind = ?1 AND m.member = ?2 ORDER BY m.place", rows::MEMBERS);
+        let query =
+            format!("{} WHERE m.kind = ?1 AND m.member = ?2 ORDER BY m.joined_at, m.room", rows::MEMBERS);
         all(self.sql(), &query, &[&rows::member_kind(member), &member.as_str()], rows::member)
     }
 
@@ -102,7 +103,7 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
     }
 
     fn newest_message(&mut self, room: &RoomId) -> Result<Option<Seq>, Fault> {
-        let query = "SELECT seq FROM messages WHERE room = ?1 ORDER BY seq DESC LIMIT 1";
+        let query = "SELECT seq FROM messages WHERE room = ?1 AND erased = 0 ORDER BY seq DESC LIMIT 1";
         one(self.sql(), query, &[&room.as_str()], |row| rows::seq(row, 0))
     }
 

@@ -52,6 +52,11 @@ pub fn number(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
+/// A place in the log; what lies beyond the numbers of SQLite lies beyond every log.
+pub fn place(seq: Seq) -> i64 {
+    i64::try_from(seq.0).unwrap_or(i64::MAX)
+}
+
 fn text(row: &Row<'_>, index: usize) -> rusqlite::Result<Box<str>> {
     Ok(row.get_ref(index)?.as_str()?.into())
 }

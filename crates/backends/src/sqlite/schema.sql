@@ -95,9 +95,11 @@ CREATE INDEX messages_in_room ON messages (room, seq) WHERE room IS NOT NULL;
 
 CREATE TABLE revisions (
     message TEXT NOT NULL,
+    -- Counts the edits: a clock that is set back must neither reorder them nor refuse one.
+    place INTEGER NOT NULL,
     edited_at INTEGER NOT NULL,
     text TEXT NOT NULL,
-    PRIMARY KEY (message, edited_at)
+    PRIMARY KEY (message, place)
 ) WITHOUT ROWID, STRICT;
 
 CREATE TABLE agents (

@@ -1,7 +1,7 @@
 //! What readers ask beyond single things: lists, pages, counts.
 
 use super::On;
-use super::rows::{self, all, number, one};
+use super::rows::{self, all, number, one, place};
 use parlor_engine::Fault;
 use parlor_engine::ports::{Head, Snapshot};
 use parlor_model::query::{Page, Recent};
@@ -66,10 +66,8 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
 
     fn history(&mut self, room: &RoomId, page: Page, limit: usize) -> Result<Vec<Arc<Message>>, Fault> {
         let (after, before, order) = match page {
-            Page::Before(before) => {
-                (0, before.map_or(i64::MAX, |seq| seq.0.min(i64::MAX as u64) as i64), "DESC")
-            }
-            Page::After(seq) => (seq.0.min(i64::MAX as u64) as i64, i64::MAX, "ASC"),
+            Page::Before(before) => (0, before.map_or(i64::MAX, place), "DESC"),
+            Page::After(seq) => (place(seq), i64::MAX, "ASC"),
             Page::AfterTime(time) => (self.last_until(room, time)?, i64::MAX, "ASC"),
         };
         let query = format!(
@@ -100,8 +98,7 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
     }
 
     fn revisions(&mut self, message: &MessageId) -> Result<Vec<Revision>, Fault> {
-        let query =
-            "SELECT message, text, edited_at FROM revisions WHERE message = ?1 ORDER BY edited_at DESC";
+        let query = "SELECT message, text, edited_at FROM revisions WHERE message = ?1 ORDER BY place DESC";
         all(self.sql(), query, &[&message.as_str()], |row| {
             Ok(Revision {
                 message: MessageId::stored(row.get::<_, String>(0)?),
@@ -125,7 +122,8 @@ impl<C: Deref<Target = Connection>> On<C> {
 
     /// The last message that is not after `time`: walks back from the newest, so it costs what was missed.
     fn last_until(&self, room: &RoomId, time: Time) -> Result<i64, Fault> {
-        let query = "SELECT seq FROM messages WHERE room = ?1 AND at <= ?2 ORDER BY seq DESC LIMIT 1";
+        let query =
+            "SELECT seq FROM messages WHERE room = ?1 AND at <= ?2 AND erased = 0 ORDER BY seq DESC LIMIT 1";
         Ok(one(self.sql(), query, &[&room.as_str(), &time.0], |row| row.get(0))?.unwrap_or_default())
     }
 }

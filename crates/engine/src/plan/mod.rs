@@ -77,6 +77,16 @@ pub enum Change {
     },
 }
 
+impl Change {
+    /// Whether people, rooms and members are as they were before it.
+    pub fn is_about_a_message(&self) -> bool {
+        matches!(
+            self,
+            Self::PutMessage(_) | Self::PutDelivery { .. } | Self::Remember { .. } | Self::DeadLetter { .. }
+        )
+    }
+}
+
 /// What plans make new things with.
 pub struct Mint<'a> {
     pub ids: &'a dyn Ids,

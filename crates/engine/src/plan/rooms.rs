@@ -5,7 +5,7 @@ use crate::facts::{MEMBERS_TOLD, Membership};
 use parlor_model::command::RoomChanges;
 use parlor_model::{
     Command, Event, Member, MemberChange, MemberId, Receipt, Refusal, Room, RoomId, RoomKind, RoomRole, Seq,
-    Thing, UserId,
+    Thing, Time, UserId,
 };
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ fn create(changes: &RoomChanges, invited: &[MemberId], mut draft: Draft) -> Resu
     apply(changes, &mut room);
     let room = Arc::new(room);
     let mut members =
-        vec![member(&room, MemberId::User(actor.id.clone()), RoomRole::Owner, &actor.display_name)];
+        vec![member(&room, MemberId::User(actor.id.clone()), RoomRole::Owner, &actor.display_name, now)];
     for wanted in invited {
         if members.iter().any(|member| member.member == *wanted) {
             continue;
@@ -46,7 +46,7 @@ fn create(changes: &RoomChanges, invited: &[MemberId], mut draft: Draft) -> Resu
         let name =
             draft.facts.users.iter().find(|(id, _)| id == wanted).and_then(|(_, name)| name.as_deref());
         let name = name.ok_or(Refusal::NotFound(Thing::User))?;
-        members.push(member(&room, wanted.clone(), RoomRole::Member, name));
+        members.push(member(&room, wanted.clone(), RoomRole::Member, name, now));
     }
     draft.change(Change::PutRoom(room.clone()));
     for member in &members {
@@ -78,13 +78,13 @@ fn apply(changes: &RoomChanges, room: &mut Room) {
     }
 }
 
-fn member(room: &Room, member: MemberId, role: RoomRole, name: &str) -> Member {
+fn member(room: &Room, member: MemberId, role: RoomRole, name: &str, joined_at: Time) -> Member {
     Member {
         room: room.id.clone(),
         member,
         role,
         name: name.into(),
-        joined_at: room.updated_at,
+        joined_at,
         read_through: Seq(0),
         read_at: None,
     }
@@ -100,7 +100,7 @@ fn people(members: &[Member]) -> Arc<[UserId]> {
 }
 
 fn the_room(draft: &Draft) -> Result<Room, Refusal> {
-    draft.facts.room.clone().ok_or(Refusal::NotFound(Thing::Room))
+    draft.facts.room.as_deref().cloned().ok_or(Refusal::NotFound(Thing::Room))
 }
 
 fn change(changes: &RoomChanges, mut draft: Draft) -> Result<Plan, Refusal> {
@@ -121,15 +121,14 @@ fn delete(room: &RoomId, mut draft: Draft) -> Result<Plan, Refusal> {
 }
 
 fn add(wanted: &MemberId, role: RoomRole, mut draft: Draft) -> Result<Plan, Refusal> {
-    let mut room = the_room(&draft)?;
+    let room = the_room(&draft)?;
     if draft.facts.target.is_some() {
         return Err(Refusal::AlreadyExists(Thing::Member));
     }
     let thing = if wanted.user().is_some() { Thing::User } else { Thing::Agent };
     let name =
         draft.facts.users.first().and_then(|(_, name)| name.as_deref()).ok_or(Refusal::NotFound(thing))?;
-    room.updated_at = draft.facts.now;
-    let mut new = member(&room, wanted.clone(), role, name);
+    let mut new = member(&room, wanted.clone(), role, name, draft.facts.now);
     // What was said before they came is history to them, not unread.
     new.read_through = draft.facts.head;
     let room = Arc::new(room);
@@ -148,7 +147,7 @@ fn change_member(role: RoomRole, mut draft: Draft) -> Result<Plan, Refusal> {
     let mut changed = vec![Member { role, ..target }];
     if role == RoomRole::Owner {
         // A room has one owner: who gives the room away stays as an admin.
-        let giver = draft.facts.membership.clone().ok_or(Refusal::NotFound(Thing::Member))?;
+        let giver = draft.facts.membership.as_deref().cloned().ok_or(Refusal::NotFound(Thing::Member))?;
         changed.push(Member { role: RoomRole::Admin, ..giver });
     }
     let mut members = draft.facts.members.clone();
@@ -201,10 +200,13 @@ pub fn leave_all(draft: &mut Draft) {
             draft.tell(Event::RoomRemoved { room: room.id.clone(), people: Arc::new([]) });
             continue;
         };
+        let mut gone = others.iter().filter(|other| leaving.contains(&&other.member)).chain([member]);
+        if gone.any(|gone| gone.role == RoomRole::Owner) {
+            staying[heir].role = RoomRole::Owner;
+        }
         let room = Arc::new(room.clone());
         draft.change(Change::RemoveMember(room.id.clone(), member.member.clone()));
         if member.role == RoomRole::Owner {
-            staying[heir].role = RoomRole::Owner;
             let heir = staying[heir].clone();
             let change = MemberChange::Changed(heir.member.clone());
             draft.change(Change::PutMember(Arc::new(heir)));

@@ -14,11 +14,13 @@ use audience::{Audience, Seat};
 use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
 use parlor_model::{
-    Delivery, Epoch, Event, Logged, Mailbox, MemberChange, Message, Principal, RoomId, Seq, Signal, UserId,
+    Delivery, Epoch, Event, Logged, Mailbox, MemberChange, Message, Principal, Refusal, RoomId, Seq, Signal,
+    UserId,
 };
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::watch;
 
 /// How a door tells things: complete bytes for its kind of socket, framing included.
 pub trait Egress: Send + Sync {
@@ -58,6 +60,8 @@ pub struct Switchboard {
     next_viewer: AtomicU64,
     epoch: Epoch,
     recent_events: usize,
+    /// Where the feed stands, for those who wait for it.
+    told: watch::Sender<Seq>,
     /// Locked by the follower while it tells a batch, and by connections that come and go.
     state: Mutex<State>,
 }
@@ -78,6 +82,8 @@ pub enum Joined {
     },
     /// What was missed is older than what is kept in memory, or more than the outbox holds: read the store first.
     Behind,
+    /// The position is of something committed that is still to be told here: wait for it.
+    Ahead,
 }
 
 impl Switchboard {
@@ -90,7 +96,13 @@ impl Switchboard {
             rooms: Audience::default(),
             mailboxes: Audience::default(),
         };
-        Self { next_viewer: AtomicU64::new(1), epoch, recent_events, state: Mutex::new(state) }
+        Self {
+            next_viewer: AtomicU64::new(1),
+            epoch,
+            recent_events,
+            told: watch::Sender::new(seen),
+            state: Mutex::new(state),
+        }
     }
 
     pub fn seen(&self) -> Seq {
@@ -101,23 +113,24 @@ impl Switchboard {
         ViewerId(self.next_viewer.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Takes a connection in if `admitted` still holds under the lock, and greets it before anything else can
-    /// reach it; says whether its person is newly present.
-    pub fn connect(
+    /// Takes a connection in if `admitted` says so under the lock, and greets it before anything else can
+    /// reach it. Gives what `admitted` gave, and whether its person is newly present.
+    pub fn connect<T>(
         &self,
         viewer: Viewer,
         greeting: Bytes,
-        admitted: impl FnOnce() -> Result<bool, Fault>,
-    ) -> Result<Option<bool>, Fault> {
+        admitted: impl FnOnce() -> Result<Result<T, Refusal>, Fault>,
+    ) -> Result<Result<(T, bool), Refusal>, Fault> {
         let mut state = self.state.lock();
-        if !admitted()? {
-            return Ok(None);
-        }
+        let admission = match admitted()? {
+            Ok(admission) => admission,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
         let first = viewer.present && !state.is_present(&viewer.user);
         viewer.outbox.push(greeting);
         state.by_user.entry(viewer.user.clone()).or_default().push(viewer.id);
         state.viewers.insert(viewer.id, viewer);
-        Ok(Some(first))
+        Ok(Ok((admission, first)))
     }
 
     /// Says whether its person is no longer present.
@@ -148,6 +161,9 @@ impl Switchboard {
         let kept_from = state.recent.front().map_or(state.seen.next(), |logged| logged.seq);
         if since.is_some_and(|since| since.next() < kept_from) {
             return Ok(Some(Joined::Behind));
+        }
+        if since.is_some_and(|since| since > state.seen) {
+            return Ok(Some(Joined::Ahead));
         }
         if !admitted()? {
             return Ok(None);
@@ -210,6 +226,13 @@ impl Switchboard {
         while state.recent.len() > self.recent_events {
             state.recent.pop_front();
         }
+        self.told.send_replace(state.seen);
+    }
+
+    /// Waits until everything up to `seq` has been told.
+    pub async fn told(&self, seq: Seq) {
+        // The sender lives as long as this switchboard, so waiting cannot fail.
+        let _ = self.told.subscribe().wait_for(|told| *told >= seq).await;
     }
 
     fn tell(&self, state: &mut State, logged: &Logged, run: &mut Run) {

@@ -4,6 +4,7 @@
 //! that is ending ends, also when its peer no longer reads.
 
 pub mod census;
+pub mod conversations;
 pub mod frame;
 mod line;
 pub mod upgrade;
@@ -27,6 +28,8 @@ use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
 /// How long a closing connection may take to say good-bye.
 const GOODBYE: Duration = Duration::from_secs(2);
+/// How often a connection asks whether its sign-in still stands.
+pub const LOOK_AGAIN: Duration = Duration::from_secs(60);
 /// Buffers written with one system call.
 const AT_ONCE: usize = 64;
 

@@ -1,6 +1,7 @@
 //! The handshake: from an HTTP request to a raw connection.
 
 use super::census::Counted;
+use super::conversations::Ongoing;
 use crate::App;
 use crate::auth::origin;
 use crate::http::Peer;
@@ -22,6 +23,7 @@ pub struct Upgraded {
     pub tcp: TcpStream,
     pub already_read: Bytes,
     pub counted: Counted,
+    pub ongoing: Ongoing,
 }
 
 /// Answers the handshake and runs `converse` on the connection.
@@ -50,10 +52,12 @@ where
     let Some(coming) = request.extensions_mut().remove::<OnUpgrade>() else {
         return Err(Problem::Status(StatusCode::UPGRADE_REQUIRED, "This connection cannot be upgraded"));
     };
+    let ongoing = app.conversations.begin();
     tokio::spawn(async move {
         let Ok(upgraded) = coming.await else { return };
         let Ok(parts) = upgraded.downcast::<TokioIo<TcpStream>>() else { return };
-        converse(Upgraded { tcp: parts.io.into_inner(), already_read: parts.read_buf, counted }).await;
+        converse(Upgraded { tcp: parts.io.into_inner(), already_read: parts.read_buf, counted, ongoing })
+            .await;
     });
     let response = Response::builder()
         .status(StatusCode::SWITCHING_PROTOCOLS)

@@ -78,7 +78,10 @@ fn field(flaw: &Flaw) -> Value {
     json!({ "field": flaw.field, "message": flaw.rule })
 }
 
-fn answer(status: StatusCode, mut body: Value) -> Response {
-    body["ok"] = json!(false);
-    (status, Json(body)).into_response()
+fn answer(status: StatusCode, body: Value) -> Response {
+    let mut answer = json!({ "ok": false });
+    if let (Value::Object(answer), Value::Object(body)) = (&mut answer, body) {
+        answer.extend(body);
+    }
+    (status, Json(answer)).into_response()
 }

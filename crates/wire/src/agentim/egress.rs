@@ -108,13 +108,24 @@ pub fn refusal(refusal: &Refusal, client_message_id: Option<&str>) -> String {
 }
 
 pub fn acknowledged(posted: &Posted, client_message_id: &str) -> String {
-    text(json!({
-        "type": "server:message_ack",
-        "clientMessageId": client_message_id,
-        "messageId": posted.id.as_str(),
-        "seq": posted.position.seq.0,
-        "epoch": posted.position.epoch.to_string(),
-    }))
+    encode(&Acknowledged {
+        kind: "server:message_ack",
+        client_message_id,
+        message_id: posted.id.as_str(),
+        seq: posted.position.seq.0,
+        epoch: posted.position.epoch.to_string(),
+    })
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Acknowledged<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    client_message_id: &'a str,
+    message_id: &'a str,
+    seq: u64,
+    epoch: String,
 }
 
 pub fn joined(room: &RoomId, position: Position) -> String {

@@ -1,0 +1,105 @@
+//! The log: what happened, by reference. Content lives in the tables alone and is joined when read, so
+//! that nothing deleted lingers here.
+
+use super::tables::Tables;
+use parlor_engine::facts::MEMBERS_TOLD;
+use parlor_model::{
+    AgentId, Event, KeyId, Logged, Member, MemberChange, MessageId, RoomId, Seq, SignInId, Time, UserId,
+};
+use std::sync::Arc;
+
+#[derive(Clone)]
+pub struct Row {
+    pub seq: Seq,
+    pub at: Time,
+    /// Whose members may see it, also after the content is gone.
+    pub room: Option<RoomId>,
+    reference: Reference,
+}
+
+#[derive(Clone)]
+enum Reference {
+    MessagePosted(MessageId),
+    MessageEdited(MessageId),
+    MessageDeleted(RoomId, MessageId),
+    RoomChanged(RoomId),
+    RoomRemoved(RoomId),
+    MembersChanged(RoomId, MemberChange),
+    RoomRead(RoomId, UserId),
+    UserChanged(UserId),
+    UserRemoved(UserId),
+    SignInsEnded(UserId),
+    SignInEnded(UserId, SignInId),
+    KeyRevoked(UserId, KeyId),
+    AgentChanged(AgentId),
+    Nothing,
+}
+
+impl Reference {
+    fn to(event: &Event) -> Self {
+        match event {
+            Event::MessagePosted { message, .. } => Self::MessagePosted(message.id.clone()),
+            Event::MessageEdited(message) => Self::MessageEdited(message.id.clone()),
+            Event::MessageDeleted { room, message } => Self::MessageDeleted(room.clone(), message.clone()),
+            Event::RoomChanged(room) => Self::RoomChanged(room.id.clone()),
+            Event::RoomRemoved { room, .. } => Self::RoomRemoved(room.clone()),
+            Event::MembersChanged { room, change, .. } => {
+                Self::MembersChanged(room.id.clone(), change.clone())
+            }
+            Event::RoomRead { room, user, .. } => Self::RoomRead(room.clone(), user.clone()),
+            Event::UserChanged(user) => Self::UserChanged(user.id.clone()),
+            Event::UserRemoved(user) => Self::UserRemoved(user.clone()),
+            Event::SignInsEnded(user) => Self::SignInsEnded(user.clone()),
+            Event::SignInEnded { user, sign_in } => Self::SignInEnded(user.clone(), sign_in.clone()),
+            Event::KeyRevoked { user, key } => Self::KeyRevoked(user.clone(), key.clone()),
+            Event::AgentChanged(agent) => Self::AgentChanged(agent.id.clone()),
+            Event::Faded => Self::Nothing,
+        }
+    }
+}
+
+impl Tables {
+    pub fn note(&mut self, logged: &Logged) {
+        assert_eq!(logged.seq, self.head.seq.next(), "the log has no holes");
+        let reference = Reference::to(&logged.event);
+        let row = Row { seq: logged.seq, at: logged.at, room: logged.event.room().cloned(), reference };
+        self.log.insert(logged.seq, row);
+        self.head.seq = logged.seq;
+        self.head.at = logged.at;
+    }
+
+    /// The row's event with the content of now.
+    pub fn read(&self, row: &Row) -> Logged {
+        Logged { seq: row.seq, at: row.at, event: self.event(row).unwrap_or(Event::Faded) }
+    }
+
+    fn event(&self, row: &Row) -> Option<Event> {
+        Some(match row.reference.clone() {
+            Reference::MessagePosted(message) => Event::MessagePosted {
+                message: self.messages.get(&message)?.clone(),
+                deliveries: self.deliveries_of(&message).cloned().collect(),
+            },
+            Reference::MessageEdited(message) => Event::MessageEdited(self.messages.get(&message)?.clone()),
+            Reference::MessageDeleted(room, message) => Event::MessageDeleted { room, message },
+            Reference::RoomChanged(room) => Event::RoomChanged(Arc::new(self.rooms.get(&room)?.clone())),
+            Reference::RoomRemoved(room) => Event::RoomRemoved { room, people: Arc::new([]) },
+            Reference::MembersChanged(room, change) => {
+                let members: Vec<Member> = self.members_of(&room).collect();
+                let told = if members.len() <= MEMBERS_TOLD { members } else { Vec::new() };
+                let room = Arc::new(self.rooms.get(&room)?.clone());
+                Event::MembersChanged { room, change, members: told.into() }
+            }
+            Reference::RoomRead(room, user) => {
+                let username = self.users.get(&user)?.username.clone();
+                Event::RoomRead { room, user, username, at: row.at }
+            }
+            Reference::UserChanged(user) => Event::UserChanged(Arc::new(self.users.get(&user)?.clone())),
+            Reference::UserRemoved(user) => Event::UserRemoved(user),
+            Reference::SignInsEnded(user) => Event::SignInsEnded(user),
+            Reference::SignInEnded(user, sign_in) => Event::SignInEnded { user, sign_in },
+            Reference::KeyRevoked(user, key) => Event::KeyRevoked { user, key },
+            Reference::AgentChanged(agent) => Event::AgentChanged(Arc::new(self.agents.get(&agent)?.clone())),
+            Reference::Nothing => return None,
+        })
+    }
+}

@@ -1,0 +1,105 @@
+//! Point reads.
+
+use super::View;
+use super::table::sorted;
+use parlor_engine::Fault;
+use parlor_engine::ports::{FirstUse, Lookup, OnceKey};
+use parlor_model::{
+    Agent, AgentId, ApiKey, Delivery, DeliveryState, KeyId, Mailbox, Member, MemberId, Message, MessageId,
+    RefreshToken, Room, RoomId, SecretHash, Seq, SignIn, SignInId, SiteRole, Time, User, UserId,
+};
+use std::sync::Arc;
+
+impl Lookup for View {
+    fn user(&mut self, id: &UserId) -> Result<Option<User>, Fault> {
+        Ok(self.tables.users.get(id).cloned())
+    }
+
+    fn user_named(&mut self, username: &str) -> Result<Option<User>, Fault> {
+        let mut users = self.tables.users.rows();
+        Ok(users.find(|user| user.username.eq_ignore_ascii_case(username)).cloned())
+    }
+
+    fn admins(&mut self) -> Result<u64, Fault> {
+        Ok(self.tables.users.rows().filter(|user| user.role == SiteRole::Admin).count() as u64)
+    }
+
+    fn sign_in(&mut self, id: &SignInId) -> Result<Option<SignIn>, Fault> {
+        Ok(self.tables.sign_ins.get(id).cloned())
+    }
+
+    fn refresh_token(&mut self, token: &SecretHash) -> Result<Option<RefreshToken>, Fault> {
+        Ok(self.tables.refresh_tokens.get(token).cloned())
+    }
+
+    fn key(&mut self, id: &KeyId) -> Result<Option<ApiKey>, Fault> {
+        Ok(self.tables.keys.get(id).cloned())
+    }
+
+    fn key_with(&mut self, secret: &SecretHash) -> Result<Option<ApiKey>, Fault> {
+        let id = self.tables.key_secrets.get(secret);
+        Ok(id.and_then(|id| self.tables.keys.get(id)).cloned())
+    }
+
+    fn setup(&mut self) -> Result<Option<(SecretHash, Time)>, Fault> {
+        Ok(self.tables.setup)
+    }
+
+    fn room(&mut self, id: &RoomId) -> Result<Option<Room>, Fault> {
+        Ok(self.tables.rooms.get(id).cloned())
+    }
+
+    fn member(&mut self, room: &RoomId, member: &MemberId) -> Result<Option<Member>, Fault> {
+        let found = self.tables.members.get(&(room.clone(), member.clone()));
+        Ok(found.map(|member| self.tables.named(member)))
+    }
+
+    fn members(&mut self, room: &RoomId, limit: usize, offset: usize) -> Result<Vec<Member>, Fault> {
+        Ok(self.tables.members_of(room).skip(offset).take(limit).collect())
+    }
+
+    fn memberships(&mut self, member: &MemberId) -> Result<Vec<Member>, Fault> {
+        let theirs = self.tables.members.rows().filter(|row| row.member == *member);
+        Ok(sorted(theirs.map(|row| self.tables.named(row)), |row| (row.joined_at, row.room.clone())))
+    }
+
+    fn message(&mut self, id: &MessageId) -> Result<Option<Arc<Message>>, Fault> {
+        Ok(self.tables.messages.get(id).cloned())
+    }
+
+    fn newest_message(&mut self, room: &RoomId) -> Result<Option<Seq>, Fault> {
+        Ok(self.tables.messages_in(room).next_back().map(|message| message.seq))
+    }
+
+    fn agent(&mut self, id: &AgentId) -> Result<Option<Agent>, Fault> {
+        Ok(self.tables.agents.get(id).cloned())
+    }
+
+    fn agents_of(&mut self, owner: &UserId) -> Result<Vec<Agent>, Fault> {
+        let theirs = self.tables.agents.rows().filter(|agent| agent.owner == *owner);
+        Ok(sorted(theirs.cloned(), |agent| agent.id.clone()))
+    }
+
+    fn share_a_room(&mut self, one: &MemberId, other: &MemberId) -> Result<bool, Fault> {
+        let mut rooms = self.tables.rooms.rows();
+        Ok(rooms.any(|room| self.tables.in_room(&room.id, one) && self.tables.in_room(&room.id, other)))
+    }
+
+    fn deliveries(&mut self, message: &MessageId) -> Result<Vec<Delivery>, Fault> {
+        Ok(self.tables.deliveries_of(message).cloned().collect())
+    }
+
+    fn pending(&mut self, mailbox: &Mailbox, limit: usize) -> Result<Vec<(Arc<Message>, Delivery)>, Fault> {
+        let deliveries = self.tables.deliveries.rows();
+        let waiting = deliveries
+            .filter(|delivery| delivery.mailbox == *mailbox && delivery.state == DeliveryState::Pending);
+        let mail = waiting.filter_map(|delivery| {
+            Some((self.tables.messages.get(&delivery.message)?.clone(), delivery.clone()))
+        });
+        Ok(mail.take(limit).collect())
+    }
+
+    fn first_use(&mut self, key: &OnceKey) -> Result<Option<FirstUse>, Fault> {
+        Ok(self.tables.first_uses.get(key).map(|(first, _)| first.clone()))
+    }
+}

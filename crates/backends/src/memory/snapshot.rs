@@ -1,0 +1,98 @@
+//! What readers ask besides.
+
+use super::View;
+use super::table::sorted;
+use parlor_engine::Fault;
+use parlor_engine::ports::{Head, Snapshot};
+use parlor_model::query::{Page, Recent};
+use parlor_model::{
+    ApiKey, Logged, Member, MemberId, Message, MessageId, Revision, RoomId, Sender, Seq, SignIn, Time, User,
+    UserId,
+};
+use std::collections::BTreeSet;
+use std::ops::Bound::{Excluded, Unbounded};
+use std::sync::Arc;
+
+impl Snapshot for View {
+    fn head(&mut self) -> Result<Head, Fault> {
+        Ok(self.tables.head)
+    }
+
+    fn tail(&mut self, after: Seq, limit: usize) -> Result<Vec<Logged>, Fault> {
+        let rows = self.tables.log.range((Excluded(after), Unbounded));
+        Ok(rows.take(limit).map(|(_, row)| self.tables.read(row)).collect())
+    }
+
+    fn room_tail(&mut self, room: &RoomId, after: Seq, limit: usize) -> Result<Vec<Logged>, Fault> {
+        let rows = self.tables.log.range((Excluded(after), Unbounded));
+        let rows = rows.filter(|(_, row)| row.room.as_ref() == Some(room));
+        Ok(rows.take(limit).map(|(_, row)| self.tables.read(row)).collect())
+    }
+
+    fn users(&mut self, limit: usize, offset: usize) -> Result<(Vec<User>, usize), Fault> {
+        let users = sorted(self.tables.users.rows(), |user| (user.created_at, user.id.clone()));
+        let page = users.iter().skip(offset).take(limit);
+        Ok((page.copied().cloned().collect(), users.len()))
+    }
+
+    fn search_users(&mut self, text: &str, except: &UserId, limit: usize) -> Result<Vec<User>, Fault> {
+        let wanted = text.to_ascii_lowercase();
+        let has = |name: &str| name.to_ascii_lowercase().contains(&wanted);
+        let users = self.tables.users.rows().filter(|user| user.id != *except);
+        let found = users.filter(|user| has(&user.username) || has(&user.display_name));
+        let mut found = sorted(found.cloned(), |user| user.username.to_ascii_lowercase());
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    fn sign_ins(&mut self, user: &UserId, now: Time) -> Result<Vec<SignIn>, Fault> {
+        let theirs = self.tables.sign_ins.rows().filter(|sign_in| sign_in.user == *user);
+        let alive = theirs.filter(|sign_in| sign_in.expires_at > now);
+        Ok(sorted(alive.cloned(), |sign_in| (sign_in.created_at, sign_in.id.clone())))
+    }
+
+    fn keys(&mut self, owner: Option<&UserId>) -> Result<Vec<ApiKey>, Fault> {
+        let keys = self.tables.keys.rows().filter(|key| owner.is_none_or(|owner| key.owner == *owner));
+        Ok(sorted(keys.cloned(), |key| (key.created_at, key.id.clone())))
+    }
+
+    fn member_count(&mut self, room: &RoomId) -> Result<usize, Fault> {
+        Ok(self.tables.members_of(room).count())
+    }
+
+    fn history(&mut self, room: &RoomId, page: Page, limit: usize) -> Result<Vec<Arc<Message>>, Fault> {
+        let messages = self.tables.messages_in(room).cloned();
+        Ok(match page {
+            Page::Before(None) => messages.rev().take(limit).collect(),
+            Page::Before(Some(seq)) => messages.rev().filter(|m| m.seq < seq).take(limit).collect(),
+            Page::After(seq) => messages.filter(|m| m.seq > seq).take(limit).collect(),
+            Page::AfterTime(time) => {
+                let last = self.tables.messages_in(room).rfind(|m| m.at <= time).map(|m| m.seq);
+                messages.filter(|m| Some(m.seq) > last).take(limit).collect()
+            }
+        })
+    }
+
+    fn recent(&mut self, room: &RoomId, member: &Member) -> Result<Option<Recent>, Fault> {
+        let Some(newest) = self.tables.messages_in(room).next_back() else { return Ok(None) };
+        let own = |message: &Message| match &message.sender {
+            Sender::User(id) => member.member == MemberId::User(id.clone()),
+            Sender::Agent(id) => member.member == MemberId::Agent(id.clone()),
+            Sender::Source(_) => false,
+        };
+        let unread = self.tables.messages_in(room).filter(|m| m.seq > member.read_through && !own(m));
+        Ok(Some(Recent { message: newest.clone(), unread: unread.count() as u64 }))
+    }
+
+    fn revisions(&mut self, message: &MessageId) -> Result<Vec<Revision>, Fault> {
+        let revisions = self.tables.revisions.get(message).map(Vec::as_slice).unwrap_or_default();
+        Ok(revisions.iter().rev().cloned().collect())
+    }
+
+    fn peers(&mut self, user: &UserId) -> Result<Vec<UserId>, Fault> {
+        let own = MemberId::User(user.clone());
+        let members = self.tables.members.rows().filter(|member| self.tables.in_room(&member.room, &own));
+        let people: BTreeSet<&UserId> = members.filter_map(|member| member.member.user()).collect();
+        Ok(people.into_iter().filter(|other| *other != user).cloned().collect())
+    }
+}

@@ -1,0 +1,83 @@
+//! Everything the store holds.
+
+use super::log::Row;
+use super::table::Table;
+use parlor_engine::ports::{FirstUse, Head, OnceKey};
+use parlor_model::{
+    Agent, AgentId, ApiKey, Delivery, Epoch, KeyId, Mailbox, Member, MemberId, Message, MessageId, Pattern,
+    RefreshToken, Revision, Room, RoomId, SecretHash, Seq, SessionId, SignIn, SignInId, Subscription, Time,
+    User, UserId,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+#[derive(Clone)]
+pub struct Tables {
+    pub head: Head,
+    pub log: BTreeMap<Seq, Row>,
+    pub setup: Option<(SecretHash, Time)>,
+    pub users: Table<UserId, User>,
+    pub sign_ins: Table<SignInId, SignIn>,
+    pub refresh_tokens: BTreeMap<SecretHash, RefreshToken>,
+    pub keys: Table<KeyId, ApiKey>,
+    pub key_secrets: BTreeMap<SecretHash, KeyId>,
+    pub rooms: Table<RoomId, Room>,
+    /// Their names are left empty here; `named` fills them in.
+    pub members: Table<(RoomId, MemberId), Member>,
+    pub messages: Table<MessageId, Arc<Message>>,
+    pub revisions: BTreeMap<MessageId, Vec<Revision>>,
+    pub agents: Table<AgentId, Agent>,
+    pub subscriptions: Table<(AgentId, Option<SessionId>, Pattern), Subscription>,
+    pub deliveries: Table<(MessageId, Mailbox), Delivery>,
+    pub first_uses: BTreeMap<OnceKey, (FirstUse, Time)>,
+}
+
+impl Tables {
+    pub fn empty(epoch: Epoch) -> Self {
+        Self {
+            head: Head { epoch, seq: Seq(0), at: Time(0), trimmed: Seq(0) },
+            log: BTreeMap::new(),
+            setup: None,
+            users: Table::default(),
+            sign_ins: Table::default(),
+            refresh_tokens: BTreeMap::new(),
+            keys: Table::default(),
+            key_secrets: BTreeMap::new(),
+            rooms: Table::default(),
+            members: Table::default(),
+            messages: Table::default(),
+            revisions: BTreeMap::new(),
+            agents: Table::default(),
+            subscriptions: Table::default(),
+            deliveries: Table::default(),
+            first_uses: BTreeMap::new(),
+        }
+    }
+
+    /// A membership with the name its person or agent has now.
+    pub fn named(&self, member: &Member) -> Member {
+        let name = match &member.member {
+            MemberId::User(id) => self.users.get(id).map(|user| user.display_name.clone()),
+            MemberId::Agent(id) => self.agents.get(id).map(|agent| agent.name.clone()),
+        };
+        Member { name: name.unwrap_or_default(), ..member.clone() }
+    }
+
+    /// In the order in which they joined.
+    pub fn members_of(&self, room: &RoomId) -> impl Iterator<Item = Member> {
+        self.members.rows().filter(move |member| member.room == *room).map(|member| self.named(member))
+    }
+
+    /// In the order in which they were said.
+    pub fn messages_in(&self, room: &RoomId) -> impl DoubleEndedIterator<Item = &Arc<Message>> {
+        self.messages.rows().filter(move |message| message.place.room() == Some(room))
+    }
+
+    pub fn deliveries_of(&self, message: &MessageId) -> impl Iterator<Item = &Delivery> {
+        self.deliveries.rows().filter(move |delivery| delivery.message == *message)
+    }
+
+    pub fn in_room(&self, room: &RoomId, member: &MemberId) -> bool {
+        self.members.get(&(room.clone(), member.clone())).is_some()
+    }
+}

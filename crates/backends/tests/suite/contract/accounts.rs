@@ -1,0 +1,223 @@
+//! People, sign-ins and keys.
+
+use super::each;
+use crate::made::*;
+use parlor_engine::plan::Change;
+use parlor_model::{
+    ApiKey, KeyId, RefreshToken, Scope, SecretHash, SignIn, SignInId, SiteRole, Subscription, Time, User,
+};
+use std::sync::Arc;
+
+const fn secret(byte: u8) -> SecretHash {
+    SecretHash([byte; 32])
+}
+
+#[test]
+fn a_person_comes_back_whole_and_by_a_name_of_any_case() {
+    each(|ports| {
+        let plain = User { locked_until: None, max_connections: None, ..user("bob", 2) };
+        ports.change(vec![put_user("Ann", 1), Change::PutUser(Arc::new(plain.clone()))]);
+        let found = |name: &'static str| ports.read(|s| s.user_named(name));
+        assert_eq!(found("aNN"), Some(user("Ann", 1)));
+        assert_eq!(found("bob"), Some(plain));
+        assert_eq!((found("an"), found("Annn"), found("")), (None, None, None));
+        assert_eq!(ports.read(|s| s.user(&user_id("ann"))), None, "ids are not names");
+    });
+}
+
+#[test]
+fn a_person_put_again_is_the_same_person() {
+    each(|ports| {
+        ports.change(vec![put_user("ann", 1), put_user("bob", 2)]);
+        let promoted = User { role: SiteRole::Admin, display_name: "Boss".into(), ..user("ann", 1) };
+        assert_eq!(ports.read(|s| s.admins()), 0);
+        ports.change(vec![Change::PutUser(Arc::new(promoted.clone()))]);
+        assert_eq!(ports.read(|s| s.users(9, 0)), (vec![promoted, user("bob", 2)], 2));
+        assert_eq!(ports.read(|s| s.admins()), 1);
+    });
+}
+
+#[test]
+fn people_are_listed_oldest_first_by_pages() {
+    each(|ports| {
+        ports.change(vec![put_user("c", 3), put_user("a", 2), put_user("b", 2), put_user("d", 1)]);
+        let page = |limit, offset| {
+            let (users, total) = ports.read(|s| s.users(limit, offset));
+            assert_eq!(total, 4);
+            users.iter().map(|user| user.id.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(page(usize::MAX, 0), ["d", "a", "b", "c"]);
+        assert_eq!(page(2, 1), ["a", "b"]);
+        assert_eq!(page(2, 4), [""; 0]);
+    });
+}
+
+#[test]
+fn people_are_found_by_a_part_of_either_name() {
+    each(|ports| {
+        let named = |id: &str, display: &str| {
+            Change::PutUser(Arc::new(User { display_name: display.into(), ..user(id, 1) }))
+        };
+        ports.change(vec![
+            named("zoe_1", "Zoë"),
+            named("bob", "100% Bob"),
+            named("Anna", "A\\B"),
+            named("zed", "Bobby Tables"),
+        ]);
+        let found = |text: &'static str, limit| {
+            let users = ports.read(|s| s.search_users(text, &user_id("Anna"), limit));
+            users.iter().map(|user| user.id.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(found("BOB", 9), ["bob", "zed"]);
+        assert_eq!(found("z", 9), ["zed", "zoe_1"]);
+        assert_eq!(found("z", 1), ["zed"]);
+        assert_eq!(found("%", 9), ["bob"], "wildcards are plain text");
+        assert_eq!(found("_", 9), ["zoe_1"]);
+        assert_eq!(found("\\", 9), [""; 0], "the one who asks is left out");
+        assert_eq!(found("nobody", 9), [""; 0]);
+    });
+}
+
+#[test]
+fn a_refresh_token_is_unspent_until_it_is_spent() {
+    each(|ports| {
+        let first = sign_in("phone", "ann", 100);
+        let renewed = SignIn { used_at: Time(50), expires_at: Time(200), ..first.clone() };
+        ports.change(vec![Change::PutSignIn(Arc::new(first.clone()), secret(1))]);
+        let token = |byte| ports.read(|s| s.refresh_token(&secret(byte)));
+        let known = |spent| Some(RefreshToken { sign_in: SignInId::stored("phone"), spent });
+        assert_eq!((token(1), token(2)), (known(false), None));
+        assert_eq!(ports.read(|s| s.sign_in(&first.id)), Some(first.clone()));
+        ports.change(vec![
+            Change::SpendRefreshToken(secret(1)),
+            Change::PutSignIn(Arc::new(renewed.clone()), secret(2)),
+        ]);
+        let token = |byte| ports.read(|s| s.refresh_token(&secret(byte)));
+        assert_eq!((token(1), token(2)), (known(true), known(false)));
+        assert_eq!(ports.read(|s| s.sign_in(&first.id)), Some(renewed));
+    });
+}
+
+#[test]
+fn an_ended_sign_in_takes_its_tokens_with_it() {
+    each(|ports| {
+        let put =
+            |id: &str, user: &str, token| Change::PutSignIn(Arc::new(sign_in(id, user, 100)), secret(token));
+        ports.change(vec![
+            put("a1", "ann", 1),
+            put("a2", "ann", 2),
+            put("b1", "bob", 3),
+            put("a1", "ann", 4),
+        ]);
+        ports.change(vec![Change::EndSignIn(SignInId::stored("a1"))]);
+        let tokens = |ports: &super::Ports| {
+            [1, 2, 3, 4].map(|byte| ports.read(|s| s.refresh_token(&secret(byte))).is_some())
+        };
+        assert_eq!(tokens(ports), [false, true, true, false]);
+        assert_eq!(ports.read(|s| s.sign_in(&SignInId::stored("a1"))), None);
+        ports.change(vec![Change::EndSignInsOf(user_id("ann"))]);
+        assert_eq!(tokens(ports), [false, false, true, false]);
+        assert_eq!(ports.read(|s| s.sign_ins(&user_id("ann"), Time(0))), []);
+        assert_eq!(ports.read(|s| s.sign_ins(&user_id("bob"), Time(0))).len(), 1);
+    });
+}
+
+#[test]
+fn only_sign_ins_that_have_not_run_out_are_listed() {
+    each(|ports| {
+        let old = sign_in("old", "ann", 100);
+        let new = SignIn { created_at: Time(9), ..sign_in("new", "ann", 200) };
+        ports.change(vec![
+            Change::PutSignIn(Arc::new(new.clone()), secret(1)),
+            Change::PutSignIn(Arc::new(old.clone()), secret(2)),
+        ]);
+        let listed = |now| ports.read(|s| s.sign_ins(&user_id("ann"), Time(now)));
+        assert_eq!(listed(99), [old.clone(), new.clone()]);
+        assert_eq!(listed(100), [new]);
+        assert_eq!(listed(200), []);
+        assert_eq!(ports.read(|s| s.sign_in(&old.id)), Some(old), "until somebody tends the store");
+    });
+}
+
+#[test]
+fn a_key_is_found_by_its_secret_until_it_is_revoked() {
+    each(|ports| {
+        let every_scope = ApiKey { scopes: Scope::ALL.to_vec(), ..key("k1", "ann", 2) };
+        ports.change(vec![
+            Change::PutKey(Arc::new(every_scope.clone()), secret(1)),
+            Change::PutKey(Arc::new(key("k2", "ann", 1)), secret(2)),
+            Change::PutKey(Arc::new(key("k3", "bob", 3)), secret(3)),
+        ]);
+        assert_eq!(ports.read(|s| s.key_with(&secret(1))), Some(every_scope.clone()));
+        assert_eq!(ports.read(|s| s.key_with(&secret(9))), None);
+        assert_eq!(ports.read(|s| s.key(&KeyId::stored("k2"))), Some(key("k2", "ann", 1)));
+        assert_eq!(ports.read(|s| s.keys(Some(&user_id("ann")))), [key("k2", "ann", 1), every_scope]);
+        ports.change(vec![Change::RemoveKey(KeyId::stored("k1"))]);
+        assert_eq!(ports.read(|s| s.key_with(&secret(1))), None);
+        assert_eq!(ports.read(|s| s.keys(None)), [key("k2", "ann", 1), key("k3", "bob", 3)]);
+    });
+}
+
+#[test]
+fn the_setup_link_on_offer_is_the_last_one() {
+    each(|ports| {
+        assert_eq!(ports.read(|s| s.setup()), None);
+        ports.change(vec![Change::OfferSetup(Some((secret(1), Time(10))))]);
+        ports.change(vec![Change::OfferSetup(Some((secret(2), Time(20))))]);
+        assert_eq!(ports.read(|s| s.setup()), Some((secret(2), Time(20))));
+        ports.change(vec![Change::OfferSetup(None)]);
+        assert_eq!(ports.read(|s| s.setup()), None);
+    });
+}
+
+#[test]
+fn who_is_removed_leaves_nothing_that_acts_for_them() {
+    each(|ports| {
+        let subscription = Subscription {
+            agent: agent_id("coder"),
+            session: None,
+            pattern: parlor_model::Pattern::parse("slack/**").unwrap(),
+            added_at: Time(3),
+        };
+        let mut changes = vec![put_room("lobby")];
+        for (id, agent) in [("ann", "coder"), ("bob", "writer")] {
+            changes.extend([put_user(id, 1), put_agent(agent, id)]);
+            changes.extend([person(id), agent_member(agent)].map(|member| put_member("lobby", member, 2)));
+            let byte = id.as_bytes()[0];
+            changes.push(Change::PutSignIn(Arc::new(sign_in(id, id, 100)), secret(byte)));
+            changes.push(Change::PutKey(Arc::new(key(id, id, 1)), secret(byte)));
+        }
+        changes.push(Change::PutSubscription(subscription.clone()));
+        changes.push(Change::PutSubscription(Subscription {
+            agent: agent_id("writer"),
+            ..subscription.clone()
+        }));
+        ports.change(changes);
+        ports.post(message("hello", "lobby", "ann", 1));
+        let put = |agent| {
+            let (delivery, seq) = (delivery("hello", mailbox(agent, None)), parlor_model::Seq(1));
+            Change::PutDelivery { delivery, seq }
+        };
+        ports.change(vec![put("coder"), put("writer")]);
+
+        ports.change(vec![Change::RemoveUser(user_id("ann"))]);
+        let a = secret(b'a');
+        ports.read(|s| {
+            assert_eq!((s.user(&user_id("ann"))?, s.user_named("ann")?), (None, None));
+            assert_eq!((s.sign_in(&SignInId::stored("ann"))?, s.refresh_token(&a)?), (None, None));
+            assert_eq!((s.key(&KeyId::stored("ann"))?, s.key_with(&a)?), (None, None));
+            assert_eq!((s.agent(&agent_id("coder"))?, s.agents_of(&user_id("ann"))?), (None, vec![]));
+            assert_eq!(s.pending(&mailbox("coder", None), 9)?, []);
+            let members = s.members(&room_id("lobby"), 9, 0)?;
+            let left: Vec<_> = members.iter().map(|member| member.member.clone()).collect();
+            assert_eq!(left, [person("bob"), agent_member("writer")]);
+            assert_eq!(s.deliveries(&message_id("hello"))?, [delivery("hello", mailbox("writer", None))]);
+            let hello = s.message(&message_id("hello"))?.expect("what they said stays");
+            assert_eq!(&*hello.sender_name, "ann");
+            assert!(s.refresh_token(&secret(b'b'))?.is_some() && s.key_with(&secret(b'b'))?.is_some());
+            Ok(())
+        });
+        let kept = Subscription { agent: agent_id("writer"), ..subscription };
+        assert_eq!(ports.store.subscriptions().unwrap(), (vec![agent("writer", "bob")], vec![kept]));
+    });
+}

@@ -1,0 +1,149 @@
+//! A caller is who the store says it is at the moment of the decision.
+
+use crate::house::House;
+use crate::stores::kinds;
+use parlor_model::command::{NewSignIn, NewUser, UserChanges};
+use parlor_model::{
+    Caller, Command, Epoch, KeyId, Query, Receipt, Refusal, Scope, SecretHash, SignInId, SiteRole, Time,
+    UserId,
+};
+
+const NOW: Time = Time(1_700_000_000_000_000);
+const EXPIRES: Time = Time(NOW.0 + 1_000_000);
+
+struct Ann {
+    user: UserId,
+    sign_in: SignInId,
+    key: KeyId,
+}
+
+impl Ann {
+    fn person(&self) -> Caller {
+        Caller::person(self.user.clone(), self.sign_in.clone())
+    }
+
+    fn program(&self) -> Caller {
+        Caller::program(self.user.clone(), self.key.clone())
+    }
+}
+
+async fn account(house: &House, name: &str, byte: u8) -> Ann {
+    let (operator, hub) = (Caller::OPERATOR, house.hub());
+    let account = NewUser {
+        username: name.into(),
+        display_name: None,
+        role: SiteRole::User,
+        password_hash: "hash".into(),
+    };
+    let Ok(Receipt::User(user)) = hub.call(&operator, Command::CreateUser(account)).await else {
+        panic!("an account");
+    };
+    let new = NewSignIn {
+        user: user.id.clone(),
+        proven: "hash".into(),
+        refresh: SecretHash([byte; 32]),
+        device: "phone".into(),
+        address: "127.0.0.1".into(),
+        expires_at: EXPIRES,
+    };
+    let Ok(Receipt::SignedIn { sign_in, .. }) = hub.call(&Caller::OUTSIDER, Command::SignIn(new)).await
+    else {
+        panic!("a sign-in");
+    };
+    let key = Command::CreateKey {
+        owner: Some(user.id.clone()),
+        name: "script".into(),
+        scopes: vec![Scope::Read, Scope::Write],
+        secret: SecretHash([byte; 32]),
+    };
+    let Ok(Receipt::Key(key)) = hub.call(&operator, key).await else { panic!("a key") };
+    Ann { user: user.id.clone(), sign_in: sign_in.id.clone(), key: key.id.clone() }
+}
+
+/// Whether a write and a read go through; they always agree.
+async fn is_somebody(house: &House, caller: &Caller) -> bool {
+    let wrote = house.hub().call(caller, Command::ChangeProfile { display_name: "Me".into() }).await;
+    let read = house.hub().read(caller, Query::Me).await;
+    assert_eq!(wrote.is_ok(), read.is_ok());
+    if wrote.is_err() {
+        assert_eq!((wrote.err(), read.err()), (Some(Refusal::NotSignedIn), Some(Refusal::NotSignedIn)));
+        return false;
+    }
+    true
+}
+
+/// Runs a test on a hub over each store, with an account that has a device and a key.
+fn each(test: impl AsyncFn(&House, &Ann)) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    for kind in kinds() {
+        println!("store: {}", kind.name);
+        runtime.block_on(async {
+            let mut house = House::open((kind.make)(Epoch(1)), NOW);
+            let ann = account(&house, "ann", 1).await;
+            assert!(is_somebody(&house, &ann.person()).await && is_somebody(&house, &ann.program()).await);
+            test(&house, &ann).await;
+            house.close().await;
+        });
+    }
+}
+
+async fn by_operator(house: &House, command: Command) {
+    house.hub().call(&Caller::OPERATOR, command).await.unwrap();
+}
+
+#[test]
+fn a_device_whose_sign_in_ran_out_is_nobody() {
+    each(async |house, ann| {
+        house.clock.set(Time(EXPIRES.0 - 1));
+        assert!(is_somebody(house, &ann.person()).await);
+        house.clock.set(EXPIRES);
+        assert!(!is_somebody(house, &ann.person()).await);
+        assert!(is_somebody(house, &ann.program()).await, "a key does not run out");
+    });
+}
+
+#[test]
+fn a_device_that_was_signed_out_is_nobody() {
+    each(async |house, ann| {
+        let end = Command::EndSignIn { sign_in: ann.sign_in.clone() };
+        house.hub().call(&ann.person(), end).await.unwrap();
+        assert!(!is_somebody(house, &ann.person()).await);
+        assert!(is_somebody(house, &ann.program()).await);
+    });
+}
+
+#[test]
+fn a_new_password_signs_every_device_out() {
+    each(async |house, ann| {
+        let changes = UserChanges { password_hash: Some("new".into()), ..Default::default() };
+        by_operator(house, Command::ChangeUser { user: ann.user.clone(), changes }).await;
+        assert!(!is_somebody(house, &ann.person()).await);
+    });
+}
+
+#[test]
+fn a_revoked_key_is_nobody() {
+    each(async |house, ann| {
+        by_operator(house, Command::RevokeKey { key: ann.key.clone() }).await;
+        assert!(!is_somebody(house, &ann.program()).await);
+        assert!(is_somebody(house, &ann.person()).await);
+    });
+}
+
+#[test]
+fn a_removed_account_is_nobody_however_it_calls() {
+    each(async |house, ann| {
+        by_operator(house, Command::RemoveUser { user: ann.user.clone() }).await;
+        assert!(!is_somebody(house, &ann.person()).await && !is_somebody(house, &ann.program()).await);
+    });
+}
+
+#[test]
+fn nobody_borrows_the_device_or_the_key_of_another() {
+    each(async |house, ann| {
+        let bob = account(house, "bob", 2).await;
+        let device = Caller::person(bob.user.clone(), ann.sign_in.clone());
+        let key = Caller::program(bob.user.clone(), ann.key.clone());
+        assert!(!is_somebody(house, &device).await && !is_somebody(house, &key).await);
+    });
+}

@@ -1,0 +1,205 @@
+//! The log tells what happened, with the content of now.
+
+use super::{Ports, each};
+use crate::made::*;
+use parlor_engine::facts::MEMBERS_TOLD;
+use parlor_engine::plan::Change;
+use parlor_model::{
+    Event, KeyId, Member, MemberChange, Message, Revision, RoomRole, Seq, SignInId, Time, User,
+};
+use std::sync::Arc;
+
+/// Two people in a room, and an agent.
+fn people(ports: &mut Ports) {
+    ports.change(vec![
+        put_user("ann", 1),
+        put_user("bob", 1),
+        put_agent("coder", "ann"),
+        put_room("lobby"),
+        put_member("lobby", person("ann"), 2),
+        put_member("lobby", person("bob"), 3),
+    ]);
+}
+
+fn members_changed(change: MemberChange, members: Vec<Member>) -> Event {
+    Event::MembersChanged { room: Arc::new(room("lobby")), change, members: members.into() }
+}
+
+fn both() -> Vec<Member> {
+    vec![member("lobby", person("ann"), 2), member("lobby", person("bob"), 3)]
+}
+
+fn read_by(user: &str, seq: u64) -> Event {
+    let (room, username) = (room_id("lobby"), user.into());
+    Event::RoomRead { room, user: user_id(user), username, at: Time(seq as i64 * 1000) }
+}
+
+#[test]
+fn while_nothing_changes_the_log_tells_what_was_told() {
+    each(|ports| {
+        people(ports);
+        let hello = Arc::new(message("hello", "lobby", "ann", 1));
+        let routed = Arc::new(Message { place: on_path("slack/x"), ..message("routed", "", "ann", 2) });
+        let copy = delivery("routed", mailbox("coder", None));
+        let told = vec![
+            Event::MessagePosted { message: hello.clone(), deliveries: Arc::new([]) },
+            Event::MessagePosted { message: routed.clone(), deliveries: Arc::new([copy.clone()]) },
+            Event::MessageEdited(hello.clone()),
+            Event::MessageDeleted { room: room_id("lobby"), message: message_id("other") },
+            Event::RoomChanged(Arc::new(room("lobby"))),
+            members_changed(MemberChange::Added(person("bob")), both()),
+            members_changed(MemberChange::Changed(agent_member("coder")), both()),
+            members_changed(MemberChange::Removed(person("coder")), both()),
+            read_by("bob", 9),
+            Event::UserChanged(Arc::new(user("ann", 1))),
+            Event::UserRemoved(user_id("gone")),
+            Event::SignInsEnded(user_id("ann")),
+            Event::SignInEnded { user: user_id("ann"), sign_in: SignInId::stored("phone") },
+            Event::KeyRevoked { user: user_id("ann"), key: KeyId::stored("key") },
+            Event::AgentChanged(Arc::new(agent("coder", "ann"))),
+            Event::RoomRemoved { room: room_id("old"), people: Arc::new([]) },
+            Event::Faded,
+        ];
+        let changes = vec![
+            Change::PutMessage(hello),
+            Change::PutMessage(routed),
+            Change::PutDelivery { delivery: copy, seq: Seq(2) },
+        ];
+        ports.commit(changes, told.clone());
+        assert_eq!(ports.events(), told);
+        let in_room = |event: &Event| event.room() == Some(&room_id("lobby"));
+        let of_room: Vec<Event> = told.into_iter().filter(in_room).collect();
+        let tail = ports.read(|s| s.room_tail(&room_id("lobby"), Seq(0), usize::MAX));
+        assert_eq!(tail.into_iter().map(|logged| logged.event).collect::<Vec<_>>(), of_room);
+    });
+}
+
+#[test]
+fn what_was_edited_since_is_told_as_it_is_now() {
+    each(|ports| {
+        people(ports);
+        let old = message("hello", "lobby", "ann", 1);
+        ports.post(old.clone());
+        let new = Arc::new(Message { text: "new".into(), edited_at: Some(Time(5)), ..old.clone() });
+        let previous = Revision { message: old.id, text: "old".into(), edited_at: Time(5) };
+        let told = Event::MessageEdited(new.clone());
+        ports.commit(vec![Change::Revise { message: new.clone(), previous }], vec![told.clone()]);
+        let posted = Event::MessagePosted { message: new, deliveries: Arc::new([]) };
+        assert_eq!(ports.events(), [posted, told]);
+    });
+}
+
+#[test]
+fn what_was_deleted_since_has_faded() {
+    each(|ports| {
+        people(ports);
+        ports.post(message("hello", "lobby", "ann", 1));
+        let hello = Arc::new(message("hello", "lobby", "ann", 1));
+        let deleted = Event::MessageDeleted { room: room_id("lobby"), message: message_id("hello") };
+        ports.commit(vec![], vec![Event::MessageEdited(hello), read_by("bob", 3), deleted.clone()]);
+        ports.change(vec![Change::Erase(message_id("hello"))]);
+        assert_eq!(ports.events(), [Event::Faded, Event::Faded, read_by("bob", 3), deleted.clone()]);
+        ports.change(vec![Change::RemoveUser(user_id("bob"))]);
+        assert_eq!(ports.events(), [Event::Faded, Event::Faded, Event::Faded, deleted]);
+    });
+}
+
+#[test]
+fn of_a_removed_room_only_its_end_is_told() {
+    each(|ports| {
+        people(ports);
+        ports.post(message("hello", "lobby", "ann", 1));
+        let people: Arc<[_]> = Arc::new([user_id("ann"), user_id("bob")]);
+        ports.commit(
+            vec![Change::RemoveRoom(room_id("lobby"))],
+            vec![
+                Event::RoomChanged(Arc::new(room("lobby"))),
+                members_changed(MemberChange::Added(person("bob")), both()),
+                Event::RoomRemoved { room: room_id("lobby"), people },
+            ],
+        );
+        let end = Event::RoomRemoved { room: room_id("lobby"), people: Arc::new([]) };
+        assert_eq!(ports.events(), [Event::Faded, Event::Faded, Event::Faded, end.clone()]);
+        let tail = ports.read(|s| s.room_tail(&room_id("lobby"), Seq(0), 9));
+        let left: Vec<Event> =
+            tail.into_iter().map(|logged| logged.event).filter(|event| *event != Event::Faded).collect();
+        assert_eq!(left, [end]);
+    });
+}
+
+#[test]
+fn people_agents_and_members_are_told_as_they_are_now() {
+    each(|ports| {
+        people(ports);
+        ports.commit(
+            vec![],
+            vec![
+                Event::UserChanged(Arc::new(user("ann", 1))),
+                Event::AgentChanged(Arc::new(agent("coder", "ann"))),
+                members_changed(MemberChange::Added(person("bob")), both()),
+            ],
+        );
+        let ann = Arc::new(User { display_name: "Ann Lee".into(), ..user("ann", 1) });
+        let owner = Member { role: RoomRole::Owner, name: "Ann Lee".into(), ..both().swap_remove(0) };
+        ports.change(vec![
+            Change::PutUser(ann.clone()),
+            Change::PutMember(Arc::new(owner.clone())),
+            Change::RemoveMember(room_id("lobby"), person("bob")),
+        ]);
+        assert_eq!(
+            ports.events(),
+            [
+                Event::UserChanged(ann),
+                Event::AgentChanged(Arc::new(agent("coder", "ann"))),
+                members_changed(MemberChange::Added(person("bob")), vec![owner]),
+            ]
+        );
+        ports.change(vec![Change::RemoveUser(user_id("ann"))]);
+        let empty = members_changed(MemberChange::Added(person("bob")), vec![]);
+        assert_eq!(ports.events(), [Event::Faded, Event::Faded, empty]);
+    });
+}
+
+#[test]
+fn many_members_are_not_told_with_each_change() {
+    each(|ports| {
+        ports.change(vec![put_room("lobby")]);
+        let add = |ports: &mut Ports, from: usize, to: usize| {
+            let names: Vec<String> = (from..to).map(|n| format!("u{n}")).collect();
+            let users = names.iter().map(|id| put_user(id, 1));
+            ports.change(users.chain(names.iter().map(|id| put_member("lobby", person(id), 2))).collect());
+        };
+        add(ports, 0, MEMBERS_TOLD);
+        ports.commit(vec![], vec![members_changed(MemberChange::Added(person("u0")), vec![])]);
+        let told = |ports: &Ports| match &ports.events()[0] {
+            Event::MembersChanged { members, .. } => members.len(),
+            other => panic!("another event: {other:?}"),
+        };
+        assert_eq!(told(ports), MEMBERS_TOLD);
+        add(ports, MEMBERS_TOLD, MEMBERS_TOLD + 1);
+        assert_eq!(told(ports), 0);
+    });
+}
+
+#[test]
+fn the_tail_is_read_by_pages_from_any_place() {
+    each(|ports| {
+        people(ports);
+        for seq in 1..=9 {
+            let room = if seq % 3 == 0 { "other" } else { "lobby" };
+            ports.post(message(&format!("m{seq}"), room, "ann", seq));
+        }
+        ports.commit(vec![], vec![Event::RoomChanged(Arc::new(room("lobby")))]);
+        let seqs =
+            |found: Vec<parlor_model::Logged>| found.iter().map(|logged| logged.seq.0).collect::<Vec<_>>();
+        let tail = |after, limit| seqs(ports.read(|s| s.tail(Seq(after), limit)));
+        assert_eq!(tail(0, 3), [1, 2, 3]);
+        assert_eq!(tail(8, 9), [9, 10]);
+        assert_eq!(tail(10, 9), [0; 0]);
+        assert_eq!(tail(u64::MAX, 9), [0; 0]);
+        let lobby = |after, limit| seqs(ports.read(|s| s.room_tail(&room_id("lobby"), Seq(after), limit)));
+        assert_eq!(lobby(0, 3), [1, 2, 4]);
+        assert_eq!(lobby(4, 9), [5, 7, 8, 10]);
+        assert_eq!(lobby(u64::MAX, 9), [0; 0]);
+    });
+}

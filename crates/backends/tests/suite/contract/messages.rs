@@ -1,0 +1,217 @@
+//! What is said, read back.
+
+use super::{Ports, each};
+use crate::made::*;
+use parlor_engine::plan::Change;
+use parlor_engine::ports::{FirstUse, OnceKey, OnceKind};
+use parlor_model::query::{Page, Recent};
+use parlor_model::{Message, Place, Revision, Sender, Seq, Time};
+use std::sync::Arc;
+
+/// A room of twelve messages, among those of another room and of a path; two are erased.
+fn room_with_history(ports: &mut Ports) -> Vec<Seq> {
+    ports.change(vec![put_user("ann", 1), put_room("lobby"), put_room("other")]);
+    for _ in 0..12 {
+        let seq = ports.next_seq();
+        ports.post(message(&format!("m{seq}"), "lobby", "ann", seq));
+        let seq = ports.next_seq();
+        ports.post(message(&format!("m{seq}"), "other", "ann", seq));
+        let seq = ports.next_seq();
+        ports.post(Message { place: on_path("slack/x"), ..message(&format!("m{seq}"), "", "ann", seq) });
+    }
+    ports.change(vec![Change::Erase(message_id("m7")), Change::Erase(message_id("m34"))]);
+    (0..12).map(|n| n * 3 + 1).filter(|seq| ![7, 34].contains(seq)).map(Seq).collect()
+}
+
+fn history(ports: &Ports, page: Page, limit: usize) -> Vec<Seq> {
+    let messages = ports.read(|s| s.history(&room_id("lobby"), page, limit));
+    messages.iter().map(|message| message.seq).collect()
+}
+
+#[test]
+fn every_field_of_a_message_comes_back() {
+    each(|ports| {
+        let places = [Place::Room(room_id("lobby")), on_path("slack/team/#general")];
+        let senders = [
+            Sender::User(user_id("ann")),
+            Sender::Agent(agent_id("coder/sub")),
+            Sender::Source("slack".into()),
+        ];
+        for place in &places {
+            for sender in &senders {
+                let seq = ports.next_seq();
+                let id = format!("m{seq}");
+                let full = full_message(&id, place.clone(), sender.clone(), seq);
+                ports.post(full.clone());
+                assert_eq!(ports.read(|s| s.message(&full.id)).as_deref(), Some(&full));
+            }
+        }
+        let plain = message("plain", "lobby", "ann", ports.next_seq());
+        ports.post(plain.clone());
+        assert_eq!(ports.read(|s| s.message(&plain.id)).as_deref(), Some(&plain));
+        assert_eq!(ports.read(|s| s.message(&message_id("none"))), None);
+    });
+}
+
+#[test]
+fn history_read_by_pages_has_no_gap_in_either_direction() {
+    each(|ports| {
+        let all = room_with_history(ports);
+        for limit in 1..=all.len() + 1 {
+            let (mut forward, mut from) = (Vec::new(), Seq(0));
+            loop {
+                let page = history(ports, Page::After(from), limit);
+                let Some(last) = page.last() else { break };
+                from = *last;
+                forward.extend(page);
+            }
+            assert_eq!(forward, all, "forward by {limit}");
+
+            let (mut backward, mut before) = (Vec::new(), None);
+            loop {
+                let page = history(ports, Page::Before(before), limit);
+                let Some(last) = page.last() else { break };
+                before = Some(*last);
+                backward.extend(page);
+            }
+            backward.reverse();
+            assert_eq!(backward, all, "backward by {limit}");
+        }
+        assert_eq!(history(ports, Page::After(Seq(u64::MAX)), 9), []);
+        assert_eq!(history(ports, Page::Before(Some(Seq(u64::MAX))), 1), [*all.last().unwrap()]);
+        assert_eq!(history(ports, Page::Before(Some(Seq(0))), 9), []);
+        assert_eq!(history(ports, Page::Before(None), 0), []);
+    });
+}
+
+#[test]
+fn history_after_a_time_begins_behind_the_last_message_of_that_time() {
+    each(|ports| {
+        room_with_history(ports);
+        let after = |micros| history(ports, Page::AfterTime(Time(micros)), 3);
+        assert_eq!(after(0), [1, 4, 10].map(Seq));
+        assert_eq!(after(3_999), [4, 10, 13].map(Seq));
+        assert_eq!(after(4_000), [10, 13, 16].map(Seq));
+        assert_eq!(after(31_000), []);
+        assert_eq!(after(i64::MAX), []);
+    });
+}
+
+#[test]
+fn a_clock_set_back_moves_no_message() {
+    each(|ports| {
+        ports.change(vec![put_room("lobby")]);
+        for (seq, at) in [(1, 100), (2, 200), (3, 50), (4, 60)] {
+            ports.post(Message { at: Time(at), ..message(&format!("m{seq}"), "lobby", "ann", seq) });
+        }
+        assert_eq!(history(ports, Page::After(Seq(0)), 9), [1, 2, 3, 4].map(Seq));
+        assert_eq!(history(ports, Page::AfterTime(Time(55)), 9), [Seq(4)]);
+        ports.change(vec![Change::Erase(message_id("m3"))]);
+        assert_eq!(history(ports, Page::AfterTime(Time(55)), 9), [1, 2, 4].map(Seq));
+    });
+}
+
+#[test]
+fn an_erased_message_counts_nowhere() {
+    each(|ports| {
+        let all = room_with_history(ports);
+        assert_eq!(ports.read(|s| s.message(&message_id("m34"))), None);
+        assert_eq!(ports.read(|s| s.newest_message(&room_id("lobby"))), all.last().copied());
+        let reader = member("lobby", person("bob"), 1);
+        let recent = ports.read(|s| s.recent(&room_id("lobby"), &reader)).unwrap();
+        assert_eq!((recent.message.seq, recent.unread), (Seq(31), all.len() as u64));
+        assert_eq!(ports.read(|s| s.newest_message(&room_id("empty"))), None);
+        assert_eq!(ports.read(|s| s.recent(&room_id("empty"), &reader)), None);
+    });
+}
+
+#[test]
+fn what_one_said_oneself_is_not_unread() {
+    each(|ports| {
+        ports.change(vec![put_user("ann", 1), put_room("lobby")]);
+        let said = |id: &str, sender, seq| Message { sender, ..message(id, "lobby", "", seq) };
+        let last = said("m4", Sender::Source("ann".into()), 4);
+        ports.post(said("m1", Sender::User(user_id("ann")), 1));
+        ports.post(said("m2", Sender::User(user_id("bob")), 2));
+        ports.post(said("m3", Sender::Agent(agent_id("ann")), 3));
+        ports.post(last.clone());
+        let recent = |member| ports.read(|s| s.recent(&room_id("lobby"), &member));
+        let expected = |unread| Some(Recent { message: Arc::new(last.clone()), unread });
+        let ann = member("lobby", person("ann"), 1);
+        assert_eq!(recent(ann.clone()), expected(3));
+        assert_eq!(recent(member("lobby", agent_member("ann"), 1)), expected(3));
+        assert_eq!(recent(parlor_model::Member { read_through: Seq(3), ..ann.clone() }), expected(1));
+        assert_eq!(recent(parlor_model::Member { read_through: Seq(4), ..ann }), expected(0));
+    });
+}
+
+#[test]
+fn what_was_read_stays_read() {
+    each(|ports| {
+        ports.change(vec![
+            put_user("ann", 1),
+            put_room("lobby"),
+            put_member("lobby", person("ann"), 2),
+            put_member("other", person("ann"), 2),
+        ]);
+        let read = |through, at| {
+            let (room, user) = (room_id("lobby"), user_id("ann"));
+            Change::MarkRead { room, user, through: Seq(through), at: Time(at) }
+        };
+        let state = |ports: &Ports, room| {
+            let ann = ports.read(|s| s.member(&room_id(room), &person("ann"))).unwrap();
+            (ann.read_through, ann.read_at)
+        };
+        ports.change(vec![read(5, 50)]);
+        assert_eq!(state(ports, "lobby"), (Seq(5), Some(Time(50))));
+        ports.change(vec![read(3, 60)]);
+        assert_eq!(state(ports, "lobby"), (Seq(5), Some(Time(60))), "never back");
+        assert_eq!(state(ports, "other"), (Seq(0), None));
+    });
+}
+
+#[test]
+fn an_edit_keeps_what_was_said_before() {
+    each(|ports| {
+        ports.change(vec![put_room("lobby")]);
+        let mut current = message("m1", "lobby", "ann", 1);
+        ports.post(current.clone());
+        // The clock stands still for the second edit and is set back for the third.
+        let mut revisions = Vec::new();
+        for (text, at) in [("two", 2_000), ("three", 2_000), ("four", 1_500)] {
+            let previous =
+                Revision { message: message_id("m1"), text: (&*current.text).into(), edited_at: Time(at) };
+            revisions.insert(0, previous.clone());
+            current = Message { text: text.into(), edited_at: Some(Time(at)), ..current };
+            ports.change(vec![Change::Revise { message: Arc::new(current.clone()), previous }]);
+        }
+        assert_eq!(ports.read(|s| s.message(&message_id("m1"))).as_deref(), Some(&current));
+        assert_eq!(ports.read(|s| s.revisions(&message_id("m1"))), revisions, "the latest edit first");
+        ports.change(vec![Change::Erase(message_id("m1"))]);
+        assert_eq!(ports.read(|s| s.revisions(&message_id("m1"))), []);
+    });
+}
+
+#[test]
+fn a_key_stands_for_its_first_use() {
+    each(|ports| {
+        ports.change(vec![put_room("lobby")]);
+        ports.post(message("m1", "lobby", "ann", 1));
+        let key = |kind, owner: &str, key: &str| OnceKey { kind, owner: owner.into(), key: key.into() };
+        let used = key(OnceKind::ClientMessage, "ann", "1");
+        let first = FirstUse { digest: [7; 16], message: message_id("m1"), seq: Seq(1) };
+        ports.change(vec![Change::Remember { key: used.clone(), first: first.clone(), at: Time(1) }]);
+        let known = |key| ports.read(|s| s.first_use(&key));
+        assert_eq!(known(used.clone()), Some(first.clone()));
+        for other in [
+            key(OnceKind::External, "ann", "1"),
+            key(OnceKind::ClientMessage, "bob", "1"),
+            key(OnceKind::ClientMessage, "ann", "2"),
+            key(OnceKind::ClientMessage, "ANN", "1"),
+        ] {
+            assert_eq!(known(other), None);
+        }
+        ports.change(vec![Change::Erase(message_id("m1"))]);
+        assert_eq!(ports.read(|s| s.first_use(&used)), Some(first), "also when the message is gone");
+    });
+}

@@ -1,0 +1,120 @@
+//! What is announced is what the log tells afterwards: who resumes sees what who stayed saw.
+
+use crate::house::House;
+use crate::stores::kinds;
+use parlor_model::command::{NewSignIn, NewUser, RoomChanges};
+use parlor_model::{
+    AgentId, Caller, Command, Epoch, Event, Logged, Member, MemberChange, MemberId, Receipt, Room, RoomRole,
+    SecretHash, Seq, SiteRole, Time, UserId,
+};
+use std::sync::Arc;
+
+const NOW: Time = Time(1_700_000_000_000_000);
+
+/// Runs a test on a hub over each store.
+fn each(test: impl AsyncFn(&House)) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    for kind in kinds() {
+        println!("store: {}", kind.name);
+        runtime.block_on(async {
+            let mut house = House::open((kind.make)(Epoch(1)), NOW);
+            test(&house).await;
+            house.close().await;
+        });
+    }
+}
+
+async fn person(house: &House, name: &str, byte: u8) -> (UserId, Caller) {
+    let (username, password_hash) = (name.into(), "hash".into());
+    let account = NewUser { username, display_name: None, role: SiteRole::User, password_hash };
+    let created = house.hub().call(&Caller::OPERATOR, Command::CreateUser(account)).await;
+    let Ok(Receipt::User(user)) = created else { panic!("an account: {created:?}") };
+    let new = NewSignIn {
+        user: user.id.clone(),
+        proven: "hash".into(),
+        refresh: SecretHash([byte; 32]),
+        device: "phone".into(),
+        address: "127.0.0.1".into(),
+        expires_at: Time(NOW.0 + 1_000_000_000),
+    };
+    let signed_in = house.hub().call(&Caller::OUTSIDER, Command::SignIn(new)).await;
+    let Ok(Receipt::SignedIn { sign_in, .. }) = signed_in else { panic!("a sign-in: {signed_in:?}") };
+    (user.id.clone(), Caller::person(user.id.clone(), sign_in.id.clone()))
+}
+
+async fn room(house: &House, owner: &Caller, members: Vec<MemberId>) -> Arc<Room> {
+    let changes = RoomChanges { name: Some("A room".into()), ..Default::default() };
+    let created = house.hub().call(owner, Command::CreateRoom { changes, members }).await;
+    let Ok(Receipt::Room(room)) = created else { panic!("a room: {created:?}") };
+    room
+}
+
+async fn done(house: &House, caller: &Caller, command: Command) {
+    house.hub().call(caller, command).await.unwrap();
+}
+
+/// The news since the last time, which the log tells alike.
+fn told(house: &House) -> Vec<Event> {
+    let news = house.news();
+    let before = Seq(news.first().expect("something was announced").seq.0 - 1);
+    let log: Vec<Logged> = house.read(|s| s.tail(before, usize::MAX));
+    assert_eq!(news, log);
+    news.into_iter().map(|logged| logged.event).collect()
+}
+
+fn changes(told: &[Event]) -> Vec<(MemberChange, &[Member])> {
+    let mut changes = Vec::new();
+    for event in told {
+        if let Event::MembersChanged { change, members, .. } = event {
+            changes.push((change.clone(), &**members));
+        }
+    }
+    changes
+}
+
+#[test]
+fn a_newcomer_does_not_change_the_room() {
+    each(async |house| {
+        let (_, ann) = person(house, "ann", 1).await;
+        let (bob, _) = person(house, "bob", 2).await;
+        let room = room(house, &ann, vec![]).await;
+        house.news();
+        let (member, role) = (MemberId::User(bob), RoomRole::Member);
+        done(house, &ann, Command::AddMember { room: room.id.clone(), member: member.clone(), role }).await;
+        let told = told(house);
+        assert!(matches!(&told[..], [Event::MembersChanged { room: told, .. }] if *told == room));
+        assert_eq!(changes(&told)[0].0, MemberChange::Added(member));
+    });
+}
+
+#[test]
+fn an_heir_is_told_as_the_owner_while_the_rest_leaves() {
+    each(async |house| {
+        let (ann_id, ann) = person(house, "ann", 1).await;
+        let (bob_id, _) = person(house, "bob", 2).await;
+        let room = room(house, &ann, vec![MemberId::User(bob_id.clone())]).await;
+        let id = AgentId::stored("coder");
+        let (name, description, subscriptions) = ("Coder".into(), "".into(), Vec::new());
+        done(house, &ann, Command::CreateAgent { id: id.clone(), name, description, subscriptions }).await;
+        let (member, role) = (MemberId::Agent(id.clone()), RoomRole::Member);
+        done(house, &ann, Command::AddMember { room: room.id.clone(), member, role }).await;
+        house.news();
+
+        done(house, &Caller::OPERATOR, Command::RemoveUser { user: ann_id.clone() }).await;
+        let told = told(house);
+        let changes = changes(&told);
+        assert_eq!(
+            changes.iter().map(|(change, _)| change.clone()).collect::<Vec<_>>(),
+            [
+                MemberChange::Changed(MemberId::User(bob_id.clone())),
+                MemberChange::Removed(MemberId::User(ann_id)),
+                MemberChange::Removed(MemberId::Agent(id)),
+            ]
+        );
+        for (_, members) in changes {
+            assert!(
+                matches!(members, [only] if only.member.user() == Some(&bob_id) && only.role == RoomRole::Owner)
+            );
+        }
+    });
+}

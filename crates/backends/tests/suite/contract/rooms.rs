@@ -1,0 +1,159 @@
+//! Rooms and who is in them.
+
+use super::{Ports, each};
+use crate::made::*;
+use parlor_engine::plan::Change;
+use parlor_engine::ports::{FirstUse, OnceKey, OnceKind};
+use parlor_model::{Agent, Member, MemberId, Revision, Room, RoomKind, RoomRole, Seq, Time, User};
+use std::sync::Arc;
+
+fn members(ports: &Ports, room: &str, limit: usize, offset: usize) -> Vec<MemberId> {
+    let members = ports.read(|s| s.members(&room_id(room), limit, offset));
+    members.into_iter().map(|member| member.member).collect()
+}
+
+#[test]
+fn a_room_comes_back_whole_and_as_it_was_put_last() {
+    each(|ports| {
+        ports.change(vec![put_room("lobby")]);
+        assert_eq!(ports.read(|s| s.room(&room_id("lobby"))), Some(room("lobby")));
+        let plain = Room {
+            kind: RoomKind::Group,
+            broadcast_mode: false,
+            system_prompt: None,
+            agent_command_role: RoomRole::Owner,
+            ..room("lobby")
+        };
+        ports.change(vec![Change::PutRoom(Arc::new(plain.clone()))]);
+        assert_eq!(ports.read(|s| s.room(&room_id("lobby"))), Some(plain));
+        assert_eq!(ports.read(|s| s.room(&room_id("other"))), None);
+    });
+}
+
+#[test]
+fn members_stand_in_the_order_in_which_they_joined() {
+    each(|ports| {
+        let names = ["zoe", "ann", "mia", "bob"];
+        let mut changes: Vec<Change> = names.map(|id| put_user(id, 1)).into();
+        changes.extend(names.map(|id| put_member("lobby", person(id), 7)));
+        ports.change(changes);
+        assert_eq!(members(ports, "lobby", usize::MAX, 0), names.map(person));
+        assert_eq!(members(ports, "lobby", 2, 1), ["ann", "mia"].map(person));
+        assert_eq!(members(ports, "lobby", 2, 9), []);
+
+        let admin = Member { role: RoomRole::Admin, ..member("lobby", person("zoe"), 7) };
+        ports.change(vec![Change::PutMember(Arc::new(admin.clone()))]);
+        assert_eq!(members(ports, "lobby", 9, 0), names.map(person), "a new role keeps the place");
+        assert_eq!(ports.read(|s| s.member(&room_id("lobby"), &person("zoe"))), Some(admin));
+
+        ports.change(vec![Change::RemoveMember(room_id("lobby"), person("ann"))]);
+        ports.change(vec![put_member("lobby", person("ann"), 9)]);
+        assert_eq!(members(ports, "lobby", 9, 0), ["zoe", "mia", "bob", "ann"].map(person));
+        assert_eq!(ports.read(|s| s.member_count(&room_id("lobby"))), 4);
+        assert_eq!(ports.read(|s| s.member_count(&room_id("other"))), 0);
+    });
+}
+
+#[test]
+fn a_member_bears_the_name_of_now() {
+    each(|ports| {
+        ports.change(vec![
+            put_user("ann", 1),
+            put_agent("ann", "ann"),
+            put_member("lobby", person("ann"), 2),
+            put_member("lobby", agent_member("ann"), 2),
+        ]);
+        let expected = [member("lobby", person("ann"), 2), member("lobby", agent_member("ann"), 2)];
+        assert_eq!(ports.read(|s| s.members(&room_id("lobby"), 9, 0)), expected);
+        let ann = User { display_name: "Ann Lee".into(), ..user("ann", 1) };
+        let helper = Agent { name: "Helper".into(), ..agent("ann", "ann") };
+        ports.change(vec![Change::PutUser(Arc::new(ann)), Change::PutAgent(Arc::new(helper))]);
+        let names = ports.read(|s| {
+            let one = s.member(&room_id("lobby"), &person("ann"))?.map(|member| member.name);
+            let other = s.memberships(&agent_member("ann"))?.pop().map(|member| member.name);
+            Ok((one, other))
+        });
+        assert_eq!(names, (Some("Ann Lee".into()), Some("Helper".into())));
+    });
+}
+
+#[test]
+fn memberships_come_oldest_first_across_rooms() {
+    each(|ports| {
+        ports.change(vec![
+            put_user("ann", 1),
+            put_user("bob", 1),
+            put_member("late", person("ann"), 30),
+            put_member("early", person("bob"), 5),
+            put_member("early", person("ann"), 10),
+            put_member("b-same", person("ann"), 20),
+            put_member("a-same", person("ann"), 20),
+        ]);
+        let rooms = ports.read(|s| s.memberships(&person("ann")));
+        let rooms: Vec<&str> = rooms.iter().map(|member| member.room.as_str()).collect();
+        assert_eq!(rooms, ["early", "a-same", "b-same", "late"]);
+        assert_eq!(ports.read(|s| s.memberships(&agent_member("ann"))), []);
+    });
+}
+
+#[test]
+fn who_shares_a_room_knows_of_each_other() {
+    each(|ports| {
+        let mut changes: Vec<Change> = ["ann", "bob", "cyd"].map(|id| put_user(id, 1)).into();
+        changes.push(put_agent("ann", "cyd"));
+        for (room, member) in [
+            ("one", person("ann")),
+            ("one", person("bob")),
+            ("two", person("bob")),
+            ("two", person("cyd")),
+            ("two", agent_member("ann")),
+        ] {
+            changes.extend([put_room(room), put_member(room, member, 2)]);
+        }
+        ports.change(changes);
+        let share = |one, other| ports.read(|s| s.share_a_room(&one, &other));
+        assert!(share(person("ann"), person("bob")));
+        assert!(share(person("bob"), agent_member("ann")));
+        assert!(!share(person("ann"), person("cyd")));
+        assert!(!share(person("ann"), agent_member("ann")), "the same text, but another being");
+        assert_eq!(ports.read(|s| s.peers(&user_id("bob"))), ["ann", "cyd"].map(user_id));
+        assert_eq!(ports.read(|s| s.peers(&user_id("ann"))), [user_id("bob")]);
+        assert_eq!(ports.read(|s| s.peers(&user_id("nobody"))), []);
+    });
+}
+
+#[test]
+fn a_removed_room_takes_everything_in_it_along() {
+    each(|ports| {
+        ports.change(vec![put_user("ann", 1), put_agent("coder", "ann")]);
+        for room in ["lobby", "other"] {
+            ports.change(vec![put_room(room), put_member(room, person("ann"), 2)]);
+        }
+        for (seq, id, room) in [(1, "gone", "lobby"), (2, "stays", "other")] {
+            ports.post(message(id, room, "ann", seq));
+            let edited = Arc::new(message(id, room, "ann", seq));
+            let previous = Revision { message: message_id(id), text: "old".into(), edited_at: Time(9) };
+            let key = OnceKey { kind: OnceKind::ClientMessage, owner: "ann".into(), key: id.into() };
+            let first = FirstUse { digest: [1; 16], message: message_id(id), seq: Seq(seq) };
+            let delivery = delivery(id, mailbox("coder", None));
+            ports.change(vec![
+                Change::Revise { message: edited, previous },
+                Change::Remember { key, first, at: Time(9) },
+                Change::PutDelivery { delivery, seq: Seq(seq) },
+            ]);
+        }
+        ports.change(vec![Change::RemoveRoom(room_id("lobby"))]);
+        ports.read(|s| {
+            let (lobby, gone, stays) = (room_id("lobby"), message_id("gone"), message_id("stays"));
+            assert_eq!((s.room(&lobby)?, s.member(&lobby, &person("ann"))?), (None, None));
+            assert_eq!((s.message(&gone)?, s.newest_message(&lobby)?), (None, None));
+            assert_eq!((s.revisions(&gone)?, s.deliveries(&gone)?), (vec![], vec![]));
+            let mail = s.pending(&mailbox("coder", None), 9)?;
+            assert!(matches!(&mail[..], [(message, _)] if message.id == stays));
+            assert_eq!((s.revisions(&stays)?.len(), s.memberships(&person("ann"))?.len()), (1, 1));
+            let key = OnceKey { kind: OnceKind::ClientMessage, owner: "ann".into(), key: "gone".into() };
+            assert!(s.first_use(&key)?.is_some(), "a late retry is still known as one");
+            Ok(())
+        });
+    });
+}

@@ -1,0 +1,119 @@
+//! Nothing before the commit, everything after it.
+
+use super::each;
+use crate::made::*;
+use parlor_engine::plan::Change;
+use parlor_engine::ports::{FirstUse, OnceKey, OnceKind};
+use parlor_model::{Event, Seq};
+use std::sync::Arc;
+
+#[test]
+fn nothing_is_seen_before_the_commit() {
+    each(|ports| {
+        let ann = Arc::new(user("ann", 1));
+        let plan = ports.plan(vec![Change::PutUser(ann.clone())], vec![Event::UserChanged(ann.clone())]);
+        let reader = ports.reader.clone();
+        let seen = || {
+            let mut seen = None;
+            reader
+                .with(&mut |snapshot| {
+                    seen = Some((snapshot.user(&ann.id)?, snapshot.head()?.seq, snapshot.tail(Seq(0), 9)?));
+                    Ok(())
+                })
+                .unwrap();
+            seen.unwrap()
+        };
+        let mut transaction = ports.store.begin().unwrap();
+        transaction.apply(&plan).unwrap();
+        assert_eq!(transaction.user(&ann.id).unwrap().as_ref(), Some(&*ann), "the writer sees its own");
+        assert_eq!(seen(), (None, Seq(0), vec![]));
+        transaction.commit().unwrap();
+        assert_eq!(seen(), (Some(ann.as_ref().clone()), Seq(1), plan.events));
+    });
+}
+
+#[test]
+fn a_dropped_transaction_undoes_everything() {
+    each(|ports| {
+        ports.commit(
+            vec![put_user("ann", 1), put_room("lobby"), put_member("lobby", person("ann"), 2)],
+            vec![],
+        );
+        ports.post(message("first", "lobby", "ann", 1));
+        let before = ports.store.head().unwrap();
+
+        let key = OnceKey { kind: OnceKind::ClientMessage, owner: "ann".into(), key: "1".into() };
+        let first = FirstUse { digest: [1; 16], message: message_id("second"), seq: Seq(2) };
+        let second = Arc::new(message("second", "lobby", "ann", 2));
+        let plan = ports.plan(
+            vec![
+                put_user("bob", 3),
+                Change::Erase(message_id("first")),
+                Change::PutMessage(second.clone()),
+                Change::RemoveMember(room_id("lobby"), person("ann")),
+                Change::Remember { key: key.clone(), first, at: second.at },
+            ],
+            vec![Event::MessagePosted { message: second, deliveries: Arc::new([]) }],
+        );
+        let mut transaction = ports.store.begin().unwrap();
+        transaction.apply(&plan).unwrap();
+        assert_eq!(transaction.message(&message_id("first")).unwrap(), None);
+        drop(transaction);
+
+        assert_eq!(ports.store.head().unwrap(), before);
+        let left = ports.read(|s| {
+            let messages = (s.message(&message_id("first"))?.is_some(), s.message(&message_id("second"))?);
+            let ann = s.member(&room_id("lobby"), &person("ann"))?.is_some();
+            Ok((s.user(&user_id("bob"))?, messages, ann, s.first_use(&key)?, s.tail(Seq(0), 9)?.len()))
+        });
+        assert_eq!(left, (None, (true, None), true, None, 1));
+    });
+}
+
+#[test]
+fn a_snapshot_stays_as_it_was_when_it_began() {
+    each(|ports| {
+        ports.change(vec![put_user("ann", 1)]);
+        let reader = ports.reader.clone();
+        let mut seen = Vec::new();
+        reader
+            .with(&mut |snapshot| {
+                seen.push(snapshot.users(9, 0)?.1);
+                ports.change(vec![put_user("bob", 2)]);
+                seen.push(snapshot.users(9, 0)?.1);
+                Ok(())
+            })
+            .unwrap();
+        seen.push(ports.read(|s| s.users(9, 0)).1);
+        assert_eq!(seen, [1, 1, 2]);
+    });
+}
+
+#[test]
+fn what_was_committed_is_there_after_a_restart() {
+    each(|ports| {
+        ports.change(vec![put_user("ann", 1), put_room("lobby"), put_member("lobby", person("ann"), 2)]);
+        ports.post(message("hello", "lobby", "ann", 1));
+        let (head, log) = (ports.store.head().unwrap(), ports.tail());
+        ports.restart();
+        assert_eq!((ports.store.head().unwrap(), ports.tail()), (head, log));
+        ports.post(message("again", "lobby", "ann", 2));
+        assert_eq!(ports.store.head().unwrap().seq, Seq(2));
+    });
+}
+
+#[test]
+fn places_in_the_log_follow_each_other_without_holes() {
+    each(|ports| {
+        for id in ["a", "b", "c", "d"] {
+            let user = Arc::new(user(id, 1));
+            let told = vec![Event::UserChanged(user.clone()), Event::SignInsEnded(user.id.clone())];
+            ports.commit(vec![Change::PutUser(user)], told);
+        }
+        let seqs: Vec<u64> = ports.tail().iter().map(|logged| logged.seq.0).collect();
+        assert_eq!(seqs, [1, 2, 3, 4, 5, 6, 7, 8]);
+        let head = ports.store.head().unwrap();
+        assert_eq!((head.seq, head.at.0, head.trimmed), (Seq(8), 8000, Seq(0)));
+        assert_eq!(ports.read(|s| s.head()), head, "readers see the same head");
+    });
+}

@@ -1,0 +1,122 @@
+//! A whole hub on a store, with time and ids in the test's hands.
+
+use crate::stores::Home;
+use parking_lot::Mutex;
+use parlor_engine::hub::{Hub, Parts};
+use parlor_engine::ports::{Bus, Clock, Ids, News, Reader, Snapshot};
+use parlor_engine::{Fault, Limits};
+use parlor_model::{Logged, Time};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+pub struct House {
+    /// `None` only while it restarts.
+    running: Option<(Hub, Arc<dyn Reader>)>,
+    pub clock: Arc<SetClock>,
+    ids: Arc<CountedIds>,
+    gazette: Arc<Gazette>,
+    home: Box<dyn Home>,
+}
+
+impl House {
+    /// Must be called within a tokio runtime.
+    pub fn open(home: Box<dyn Home>, now: Time) -> Self {
+        let clock = Arc::new(SetClock(AtomicI64::new(now.0)));
+        let (ids, gazette) = (Arc::new(CountedIds::default()), Arc::new(Gazette::default()));
+        let running = Some(start(&*home, &clock, &ids, &gazette));
+        Self { running, clock, ids, gazette, home }
+    }
+
+    pub fn hub(&self) -> &Hub {
+        &self.running.as_ref().expect("runs between restarts").0
+    }
+
+    /// Ends the hub and starts it anew on what the store kept.
+    pub async fn restart(&mut self) {
+        self.close().await;
+        self.running = Some(start(&*self.home, &self.clock, &self.ids, &self.gazette));
+    }
+
+    pub async fn close(&mut self) {
+        if let Some((hub, reader)) = self.running.take() {
+            hub.close().await;
+            drop((hub, reader));
+        }
+    }
+
+    /// What was announced since the last time.
+    pub fn news(&self) -> Vec<Logged> {
+        std::mem::take(&mut self.gazette.0.lock())
+    }
+
+    pub fn read<T>(&self, mut read: impl FnMut(&mut dyn Snapshot) -> Result<T, Fault>) -> T {
+        let mut found = None;
+        let (_, reader) = self.running.as_ref().expect("runs between restarts");
+        reader
+            .with(&mut |snapshot| {
+                found = Some(read(snapshot)?);
+                Ok(())
+            })
+            .unwrap();
+        found.unwrap()
+    }
+}
+
+fn start(
+    home: &dyn Home,
+    clock: &Arc<SetClock>,
+    ids: &Arc<CountedIds>,
+    gazette: &Arc<Gazette>,
+) -> (Hub, Arc<dyn Reader>) {
+    let (store, reader) = home.open();
+    let parts = Parts {
+        store,
+        reader: reader.clone(),
+        bus: gazette.clone(),
+        clock: clock.clone(),
+        ids: ids.clone(),
+        limits: Limits::default(),
+    };
+    (Hub::open(parts).unwrap(), reader)
+}
+
+/// Stands still until it is set.
+pub struct SetClock(pub AtomicI64);
+
+impl SetClock {
+    pub fn set(&self, now: Time) {
+        self.0.store(now.0, Ordering::SeqCst);
+    }
+}
+
+impl Clock for SetClock {
+    fn now(&self) -> Time {
+        Time(self.0.load(Ordering::SeqCst))
+    }
+}
+
+/// The same ids in the same order for every hub that decides the same commands.
+#[derive(Default)]
+struct CountedIds(AtomicU64);
+
+impl Ids for CountedIds {
+    fn next(&self) -> String {
+        // Not in the order in which they are made: nothing may rest on ids that happen to ascend.
+        let count = self.0.fetch_add(1, Ordering::SeqCst);
+        format!("{:02x}-{count}", (count * 151) % 256)
+    }
+}
+
+/// Keeps the news for the test; nobody is connected, so the follower may rest.
+#[derive(Default)]
+struct Gazette(Mutex<Vec<Logged>>);
+
+impl Bus for Gazette {
+    fn announce(&self, news: Arc<[Logged]>) {
+        self.0.lock().extend(news.iter().cloned());
+    }
+
+    fn next(&self) -> News {
+        News::Over
+    }
+}

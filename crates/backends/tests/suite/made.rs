@@ -1,0 +1,183 @@
+//! Small things to put into a store, with every field set to something worth losing.
+
+use parlor_engine::plan::Change;
+use parlor_model::{
+    Agent, AgentId, ApiKey, Delivery, DeliveryState, KeyId, Mailbox, Member, MemberId, Mention, Message,
+    MessageId, MessageKind, Path, Payload, Place, Room, RoomId, RoomKind, RoomRole, Scope, Sender, Seq,
+    SessionId, SignIn, SignInId, SiteRole, Time, User, UserId,
+};
+use std::sync::Arc;
+
+pub fn user_id(id: &str) -> UserId {
+    UserId::stored(id)
+}
+
+pub fn room_id(id: &str) -> RoomId {
+    RoomId::stored(id)
+}
+
+pub fn message_id(id: &str) -> MessageId {
+    MessageId::stored(id)
+}
+
+pub fn agent_id(id: &str) -> AgentId {
+    AgentId::stored(id)
+}
+
+pub fn person(id: &str) -> MemberId {
+    MemberId::User(user_id(id))
+}
+
+pub fn agent_member(id: &str) -> MemberId {
+    MemberId::Agent(agent_id(id))
+}
+
+pub fn user(id: &str, created: i64) -> User {
+    User {
+        id: user_id(id),
+        username: id.into(),
+        display_name: format!("Display {id}").into(),
+        role: SiteRole::User,
+        password_hash: format!("hash of {id}").into(),
+        failed_sign_ins: 2,
+        locked_until: Some(Time(77)),
+        max_connections: Some(3),
+        created_at: Time(created),
+        updated_at: Time(created + 1),
+    }
+}
+
+pub fn put_user(id: &str, created: i64) -> Change {
+    Change::PutUser(Arc::new(user(id, created)))
+}
+
+pub fn sign_in(id: &str, user: &str, expires: i64) -> SignIn {
+    SignIn {
+        id: SignInId::stored(id),
+        user: user_id(user),
+        device: "phone".into(),
+        address: "127.0.0.1".into(),
+        created_at: Time(5),
+        used_at: Time(6),
+        expires_at: Time(expires),
+    }
+}
+
+pub fn key(id: &str, owner: &str, created: i64) -> ApiKey {
+    ApiKey {
+        id: KeyId::stored(id),
+        owner: user_id(owner),
+        name: "script".into(),
+        scopes: vec![Scope::Write, Scope::Read],
+        created_at: Time(created),
+    }
+}
+
+pub fn room(id: &str) -> Room {
+    Room {
+        id: room_id(id),
+        name: format!("Room {id}").into(),
+        kind: RoomKind::Private,
+        broadcast_mode: true,
+        system_prompt: Some("be kind".into()),
+        agent_command_role: RoomRole::Admin,
+        created_by: user_id("ann"),
+        created_at: Time(8),
+        updated_at: Time(9),
+    }
+}
+
+pub fn put_room(id: &str) -> Change {
+    Change::PutRoom(Arc::new(room(id)))
+}
+
+/// The name is what `user` and `agent` here give it, as it comes back.
+pub fn member(room: &str, member: MemberId, joined: i64) -> Member {
+    let name = match &member {
+        MemberId::User(id) => format!("Display {id}"),
+        MemberId::Agent(id) => format!("Agent {id}"),
+    };
+    Member {
+        room: room_id(room),
+        member,
+        role: RoomRole::Member,
+        name: name.into(),
+        joined_at: Time(joined),
+        read_through: Seq(0),
+        read_at: None,
+    }
+}
+
+pub fn put_member(room: &str, id: MemberId, joined: i64) -> Change {
+    Change::PutMember(Arc::new(member(room, id, joined)))
+}
+
+pub fn agent(id: &str, owner: &str) -> Agent {
+    Agent {
+        id: agent_id(id),
+        owner: user_id(owner),
+        name: format!("Agent {id}").into(),
+        description: "helps".into(),
+        created_at: Time(4),
+    }
+}
+
+pub fn put_agent(id: &str, owner: &str) -> Change {
+    Change::PutAgent(Arc::new(agent(id, owner)))
+}
+
+/// Said by a person in a room.
+pub fn message(id: &str, room: &str, sender: &str, seq: u64) -> Message {
+    Message {
+        id: message_id(id),
+        seq: Seq(seq),
+        at: Time(seq as i64 * 1000),
+        place: Place::Room(room_id(room)),
+        sender: Sender::User(user_id(sender)),
+        sender_name: sender.into(),
+        kind: MessageKind::Text,
+        text: format!("text of {id}").into(),
+        mentions: Vec::new(),
+        reply_to: None,
+        client_message_id: None,
+        command: None,
+        payload: None,
+        source: "internal".into(),
+        external_id: None,
+        edited_at: None,
+    }
+}
+
+/// Every optional field is there, and the text is awkward.
+pub fn full_message(id: &str, place: Place, sender: Sender, seq: u64) -> Message {
+    Message {
+        place,
+        sender,
+        kind: MessageKind::AgentResponse,
+        text: "a\0b ' \" \\ % _ \u{1f980} é\r\n".into(),
+        mentions: vec![
+            Mention { member: person("ann"), name: "Ann \"quoted\"".into() },
+            Mention { member: agent_member("coder/sub"), name: "".into() },
+        ],
+        reply_to: Some(message_id("earlier")),
+        client_message_id: Some("mine 1".into()),
+        command: Some("say".into()),
+        payload: Some(Payload("{\"a\":[1,null]}".into())),
+        source: "slack".into(),
+        external_id: Some("ts-1".into()),
+        edited_at: Some(Time(123)),
+        ..message(id, "lobby", "ann", seq)
+    }
+}
+
+pub fn on_path(path: &str) -> Place {
+    Place::Path(Path::parse(path).unwrap())
+}
+
+pub fn mailbox(agent: &str, session: Option<&str>) -> Mailbox {
+    Mailbox { agent: agent_id(agent), session: session.map(SessionId::stored) }
+}
+
+pub fn delivery(message: &str, mailbox: Mailbox) -> Delivery {
+    Delivery { message: message_id(message), mailbox, state: DeliveryState::Pending, handled_by: Vec::new() }
+}

@@ -1,0 +1,53 @@
+//! Every store there is. A new one is held to the whole suite by its line in `kinds`.
+
+use parlor_backends::memory::{MemoryStore, Windows};
+use parlor_backends::sqlite::{self, Options, Synchronous};
+use parlor_engine::ports::{Reader, Store};
+use parlor_model::Epoch;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub type Handles = (Box<dyn Store>, Arc<dyn Reader>);
+
+/// Where one store's data lives: opened again after the last handles are gone, it is a restart.
+pub trait Home {
+    fn open(&self) -> Handles;
+}
+
+pub struct Kind {
+    pub name: &'static str,
+    /// A new, empty home. Stores that choose their own epoch disregard the one given.
+    pub make: fn(Epoch) -> Box<dyn Home>,
+}
+
+/// The oracle first.
+pub fn kinds() -> [Kind; 2] {
+    [
+        Kind { name: "memory", make: |epoch| Box::new(MemoryStore::new(epoch, WINDOWS)) },
+        Kind { name: "sqlite", make: |_| Box::new(Directory(tempfile::tempdir().unwrap())) },
+    ]
+}
+
+pub const DAY: Duration = days(1);
+pub const WINDOWS: Windows = Windows { log: days(7), once: days(2) };
+
+const fn days(count: u64) -> Duration {
+    Duration::from_secs(count * 24 * 60 * 60)
+}
+
+impl Home for MemoryStore {
+    fn open(&self) -> Handles {
+        self.handles()
+    }
+}
+
+struct Directory(tempfile::TempDir);
+
+impl Home for Directory {
+    fn open(&self) -> Handles {
+        // What is on disk after a power cut is tested elsewhere; here many small stores must be quick.
+        let synchronous = Synchronous::Off;
+        let options = Options { synchronous, log_window: WINDOWS.log, once_window: WINDOWS.once, readers: 2 };
+        sqlite::open(self.0.path(), options).unwrap()
+    }
+}

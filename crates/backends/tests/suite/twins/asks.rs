@@ -1,0 +1,299 @@
+//! What is asked: random kinds of commands, made of what the world knows when their turn comes.
+
+use super::dice::{Bytes, Dice};
+use super::fitting;
+use super::world::World;
+use crate::house::House;
+use parlor_model::command::{NewSignIn, NewUser, RoomChanges, UserChanges};
+use parlor_model::{
+    AgentId, Caller, Command, KeyId, MemberId, MessageId, Path, Pattern, Payload, Post, RoomId, RoomKind,
+    RoomRole, Route, Scope, SecretHash, SignInId, SiteRole, UserId,
+};
+use proptest::prelude::*;
+use proptest::strategy::Union;
+use std::time::Duration;
+
+#[derive(Debug, Clone)]
+pub enum Step {
+    /// Submitted one after the other without waiting, so that some share a commit.
+    Asks(Vec<Ask>),
+    /// One of the messages that went in, sent once more by the same caller.
+    Retry(u8),
+    /// By so many seconds; back, too.
+    MoveClock(i64),
+    Restart,
+}
+
+#[derive(Debug, Clone)]
+pub struct Ask {
+    make: Make,
+    bytes: Bytes,
+}
+
+type Make = fn(&mut Dice, &mut World) -> Command;
+
+/// Each kind of command, and how often it is asked for compared with the others.
+const KINDS: [(u32, Make); 27] = [
+    (30, post),
+    (8, edit),
+    (10, delete),
+    (5, |dice, world| Command::MarkRead { room: room(dice, world) }),
+    (3, |_, _| Command::MarkAllRead),
+    (20, route),
+    (8, |dice, world| Command::Receive { agent: agent(dice, world), limit: dice.roll(4) }),
+    (6, create_agent),
+    (5, create_room),
+    (4, change_room),
+    (3, |dice, world| Command::DeleteRoom { room: room(dice, world) }),
+    (12, |dice, world| Command::AddMember {
+        room: room(dice, world),
+        member: member(dice, world),
+        role: role(dice),
+    }),
+    (8, |dice, world| {
+        let (room, member) = membership(dice, world);
+        Command::ChangeMember { room, member, role: role(dice) }
+    }),
+    (8, |dice, world| {
+        let (room, member) = membership(dice, world);
+        Command::RemoveMember { room, member }
+    }),
+    (6, |dice, _| Command::CreateUser(account(dice))),
+    (4, change_user),
+    (2, |dice, world| Command::RemoveUser { user: user(dice, world) }),
+    (3, |dice, _| Command::ChangeProfile { display_name: dice.one_of(&NAMES).into() }),
+    (2, change_password),
+    (8, sign_in),
+    (4, sign_in_failed),
+    (8, refresh),
+    (3, |dice, world| Command::EndSignIn { sign_in: dice.known(&world.sign_ins, SignInId::stored("never")) }),
+    (6, create_key),
+    (4, |dice, world| Command::RevokeKey { key: dice.known(&world.keys, KeyId::stored("never")) }),
+    (1, |dice, world| Command::OfferSetup { token: world.new_secret(), expires_at: later(dice, world) }),
+    (1, |dice, world| Command::SetUp {
+        token: dice.known(&world.tokens, SecretHash([9; 32])),
+        account: account(dice),
+    }),
+];
+
+pub fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let make = Union::new_weighted(KINDS.map(|(weight, make)| (weight, Just(make))).into());
+    let ask = (make, any::<Bytes>()).prop_map(|(make, bytes)| Ask { make, bytes });
+    let hours: i64 = 60 * 60;
+    let step = prop_oneof![
+        30 => prop::collection::vec(ask.clone(), 1).prop_map(Step::Asks),
+        10 => prop::collection::vec(ask, 2..6).prop_map(Step::Asks),
+        8 => any::<u8>().prop_map(Step::Retry),
+        3 => (1..50 * hours).prop_map(Step::MoveClock),
+        1 => (-2 * hours..0).prop_map(Step::MoveClock),
+        1 => Just(Step::Restart),
+    ];
+    prop::collection::vec(step, 1..80)
+}
+
+impl Ask {
+    /// Asked by anybody, or two times in three by somebody who may.
+    pub fn resolve(&self, world: &mut World, house: &House) -> (Caller, Command) {
+        let mut dice = Dice::new(self.bytes);
+        let (anybody, by_anybody) = (dice.one_of(&world.callers), dice.once_in(3));
+        let command = (self.make)(&mut dice, world);
+        let fitting = house.read(|store| fitting::caller(&command, &mut dice, store, world));
+        (fitting.filter(|_| !by_anybody).unwrap_or(anybody), command)
+    }
+}
+
+const USERNAMES: [&str; 6] = ["ann", "ANN", "dora", "eve", "x", "fay-1"];
+/// Some are alike, some contain others, some are refused.
+const NAMES: [&str; 6] = ["Ann", "Ann Lee", "bob", "Zoë % _", "", "coder"];
+const TEXTS: [&str; 10] = [
+    "hello",
+    "hi @Ann Lee and @coder",
+    "@bob `@Ann`",
+    "nul \0 and \u{1f980}",
+    "' OR 1=1; --",
+    "hello again",
+    "@writer @reader",
+    " ",
+    "a\r\nb\u{2028}c",
+    "Größe ẞ İ",
+];
+const CLIENT_IDS: [&str; 4] = ["k1", "k2", "K1", "k 3"];
+pub const EXTERNAL_IDS: [&str; 3] = ["e1", "e2", "E1"];
+pub const SOURCES: [&str; 3] = ["external", "slack", "Slack"];
+const AGENTS: [&str; 5] = ["coder", "coder/sub", "writer", "reader", "slack-bridge"];
+const PATTERNS: [&str; 8] =
+    ["slack/**", "slack/*", "room/**", "agent/**", "**", "slack/team", "agent/coder", "*/team"];
+
+pub fn once_keys() -> Vec<(parlor_engine::ports::OnceKind, &'static str)> {
+    use parlor_engine::ports::OnceKind;
+    let client = CLIENT_IDS.map(|id| (OnceKind::ClientMessage, id));
+    client.into_iter().chain(EXTERNAL_IDS.map(|id| (OnceKind::External, id))).collect()
+}
+
+fn user(dice: &mut Dice, world: &World) -> UserId {
+    dice.known(&world.users, UserId::stored("never"))
+}
+
+fn room(dice: &mut Dice, world: &World) -> RoomId {
+    dice.known(&world.rooms, RoomId::stored("never"))
+}
+
+fn agent(dice: &mut Dice, world: &World) -> AgentId {
+    dice.known(&world.agents, AgentId::stored("never"))
+}
+
+fn member(dice: &mut Dice, world: &World) -> MemberId {
+    dice.known(&world.members(), MemberId::User(UserId::stored("never")))
+}
+
+fn membership(dice: &mut Dice, world: &World) -> (RoomId, MemberId) {
+    let any = (room(dice, world), member(dice, world));
+    if dice.once_in(3) { any } else { dice.known(&world.memberships, any) }
+}
+
+fn message(dice: &mut Dice, world: &World) -> MessageId {
+    dice.known(&world.messages, MessageId::stored("never"))
+}
+
+fn role(dice: &mut Dice) -> RoomRole {
+    dice.one_of(&[RoomRole::Member, RoomRole::Member, RoomRole::Admin, RoomRole::Owner])
+}
+
+fn later(dice: &mut Dice, world: &World) -> parlor_model::Time {
+    world.now.plus(Duration::from_secs(dice.roll(256) as u64 * 60 * 60))
+}
+
+fn account(dice: &mut Dice) -> NewUser {
+    NewUser {
+        username: dice.one_of(&USERNAMES).into(),
+        display_name: dice.maybe(|dice| dice.one_of(&NAMES).into()),
+        role: if dice.once_in(4) { SiteRole::Admin } else { SiteRole::User },
+        password_hash: "first".into(),
+    }
+}
+
+fn change_user(dice: &mut Dice, world: &mut World) -> Command {
+    let changes = UserChanges {
+        display_name: dice.maybe(|dice| dice.one_of(&NAMES).into()),
+        role: dice.maybe(|dice| dice.one_of(&[SiteRole::User, SiteRole::Admin])),
+        password_hash: dice.once_in(4).then(|| "by the admin".into()),
+        max_connections: dice.maybe(|dice| dice.one_of(&[None, Some(0), Some(5)])),
+    };
+    Command::ChangeUser { user: user(dice, world), changes }
+}
+
+fn proof(dice: &mut Dice, world: &World, user: &UserId) -> Box<str> {
+    let known = world.passwords.get(user).cloned().unwrap_or_default();
+    if dice.once_in(5) { "wrong".into() } else { known }
+}
+
+fn change_password(dice: &mut Dice, world: &mut World) -> Command {
+    let user = user(dice, world);
+    let password_hash = dice.one_of(&["second", "third"]).into();
+    Command::ChangePassword { proven: proof(dice, world, &user), password_hash }
+}
+
+fn sign_in(dice: &mut Dice, world: &mut World) -> Command {
+    let user = user(dice, world);
+    Command::SignIn(NewSignIn {
+        proven: proof(dice, world, &user),
+        user,
+        refresh: world.new_secret(),
+        device: dice.one_of(&["phone", ""]).into(),
+        address: "127.0.0.1".into(),
+        expires_at: later(dice, world),
+    })
+}
+
+fn sign_in_failed(dice: &mut Dice, world: &mut World) -> Command {
+    let lock_after = 1 + dice.roll(3) as u32;
+    Command::SignInFailed { user: user(dice, world), lock_after, lock_until: later(dice, world) }
+}
+
+fn refresh(dice: &mut Dice, world: &mut World) -> Command {
+    let token = dice.known(&world.tokens, SecretHash([9; 32]));
+    Command::Refresh { token, next: world.new_secret(), expires_at: later(dice, world) }
+}
+
+fn create_key(dice: &mut Dice, world: &mut World) -> Command {
+    let owner = dice.maybe(|dice| user(dice, world));
+    Command::CreateKey {
+        owner,
+        name: dice.one_of(&NAMES).into(),
+        scopes: dice.some_of(&Scope::ALL),
+        secret: world.new_secret(),
+    }
+}
+
+fn room_changes(dice: &mut Dice) -> RoomChanges {
+    RoomChanges {
+        name: dice.maybe(|dice| dice.one_of(&NAMES).into()),
+        kind: dice.maybe(|dice| dice.one_of(&[RoomKind::Group, RoomKind::Private])),
+        broadcast_mode: dice.maybe(|dice| dice.once_in(2)),
+        system_prompt: dice.maybe(|dice| dice.maybe(|dice| dice.one_of(&TEXTS).into())),
+        agent_command_role: dice.maybe(role),
+    }
+}
+
+fn create_room(dice: &mut Dice, world: &mut World) -> Command {
+    let changes = RoomChanges { name: Some(" A room ".into()), ..room_changes(dice) };
+    let mut members = Vec::new();
+    for _ in 0..dice.roll(4) {
+        members.push(MemberId::User(user(dice, world)));
+    }
+    if dice.once_in(12) {
+        members.push(member(dice, world));
+    }
+    Command::CreateRoom { changes, members }
+}
+
+fn change_room(dice: &mut Dice, world: &mut World) -> Command {
+    Command::ChangeRoom { room: room(dice, world), changes: room_changes(dice) }
+}
+
+fn post(dice: &mut Dice, world: &mut World) -> Command {
+    Command::Post(Post {
+        room: room(dice, world),
+        text: dice.one_of(&TEXTS).into(),
+        client_message_id: dice.maybe(|dice| dice.one_of(&CLIENT_IDS).into()),
+        mentions: if dice.once_in(4) { vec![dice.one_of(&NAMES).into()] } else { Vec::new() },
+        reply_to: dice.once_in(4).then(|| message(dice, world)),
+        attachments: if dice.once_in(30) { vec!["upload".into()] } else { Vec::new() },
+    })
+}
+
+fn edit(dice: &mut Dice, world: &mut World) -> Command {
+    Command::Edit { message: message(dice, world), text: dice.one_of(&TEXTS).into() }
+}
+
+fn delete(dice: &mut Dice, world: &mut World) -> Command {
+    Command::Delete { message: message(dice, world) }
+}
+
+fn create_agent(dice: &mut Dice, _: &mut World) -> Command {
+    let subscriptions = dice.some_of(&PATTERNS);
+    Command::CreateAgent {
+        id: AgentId::parse(dice.one_of(&AGENTS)).unwrap(),
+        name: dice.one_of(&NAMES).into(),
+        description: dice.one_of(&TEXTS).into(),
+        subscriptions: subscriptions.iter().map(|pattern| Pattern::parse(pattern).unwrap()).collect(),
+    }
+}
+
+fn route(dice: &mut Dice, world: &mut World) -> Command {
+    let from = if dice.once_in(3) { "bridge".into() } else { agent(dice, world).as_str().into() };
+    let path = match dice.roll(8) {
+        0 | 1 => Path::of_agent(&agent(dice, world)),
+        2 | 3 => Path::of_room(&room(dice, world)),
+        other => Path::parse(["slack/team", "slack/team/x", "slack/**", "email/a"][other - 4]).unwrap(),
+    };
+    Command::Route(Route {
+        from,
+        path,
+        command: "say".into(),
+        payload: Payload(dice.one_of(&["{}", "{\"text\":\"hi\"}", "[1, 2]"]).into()),
+        text: (!dice.once_in(4)).then(|| dice.one_of(&TEXTS).into()),
+        source: dice.one_of(&SOURCES).into(),
+        external_id: dice.maybe(|dice| dice.one_of(&EXTERNAL_IDS).into()),
+    })
+}

@@ -1,0 +1,72 @@
+//! Who could get what is asked: random callers alone would compare little but refusals.
+
+use super::dice::Dice;
+use super::world::World;
+use parlor_engine::Fault;
+use parlor_engine::ports::Snapshot;
+use parlor_model::{AgentId, Caller, Command, MessageId, Principal, RoomId, RoomRole, UserId};
+
+/// Somebody with the right to it as far as the store knows, on their latest device.
+pub fn caller(
+    command: &Command,
+    dice: &mut Dice,
+    store: &mut dyn Snapshot,
+    world: &World,
+) -> Result<Option<Caller>, Fault> {
+    let user = match command {
+        Command::OfferSetup { .. }
+        | Command::CreateUser(_)
+        | Command::ChangeUser { .. }
+        | Command::RemoveUser { .. }
+        | Command::RevokeKey { .. }
+        | Command::CreateKey { owner: Some(_), .. } => return Ok(Some(Caller::OPERATOR)),
+        Command::ChangeRoom { room, .. }
+        | Command::DeleteRoom { room }
+        | Command::AddMember { room, .. }
+        | Command::ChangeMember { room, .. }
+        | Command::RemoveMember { room, .. } => owner_of(room, store)?,
+        Command::Post(post) => member_of(&post.room, dice, store)?,
+        Command::MarkRead { room } => member_of(room, dice, store)?,
+        Command::Edit { message, .. } | Command::Delete { message } => sender_of(message, store)?,
+        Command::Route(route) => match AgentId::parse(&route.from) {
+            Ok(agent) if store.agent(&agent)?.is_some() => keeper_of(&agent, store)?,
+            // The first person is the site's admin, who may speak as a source.
+            _ => world.users.first().cloned(),
+        },
+        Command::Receive { agent, .. } => keeper_of(agent, store)?,
+        Command::EndSignIn { sign_in } => store.sign_in(sign_in)?.map(|sign_in| sign_in.user),
+        Command::SetUp { .. }
+        | Command::ChangeProfile { .. }
+        | Command::ChangePassword { .. }
+        | Command::SignIn(_)
+        | Command::SignInFailed { .. }
+        | Command::Refresh { .. }
+        | Command::CreateKey { owner: None, .. }
+        | Command::CreateRoom { .. }
+        | Command::MarkAllRead
+        | Command::CreateAgent { .. } => None,
+    };
+    let is_person = |caller: &&Caller| matches!(caller.principal, Principal::Person { .. });
+    let mut latest = world.callers.iter().rev().filter(is_person);
+    Ok(user.and_then(|user| latest.find(|caller| caller.user() == Some(&user)).cloned()))
+}
+
+fn owner_of(room: &RoomId, store: &mut dyn Snapshot) -> Result<Option<UserId>, Fault> {
+    let members = store.members(room, usize::MAX, 0)?;
+    let owner = members.into_iter().find(|member| member.role == RoomRole::Owner);
+    Ok(owner.and_then(|owner| owner.member.user().cloned()))
+}
+
+fn member_of(room: &RoomId, dice: &mut Dice, store: &mut dyn Snapshot) -> Result<Option<UserId>, Fault> {
+    let members = store.members(room, usize::MAX, 0)?;
+    let people: Vec<UserId> = members.iter().filter_map(|member| member.member.user().cloned()).collect();
+    Ok((!people.is_empty()).then(|| dice.one_of(&people)))
+}
+
+fn sender_of(message: &MessageId, store: &mut dyn Snapshot) -> Result<Option<UserId>, Fault> {
+    Ok(store.message(message)?.and_then(|message| message.sender.user().cloned()))
+}
+
+fn keeper_of(agent: &AgentId, store: &mut dyn Snapshot) -> Result<Option<UserId>, Fault> {
+    Ok(store.agent(agent)?.map(|agent| agent.owner))
+}

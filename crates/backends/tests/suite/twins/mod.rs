@@ -1,0 +1,59 @@
+//! Two whole hubs, one on each store, driven by the same random commands of the same random callers:
+//! every outcome, every piece of news, and in the end everything that can be read must be the same.
+
+mod asks;
+mod coverage;
+mod dice;
+mod fitting;
+mod invariants;
+mod picture;
+mod prelude;
+mod run;
+mod world;
+
+use asks::{Step, steps};
+use coverage::Coverage;
+use proptest::test_runner::{Config, FileFailurePersistence, TestCaseError, TestError, TestRunner};
+use run::Run;
+use std::cell::RefCell;
+
+/// Unless `PROPTEST_CASES` asks for another number.
+const CASES: u32 = 128;
+
+/// The seeds of runs that failed once; they are tried first.
+const FAILED: FileFailurePersistence = FileFailurePersistence::Direct("tests/suite/twins/failed-seeds");
+
+#[test]
+fn every_store_answers_like_the_one_in_memory() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let coverage = RefCell::new(Coverage::default());
+    let mut config = Config { failure_persistence: Some(Box::new(FAILED)), ..Config::default() };
+    if std::env::var_os("PROPTEST_CASES").is_none() {
+        config.cases = CASES;
+    }
+    let cases = config.cases;
+    let result = TestRunner::new(config).run(&steps(), |steps| {
+        runtime.block_on(async {
+            let mut run = Run::open();
+            let outcome = whole(&mut run, steps).await;
+            coverage.borrow_mut().add(&run.coverage);
+            let trace = run.close().await;
+            outcome.map_err(|error| TestCaseError::fail(format!("{error}\nafter:\n{trace}")))
+        })
+    });
+    if let Err(TestError::Fail(reason, _) | TestError::Abort(reason)) = result {
+        panic!("{reason}");
+    }
+    // Fewer runs than usual cannot reach everything.
+    if cases >= CASES {
+        coverage.borrow().check();
+    }
+}
+
+async fn whole(run: &mut Run, steps: Vec<Step>) -> Result<(), TestCaseError> {
+    prelude::play(run).await?;
+    for step in steps {
+        run.take(step).await?;
+    }
+    run.compare().await
+}

@@ -1,0 +1,222 @@
+//! Everything that can be read from a hub and its store.
+
+use super::asks::{SOURCES, once_keys};
+use super::world::World;
+use crate::house::House;
+use parlor_engine::Fault;
+use parlor_engine::ports::{FirstUse, Head, OnceKey, Snapshot};
+use parlor_model::query::{Page, Recent};
+use parlor_model::{
+    Agent, Answer, ApiKey, Caller, Delivery, Event, Logged, Mailbox, Member, MemberId, Message, MessageId,
+    Query, RefreshToken, Refusal, Revision, Room, RoomId, SecretHash, Seq, SignIn, Time, User, UserId,
+};
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+use std::sync::Arc;
+
+type Mail = Vec<(Arc<Message>, Delivery)>;
+
+pub struct Picture {
+    pub head: Head,
+    pub log: Vec<Logged>,
+    pub setup: Option<(SecretHash, Time)>,
+    pub users: (Vec<User>, usize, u64),
+    pub people: Vec<Person>,
+    pub tokens: Vec<Option<RefreshToken>>,
+    pub keys: (Vec<ApiKey>, Vec<Option<ApiKey>>),
+    pub rooms: Vec<Inside>,
+    pub messages: Vec<Said>,
+    pub agents: Vec<(Option<Agent>, Mail)>,
+    pub together: Vec<bool>,
+    pub first_uses: Vec<(OnceKey, Option<FirstUse>)>,
+    pub answers: Vec<(Caller, Query, Result<Answer, Refusal>)>,
+}
+
+#[derive(Debug, PartialEq)]
+pub struct Person {
+    pub found: Option<User>,
+    named: Option<User>,
+    sign_ins: Vec<SignIn>,
+    keys: Vec<ApiKey>,
+    memberships: Vec<Member>,
+    agents: Vec<Agent>,
+    peers: Vec<UserId>,
+    search: Vec<User>,
+}
+
+#[derive(Debug, PartialEq)]
+pub struct Inside {
+    pub room: Option<Room>,
+    pub members: Vec<Member>,
+    pub count: usize,
+    pub forward: Vec<Arc<Message>>,
+    pub backward: Vec<Arc<Message>>,
+    since_noon: Vec<Arc<Message>>,
+    newest: Option<Seq>,
+    recent: Vec<Option<Recent>>,
+    tail: Vec<Logged>,
+}
+
+#[derive(Debug, PartialEq)]
+pub struct Said {
+    pub message: Option<Arc<Message>>,
+    pub deliveries: Vec<Delivery>,
+    revisions: Vec<Revision>,
+}
+
+impl Picture {
+    pub async fn of(house: &House, world: &World) -> Self {
+        let mut picture = house.read(|store| Self::in_store(store, world));
+        for caller in &world.callers {
+            for query in queries(world) {
+                let answer = house.hub().read(caller, query.clone()).await;
+                picture.answers.push((caller.clone(), query, answer));
+            }
+        }
+        picture
+    }
+
+    fn in_store(store: &mut dyn Snapshot, world: &World) -> Result<Self, Fault> {
+        let (users, total) = store.users(usize::MAX, 0)?;
+        let head = store.head()?;
+        let mut picture = Self {
+            head,
+            log: store.tail(Seq(0), usize::MAX)?,
+            setup: store.setup()?,
+            users: (users, total, store.admins()?),
+            people: Vec::new(),
+            tokens: Vec::new(),
+            keys: (store.keys(None)?, Vec::new()),
+            rooms: Vec::new(),
+            messages: Vec::new(),
+            agents: Vec::new(),
+            together: Vec::new(),
+            first_uses: Vec::new(),
+            answers: Vec::new(),
+        };
+        for id in &world.users {
+            picture.people.push(person(store, id, world.now)?);
+        }
+        for token in &world.tokens {
+            picture.tokens.push(store.refresh_token(token)?);
+        }
+        for secret in &world.secrets {
+            picture.keys.1.push(store.key_with(secret)?);
+        }
+        for id in &world.rooms {
+            picture.rooms.push(inside(store, id, world, head.trimmed)?);
+        }
+        for id in &world.messages {
+            picture.messages.push(said(store, id)?);
+        }
+        for id in &world.agents {
+            let mail = store.pending(&Mailbox::of(id.clone()), usize::MAX)?;
+            picture.agents.push((store.agent(id)?, mail));
+        }
+        for one in &world.members() {
+            for other in &world.members() {
+                picture.together.push(store.share_a_room(one, other)?);
+            }
+        }
+        let owners: Vec<&str> = world.users.iter().map(UserId::as_str).chain(SOURCES).collect();
+        for (kind, key) in once_keys() {
+            for owner in &owners {
+                let key = OnceKey { kind, owner: (*owner).into(), key: key.into() };
+                let first = store.first_use(&key)?;
+                picture.first_uses.push((key, first));
+            }
+        }
+        Ok(picture)
+    }
+
+    pub fn compare(&self, other: &Self, name: &str) -> Result<(), TestCaseError> {
+        prop_assert_eq!(&self.head, &other.head, "head of memory and {}", name);
+        prop_assert_eq!(&self.log, &other.log, "log of memory and {}", name);
+        prop_assert_eq!(&self.setup, &other.setup, "setup link of memory and {}", name);
+        prop_assert_eq!(&self.users, &other.users, "users of memory and {}", name);
+        prop_assert_eq!(&self.people, &other.people, "people of memory and {}", name);
+        prop_assert_eq!(&self.tokens, &other.tokens, "tokens of memory and {}", name);
+        prop_assert_eq!(&self.keys, &other.keys, "keys of memory and {}", name);
+        prop_assert_eq!(&self.rooms, &other.rooms, "rooms of memory and {}", name);
+        prop_assert_eq!(&self.messages, &other.messages, "messages of memory and {}", name);
+        prop_assert_eq!(&self.agents, &other.agents, "agents of memory and {}", name);
+        prop_assert_eq!(&self.together, &other.together, "shared rooms of memory and {}", name);
+        prop_assert_eq!(&self.first_uses, &other.first_uses, "first uses of memory and {}", name);
+        prop_assert_eq!(self.answers.len(), other.answers.len());
+        for (own, other) in self.answers.iter().zip(&other.answers) {
+            prop_assert_eq!(own, other, "an answer of memory and {}", name);
+        }
+        Ok(())
+    }
+}
+
+fn person(store: &mut dyn Snapshot, id: &UserId, now: Time) -> Result<Person, Fault> {
+    let found = store.user(id)?;
+    let name = found.as_ref().map(|user| user.username.to_ascii_uppercase()).unwrap_or_default();
+    Ok(Person {
+        named: store.user_named(&name)?,
+        sign_ins: store.sign_ins(id, now)?,
+        keys: store.keys(Some(id))?,
+        memberships: store.memberships(&MemberId::User(id.clone()))?,
+        agents: store.agents_of(id)?,
+        peers: store.peers(id)?,
+        search: store.search_users("n", id, 3)?,
+        found,
+    })
+}
+
+fn inside(store: &mut dyn Snapshot, id: &RoomId, world: &World, trimmed: Seq) -> Result<Inside, Fault> {
+    let noon = Time(world.now.0 - 60 * 60 * 1_000_000);
+    let mut recent = Vec::new();
+    let members = store.members(id, usize::MAX, 0)?;
+    for member in &members {
+        recent.push(store.recent(id, member)?);
+    }
+    let mut tail = store.room_tail(id, trimmed, usize::MAX)?;
+    tail.retain(|logged| logged.event != Event::Faded);
+    Ok(Inside {
+        room: store.room(id)?,
+        count: store.member_count(id)?,
+        forward: store.history(id, Page::After(Seq(0)), usize::MAX)?,
+        backward: store.history(id, Page::Before(None), usize::MAX)?,
+        since_noon: store.history(id, Page::AfterTime(noon), usize::MAX)?,
+        newest: store.newest_message(id)?,
+        members,
+        recent,
+        tail,
+    })
+}
+
+fn said(store: &mut dyn Snapshot, id: &MessageId) -> Result<Said, Fault> {
+    Ok(Said {
+        message: store.message(id)?,
+        deliveries: store.deliveries(id)?,
+        revisions: store.revisions(id)?,
+    })
+}
+
+fn queries(world: &World) -> Vec<Query> {
+    let mut queries = vec![
+        Query::Me,
+        Query::Users { limit: 3, offset: 1 },
+        Query::SearchUsers { text: "a".into() },
+        Query::SignIns,
+        Query::Keys,
+        Query::Rooms,
+        Query::Recent,
+        Query::Agents,
+    ];
+    for room in &world.rooms {
+        let history = |page, limit| Query::History { room: room.clone(), page, limit };
+        queries.extend([
+            Query::Room { room: room.clone() },
+            Query::Members { room: room.clone(), limit: 2, offset: 1 },
+            history(Page::Before(None), 2),
+            history(Page::After(Seq(20)), 2),
+            Query::MayFollow { room: room.clone() },
+        ]);
+    }
+    queries.extend(world.messages.iter().take(5).map(|id| Query::Revisions { message: id.clone() }));
+    queries.extend(world.agents.iter().map(|id| Query::MayListen { agent: id.clone() }));
+    queries
+}

@@ -1,0 +1,80 @@
+//! A few people, rooms and agents to begin with, made by the same commands that are compared afterwards.
+
+use super::run::Run;
+use parlor_model::command::{NewSignIn, NewUser, RoomChanges};
+use parlor_model::{
+    AgentId, Caller, Command, MemberId, Pattern, Post, Refusal, RoomRole, SignInId, SiteRole, UserId,
+};
+use proptest::test_runner::TestCaseError;
+use std::time::Duration;
+
+/// Root, who administers the site; Ann and Bob, each with a room and an agent in it; Cyd in Bob's room.
+pub async fn play(run: &mut Run) -> Result<(), TestCaseError> {
+    let token = run.world.new_secret();
+    let expires_at = run.world.now.plus(Duration::from_secs(3600));
+    run.must(Caller::OPERATOR, Command::OfferSetup { token, expires_at }).await?;
+    run.must(Caller::OUTSIDER, Command::SetUp { token, account: account("root", SiteRole::Admin) }).await?;
+    let root = sign_in(run).await?;
+    let mut people = Vec::new();
+    for name in ["ann", "bob", "cyd"] {
+        run.must(root.clone(), Command::CreateUser(account(name, SiteRole::User))).await?;
+        people.push(sign_in(run).await?);
+    }
+    let [ann, bob, cyd] = <[Caller; 3]>::try_from(people).expect("three people");
+    for (owner, invited, agent) in [(&ann, &bob, "coder"), (&bob, &cyd, "writer")] {
+        let changes = RoomChanges { name: Some("A room".into()), ..Default::default() };
+        let members = vec![MemberId::User(user_of(invited))];
+        run.must(owner.clone(), Command::CreateRoom { changes, members }).await?;
+        let room = run.world.rooms.last().expect("just made").clone();
+        let id = AgentId::stored(agent);
+        let subscriptions = ["slack/**", "room/**"].map(|text| Pattern::parse(text).unwrap()).into();
+        let (name, description) = (agent.into(), "".into());
+        run.must(owner.clone(), Command::CreateAgent { id: id.clone(), name, description, subscriptions })
+            .await?;
+        let (member, role) = (MemberId::Agent(id), RoomRole::Member);
+        run.must(owner.clone(), Command::AddMember { room: room.clone(), member, role }).await?;
+        let post = Post {
+            room,
+            text: "hello".into(),
+            mentions: Vec::new(),
+            reply_to: None,
+            attachments: Vec::new(),
+            client_message_id: Some("k1".into()),
+        };
+        run.must(owner.clone(), Command::Post(post)).await?;
+    }
+    // One caller who was never anybody.
+    run.world.callers.push(Caller::person(user_of(&ann), SignInId::stored("never")));
+    Ok(())
+}
+
+fn account(name: &str, role: SiteRole) -> NewUser {
+    NewUser { username: name.into(), display_name: None, role, password_hash: "first".into() }
+}
+
+fn user_of(caller: &Caller) -> UserId {
+    caller.user().expect("a person").clone()
+}
+
+/// Signs the newest person in for a week.
+async fn sign_in(run: &mut Run) -> Result<Caller, TestCaseError> {
+    let new = NewSignIn {
+        user: run.world.users.last().expect("just made").clone(),
+        proven: "first".into(),
+        refresh: run.world.new_secret(),
+        device: "phone".into(),
+        address: "127.0.0.1".into(),
+        expires_at: run.world.now.plus(Duration::from_secs(7 * 24 * 3600)),
+    };
+    run.must(Caller::OUTSIDER, Command::SignIn(new)).await?;
+    Ok(run.world.callers.last().expect("just signed in").clone())
+}
+
+impl Run {
+    async fn must(&mut self, caller: Caller, command: Command) -> Result<(), TestCaseError> {
+        let outcomes = self.act(vec![(caller, command)]).await?;
+        let refusals: Vec<Refusal> = outcomes.into_iter().filter_map(Result::err).collect();
+        assert_eq!(refusals, [], "the prelude is allowed");
+        Ok(())
+    }
+}

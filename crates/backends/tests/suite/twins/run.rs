@@ -1,0 +1,141 @@
+//! One run: a hub on each store, side by side.
+
+use super::asks::Step;
+use super::coverage::Coverage;
+use super::invariants;
+use super::picture::Picture;
+use super::world::World;
+use crate::house::House;
+use crate::stores::kinds;
+use parlor_engine::hub::Outcome;
+use parlor_model::{Caller, Command, Epoch, Event, Logged, Seq, Time};
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+
+const MORNING: Time = Time(1_700_000_000_000_000);
+
+pub struct Run {
+    pub world: World,
+    pub coverage: Coverage,
+    /// The oracle first.
+    houses: Vec<(&'static str, House)>,
+    seen: Seq,
+    trace: Vec<String>,
+}
+
+impl Run {
+    pub fn open() -> Self {
+        // A store that chooses its own epoch gives it to the others, so that positions compare.
+        let mut epoch = Epoch(0xa11ce);
+        let mut houses = Vec::new();
+        for kind in kinds().iter().rev() {
+            let home = (kind.make)(epoch);
+            epoch = home.open().0.head().unwrap().epoch;
+            houses.insert(0, (kind.name, House::open(home, MORNING)));
+        }
+        let (world, coverage) = (World::new(MORNING), Coverage::default());
+        Self { world, coverage, houses, seen: Seq(0), trace: Vec::new() }
+    }
+
+    pub async fn take(&mut self, step: Step) -> Result<(), TestCaseError> {
+        match step {
+            Step::Asks(asks) => {
+                let (_, oracle) = &self.houses[0];
+                let asks = asks.iter().map(|ask| ask.resolve(&mut self.world, oracle)).collect();
+                self.act(asks).await?;
+            }
+            Step::Retry(choice) => {
+                let ask = self.world.posted[usize::from(choice) % self.world.posted.len()].clone();
+                self.act(vec![ask]).await?;
+            }
+            Step::MoveClock(seconds) => {
+                self.world.now = Time(self.world.now.0 + seconds * 1_000_000);
+                self.trace.push(format!("the clock moves by {seconds} s"));
+                self.houses.iter().for_each(|(_, house)| house.clock.set(self.world.now));
+            }
+            Step::Restart => {
+                self.trace.push("restart".into());
+                for (_, house) in &mut self.houses {
+                    house.restart().await;
+                }
+                self.compare().await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Has every hub do the same; outcomes and news must be those of the first.
+    pub async fn act(&mut self, asks: Vec<(Caller, Command)>) -> Result<Vec<Outcome>, TestCaseError> {
+        self.trace
+            .extend(asks.iter().map(|(caller, command)| format!("{:?}: {command:?}", caller.principal)));
+        let mut expected: Option<(Vec<Outcome>, Vec<Logged>)> = None;
+        for (name, house) in &self.houses {
+            let mut receipts = Vec::new();
+            for (caller, command) in &asks {
+                receipts.push(house.hub().submit(caller, command.clone()).await);
+            }
+            let mut outcomes = Vec::new();
+            for receipt in receipts {
+                outcomes.push(receipt.await);
+            }
+            let news = house.news();
+            if asks.len() == 1 {
+                let tail = house.read(|s| s.tail(self.seen, usize::MAX));
+                prop_assert_eq!(&as_logged(&news), &tail, "{}: the log tells what was announced", name);
+            }
+            match &expected {
+                None => expected = Some((outcomes, news)),
+                Some((first_outcomes, first_news)) => {
+                    prop_assert_eq!(first_outcomes, &outcomes, "outcomes of memory and {}", name);
+                    prop_assert_eq!(first_news, &news, "news of memory and {}", name);
+                }
+            }
+        }
+        let (outcomes, news) = expected.expect("there is a first store");
+        for logged in &news {
+            prop_assert_eq!(logged.seq, self.seen.next(), "news follow each other without a hole");
+            self.seen = logged.seq;
+        }
+        for ((caller, command), outcome) in asks.iter().zip(&outcomes) {
+            self.coverage.count(command, outcome);
+            if let Ok(receipt) = outcome {
+                self.world.learn(caller, command, receipt);
+            }
+        }
+        Ok(outcomes)
+    }
+
+    /// Everything that can be read must be the same, and keep the promises.
+    pub async fn compare(&self) -> Result<(), TestCaseError> {
+        let mut first: Option<Picture> = None;
+        for (name, house) in &self.houses {
+            let picture = Picture::of(house, &self.world).await;
+            invariants::check(&picture)?;
+            match &first {
+                None => first = Some(picture),
+                Some(first) => first.compare(&picture, name)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends every hub; gives what was done.
+    pub async fn close(mut self) -> String {
+        for (_, house) in &mut self.houses {
+            house.close().await;
+        }
+        self.trace.join("\n")
+    }
+}
+
+/// Who was in a removed room is told once, and not kept.
+fn as_logged(news: &[Logged]) -> Vec<Logged> {
+    let forget = |logged: &Logged| match &logged.event {
+        Event::RoomRemoved { room, .. } => {
+            let event = Event::RoomRemoved { room: room.clone(), people: Default::default() };
+            Logged { event, ..logged.clone() }
+        }
+        _ => logged.clone(),
+    };
+    news.iter().map(forget).collect()
+}

@@ -1,0 +1,106 @@
+//! What the test has heard of: every id that a receipt ever named, also of things gone since.
+
+use parlor_model::{
+    AgentId, Caller, Command, KeyId, MemberId, MessageId, Receipt, RoomId, SecretHash, SignInId, Time, UserId,
+};
+use std::collections::BTreeMap;
+
+pub struct World {
+    pub now: Time,
+    pub callers: Vec<Caller>,
+    pub users: Vec<UserId>,
+    pub passwords: BTreeMap<UserId, Box<str>>,
+    pub sign_ins: Vec<SignInId>,
+    pub tokens: Vec<SecretHash>,
+    pub keys: Vec<KeyId>,
+    pub secrets: Vec<SecretHash>,
+    pub rooms: Vec<RoomId>,
+    pub memberships: Vec<(RoomId, MemberId)>,
+    pub messages: Vec<MessageId>,
+    /// How each message came in.
+    pub posted: Vec<(Caller, Command)>,
+    pub agents: Vec<AgentId>,
+    made: u64,
+}
+
+impl World {
+    pub fn new(now: Time) -> Self {
+        Self {
+            now,
+            callers: vec![Caller::OPERATOR, Caller::OUTSIDER],
+            users: Vec::new(),
+            passwords: BTreeMap::new(),
+            sign_ins: Vec::new(),
+            tokens: Vec::new(),
+            keys: Vec::new(),
+            secrets: Vec::new(),
+            rooms: Vec::new(),
+            memberships: Vec::new(),
+            messages: Vec::new(),
+            posted: Vec::new(),
+            agents: Vec::new(),
+            made: 0,
+        }
+    }
+
+    pub fn members(&self) -> Vec<MemberId> {
+        let users = self.users.iter().cloned().map(MemberId::User);
+        users.chain(self.agents.iter().cloned().map(MemberId::Agent)).collect()
+    }
+
+    /// A secret that nobody had before, as random ones are.
+    pub fn new_secret(&mut self) -> SecretHash {
+        self.made += 1;
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&self.made.to_le_bytes());
+        SecretHash(bytes)
+    }
+
+    pub fn learn(&mut self, caller: &Caller, command: &Command, receipt: &Receipt) {
+        match receipt {
+            Receipt::User(user) => {
+                learn(&mut self.users, &user.id);
+                self.passwords.insert(user.id.clone(), user.password_hash.clone());
+            }
+            Receipt::SignedIn { user, sign_in } => {
+                learn(&mut self.sign_ins, &sign_in.id);
+                learn(&mut self.callers, &Caller::person(user.id.clone(), sign_in.id.clone()));
+                match command {
+                    Command::SignIn(new) => self.tokens.push(new.refresh),
+                    Command::Refresh { next, .. } => self.tokens.push(*next),
+                    _ => {}
+                }
+            }
+            Receipt::Key(key) => {
+                learn(&mut self.keys, &key.id);
+                learn(&mut self.callers, &Caller::program(key.owner.clone(), key.id.clone()));
+                if let Command::CreateKey { secret, .. } = command {
+                    self.secrets.push(*secret);
+                }
+            }
+            Receipt::Room(room) => {
+                learn(&mut self.rooms, &room.id);
+                if let Command::CreateRoom { members, .. } = command {
+                    self.memberships.extend(members.iter().map(|member| (room.id.clone(), member.clone())));
+                }
+            }
+            Receipt::Member(new) => {
+                learn(&mut self.memberships, &(new.room.clone(), new.member.clone()));
+            }
+            Receipt::Posted(posted) => {
+                learn(&mut self.messages, &posted.id);
+                if !posted.repeated {
+                    self.posted.push((caller.clone(), command.clone()));
+                }
+            }
+            Receipt::Agent { agent, .. } => learn(&mut self.agents, &agent.id),
+            Receipt::Done | Receipt::FamilyRevoked | Receipt::Message(_) | Receipt::Received { .. } => {}
+        }
+    }
+}
+
+fn learn<T: Clone + PartialEq>(known: &mut Vec<T>, new: &T) {
+    if !known.contains(new) {
+        known.push(new.clone());
+    }
+}

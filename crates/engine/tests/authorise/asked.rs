@@ -1,0 +1,200 @@
+//! The commands and queries of the table, as short as it needs them, and the scopes.
+
+use crate::who::{lobby, someone};
+use parlor_model::command::{NewSignIn, NewUser, RoomChanges, UserChanges};
+use parlor_model::query::Page;
+use parlor_model::{
+    AgentId, Command, KeyId, MemberId, MessageId, Path, Payload, Post, Query, RoomRole, Route, Scope,
+    SecretHash, SignInId, SiteRole, Time, UserId,
+};
+
+pub use crate::who::{coder_member, person, somebody};
+
+pub const READ: Option<Scope> = Some(Scope::Read);
+pub const WRITE: Option<Scope> = Some(Scope::Write);
+pub const AGENTS: Option<Scope> = Some(Scope::Agents);
+pub const SOURCES: Option<Scope> = Some(Scope::Sources);
+pub const ADMINS: Option<Scope> = Some(Scope::Admin);
+/// No key may.
+pub const PERSON: Option<Scope> = None;
+
+pub const ALL_BUT_SOURCES: [Scope; 4] = [Scope::Read, Scope::Write, Scope::Agents, Scope::Admin];
+
+const TOKEN: SecretHash = SecretHash([7; 32]);
+const LATER: Time = Time(9_000);
+
+pub fn offer_setup() -> Command {
+    Command::OfferSetup { token: TOKEN, expires_at: LATER }
+}
+
+pub fn set_up() -> Command {
+    Command::SetUp { token: TOKEN, account: account() }
+}
+
+pub fn create_user() -> Command {
+    Command::CreateUser(account())
+}
+
+fn account() -> NewUser {
+    let (username, password_hash) = ("new".into(), "hash".into());
+    NewUser { username, display_name: None, role: SiteRole::Admin, password_hash }
+}
+
+pub fn change_user() -> Command {
+    Command::ChangeUser { user: someone(), changes: UserChanges::default() }
+}
+
+pub fn remove_user() -> Command {
+    Command::RemoveUser { user: someone() }
+}
+
+pub fn change_profile() -> Command {
+    Command::ChangeProfile { display_name: "New".into() }
+}
+
+pub fn change_password() -> Command {
+    Command::ChangePassword { proven: "old hash".into(), password_hash: "new hash".into() }
+}
+
+pub fn sign_in() -> Command {
+    Command::SignIn(NewSignIn {
+        user: someone(),
+        proven: "hash".into(),
+        refresh: TOKEN,
+        device: "phone".into(),
+        address: "127.0.0.1".into(),
+        expires_at: LATER,
+    })
+}
+
+pub fn sign_in_failed() -> Command {
+    Command::SignInFailed { user: someone(), lock_after: 5, lock_until: LATER }
+}
+
+pub fn refresh() -> Command {
+    Command::Refresh { token: TOKEN, next: SecretHash([8; 32]), expires_at: LATER }
+}
+
+pub fn end_sign_in() -> Command {
+    Command::EndSignIn { sign_in: SignInId::stored("device") }
+}
+
+pub fn create_key(scopes: &[Scope]) -> Command {
+    key_for(None, scopes)
+}
+
+pub fn create_key_for_someone(scopes: &[Scope]) -> Command {
+    key_for(Some(someone()), scopes)
+}
+
+fn key_for(owner: Option<UserId>, scopes: &[Scope]) -> Command {
+    Command::CreateKey { owner, name: "script".into(), scopes: scopes.to_vec(), secret: TOKEN }
+}
+
+pub fn revoke_key() -> Command {
+    Command::RevokeKey { key: KeyId::stored("key") }
+}
+
+pub fn create_room(member: MemberId) -> Command {
+    Command::CreateRoom { changes: RoomChanges::default(), members: vec![member] }
+}
+
+pub fn change_room() -> Command {
+    Command::ChangeRoom { room: lobby(), changes: RoomChanges::default() }
+}
+
+pub fn delete_room() -> Command {
+    Command::DeleteRoom { room: lobby() }
+}
+
+pub fn add(member: MemberId, role: RoomRole) -> Command {
+    Command::AddMember { room: lobby(), member, role }
+}
+
+pub fn change(member: MemberId, role: RoomRole) -> Command {
+    Command::ChangeMember { room: lobby(), member, role }
+}
+
+pub fn remove(member: MemberId) -> Command {
+    Command::RemoveMember { room: lobby(), member }
+}
+
+pub fn post() -> Command {
+    Command::Post(Post {
+        room: lobby(),
+        text: "hello".into(),
+        mentions: Vec::new(),
+        reply_to: None,
+        attachments: Vec::new(),
+        client_message_id: None,
+    })
+}
+
+pub fn edit() -> Command {
+    Command::Edit { message: MessageId::stored("message"), text: "other words".into() }
+}
+
+pub fn delete() -> Command {
+    Command::Delete { message: MessageId::stored("message") }
+}
+
+pub fn mark_read() -> Command {
+    Command::MarkRead { room: lobby() }
+}
+
+pub fn create_agent() -> Command {
+    let (name, description) = ("Coder".into(), "".into());
+    Command::CreateAgent { id: coder(), name, description, subscriptions: Vec::new() }
+}
+
+pub fn route(from: &str, path: &str) -> Command {
+    Command::Route(Route {
+        from: from.into(),
+        path: Path::parse(path).unwrap(),
+        command: "say".into(),
+        payload: Payload("{}".into()),
+        text: Some("hello".into()),
+        source: "test".into(),
+        external_id: None,
+    })
+}
+
+pub fn receive() -> Command {
+    Command::Receive { agent: coder(), limit: 10 }
+}
+
+pub fn users() -> Query {
+    Query::Users { limit: 10, offset: 0 }
+}
+
+pub fn search() -> Query {
+    Query::SearchUsers { text: "a".into() }
+}
+
+pub fn room() -> Query {
+    Query::Room { room: lobby() }
+}
+
+pub fn members() -> Query {
+    Query::Members { room: lobby(), limit: 10, offset: 0 }
+}
+
+pub fn history() -> Query {
+    Query::History { room: lobby(), page: Page::Before(None), limit: 10 }
+}
+
+pub fn revisions() -> Query {
+    Query::Revisions { message: MessageId::stored("message") }
+}
+
+pub fn may_follow() -> Query {
+    Query::MayFollow { room: lobby() }
+}
+
+pub fn may_listen() -> Query {
+    Query::MayListen { agent: coder() }
+}
+
+fn coder() -> AgentId {
+    AgentId::stored("coder")
+}

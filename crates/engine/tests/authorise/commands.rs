@@ -1,0 +1,148 @@
+//! Every command.
+//!
+//! yes: may; no: forbidden; who: not signed in; out: not a member; keep: somebody must remain;
+//! ?…: there is no such thing, or none that the caller may know of. Before the command stands the scope
+//! a key needs for it, after it what is given besides.
+
+use crate::asked::*;
+use crate::given::*;
+use crate::table::table;
+use RoomRole::{Admin as ADMIN, Member as MEMBER, Owner as OWNER};
+use parlor_model::{Command, RoomRole, Scope};
+
+table! { Command,
+//       out-  re-   stran mem-  room  room  site  keep- other key   key   oper-
+//       sider voked ger   ber   admin owner admin er    keep. w/out with  ator
+    Command::OfferSetup { .. } => {
+        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  offer_setup(), READY;
+    }
+    Command::SetUp { .. } => {
+        "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  set_up(), READY;
+    }
+    Command::SignIn(_) => {
+        "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  sign_in(), READY;
+    }
+    Command::SignInFailed { .. } => {
+        "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  sign_in_failed(), READY;
+    }
+    Command::Refresh { .. } => {
+        "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  refresh(), READY;
+    }
+
+    Command::CreateUser(_) => {
+        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  create_user(), READY;
+    }
+    Command::ChangeUser { .. } => {
+        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  change_user(), READY;
+    }
+    Command::RemoveUser { .. } => {
+        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  remove_user(), READY;
+    }
+    Command::ChangeProfile { .. } => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   change_profile(), READY;
+    }
+    Command::ChangePassword { .. } => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", PERSON,  change_password(), READY;
+    }
+    Command::EndSignIn { .. } => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", PERSON,  end_sign_in(), OWN_DEVICE;
+        "who   who   ?dev  ?dev  ?dev  ?dev  ?dev  ?dev  ?dev  no    no    who  ", PERSON,  end_sign_in(), ANOTHERS_DEVICE;
+        "who   who   ?dev  ?dev  ?dev  ?dev  ?dev  ?dev  ?dev  no    no    who  ", PERSON,  end_sign_in(), READY;
+    }
+    Command::CreateKey { .. } => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    ?user", PERSON,  create_key(&ALL_BUT_SOURCES), READY;
+        "who   who   no    no    no    no    no    no    no    no    no    yes  ", PERSON,  create_key_for_someone(&[Scope::Read]), SOMEONE;
+        "who   who   no    no    no    no    no    no    no    no    no    ?user", PERSON,  create_key_for_someone(&[Scope::Read]), READY;
+        "who   who   no    no    no    no    yes   no    no    no    no    ?user", PERSON,  create_key(&[Scope::Sources]), READY;
+        "who   who   no    no    no    no    no    no    no    no    no    yes  ", PERSON,  create_key_for_someone(&[Scope::Sources]), SOMEONE;
+    }
+    Command::RevokeKey { .. } => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    ?key ", PERSON,  revoke_key(), OWN_KEY;
+        "who   who   ?key  ?key  ?key  ?key  ?key  ?key  ?key  no    no    yes  ", PERSON,  revoke_key(), ANOTHERS_KEY;
+        "who   who   ?key  ?key  ?key  ?key  ?key  ?key  ?key  no    no    ?key ", PERSON,  revoke_key(), READY;
+    }
+
+    Command::CreateRoom { .. } => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   create_room(somebody()), READY;
+        "who   who   no    no    no    no    no    no    no    no    no    who  ", WRITE,   create_room(coder_member()), READY;
+    }
+    Command::ChangeRoom { .. } => {
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   change_room(), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   change_room(), NO_ROOM;
+    }
+    Command::DeleteRoom { .. } => {
+        "who   who   out   no    no    yes   out   out   out   no    yes   who  ", WRITE,   delete_room(), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   delete_room(), NO_ROOM;
+    }
+    Command::AddMember { .. } => {
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   add(somebody(), MEMBER), READY;
+        "who   who   out   no    no    yes   out   out   out   no    yes   who  ", WRITE,   add(somebody(), ADMIN), READY;
+        "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   add(somebody(), OWNER), READY;
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   add(coder_member(), MEMBER), OWN_AGENT;
+        "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   add(coder_member(), OWNER), OWN_AGENT;
+        "who   who   out   no    ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   add(coder_member(), MEMBER), ANOTHERS_AGENT;
+        "who   who   out   no    ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   add(coder_member(), MEMBER), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   add(somebody(), MEMBER), NO_ROOM;
+    }
+    Command::ChangeMember { .. } => {
+        "who   who   out   no    no    yes   out   out   out   no    yes   who  ", WRITE,   change(somebody(), ADMIN), A_MEMBER;
+        "who   who   out   no    no    yes   out   out   out   no    yes   who  ", WRITE,   change(somebody(), MEMBER), AN_ADMIN;
+        "who   who   out   no    no    yes   out   out   out   no    yes   who  ", WRITE,   change(somebody(), OWNER), AN_ADMIN;
+        "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   change(coder_member(), OWNER), AN_AGENT;
+        "who   who   out   no    no    keep  out   out   out   no    keep  who  ", WRITE,   change(somebody(), MEMBER), THE_OWNER;
+        "who   who   out   no    no    ?mate out   out   out   no    ?mate who  ", WRITE,   change(somebody(), ADMIN), READY;
+    }
+    Command::RemoveMember { .. } => {
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   remove(somebody()), A_MEMBER;
+        "who   who   out   no    no    yes   out   out   out   no    yes   who  ", WRITE,   remove(somebody()), AN_ADMIN;
+        "who   who   out   keep  keep  keep  out   out   out   no    keep  who  ", WRITE,   remove(somebody()), THE_OWNER;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   remove(person("member")), THE_MEMBER_COLUMN;
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   remove(person("admin")), THE_ADMIN_COLUMN;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   remove(coder_member()), OWN_AGENT_IN_ROOM;
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   remove(coder_member()), ANOTHERS_AGENT_IN_ROOM;
+        "who   who   out   ?mate ?mate ?mate out   out   out   no    ?mate who  ", WRITE,   remove(somebody()), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   remove(somebody()), NO_ROOM;
+    }
+
+    Command::Post(_) => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   post(), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   post(), NO_ROOM;
+    }
+    Command::Edit { .. } => {
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   edit(), OWN_MESSAGE;
+        "who   who   ?msg  no    no    no    ?msg  ?msg  ?msg  no    no    who  ", WRITE,   edit(), ANOTHERS_MESSAGE;
+        "who   who   ?msg  no    no    no    ?msg  ?msg  ?msg  no    no    who  ", WRITE,   edit(), OWN_AGENTS_MESSAGE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   edit(), MESSAGE_ON_A_PATH;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   edit(), NO_ROOM;
+    }
+    Command::Delete { .. } => {
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   delete(), OWN_MESSAGE;
+        "who   who   ?msg  no    yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   delete(), ANOTHERS_MESSAGE;
+        "who   who   ?msg  no    yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   delete(), OWN_AGENTS_MESSAGE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   delete(), MESSAGE_ON_A_PATH;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   delete(), NO_ROOM;
+    }
+    Command::MarkRead { .. } => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   mark_read(), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   mark_read(), NO_ROOM;
+    }
+    Command::MarkAllRead => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   Command::MarkAllRead, READY;
+    }
+
+    Command::CreateAgent { .. } => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  create_agent(), READY;
+    }
+    Command::Route(_) => {
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  route("coder", "slack/team"), KEEPERS_AGENT_NO_ROOM;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  route("coder", "room/lobby"), KEEPERS_AGENT_IN_ROOM;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  out   ?bot  no    out   who  ", AGENTS,  route("coder", "room/lobby"), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  yes   ?bot  ?bot  ?bot  yes   who  ", SOURCES, route("slack-bridge", "slack/team"), NO_ROOM;
+        "who   who   ?bot  ?bot  ?bot  ?bot  out   ?bot  ?bot  ?bot  out   who  ", SOURCES, route("slack-bridge", "room/lobby"), READY;
+    }
+    Command::Receive { .. } => {
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  receive(), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  receive(), READY;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  receive(), OWN_AGENT_OF_ANOTHER_NAME;
+    }
+}

@@ -1,0 +1,111 @@
+//! What is given besides who asks: what the store would find about the things a command names.
+
+use crate::who::{Who, coder_member, lobby, member, person, somebody, someone, user};
+use parlor_engine::facts::Facts;
+use parlor_model::{
+    Agent, AgentId, ApiKey, KeyId, Message, MessageId, MessageKind, Path, Place, RoomRole, Scope, Sender,
+    Seq, SignIn, SignInId, SiteRole, Time, UserId,
+};
+use std::sync::Arc;
+
+pub type Given = fn(&mut Facts, Who);
+
+/// The room and who the caller is in it; nothing else.
+pub const READY: Given = |_, _| {};
+pub const NO_ROOM: Given = |facts, _| (facts.room, facts.membership) = (None, None);
+
+pub const SOMEONE: Given = |facts, _| facts.user = Some(user(&someone(), SiteRole::User));
+pub const OWN_DEVICE: Given = |facts, who| facts.sign_in = who.user().map(device);
+pub const ANOTHERS_DEVICE: Given = |facts, _| facts.sign_in = Some(device(someone()));
+pub const OWN_KEY: Given = |facts, who| facts.key = who.user().map(key);
+pub const ANOTHERS_KEY: Given = |facts, _| facts.key = Some(key(someone()));
+
+pub const A_MEMBER: Given = |facts, _| facts.target = Some(member(somebody(), RoomRole::Member));
+pub const AN_ADMIN: Given = |facts, _| facts.target = Some(member(somebody(), RoomRole::Admin));
+pub const THE_OWNER: Given = |facts, _| facts.target = Some(member(somebody(), RoomRole::Owner));
+pub const THE_MEMBER_COLUMN: Given =
+    |facts, _| facts.target = Some(member(person("member"), RoomRole::Member));
+pub const THE_ADMIN_COLUMN: Given = |facts, _| facts.target = Some(member(person("admin"), RoomRole::Admin));
+pub const AN_AGENT: Given = |facts, _| facts.target = Some(member(coder_member(), RoomRole::Member));
+
+pub const OWN_AGENT: Given = |facts, who| facts.agent = who.user().map(agent);
+pub const ANOTHERS_AGENT: Given = |facts, _| facts.agent = Some(agent(someone()));
+pub const OWN_AGENT_IN_ROOM: Given = |facts, who| {
+    OWN_AGENT(facts, who);
+    AN_AGENT(facts, who);
+};
+pub const ANOTHERS_AGENT_IN_ROOM: Given = |facts, who| {
+    ANOTHERS_AGENT(facts, who);
+    AN_AGENT(facts, who);
+};
+/// The agent that the column `keeper`, and the person behind the keys, answers for.
+pub const KEEPERS_AGENT: Given = |facts, _| facts.agent = Who::Keeper.user().map(agent);
+pub const KEEPERS_AGENT_IN_ROOM: Given = |facts, who| {
+    KEEPERS_AGENT(facts, who);
+    AN_AGENT(facts, who);
+};
+pub const KEEPERS_AGENT_NO_ROOM: Given = |facts, who| {
+    KEEPERS_AGENT(facts, who);
+    NO_ROOM(facts, who);
+};
+pub const OWN_AGENT_OF_ANOTHER_NAME: Given = |facts, who| {
+    facts.agent = who.user().map(|owner| Agent { id: AgentId::stored("other"), ..agent(owner) });
+};
+
+pub const OWN_MESSAGE: Given =
+    |facts, who| facts.message = Some(message(Sender::User(who.user().unwrap_or_else(someone))));
+pub const ANOTHERS_MESSAGE: Given = |facts, _| facts.message = Some(message(Sender::User(someone())));
+/// Of an agent that the caller owns: what it said is not the owner's own word.
+pub const OWN_AGENTS_MESSAGE: Given = |facts, who| {
+    OWN_AGENT(facts, who);
+    facts.message = Some(message(Sender::Agent(AgentId::stored("coder"))));
+};
+pub const MESSAGE_ON_A_PATH: Given = |facts, who| {
+    NO_ROOM(facts, who);
+    let place = Place::Path(Path::stored("slack/team"));
+    let message = message(Sender::Source("slack-bridge".into()));
+    facts.message = Some(Arc::new(Message { place, ..Message::clone(&message) }));
+};
+
+fn device(user: UserId) -> SignIn {
+    SignIn {
+        id: SignInId::stored("device"),
+        user,
+        device: "phone".into(),
+        address: "127.0.0.1".into(),
+        created_at: Time(1),
+        used_at: Time(1),
+        expires_at: Time(5_000),
+    }
+}
+
+fn key(owner: UserId) -> ApiKey {
+    let (id, scopes) = (KeyId::stored("key"), vec![Scope::Read]);
+    ApiKey { id, owner, name: "script".into(), scopes, created_at: Time(1) }
+}
+
+fn agent(owner: UserId) -> Agent {
+    let id = AgentId::stored("coder");
+    Agent { id, owner, name: "Coder".into(), description: "".into(), created_at: Time(1) }
+}
+
+fn message(sender: Sender) -> Arc<Message> {
+    Arc::new(Message {
+        id: MessageId::stored("message"),
+        seq: Seq(5),
+        at: Time(5),
+        place: Place::Room(lobby()),
+        sender,
+        sender_name: "Sender".into(),
+        kind: MessageKind::Text,
+        text: "hello".into(),
+        mentions: Vec::new(),
+        reply_to: None,
+        client_message_id: None,
+        command: None,
+        payload: None,
+        source: "internal".into(),
+        external_id: None,
+        edited_at: None,
+    })
+}

@@ -1,0 +1,23 @@
+//! Who may do what, as one table: every command and every query, for every kind of caller.
+//!
+//! The cells are the policy, written down apart from the code that decides; a command without a row
+//! does not compile.
+
+mod asked;
+mod commands;
+mod given;
+mod queries;
+mod table;
+mod who;
+
+use parlor_engine::authorise::{authorise, authorise_query};
+
+#[test]
+fn every_command_is_decided_for_every_caller_as_the_table_says() {
+    table::check(&commands::rows(), authorise);
+}
+
+#[test]
+fn every_query_is_decided_for_every_caller_as_the_table_says() {
+    table::check(&queries::rows(), authorise_query);
+}

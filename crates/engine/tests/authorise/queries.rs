@@ -1,0 +1,60 @@
+//! Every query, in the words of the commands' table.
+
+use crate::asked::*;
+use crate::given::*;
+use crate::table::table;
+use parlor_model::Query;
+
+table! { Query,
+//       out-  re-   stran mem-  room  room  site  keep- other key   key   oper-
+//       sider voked ger   ber   admin owner admin er    keep. w/out with  ator
+    Query::Me => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Me, READY;
+    }
+    Query::Users { .. } => {
+        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  users(), READY;
+    }
+    Query::SearchUsers { .. } => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    search(), READY;
+    }
+    Query::SignIns => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", PERSON,  Query::SignIns, READY;
+    }
+    Query::Keys => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    yes  ", PERSON,  Query::Keys, READY;
+    }
+    Query::Rooms => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Rooms, READY;
+    }
+    Query::Room { .. } => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    room(), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    room(), NO_ROOM;
+    }
+    Query::Members { .. } => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    members(), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    members(), NO_ROOM;
+    }
+    Query::History { .. } => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    history(), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    history(), NO_ROOM;
+    }
+    Query::Recent => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Recent, READY;
+    }
+    Query::Revisions { .. } => {
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", READ,    revisions(), ANOTHERS_MESSAGE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    revisions(), MESSAGE_ON_A_PATH;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    revisions(), NO_ROOM;
+    }
+    Query::Agents => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Agents, READY;
+    }
+    Query::MayFollow { .. } => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    may_follow(), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    may_follow(), NO_ROOM;
+    }
+    Query::MayListen { .. } => {
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  may_listen(), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  may_listen(), READY;
+    }
+}

@@ -1,0 +1,86 @@
+//! How a row is written and checked.
+
+use crate::given::Given;
+use crate::who::{COLUMNS, lobby};
+use parlor_engine::facts::Facts;
+use parlor_model::{Caller, Refusal, Scope, Thing};
+
+/// One thing asked, under given circumstances, and the verdict for each kind of caller.
+pub struct Row<Asked> {
+    pub asked: Asked,
+    /// The scope a key needs; `None` where no key may.
+    pub scope: Option<Scope>,
+    /// Adds what the command is about to the facts about the caller.
+    pub given: Given,
+    pub given_name: &'static str,
+    /// One word for each column, in their order.
+    pub verdicts: &'static str,
+}
+
+pub fn check<Asked: std::fmt::Debug>(
+    rows: &[Row<Asked>],
+    decide: impl Fn(&Caller, &Asked, &Facts) -> Result<(), Refusal>,
+) {
+    let mut wrong = Vec::new();
+    for row in rows {
+        let verdicts: Vec<&str> = row.verdicts.split_whitespace().collect();
+        assert_eq!(verdicts.len(), COLUMNS.len(), "a verdict for each column: {:?}", row.asked);
+        for (who, verdict) in COLUMNS.into_iter().zip(verdicts) {
+            let mut facts = who.facts(row.scope);
+            (row.given)(&mut facts, who);
+            let decided = decide(&who.caller(), &row.asked, &facts);
+            if decided != meaning(verdict) {
+                wrong.push(format!(
+                    "{who:?}: {:?} ({}): the table says {verdict}, decided was {decided:?}",
+                    row.asked, row.given_name
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn meaning(verdict: &str) -> Result<(), Refusal> {
+    let not_found = |thing| Err(Refusal::NotFound(thing));
+    match verdict {
+        "yes" => Ok(()),
+        "no" => Err(Refusal::Forbidden),
+        "who" => Err(Refusal::NotSignedIn),
+        "out" => Err(Refusal::NotAMember { room: lobby() }),
+        "keep" => Err(Refusal::MustRemain(Thing::Room)),
+        "?user" => not_found(Thing::User),
+        "?room" => not_found(Thing::Room),
+        "?mate" => not_found(Thing::Member),
+        "?msg" => not_found(Thing::Message),
+        "?bot" => not_found(Thing::Agent),
+        "?key" => not_found(Thing::Key),
+        "?dev" => not_found(Thing::SignIn),
+        other => panic!("no such verdict: {other}"),
+    }
+}
+
+/// Rows grouped by what is asked. The match has an arm for each group, so a new command or query
+/// without rows leaves it incomplete, and a row in the wrong group is found when the table is made.
+macro_rules! table {
+    ($asked:ty, $($group:pat => {
+        $($verdicts:literal, $scope:expr, $value:expr, $given:ident;)+
+    })+) => {
+        pub fn rows() -> Vec<$crate::table::Row<$asked>> {
+            let _complete = |asked: &$asked| match asked { $($group => {})+ };
+            let mut rows = Vec::new();
+            $($({
+                let asked = $value;
+                assert!(matches!(&asked, $group), "a row in the wrong group: {asked:?}");
+                rows.push($crate::table::Row {
+                    asked,
+                    scope: $scope,
+                    given: $given,
+                    given_name: stringify!($given),
+                    verdicts: $verdicts,
+                });
+            })+)+
+            rows
+        }
+    };
+}
+pub(crate) use table;

@@ -1,0 +1,28 @@
+//! The matcher against cases recorded from another implementation of the same paths.
+
+use parlor_model::path::matches;
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Case {
+    pattern: String,
+    path: String,
+    matches: bool,
+    reverse: bool,
+}
+
+/// Leading, trailing and doubled slashes do not count; parsing a path does the same.
+fn normal(text: &str) -> String {
+    let segments: Vec<&str> = text.split('/').filter(|segment| !segment.is_empty()).collect();
+    segments.join("/")
+}
+
+#[test]
+fn every_recorded_case_matches_in_both_directions() {
+    let cases: Vec<Case> = serde_json::from_str(include_str!("fixtures/path-cases.json")).unwrap();
+    assert_eq!(cases.len(), 60);
+    for Case { pattern, path, matches: forward, reverse } in cases {
+        assert_eq!(matches(&normal(&pattern), &normal(&path)), forward, "{pattern} against {path}");
+        assert_eq!(matches(&normal(&path), &normal(&pattern)), reverse, "{path} against {pattern}");
+    }
+}
