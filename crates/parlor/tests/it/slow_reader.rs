@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpSocket;
 use tokio::task::JoinSet;
 
-use crate::scene::{Scene, contents, following};
+use crate::scene::{Scene, contents, following, heard};
 
 const OTHERS: usize = 100;
 const MESSAGES: usize = 600;
@@ -76,6 +76,35 @@ async fn a_reader_that_stops_is_ended_while_a_hundred_others_lose_nothing() {
     let whole: Vec<Value> = seen.iter().chain(&joined.missed).map(|frame| frame["message"].clone()).collect();
     assert_eq!(contents(&whole), contents(&history), "and it comes back to the rest");
     scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_for_a_reader_at_shutdown_still_reaches_it_before_the_good_bye() {
+    let mut scene = Scene::with(&[("PARLOR_OUTBOX_MAX_BYTES", "64000000")]).await;
+    let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
+    let mut slow = following(&scene.admin, &room).await;
+    let mut witness = following(&scene.admin, &room).await;
+    // More than the kernel takes, so that much of it is still the hub's when it is told to end.
+    for _ in 0..150 {
+        scene.admin.post_message(&room, &"x".repeat(90_000)).await.unwrap();
+        heard(&mut witness).await;
+    }
+    drop(witness);
+    let reader = tokio::spawn(async move {
+        let (mut messages, mut last) = (0, Value::Null);
+        loop {
+            match slow.next(PATIENCE).await.unwrap() {
+                Arrival::Frame(frame) => {
+                    messages += usize::from(frame["type"] == "server:new_message");
+                    last = frame;
+                }
+                Arrival::Closed(code) => return (messages, last["code"].clone(), code),
+            }
+        }
+    });
+    assert!(scene.hub.terminate(Duration::from_secs(10)).await.unwrap().success());
+    assert_eq!(reader.await.unwrap(), (150, json!("SERVER_SHUTDOWN"), 1001));
+    scene.assert_never_panicked();
 }
 
 /// A connection whose kernel buffers take little, so that not reading is soon noticed.
