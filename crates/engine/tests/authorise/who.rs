@@ -5,6 +5,7 @@ use parlor_model::{
     AgentId, Caller, Epoch, KeyId, Member, MemberId, Room, RoomId, RoomKind, RoomRole, Scope, Seq, SignInId,
     SiteRole, Time, User, UserId,
 };
+use std::sync::Arc;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
@@ -76,10 +77,11 @@ impl Who {
     /// What is true about this caller before the row adds what its command is about.
     pub fn facts(self, needed: Option<Scope>) -> Facts {
         let mut facts = Facts::blank(Time(1_000), Epoch(1), Seq(10));
-        facts.room = Some(room());
-        facts.standing = self.standing(needed);
+        facts.room = Some(Arc::new(room()));
+        facts.standing = self.standing(needed).map(Arc::new);
         let role = self.role();
-        facts.membership = self.user().zip(role).map(|(user, role)| member(MemberId::User(user), role));
+        let own = self.user().zip(role).map(|(user, role)| member(MemberId::User(user), role));
+        facts.membership = own.map(Arc::new);
         facts
     }
 
