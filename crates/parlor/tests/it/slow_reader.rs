@@ -63,7 +63,7 @@ async fn a_reader_that_stops_is_ended_while_a_hundred_others_lose_nothing() {
             Arrival::Frame(frame) if frame["type"] == "server:error" => {
                 assert_eq!(frame["code"], "RATE_LIMITED", "{frame}");
             }
-            Arrival::Frame(frame) => assert_eq!(frame["type"], "server:presence"),
+            Arrival::Frame(_) => {}
             Arrival::Closed(code) => break code,
         }
     };

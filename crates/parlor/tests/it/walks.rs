@@ -254,7 +254,7 @@ async fn a_route_from_an_outside_source_reaches_subscribed_agents_by_push_and_by
     let owner = scene.person("owner").await;
     let mut program = Broker::connect(scene.url(), &key(&owner, &["agents"]).await).await.unwrap();
     program.create_agent("researcher", &["slack/**"]).await.unwrap();
-    let mut bridge = Broker::connect(scene.url(), &key(&owner, &["sources"]).await).await.unwrap();
+    let mut bridge = Broker::connect(scene.url(), &key(&scene.admin, &["sources"]).await).await.unwrap();
     let route = |n: u32| {
         json!({
             "type": "msg.route", "from": "slack-bridge", "path": "slack/team/#general",
