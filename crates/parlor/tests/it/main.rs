@@ -4,6 +4,7 @@ mod broker_door;
 mod crash;
 mod dedupe;
 mod disk_faults;
+mod endings;
 mod limits;
 mod malformed;
 mod resume;

@@ -106,3 +106,12 @@ pub async fn refused(client: &mut Client, frame: Value, code: &str) -> Value {
 pub fn contents(frames: &[Value]) -> Vec<String> {
     frames.iter().map(|frame| frame["content"].as_str().unwrap().to_owned()).collect()
 }
+
+/// Why the hub does not take this person's connection.
+pub async fn auth_error(person: &Rest) -> String {
+    let mut client = Client::open(person.url()).await.unwrap();
+    client.send(&json!({ "type": "client:auth", "token": person.token() })).await.unwrap();
+    let result = next(&mut client, "server:auth_result").await;
+    assert_eq!(result["ok"], false, "{result}");
+    result["error"].as_str().unwrap().to_owned()
+}
