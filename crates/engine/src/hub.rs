@@ -284,10 +284,6 @@ impl Hub {
                 Joined::Ahead => self.inner.switchboard.told(from.unwrap_or_default()).await,
                 Joined::Behind => {
                     let after = from.unwrap_or_default();
-                    viewer.outbox.has_room().await;
-                    if viewer.outbox.is_closed() {
-                        return Err(Refusal::Unavailable);
-                    }
                     from = Some(self.catch_up(caller, viewer, room, after).await?);
                 }
             }
@@ -397,8 +393,10 @@ impl Hub {
             })
             .await??;
         for logged in &events {
-            if let Some(bytes) = viewer.egress.event(logged, self.inner.epoch) {
-                viewer.outbox.push(bytes);
+            if let Some(bytes) = viewer.egress.event(logged, self.inner.epoch)
+                && !viewer.outbox.push_in_time(bytes).await
+            {
+                return Err(Refusal::Unavailable);
             }
         }
         Ok(through)

@@ -152,15 +152,17 @@ impl Talk {
         let Some((outcome, Pending { kind, req_id, agent, .. })) = outcome else { return };
         let req_id = req_id.as_deref();
         let ok = format!("{kind}.ok");
-        let agent = agent.as_ref().map_or("", AgentId::as_str);
+        let asked = agent.as_ref().map(AgentId::as_str);
         socket.say(&match outcome {
             Ok(Receipt::Posted(posted)) => egress::reply(&ok, req_id, egress::routed(&posted)),
-            Ok(Receipt::Received { mail }) => egress::received(req_id, agent, &mail),
+            Ok(Receipt::Received { mail }) => egress::received(req_id, asked.unwrap_or_default(), &mail),
             Ok(Receipt::Agent { agent, subscriptions }) => {
                 egress::reply(&ok, req_id, egress::created(&agent, &subscriptions))
             }
             Ok(_) => egress::reply(&ok, req_id, json!({})),
-            Err(refusal) => egress::error(&format!("{kind}.error"), req_id, &codes::sentence(&refusal)),
+            Err(refusal) => {
+                egress::error(&format!("{kind}.error"), req_id, &codes::sentence(&refusal, asked))
+            }
         });
     }
 
@@ -201,7 +203,7 @@ impl Talk {
     async fn submit(&mut self, command: Command, kind: Box<str>, req_id: Option<Box<str>>) {
         let Some(signed) = &self.signed else { return };
         let agent = match &command {
-            Command::Receive { agent, .. } => Some(agent.clone()),
+            Command::Receive { agent, .. } | Command::CreateAgent { id: agent, .. } => Some(agent.clone()),
             _ => None,
         };
         let receipt = self.app.hub.submit(&signed.caller, command).await;
@@ -214,7 +216,10 @@ impl Talk {
         let reply = json!({ "agentId": agent.as_str() });
         socket.say(&match self.app.hub.listen(&signed.caller, signed.viewer.id, mailbox).await {
             Ok(()) => egress::reply("msg.listen.ok", req_id, reply),
-            Err(refusal) => egress::error("msg.listen.error", req_id, &codes::sentence(&refusal)),
+            Err(refusal) => {
+                let sentence = codes::sentence(&refusal, Some(agent.as_str()));
+                egress::error("msg.listen.error", req_id, &sentence)
+            }
         });
     }
 
@@ -225,7 +230,7 @@ impl Talk {
         if let Err(refusal) = self.sign_in(token, req_id).await {
             let sentence = match refusal {
                 Refusal::NotSignedIn => "Invalid token".into(),
-                other => codes::sentence(&other),
+                other => codes::sentence(&other, None),
             };
             socket.say(&egress::error("auth.error", req_id, &sentence));
             socket.close(4003, &sentence);

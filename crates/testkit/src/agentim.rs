@@ -31,9 +31,14 @@ pub struct Joined {
 }
 
 impl Client {
+    /// Connects and says nothing yet. Every frame that comes is held to what the door promises of all of them.
+    pub async fn open(url: &str) -> Result<Self> {
+        Ok(Self(Socket::open(url, "/ws/client", &[]).await?.hold_to(is_lawful)))
+    }
+
     /// Connects and authenticates.
     pub async fn connect(person: &Rest) -> Result<Self> {
-        let mut client = Self(Socket::open(person.url(), "/ws/client", &[]).await?);
+        let mut client = Self::open(person.url()).await?;
         client.send(&json!({ "type": "client:auth", "token": person.token() })).await?;
         let result = client.wait_for_type("server:auth_result").await?;
         ensure!(result["ok"] == true, "not authenticated: {result}");
@@ -81,6 +86,37 @@ impl Client {
         };
         let answer = self.wait_for(PATIENCE, answers).await?;
         Ack::of(&answer)?.ok_or_else(|| anyhow::anyhow!("refused: {answer}"))
+    }
+}
+
+/// What the real clients need of every frame: no `null` anywhere, and the lists of a message always there.
+pub fn is_lawful(frame: &Value) -> Result<()> {
+    let kind = frame["type"].as_str().unwrap_or_default();
+    ensure!(kind.starts_with("server:"), "no type");
+    ensure!(!has_null(frame), "null");
+    match kind {
+        "server:new_message" | "server:message_edited" => {
+            for list in ["mentions", "attachments", "reactions"] {
+                ensure!(frame["message"][list].is_array(), "no {list}");
+            }
+            let edited = frame["message"].get("editedAt").is_some();
+            ensure!(edited == frame["message"].get("updatedAt").is_some(), "editedAt without updatedAt");
+            ensure!(edited || kind == "server:new_message", "edited, and nobody knows when");
+        }
+        "server:error" => {
+            ensure!(frame["code"].is_string() && frame["message"].is_string(), "no code or no message");
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn has_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.iter().any(has_null),
+        Value::Object(fields) => fields.values().any(has_null),
+        _ => false,
     }
 }
 

@@ -20,7 +20,12 @@ pub struct Socket {
     stream: WebSocketStream<TcpStream>,
     /// Frames that arrived while another one was awaited, in order.
     passed_over: VecDeque<Value>,
+    /// What every frame that arrives must satisfy.
+    law: Law,
 }
+
+/// A rule for every frame of a door; says what is wrong with one.
+pub type Law = fn(&Value) -> Result<()>;
 
 /// What came next on the wire.
 #[derive(Debug, PartialEq)]
@@ -63,10 +68,16 @@ impl Socket {
             request.headers_mut().insert(*name, value.parse()?);
         }
         match tokio_tungstenite::client_async(request, stream).await {
-            Ok((stream, _)) => Ok(Self { stream, passed_over: VecDeque::new() }),
+            Ok((stream, _)) => Ok(Self { stream, passed_over: VecDeque::new(), law: |_| Ok(()) }),
             Err(tungstenite::Error::Http(answer)) => bail!(NotUpgraded(answer.status().as_u16())),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// From now on a frame that breaks the law is an error of whoever waits for it.
+    pub fn hold_to(mut self, law: Law) -> Self {
+        self.law = law;
+        self
     }
 
     pub async fn send(&mut self, frame: &Value) -> Result<()> {
@@ -156,7 +167,11 @@ impl Socket {
             let message =
                 timeout_at(deadline, self.stream.next()).await.context("nothing arrived in time")?;
             match message {
-                Some(Ok(Message::Text(text))) => return Ok(Arrival::Frame(serde_json::from_str(&text)?)),
+                Some(Ok(Message::Text(text))) => {
+                    let frame = serde_json::from_str(&text)?;
+                    (self.law)(&frame).with_context(|| format!("an unlawful frame: {frame}"))?;
+                    return Ok(Arrival::Frame(frame));
+                }
                 Some(Ok(Message::Close(frame))) => {
                     // Reading on to the end is what sends the answer to the close frame.
                     while let Ok(Some(Ok(_))) = timeout_at(deadline, self.stream.next()).await {}

@@ -80,7 +80,7 @@ pub enum Joined {
     Live {
         seq: Seq,
     },
-    /// What was missed is older than what is kept in memory: read the store up to here first.
+    /// What was missed is older than what is kept in memory, or more than the outbox holds: read the store first.
     Behind,
     /// The position is of something committed that is still to be told here: wait for it.
     Ahead,
@@ -170,12 +170,15 @@ impl Switchboard {
         }
         let Some(viewer) = state.viewers.get(&id).cloned() else { return Ok(None) };
         if let Some(since) = since {
-            for logged in state.recent.iter().filter(|logged| logged.seq > since) {
-                if logged.event.room() == Some(room)
-                    && let Some(bytes) = viewer.egress.event(logged, self.epoch)
-                {
-                    viewer.outbox.push(bytes);
-                }
+            let missed = state.recent.iter().filter(|logged| logged.seq > since);
+            let missed = missed.filter(|logged| logged.event.room() == Some(room));
+            let frames: Vec<Bytes> =
+                missed.filter_map(|logged| viewer.egress.event(logged, self.epoch)).collect();
+            if !frames.is_empty() && !viewer.outbox.fits(&frames) {
+                return Ok(Some(Joined::Behind));
+            }
+            for frame in frames {
+                viewer.outbox.push(frame);
             }
         }
         state.rooms.add(room.clone(), Seat::of(&viewer));

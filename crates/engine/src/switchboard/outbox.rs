@@ -124,13 +124,23 @@ impl Outbox {
         }
     }
 
-    /// Waits until at most half the room is taken, or the connection is ending.
-    pub async fn has_room(&self) {
+    /// Adds what must arrive once half the room is still free afterwards, or nothing else waits. For what
+    /// is long and can wait, such as a replay: it goes as fast as it is read. `false` as with `push`.
+    pub async fn push_in_time(&self, bytes: Bytes) -> bool {
         self.until(|waiting| {
-            let half = waiting.bytes <= self.caps.bytes / 2 && waiting.queue.len() <= self.caps.buffers / 2;
-            half || waiting.closed
+            let plenty = waiting.bytes + bytes.len() <= self.caps.bytes / 2
+                && waiting.queue.len() < self.caps.buffers / 2;
+            plenty || waiting.queue.is_empty() || waiting.closed
         })
         .await;
+        self.push(bytes)
+    }
+
+    /// Whether all of these could be pushed now.
+    pub fn fits(&self, buffers: &[Bytes]) -> bool {
+        let waiting = self.waiting.lock();
+        let bytes: usize = buffers.iter().map(Bytes::len).sum();
+        waiting.bytes + bytes <= self.caps.bytes && waiting.queue.len() + buffers.len() <= self.caps.buffers
     }
 
     /// Waits until the connection is ending.
@@ -185,6 +195,18 @@ mod tests {
         assert!(outbox.push(Bytes::from_static(b"message")));
         let (out, taken) = everything(&outbox).await;
         assert_eq!((out.len(), taken), (2, Taken::More));
+    }
+
+    #[tokio::test]
+    async fn what_can_wait_goes_as_fast_as_it_is_read() {
+        let outbox = outbox();
+        let buffer = Bytes::from(vec![b'x'; 45]);
+        assert!(outbox.push_in_time(buffer.clone()).await);
+        assert!(!outbox.fits(&[buffer.clone(), buffer.clone()]));
+        let (second, (read, _)) = tokio::join!(outbox.push_in_time(buffer.clone()), everything(&outbox));
+        assert_eq!((second, read.len()), (true, 1), "the second waited until the first was read");
+        outbox.close(Bytes::new());
+        assert!(!outbox.push_in_time(buffer).await, "the end is not waited for");
     }
 
     #[tokio::test]

@@ -1,10 +1,18 @@
 //! The hub as a real process, seen from outside.
 
 mod attacks;
+mod broker_door;
 mod command_line;
 mod crash;
+mod dedupe;
 mod disk_faults;
+mod endings;
+mod limits;
+mod malformed;
 mod page;
 mod rest;
+mod resume;
 mod scene;
 mod sign_in;
+mod slow_reader;
+mod walks;

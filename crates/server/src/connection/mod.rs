@@ -108,6 +108,9 @@ impl Socket {
         let goodbye = async {
             let _ = (&mut self.writer).await;
             while let Some(Ok(_)) = self.stream.next().await {}
+            // After a malformed frame there is more to come. Closing before it is read would reset the
+            // connection, and a reset can take our last words along.
+            let _ = tokio::io::copy(self.stream.get_mut(), &mut tokio::io::sink()).await;
         };
         let _ = tokio::time::timeout(GOODBYE, goodbye).await;
         self.writer.abort();

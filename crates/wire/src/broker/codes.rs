@@ -2,14 +2,16 @@
 
 use parlor_model::{Refusal, Thing};
 
-pub fn sentence(refusal: &Refusal) -> String {
+/// `agent` is the one that was asked for, where one was.
+pub fn sentence(refusal: &Refusal, agent: Option<&str>) -> String {
+    let named = |words: &str| agent.map_or_else(|| words.into(), |agent| format!("{words}: {agent}"));
     match refusal {
         Refusal::NotSignedIn => "Must authenticate first".into(),
         Refusal::Forbidden => "Not allowed".into(),
-        Refusal::NotFound(Thing::Agent) => "Agent not found".into(),
+        Refusal::NotFound(Thing::Agent) => named("Agent not found"),
         Refusal::NotFound(_) => "Not found".into(),
         Refusal::NotAMember { .. } => "Not a member of this room".into(),
-        Refusal::AlreadyExists(Thing::Agent) => "Agent already exists".into(),
+        Refusal::AlreadyExists(Thing::Agent) => named("Agent already exists"),
         Refusal::AlreadyExists(_) => "Already exists".into(),
         Refusal::Invalid(flaws) => {
             let parts: Vec<String> =

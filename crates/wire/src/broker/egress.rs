@@ -65,7 +65,9 @@ pub fn routed(posted: &Posted) -> Value {
     value["delivered"] = json!(delivered);
     value["deliveredTo"] = json!(agents);
     value["deliveredToSessions"] = json!(sessions);
-    value["messageIds"] = if delivered { json!([posted.id.as_str()]) } else { json!([]) };
+    // Every copy bears the id of the message; the list has one for each place it came to.
+    let places = agents.len().max(usize::from(delivered));
+    value["messageIds"] = json!(vec![posted.id.as_str(); places]);
     value["unmatched"] = json!(!delivered);
     value["position"] = json!(posted.position.to_string());
     value

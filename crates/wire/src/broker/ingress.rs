@@ -69,7 +69,7 @@ fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Box<str>> {
     serde_json::from_str(text).map_err(|error| {
         let json::Misfit { field, rule } = json::misfit(&error);
         match field {
-            Some(field) => format!("missing field `{field}`").into(),
+            Some(field) => format!("{field} is required").into(),
             None => format!("a field {rule}").into(),
         }
     })
@@ -186,7 +186,7 @@ mod tests {
     fn a_request_says_what_is_wrong_with_it_and_keeps_its_req_id() {
         let request = read(r#"{"type":"msg.route","from":"a","reqId":"r1"}"#, BOUNDS).unwrap();
         assert_eq!(request.req_id.as_deref(), Some("\"r1\""));
-        assert_eq!(&*request.asked.unwrap_err(), "missing field `path`");
+        assert_eq!(&*request.asked.unwrap_err(), "path is required");
         assert!(read("{not json", BOUNDS).is_err());
     }
 

@@ -1,0 +1,282 @@
+//! Who comes back with a position sees what it missed, once and in order, or is told to start over.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parlor_testkit::agentim::{Client, message};
+use parlor_testkit::rest::Rest;
+use parlor_testkit::rng::Rng;
+use parlor_testkit::socket::{Arrival, PATIENCE};
+use serde_json::{Value, json};
+use tokio::sync::Barrier;
+
+use crate::scene::{Scene, contents, following, heard, next, refused, so_far};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_cut_at_random_see_every_message_once_and_in_order() {
+    const CLIENTS: usize = 20;
+    const MESSAGES: usize = 1_500;
+    let scene = Scene::start().await;
+    let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
+    let seed = std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64;
+    println!("seed {seed}");
+    let everyone_joined = Arc::new(Barrier::new(CLIENTS + 1));
+    let mut clients = tokio::task::JoinSet::new();
+    for n in 0..CLIENTS {
+        let wanderer = Wanderer {
+            person: scene.admin.clone(),
+            room: room.clone(),
+            rng: Rng::new(seed ^ n as u64),
+            position: following(&scene.admin, &room).await.join(&room).await.unwrap(),
+            seen: Vec::new(),
+            cuts: 0,
+        };
+        let everyone_joined = everyone_joined.clone();
+        clients.spawn(async move {
+            everyone_joined.wait().await;
+            wanderer.until(MESSAGES).await
+        });
+    }
+    everyone_joined.wait().await;
+    let mut writer = Client::connect(&scene.admin).await.unwrap();
+    say_many(&mut writer, &room, 0..MESSAGES, "text").await;
+    let history = contents(&scene.admin.history(&room).await.unwrap());
+    assert_eq!(history.len(), MESSAGES);
+    let mut cuts = 0;
+    while let Some(wanderer) = clients.join_next().await {
+        let wanderer = wanderer.unwrap();
+        assert_eq!(contents(&wanderer.seen), history);
+        assert!(wanderer.seen.is_sorted_by_key(|message| message["seq"].as_u64().unwrap()));
+        cuts += wanderer.cuts;
+    }
+    assert!(cuts > 5 * CLIENTS, "only {cuts} cuts");
+    scene.ends_well().await;
+}
+
+/// A client whose connection breaks again and again.
+struct Wanderer {
+    person: Rest,
+    room: String,
+    rng: Rng,
+    position: String,
+    seen: Vec<Value>,
+    cuts: usize,
+}
+
+impl Wanderer {
+    async fn until(mut self, messages: usize) -> Self {
+        while self.seen.len() < messages {
+            let mut client = Client::connect(&self.person).await.unwrap();
+            let join = json!({ "type": "client:join_room", "roomId": self.room, "since": self.position });
+            client.send(&join).await.unwrap();
+            let frames = 1 + self.rng.below(200);
+            for _ in 0..frames {
+                self.take(client.frame(PATIENCE).await.unwrap());
+                if self.seen.len() == messages {
+                    return self;
+                }
+            }
+            self.cuts += 1;
+            if self.rng.below(2) == 0 {
+                let half = message(&self.room, "never", "never");
+                client.0.cut_in_mid_frame(&half).await.unwrap();
+            }
+        }
+        self
+    }
+
+    fn take(&mut self, frame: Value) {
+        match frame["type"].as_str().unwrap() {
+            "server:new_message" => self.seen.push(frame["message"].clone()),
+            "server:room_joined" => {}
+            "server:presence" => return,
+            other => panic!("{other} came: {frame}"),
+        }
+        self.position = frame["position"].as_str().unwrap().to_owned();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_position_of_another_history_is_answered_with_resync() {
+    let scene = Scene::start().await;
+    let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
+    let mut writer = following(&scene.admin, &room).await;
+    let ack = writer.say_acked(&room, "before", "m0").await.unwrap();
+    heard(&mut writer).await;
+    let (epoch, other) = (ack.epoch.clone(), if ack.epoch == "00000001" { "00000002" } else { "00000001" });
+    for since in [format!("{other}-0"), format!("{other}-{}", ack.seq), format!("{epoch}-{}", ack.seq + 1000)]
+    {
+        let mut client = Client::connect(&scene.admin).await.unwrap();
+        let joined = client.join_since(&room, &since).await.unwrap();
+        assert!(joined.resync && joined.missed.is_empty(), "{since}: {joined:?}");
+        assert!(joined.position.starts_with(&epoch), "{joined:?}");
+        // From there on it is live, and the position it was given is good.
+        let said = format!("after {since}");
+        writer.say_acked(&room, &said, &said).await.unwrap();
+        assert_eq!(heard(&mut client).await["content"], *said);
+        drop(client);
+        let mut client = Client::connect(&scene.admin).await.unwrap();
+        let joined = client.join_since(&room, &joined.position).await.unwrap();
+        assert_eq!((joined.resync, joined.missed.len()), (false, 1));
+    }
+    // A bare number is a place in the present history.
+    let mut client = Client::connect(&scene.admin).await.unwrap();
+    let joined = client.join_since(&room, &(ack.seq - 1).to_string()).await.unwrap();
+    assert_eq!((joined.resync, joined.missed.len()), (false, 4));
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_keeps_positions_good() {
+    let mut scene = Scene::start().await;
+    let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
+    let mut client = following(&scene.admin, &room).await;
+    let position = client.join(&room).await.unwrap();
+    say_many(&mut client, &room, 0..50, "text").await;
+    scene.kill_and_restart().await;
+    let mut client = Client::connect(&scene.admin).await.unwrap();
+    let joined = client.join_since(&room, &position).await.unwrap();
+    assert_eq!((joined.resync, joined.missed.len()), (false, 50));
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_was_removed_while_away_gets_nothing_of_what_was_said() {
+    let scene = Scene::start().await;
+    let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
+    let room = alice.make_room("kitchen", &[&bob]).await.unwrap();
+    let position = following(&bob, &room).await.join(&room).await.unwrap();
+    alice.post_message(&room, "while he was away").await.unwrap();
+    alice.delete(&format!("/api/rooms/{room}/members/{}", bob.user_id())).await.unwrap();
+    alice.post_message(&room, "after he was removed").await.unwrap();
+    let mut client = Client::connect(&bob).await.unwrap();
+    let join = json!({ "type": "client:join_room", "roomId": room, "since": position });
+    refused(&mut client, join, "NOT_A_MEMBER").await;
+    let told = so_far(&mut client).await;
+    assert!(told.iter().all(|frame| frame.get("message").is_none()), "{told:?}");
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn edits_and_deletions_are_resumed_like_messages() {
+    let scene = Scene::start().await;
+    let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
+    let position = following(&scene.admin, &room).await.join(&room).await.unwrap();
+    let mut paths = Vec::new();
+    for text in ["stays", "edited", "deleted"] {
+        let posted = scene.admin.post_message(&room, text).await.unwrap();
+        paths.push(format!("/api/messages/{}", posted["id"].as_str().unwrap()));
+    }
+    scene.admin.put(&paths[1], json!({ "content": "edited later" })).await.unwrap().data().unwrap();
+    scene.admin.delete(&paths[2]).await.unwrap();
+    let mut client = Client::connect(&scene.admin).await.unwrap();
+    let join = json!({ "type": "client:join_room", "roomId": room, "since": position });
+    client.send(&join).await.unwrap();
+    next(&mut client, "server:room_joined").await;
+    // Events applied in order give what reading the history anew gives.
+    let mut state: Vec<Value> = Vec::new();
+    for frame in so_far(&mut client).await {
+        let message = frame["message"].clone();
+        let id = frame["messageId"].as_str().or(message["id"].as_str()).unwrap_or_default().to_owned();
+        match frame["type"].as_str().unwrap() {
+            "server:new_message" => state.push(message),
+            "server:message_edited" => *state.iter_mut().find(|old| old["id"] == *id).unwrap() = message,
+            "server:message_deleted" => state.retain(|old| old["id"] != *id),
+            _ => {}
+        }
+    }
+    assert_eq!(state, scene.admin.history(&room).await.unwrap());
+    assert_eq!(contents(&state), ["stays", "edited later"]);
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backlog_larger_than_memory_and_outbox_is_replayed_while_more_is_said() {
+    let scene =
+        Scene::with(&[("PARLOR_OUTBOX_MAX_FRAMES", "16"), ("PARLOR_OUTBOX_MAX_BYTES", "16384")]).await;
+    let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
+    let position = following(&scene.admin, &room).await.join(&room).await.unwrap();
+    say_by_rest(&scene.admin, &room, 0..1_300).await;
+
+    let (admin, same_room) = (scene.admin.clone(), room.clone());
+    let more = tokio::spawn(async move { say_by_rest(&admin, &same_room, 1_300..1_500).await });
+    replays(&scene, &room, &position, 1_500).await;
+    more.await.unwrap();
+    // Again from within what is kept in memory, which is still far more than the outbox holds.
+    let history = scene.admin.history(&room).await.unwrap();
+    let epoch = position.split('-').next().unwrap();
+    let recent = format!("{epoch}-{}", history[1_499 - 600]["seq"]);
+    replays(&scene, &room, &recent, 600).await;
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_few_large_messages_are_replayed_though_they_exceed_the_outbox() {
+    let scene = Scene::start().await;
+    let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
+    let position = following(&scene.admin, &room).await.join(&room).await.unwrap();
+    for n in 0..40 {
+        scene.admin.post_message(&room, &format!("{n} {}", "x".repeat(90_000))).await.unwrap();
+    }
+    replays(&scene, &room, &position, 40).await;
+    scene.ends_well().await;
+}
+
+/// Joins at a position, and the last so many messages of the history come, once and in order.
+async fn replays(scene: &Scene, room: &str, position: &str, messages: usize) {
+    let mut position = json!(position);
+    let (mut seen, mut joined) = (Vec::new(), false);
+    while seen.len() < messages || !joined {
+        let mut client = Client::connect(&scene.admin).await.unwrap();
+        let join = json!({ "type": "client:join_room", "roomId": room, "since": position });
+        client.send(&join).await.unwrap();
+        joined = false;
+        while seen.len() < messages || !joined {
+            let frame = match client.next(Duration::from_secs(30)).await.unwrap() {
+                Arrival::Frame(frame) => frame,
+                // Once it is live, so small an outbox may overflow; a replay never does.
+                Arrival::Closed(1013) if joined => break,
+                Arrival::Closed(code) => panic!("closed with {code} after {} messages", seen.len()),
+            };
+            match frame["type"].as_str().unwrap() {
+                "server:new_message" => seen.push(frame["message"].clone()),
+                "server:room_joined" => joined = true,
+                "server:presence" | "server:room_update" => continue,
+                "server:error" if joined => continue,
+                other => panic!("{other} after {} messages: {frame}", seen.len()),
+            }
+            position = frame["position"].clone();
+        }
+    }
+    let history = contents(&scene.admin.history(room).await.unwrap());
+    assert_eq!(contents(&seen), history[history.len() - messages..]);
+}
+
+/// Sends many messages and waits for all acknowledgements, with a few under way at a time.
+async fn say_many(client: &mut Client, room: &str, numbers: std::ops::Range<usize>, text: &str) {
+    const UNDER_WAY: usize = 32;
+    let (mut waiting, last) = (0, numbers.end - 1);
+    for n in numbers {
+        client.say(room, &format!("{text} {n}"), &format!("{text}{n}")).await.unwrap();
+        waiting += 1;
+        while waiting >= UNDER_WAY || (n == last && waiting > 0) {
+            client.wait_for_type("server:message_ack").await.unwrap();
+            waiting -= 1;
+        }
+    }
+}
+
+/// Through the other door, so that nobody's outbox is in play.
+async fn say_by_rest(person: &Rest, room: &str, numbers: std::ops::Range<usize>) {
+    let mut posts = tokio::task::JoinSet::new();
+    for n in numbers {
+        let (person, room) = (person.clone(), room.to_owned());
+        posts.spawn(async move { person.post_message(&room, &format!("text {n}")).await.map(drop) });
+        if posts.len() >= 16 {
+            posts.join_next().await.unwrap().unwrap().unwrap();
+        }
+    }
+    while let Some(posted) = posts.join_next().await {
+        posted.unwrap().unwrap();
+    }
+}
