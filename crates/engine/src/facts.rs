@@ -31,7 +31,7 @@ pub struct Facts {
     pub memberships: Vec<Membership>,
     /// The account the command is about.
     pub user: Option<User>,
-    pub users: Vec<(MemberId, Option<Box<str>>)>,
+    pub users: Vec<(MemberId, Option<Names>)>,
     pub name_taken: bool,
     pub admins: u64,
     pub sign_in: Option<SignIn>,
@@ -42,7 +42,7 @@ pub struct Facts {
     pub reply: Option<Arc<Message>>,
     pub newest: Option<Seq>,
     pub agent: Option<Agent>,
-    /// The agents of the person the command removes.
+    /// The agents of the person the command takes out of a room, or off the hub.
     pub agents: Vec<Agent>,
     pub mail: Vec<(Arc<Message>, Delivery)>,
     pub recipients: Vec<Recipient>,
@@ -74,6 +74,13 @@ pub struct Memo {
     standings: HashMap<Caller, Option<Arc<Standing>>>,
     rooms: HashMap<RoomId, Option<Arc<Room>>>,
     memberships: HashMap<(RoomId, UserId), Option<Arc<Member>>>,
+}
+
+/// How somebody is shown, and what else they can be mentioned by.
+#[derive(Debug, Clone)]
+pub struct Names {
+    pub name: Box<str>,
+    pub handle: Box<str>,
 }
 
 #[derive(Debug, Clone)]
@@ -200,8 +207,12 @@ impl Facts {
                 self.in_room(caller, room, store, memo)?;
                 self.target = store.member(room, member)?;
                 self.members = store.members(room, MEMBERS_TOLD + 1, 0)?;
-                if let MemberId::Agent(agent) = member {
-                    self.agent = store.agent(agent)?;
+                match member {
+                    MemberId::Agent(agent) => self.agent = store.agent(agent)?,
+                    MemberId::User(user) => self.agents = store.agents_of(user)?,
+                }
+                if !self.agents.is_empty() {
+                    self.members = store.members(room, usize::MAX, 0)?;
                 }
             }
             Command::Post(post) => self.about_post(caller, post, store, routes, memo)?,
@@ -374,9 +385,11 @@ impl Facts {
         }
         if let (Some(id), Some(user)) = (&route.external_id, caller.user()) {
             // A source is what the caller says it is: one caller's claims must not shut out another's.
-            let key = hex(&digest(&[&route.source, id])).into();
+            let body = digest_of_route(route);
+            // Several messages of one thread may share an id: only the same message under it is a retry.
+            let key = hex(&digest(&[&route.source, id, &hex(&body)])).into();
             let key = OnceKey { kind: OnceKind::External, owner: user.as_str().into(), key };
-            self.only_once(key, digest_of_route(route), store)?;
+            self.only_once(key, body, store)?;
         }
         if let Some(room) = route.path.below("room").and_then(|room| RoomId::parse(room).ok()) {
             self.in_room(caller, &room, store, memo)?;
@@ -448,14 +461,14 @@ impl Facts {
         Ok(())
     }
 
-    fn name_of(
-        &self,
-        member: &MemberId,
-        store: &mut (impl Lookup + ?Sized),
-    ) -> Result<Option<Box<str>>, Fault> {
+    fn name_of(&self, member: &MemberId, store: &mut (impl Lookup + ?Sized)) -> Result<Option<Names>, Fault> {
         Ok(match member {
-            MemberId::User(user) => store.user(user)?.map(|user| user.display_name),
-            MemberId::Agent(agent) => store.agent(agent)?.map(|agent| agent.name),
+            MemberId::User(user) => {
+                store.user(user)?.map(|user| Names { name: user.display_name, handle: user.username })
+            }
+            MemberId::Agent(agent) => {
+                store.agent(agent)?.map(|agent| Names { name: agent.name, handle: agent.id.as_str().into() })
+            }
         })
     }
 

@@ -13,21 +13,23 @@ pub fn resolve(text: &str, given: &[Box<str>], members: &[Member]) -> Vec<Mentio
     let mut found = vec![false; members.len()];
     for wanted in given {
         let wanted = wanted.strip_prefix('@').unwrap_or(wanted);
-        let hit = members.iter().position(|m| m.member.as_str() == wanted || same(&m.name, wanted));
+        let hit = members
+            .iter()
+            .position(|m| m.member.as_str() == wanted || same(&m.name, wanted) || same(&m.handle, wanted));
         if let Some(index) = hit {
             found[index] = true;
         }
     }
-    let mut by_length: Vec<usize> = (0..members.len()).filter(|i| !members[*i].name.is_empty()).collect();
-    by_length.sort_by_key(|i| std::cmp::Reverse(members[*i].name.len()));
+    let names = members.iter().enumerate().flat_map(|(i, m)| [(&*m.name, i), (&*m.handle, i)]);
+    let mut by_length: Vec<(&str, usize)> = names.filter(|(name, _)| !name.is_empty()).collect();
+    by_length.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
     for at in ats(text) {
         let rest = &text[at + 1..];
-        let hit = by_length.iter().find(|i| {
-            let name = &members[**i].name;
+        let hit = by_length.iter().find(|(name, _)| {
             rest.get(..name.len()).is_some_and(|start| same(start, name))
                 && !rest[name.len()..].chars().next().is_some_and(is_word)
         });
-        if let Some(index) = hit {
+        if let Some((_, index)) = hit {
             found[*index] = true;
         }
     }
@@ -91,6 +93,7 @@ mod tests {
             member: MemberId::User(UserId::stored(format!("id-{}", name.replace(' ', "")))),
             role: RoomRole::Member,
             name: name.into(),
+            handle: name.replace(' ', ".").into(),
             joined_at: Time(0),
             read_through: Seq(0),
             read_at: None,
@@ -115,6 +118,11 @@ mod tests {
         check("@ann lee?", &["Ann Lee"]);
         check("@ann leeway", &["ann"]);
         check("@ann, @Ann Lee", &["ann", "Ann Lee"]);
+    }
+
+    #[test]
+    fn a_person_is_also_found_by_the_name_they_sign_in_with() {
+        check("@ann.lee, are you there?", &["Ann Lee"]);
     }
 
     #[test]

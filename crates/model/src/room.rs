@@ -64,6 +64,8 @@ pub struct Member {
     pub role: RoomRole,
     /// The name shown and mentioned: the user's or the agent's own, not stored with the membership.
     pub name: Box<str>,
+    /// What else they can be mentioned by: the user's sign-in name or the agent's id. Not stored either.
+    pub handle: Box<str>,
     pub joined_at: Time,
     pub read_through: Seq,
     pub read_at: Option<Time>,

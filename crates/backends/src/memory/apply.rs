@@ -32,7 +32,7 @@ impl Tables {
             Change::PutRoom(room) => self.rooms.put(room.id.clone(), room.as_ref().clone()),
             Change::RemoveRoom(room) => self.remove_room(room),
             Change::PutMember(member) => {
-                let nameless = Member { name: "".into(), ..member.as_ref().clone() };
+                let nameless = Member { name: "".into(), handle: "".into(), ..member.as_ref().clone() };
                 self.members.put((member.room.clone(), member.member.clone()), nameless);
             }
             Change::RemoveMember(room, member) => self.members.remove(&(room.clone(), member.clone())),

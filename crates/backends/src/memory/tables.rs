@@ -56,11 +56,14 @@ impl Tables {
 
     /// A membership with the name its person or agent has now.
     pub fn named(&self, member: &Member) -> Member {
-        let name = match &member.member {
-            MemberId::User(id) => self.users.get(id).map(|user| user.display_name.clone()),
-            MemberId::Agent(id) => self.agents.get(id).map(|agent| agent.name.clone()),
+        let names = match &member.member {
+            MemberId::User(id) => {
+                self.users.get(id).map(|user| (user.display_name.clone(), user.username.clone()))
+            }
+            MemberId::Agent(id) => self.agents.get(id).map(|agent| (agent.name.clone(), id.as_str().into())),
         };
-        Member { name: name.unwrap_or_default(), ..member.clone() }
+        let (name, handle) = names.unwrap_or_default();
+        Member { name, handle, ..member.clone() }
     }
 
     /// In the order in which they joined.

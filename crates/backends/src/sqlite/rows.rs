@@ -179,6 +179,8 @@ fn read_role(role: i64) -> RoomRole {
 pub const MEMBERS: &str = "SELECT m.room, m.kind, m.member, m.role, \
      CASE m.kind WHEN 0 THEN (SELECT display_name FROM users WHERE id = m.member) \
      ELSE (SELECT name FROM agents WHERE id = m.member) END, \
+     CASE m.kind WHEN 0 THEN (SELECT username FROM users WHERE id = m.member) \
+     ELSE (SELECT id FROM agents WHERE id = m.member) END, \
      m.joined_at, m.read_through, m.read_at FROM members m ";
 
 pub fn member(row: &Row<'_>) -> rusqlite::Result<Member> {
@@ -187,9 +189,10 @@ pub fn member(row: &Row<'_>) -> rusqlite::Result<Member> {
         member: member_id(row.get(1)?, shared(row, 2)?),
         role: read_role(row.get(3)?),
         name: maybe_text(row, 4)?.unwrap_or_default(),
-        joined_at: time(row, 5)?,
-        read_through: seq(row, 6)?,
-        read_at: maybe_time(row, 7)?,
+        handle: maybe_text(row, 5)?.unwrap_or_default(),
+        joined_at: time(row, 6)?,
+        read_through: seq(row, 7)?,
+        read_at: maybe_time(row, 8)?,
     })
 }
 

@@ -97,11 +97,13 @@ pub fn member(room: &str, member: MemberId, joined: i64) -> Member {
         MemberId::User(id) => format!("Display {id}"),
         MemberId::Agent(id) => format!("Agent {id}"),
     };
+    let handle = member.as_str().into();
     Member {
         room: room_id(room),
         member,
         role: RoomRole::Member,
         name: name.into(),
+        handle,
         joined_at: Time(joined),
         read_through: Seq(0),
         read_at: None,

@@ -1,7 +1,7 @@
 //! Rooms and their members.
 
 use super::{Change, Draft, Plan};
-use crate::facts::{MEMBERS_TOLD, Membership};
+use crate::facts::{MEMBERS_TOLD, Membership, Names};
 use parlor_model::command::RoomChanges;
 use parlor_model::{
     Command, Event, Member, MemberChange, MemberId, Receipt, Refusal, Room, RoomId, RoomKind, RoomRole, Seq,
@@ -37,14 +37,14 @@ fn create(changes: &RoomChanges, invited: &[MemberId], mut draft: Draft) -> Resu
     };
     apply(changes, &mut room);
     let room = Arc::new(room);
-    let mut members =
-        vec![member(&room, MemberId::User(actor.id.clone()), RoomRole::Owner, &actor.display_name, now)];
+    let own = Names { name: actor.display_name.clone(), handle: actor.username.clone() };
+    let mut members = vec![member(&room, MemberId::User(actor.id.clone()), RoomRole::Owner, &own, now)];
     for wanted in invited {
         if members.iter().any(|member| member.member == *wanted) {
             continue;
         }
         let name =
-            draft.facts.users.iter().find(|(id, _)| id == wanted).and_then(|(_, name)| name.as_deref());
+            draft.facts.users.iter().find(|(id, _)| id == wanted).and_then(|(_, names)| names.as_ref());
         let name = name.ok_or(Refusal::NotFound(Thing::User))?;
         members.push(member(&room, wanted.clone(), RoomRole::Member, name, now));
     }
@@ -78,12 +78,13 @@ fn apply(changes: &RoomChanges, room: &mut Room) {
     }
 }
 
-fn member(room: &Room, member: MemberId, role: RoomRole, name: &str, joined_at: Time) -> Member {
+fn member(room: &Room, member: MemberId, role: RoomRole, names: &Names, joined_at: Time) -> Member {
     Member {
         room: room.id.clone(),
         member,
         role,
-        name: name.into(),
+        name: names.name.clone(),
+        handle: names.handle.clone(),
         joined_at,
         read_through: Seq(0),
         read_at: None,
@@ -127,7 +128,7 @@ fn add(wanted: &MemberId, role: RoomRole, mut draft: Draft) -> Result<Plan, Refu
     }
     let thing = if wanted.user().is_some() { Thing::User } else { Thing::Agent };
     let name =
-        draft.facts.users.first().and_then(|(_, name)| name.as_deref()).ok_or(Refusal::NotFound(thing))?;
+        draft.facts.users.first().and_then(|(_, names)| names.as_ref()).ok_or(Refusal::NotFound(thing))?;
     let mut new = member(&room, wanted.clone(), role, name, draft.facts.now);
     // What was said before they came is history to them, not unread.
     new.read_through = draft.facts.head;
@@ -165,14 +166,21 @@ fn change_member(role: RoomRole, mut draft: Draft) -> Result<Plan, Refusal> {
     draft.done(Receipt::Member(Arc::new(changed.swap_remove(0))))
 }
 
+/// Takes somebody out. A person's agents go with them: nobody listens on in a room they are no longer in.
 fn remove(mut draft: Draft) -> Result<Plan, Refusal> {
-    let room = the_room(&draft)?;
+    let room = Arc::new(the_room(&draft)?);
     let target = draft.facts.target.clone().ok_or(Refusal::NotFound(Thing::Member))?;
+    let is_own = |member: &MemberId| draft.facts.agents.iter().any(|own| member.agent() == Some(&own.id));
+    let mut leaving = vec![target.member.clone()];
+    leaving.extend(draft.facts.members.iter().map(|member| member.member.clone()).filter(is_own));
     let mut members = draft.facts.members.clone();
-    members.retain(|member| member.member != target.member);
-    draft.change(Change::RemoveMember(room.id.clone(), target.member.clone()));
-    let change = MemberChange::Removed(target.member);
-    draft.tell(Event::MembersChanged { room: Arc::new(room), change, members: told(&members) });
+    members.retain(|member| !leaving.contains(&member.member));
+    let told = told(&members);
+    for member in leaving {
+        draft.change(Change::RemoveMember(room.id.clone(), member.clone()));
+        let change = MemberChange::Removed(member);
+        draft.tell(Event::MembersChanged { room: room.clone(), change, members: told.clone() });
+    }
     draft.done(Receipt::Done)
 }
 

@@ -145,8 +145,17 @@ fn room() -> Room {
 }
 
 pub fn member(member: MemberId, role: RoomRole) -> Member {
-    let name = member.as_str().into();
-    Member { room: lobby(), member, role, name, joined_at: Time(2), read_through: Seq(0), read_at: None }
+    let (name, handle) = (member.as_str().into(), member.as_str().into());
+    Member {
+        room: lobby(),
+        member,
+        role,
+        name,
+        handle,
+        joined_at: Time(2),
+        read_through: Seq(0),
+        read_at: None,
+    }
 }
 
 /// Somebody who is none of the callers.

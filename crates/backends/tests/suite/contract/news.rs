@@ -118,3 +118,27 @@ fn an_heir_is_told_as_the_owner_while_the_rest_leaves() {
         }
     });
 }
+
+#[test]
+fn the_agents_of_a_person_leave_the_room_with_them() {
+    each(async |house| {
+        let (_, ann) = person(house, "ann", 1).await;
+        let (bob_id, bob) = person(house, "bob", 2).await;
+        let room = room(house, &ann, vec![MemberId::User(bob_id.clone())]).await;
+        let id = AgentId::stored("coder");
+        let (name, description, subscriptions) = ("Coder".into(), "".into(), Vec::new());
+        done(house, &bob, Command::CreateAgent { id: id.clone(), name, description, subscriptions }).await;
+        let role = RoomRole::Admin;
+        let promoted = MemberId::User(bob_id.clone());
+        done(house, &ann, Command::ChangeMember { room: room.id.clone(), member: promoted, role }).await;
+        let (member, role) = (MemberId::Agent(id.clone()), RoomRole::Member);
+        done(house, &bob, Command::AddMember { room: room.id.clone(), member, role }).await;
+        house.news();
+
+        let member = MemberId::User(bob_id.clone());
+        done(house, &ann, Command::RemoveMember { room: room.id.clone(), member: member.clone() }).await;
+        let told = told(house);
+        let gone: Vec<_> = changes(&told).into_iter().map(|(change, _)| change).collect();
+        assert_eq!(gone, [MemberChange::Removed(member), MemberChange::Removed(MemberId::Agent(id))]);
+    });
+}
