@@ -14,8 +14,8 @@ use audience::{Audience, Seat};
 use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
 use parlor_model::{
-    Delivery, Epoch, Event, Logged, Mailbox, MemberChange, Message, Principal, Refusal, RoomId, Seq, Signal,
-    UserId,
+    Delivery, Epoch, Event, Logged, Mailbox, MemberChange, Message, MessageId, Principal, Refusal, RoomId,
+    Seq, Signal, UserId,
 };
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -220,6 +220,9 @@ impl Switchboard {
                 run.flush(&state, self.epoch);
             }
             self.tell(&mut state, logged, &mut run);
+            if let Event::MessageDeleted { message, .. } = &logged.event {
+                state.fade(message);
+            }
             state.recent.push_back(logged.clone());
         }
         run.flush(&state, self.epoch);
@@ -349,6 +352,18 @@ impl Switchboard {
 }
 
 impl State {
+    /// What was deleted is not told again to those who come back.
+    fn fade(&mut self, deleted: &MessageId) {
+        for logged in &mut self.recent {
+            let (Event::MessagePosted { message, .. } | Event::MessageEdited(message)) = &logged.event else {
+                continue;
+            };
+            if message.id == *deleted {
+                logged.event = Event::Faded;
+            }
+        }
+    }
+
     fn is_present(&self, user: &UserId) -> bool {
         let ids = self.by_user.get(user).map(Vec::as_slice).unwrap_or_default();
         ids.iter().any(|id| self.viewers.get(id).is_some_and(|viewer| viewer.present))

@@ -71,7 +71,7 @@ impl Canaries {
         let renewed = outsider.post("/api/auth/refresh", body.clone()).await.unwrap().data().unwrap();
         let newer = renewed["refreshToken"].as_str().unwrap().to_owned();
         assert_refused(&outsider.post("/api/auth/refresh", body).await.unwrap(), 401);
-        let (_, key) = make_key(&ada, &["read", "write", "agents", "sources"]).await;
+        let (_, key) = make_key(&admin, &["read", "write", "agents", "sources"]).await;
         let room = admin.make_room("a room", &[&ada]).await.unwrap();
         let message = admin.post_message(&room, TEXT).await.unwrap();
         let path = format!("/api/messages/{}", message["id"].as_str().unwrap());

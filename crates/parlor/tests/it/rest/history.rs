@@ -63,7 +63,10 @@ async fn forward_by_after_there_is_no_gap_however_many_pages_and_whoever_posts()
     while seen.len() < 170 {
         let page = page(&scene.admin, &room, &format!("limit=7&after={after}")).await;
         seen.extend(texts(&page).into_iter().map(str::to_owned));
-        assert_eq!(page["hasMore"] == true, texts(&page).len() == 7 && page["hasMore"] == true);
+        assert!(
+            page["hasMore"] == false || texts(&page).len() == 7,
+            "a page before the last is full: {page}"
+        );
         if let Some(next) = page["nextCursor"].as_str() {
             after = next.to_owned();
         }

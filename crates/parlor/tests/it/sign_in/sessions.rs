@@ -221,11 +221,9 @@ async fn wrong_names_and_wrong_passwords_take_alike_long() {
     let scene = Scene::start().await;
     scene.person("ada").await;
     let mut spent = [std::time::Duration::ZERO; 2];
-    for round in 0..12 {
-        for (which, name) in ["bobby", "nobody"].into_iter().enumerate() {
-            if round == 0 && which == 0 {
-                scene.person("bobby").await;
-            }
+    // In turn, so that what else the machine does falls on both; ada is locked on the way, which must not show.
+    for _ in 0..12 {
+        for (which, name) in ["ada", "nobody"].into_iter().enumerate() {
             let began = std::time::Instant::now();
             assert_eq!(login(&scene, name, "Wrong-guess-1").await.status, 401);
             spent[which] += began.elapsed();
