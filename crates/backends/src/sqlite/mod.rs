@@ -97,6 +97,8 @@ pub fn open(directory: &Path, options: Options) -> Result<Sides, OpenError> {
     };
     connection.pragma_update(None, "synchronous", synchronous)?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    // What was deleted is overwritten, not only forgotten.
+    connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "cache_size", -16_000)?;
     let mut connection = connection;
     migrate(&mut connection)?;
