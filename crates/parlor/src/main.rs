@@ -2,6 +2,11 @@
 
 use std::process::ExitCode;
 
+/// Messages are made on one thread and dropped on another, thousands a second; the system's allocator pays
+/// for that with its locks.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     parlor::run::run()
 }

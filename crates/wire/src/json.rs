@@ -130,17 +130,39 @@ impl<'de> Visitor<'de> for Walk<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
         let inner = self.deeper()?;
-        let mut seen: HashSet<Cow<'de, str>> = HashSet::new();
+        let mut seen = Seen::default();
         while let Some(Key(key)) = entries.next_key()? {
             if !seen.insert(key) {
                 return self.refuse(Flaw::RepeatedKey);
             }
-            if seen.len() > self.items {
+            if seen.count > self.items {
                 return self.refuse(Flaw::TooMany);
             }
             entries.next_value_seed(inner)?;
         }
         Ok(())
+    }
+}
+
+/// The keys of one object. Most have a handful, and looking through a handful is quicker than hashing.
+#[derive(Default)]
+struct Seen<'de> {
+    few: Vec<Cow<'de, str>>,
+    many: HashSet<Cow<'de, str>>,
+    count: usize,
+}
+
+impl<'de> Seen<'de> {
+    fn insert(&mut self, key: Cow<'de, str>) -> bool {
+        self.count += 1;
+        if self.few.contains(&key) || self.many.contains(&key) {
+            return false;
+        }
+        if self.few.len() < 16 {
+            self.few.push(key);
+            return true;
+        }
+        self.many.insert(key)
     }
 }
 

@@ -1,10 +1,11 @@
 //! One change of a plan, as SQL.
 
-use super::rows::{self, run};
+use super::rows::{self, Stored, run};
 use parlor_engine::Fault;
 use parlor_engine::plan::Change;
-use parlor_model::{Message, RoomId, SignInId, UserId};
-use rusqlite::Connection;
+use parlor_engine::ports::{FirstUse, OnceKey};
+use parlor_model::{Message, RoomId, SignInId, Time, UserId};
+use rusqlite::{Connection, Statement, ToSql};
 
 pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
     match change {
@@ -113,7 +114,6 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
             let query = "DELETE FROM members WHERE room = ?1 AND kind = ?2 AND member = ?3";
             run(sql, query, &[&room.as_str(), &rows::member_kind(member), &member.as_str()])?;
         }
-        Change::PutMessage(message) => put_message(sql, message)?,
         Change::Revise { message, previous } => {
             run(
                 sql,
@@ -203,57 +203,63 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
         Change::DeadLetter { message, reason } => {
             run(sql, "INSERT INTO dead_letters VALUES (?1, ?2)", &[&(message.seq.0 as i64), reason])?;
         }
-        Change::Remember { key, first, at } => {
-            run(
-                sql,
-                "INSERT INTO once VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                &[
-                    &(key.kind as i64),
-                    &&*key.owner,
-                    &&*key.key,
-                    &first.digest,
-                    &first.message.as_str(),
-                    &(first.seq.0 as i64),
-                    &at.0,
-                ],
-            )?;
+        Change::PutMessage(_) | Change::Remember { .. } => {
+            unreachable!("these come with every message and have statements of their own")
         }
     }
     Ok(())
 }
 
-fn put_message(sql: &Connection, message: &Message) -> Result<(), Fault> {
+pub const PUT_MESSAGE: &str = "INSERT INTO messages (seq, id, at, room, path, sender_kind, sender, sender_name, kind, \
+     text, mentions, reply_to, client_message_id, command, payload, source, external_id, edited_at) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
+
+pub fn put_message(statement: &mut Statement<'_>, message: &Message) -> Result<(), Fault> {
     let path = match &message.place {
         parlor_model::Place::Room(_) => None,
         parlor_model::Place::Path(path) => Some(path.as_str()),
     };
-    run(
-        sql,
-        "INSERT INTO messages (seq, id, at, room, path, sender_kind, sender, sender_name, kind, text, mentions, \
-         reply_to, client_message_id, command, payload, source, external_id, edited_at) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
-        &[
-            &(message.seq.0 as i64),
-            &message.id.as_str(),
-            &message.at.0,
-            &message.place.room().map(RoomId::as_str),
-            &path,
-            &rows::sender_kind(&message.sender),
-            &message.sender.id(),
-            &&*message.sender_name,
-            &rows::message_kind(message.kind),
-            &&*message.text,
-            &rows::mentions(&message.mentions),
-            &message.reply_to.as_ref().map(|id| id.as_str()),
-            &message.client_message_id.as_deref(),
-            &message.command.as_deref(),
-            &message.payload.as_ref().map(|payload| &*payload.0),
-            &&*message.source,
-            &message.external_id.as_deref(),
-            &message.edited_at.map(|time| time.0),
-        ],
-    )?;
-    Ok(())
+    let values: [&dyn ToSql; 18] = [
+        &(message.seq.0 as i64),
+        &message.id.as_str(),
+        &message.at.0,
+        &message.place.room().map(RoomId::as_str),
+        &path,
+        &rows::sender_kind(&message.sender),
+        &message.sender.id(),
+        &&*message.sender_name,
+        &rows::message_kind(message.kind),
+        &&*message.text,
+        &rows::mentions(&message.mentions),
+        &message.reply_to.as_ref().map(|id| id.as_str()),
+        &message.client_message_id.as_deref(),
+        &message.command.as_deref(),
+        &message.payload.as_ref().map(|payload| &*payload.0),
+        &&*message.source,
+        &message.external_id.as_deref(),
+        &message.edited_at.map(|time| time.0),
+    ];
+    statement.execute(&values[..]).stored("writing a message").map(drop)
+}
+
+pub const REMEMBER: &str = "INSERT INTO once VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+
+pub fn remember(
+    statement: &mut Statement<'_>,
+    key: &OnceKey,
+    first: &FirstUse,
+    at: Time,
+) -> Result<(), Fault> {
+    let values: [&dyn ToSql; 7] = [
+        &(key.kind as i64),
+        &&*key.owner,
+        &&*key.key,
+        &first.digest,
+        &first.message.as_str(),
+        &(first.seq.0 as i64),
+        &at.0,
+    ];
+    statement.execute(&values[..]).stored("writing a key").map(drop)
 }
 
 fn end_sign_in(sql: &Connection, sign_in: &SignInId) -> Result<(), Fault> {

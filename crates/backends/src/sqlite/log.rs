@@ -1,6 +1,6 @@
 //! The log: references going in, events made anew from the tables coming out.
 
-use super::rows::{self, all, number, one, place, run};
+use super::rows::{self, Stored, all, number, one, place, run};
 use super::{On, Options};
 use parlor_engine::Fault;
 use parlor_engine::facts::MEMBERS_TOLD;
@@ -9,7 +9,7 @@ use parlor_model::{
     AgentId, Epoch, Event, KeyId, Logged, MemberChange, MemberId, MessageId, RoomId, Seq, SignInId, Time,
     UserId,
 };
-use rusqlite::Connection;
+use rusqlite::{Connection, Statement, ToSql};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -43,7 +43,9 @@ struct Reference {
     detail: Option<Arc<str>>,
 }
 
-pub fn append(sql: &Connection, logged: &Logged) -> Result<(), Fault> {
+pub const APPEND: &str = "INSERT INTO log VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+
+pub fn append(statement: &mut Statement<'_>, logged: &Logged) -> Result<(), Fault> {
     let (kind, subject, detail): (i64, Option<&str>, Option<&str>) = match &logged.event {
         Event::MessagePosted { message, .. } => (kind::POSTED, Some(message.id.as_str()), None),
         Event::MessageEdited(message) => (kind::EDITED, Some(message.id.as_str()), None),
@@ -71,12 +73,8 @@ pub fn append(sql: &Connection, logged: &Logged) -> Result<(), Fault> {
         Event::Faded => (kind::FADED, None, None),
     };
     let room = logged.event.room().map(RoomId::as_str);
-    run(
-        sql,
-        "INSERT INTO log VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        &[&(logged.seq.0 as i64), &logged.at.0, &kind, &room, &subject, &detail],
-    )?;
-    Ok(())
+    let values: [&dyn ToSql; 6] = [&(logged.seq.0 as i64), &logged.at.0, &kind, &room, &subject, &detail];
+    statement.execute(&values[..]).stored("writing the log").map(drop)
 }
 
 fn reference(row: &rusqlite::Row<'_>) -> rusqlite::Result<Reference> {
@@ -114,7 +112,7 @@ impl<C: Deref<Target = Connection>> On<C> {
     /// Posted messages come from their own index; everything else that happened in a room is rare.
     pub fn room_tail(&mut self, room: &RoomId, after: Seq, limit: usize) -> Result<Vec<Logged>, Fault> {
         let query = "SELECT seq, at, 0, room, id, NULL FROM messages WHERE room = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
-        let values: [&dyn rusqlite::ToSql; 3] = [&room.as_str(), &place(after), &number(limit)];
+        let values: [&dyn ToSql; 3] = [&room.as_str(), &place(after), &number(limit)];
         let mut found = all(self.sql(), query, &values, reference)?;
         let query = "SELECT seq, at, kind, room, subject, detail FROM log \
                      WHERE room = ?1 AND seq > ?2 AND kind <> 0 ORDER BY seq LIMIT ?3";

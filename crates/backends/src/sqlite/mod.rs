@@ -12,11 +12,11 @@ mod snapshot;
 
 use parking_lot::{Condvar, Mutex};
 use parlor_engine::Fault;
-use parlor_engine::plan::Plan;
+use parlor_engine::plan::{Change, Plan};
 use parlor_engine::ports::{Head, Reader, Snapshot, Store, Transaction};
 use parlor_model::{Agent, Subscription, Time};
 use rows::Stored;
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use std::fs::OpenOptions;
 use std::ops::Deref;
 use std::os::unix::fs::OpenOptionsExt;
@@ -134,9 +134,28 @@ impl<C: Deref<Target = Connection>> On<C> {
     }
 }
 
+/// The writer's transaction: undone when dropped, unless it was committed.
 struct Open<'a> {
-    tables: On<rusqlite::Transaction<'a>>,
+    tables: On<&'a Connection>,
+    /// What every message needs, prepared once for the whole group.
+    hot: Hot<'a>,
     debt: &'a mut usize,
+    committed: bool,
+}
+
+struct Hot<'a> {
+    message: CachedStatement<'a>,
+    once: CachedStatement<'a>,
+    log: CachedStatement<'a>,
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        if !self.committed && !self.tables.0.is_autocommit() {
+            // A transaction that cannot even be undone is reported by the next one that begins.
+            let _ = self.tables.0.execute_batch("ROLLBACK");
+        }
+    }
 }
 
 impl Store for SqliteStore {
@@ -144,11 +163,17 @@ impl Store for SqliteStore {
         if self.debt > CHECKPOINT_PAGES {
             self.checkpoint()?;
         }
-        let transaction =
-            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).stored("beginning")?;
+        let connection = &self.connection;
+        let prepare = |sql| connection.prepare_cached(sql).stored("preparing");
+        let hot = Hot {
+            message: prepare(apply::PUT_MESSAGE)?,
+            once: prepare(apply::REMEMBER)?,
+            log: prepare(log::APPEND)?,
+        };
+        connection.execute_batch("BEGIN IMMEDIATE").stored("beginning")?;
         // The least a commit writes: a page or two of each of the tables it touches.
         self.debt += 8;
-        Ok(Box::new(Open { tables: On(transaction), debt: &mut self.debt }))
+        Ok(Box::new(Open { tables: On(connection), hot, debt: &mut self.debt, committed: false }))
     }
 
     fn head(&mut self) -> Result<Head, Fault> {
@@ -182,16 +207,22 @@ impl Transaction for Open<'_> {
     fn apply(&mut self, plan: &Plan) -> Result<(), Fault> {
         *self.debt += plan.changes.len() / 2;
         for change in &plan.changes {
-            apply::change(self.tables.sql(), change)?;
+            match change {
+                Change::PutMessage(message) => apply::put_message(&mut self.hot.message, message)?,
+                Change::Remember { key, first, at } => apply::remember(&mut self.hot.once, key, first, *at)?,
+                change => apply::change(self.tables.sql(), change)?,
+            }
         }
         for event in &plan.events {
-            log::append(self.tables.sql(), event)?;
+            log::append(&mut self.hot.log, event)?;
         }
         Ok(())
     }
 
-    fn commit(self: Box<Self>) -> Result<(), Fault> {
-        self.tables.0.commit().stored("committing")
+    fn commit(mut self: Box<Self>) -> Result<(), Fault> {
+        self.tables.0.execute_batch("COMMIT").stored("committing")?;
+        self.committed = true;
+        Ok(())
     }
 }
 
