@@ -1,7 +1,7 @@
 //! The first step: is the command well formed? Needs neither the caller nor the store.
 
 use crate::Limits;
-use parlor_model::command::{NewUser, RoomChanges};
+use parlor_model::command::{AgentProfile, NewUser, RoomChanges};
 use parlor_model::{Command, Flaw, Post, Refusal, Route};
 
 pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
@@ -32,14 +32,17 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             flaws.unless(!text.trim().is_empty(), "content", "must not be empty");
             fits(text, limits.message_characters)?;
         }
-        Command::CreateAgent { name, description, subscriptions, .. } => {
-            flaws.line("name", name, 100);
-            flaws.unless(
-                description.chars().count() <= 2000,
-                "description",
-                "is longer than 2000 characters",
-            );
+        Command::CreateAgent { profile, subscriptions, .. } => {
+            flaws.profile(profile);
             flaws.unless(subscriptions.len() <= 100, "subscriptions", "at most 100");
+        }
+        Command::ChangeAgent { profile, .. } => flaws.profile(profile),
+        Command::Receive { lease, .. } => {
+            let fits = lease.is_none_or(|lease| (1..=86_400_000).contains(&lease.as_millis()));
+            flaws.unless(fits, "lease", "must be between a millisecond and a day");
+        }
+        Command::Acknowledge { messages, .. } => {
+            flaws.unless(messages.len() <= 1000, "messageIds", "at most 1000");
         }
         Command::Route(route) => flaws.route(route),
         Command::OfferSetup { .. }
@@ -57,7 +60,10 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::Delete { .. }
         | Command::MarkRead { .. }
         | Command::MarkAllRead
-        | Command::Receive { .. } => {}
+        | Command::RemoveAgent { .. }
+        | Command::Subscribe { .. }
+        | Command::Unsubscribe { .. }
+        | Command::ClearDeadLetters => {}
     }
     flaws.verdict()
 }
@@ -134,6 +140,16 @@ impl Flaws {
             self.unless((1..=128).contains(&id.len()), "clientMessageId", "must have 1 to 128 characters");
         }
         Ok(())
+    }
+
+    fn profile(&mut self, profile: &AgentProfile) {
+        if let Some(name) = &profile.name {
+            self.line("name", name, 100);
+        }
+        let description = profile.description.as_deref().unwrap_or_default();
+        self.unless(description.chars().count() <= 2000, "description", "is longer than 2000 characters");
+        let size: usize = profile.settings.iter().map(|(key, value)| key.len() + value.0.len()).sum();
+        self.unless(size <= 65_536, "config", "is larger than 64 KB");
     }
 
     fn route(&mut self, route: &Route) {

@@ -2,7 +2,8 @@
 
 use crate::facts::{Facts, Standing};
 use parlor_model::{
-    AgentId, Caller, Command, MemberId, Principal, Query, Refusal, RoomRole, Scope, Thing, UserId,
+    AgentId, Caller, Command, Mailbox, MemberId, Path, Pattern, Principal, Query, Refusal, RoomId, RoomRole,
+    Scope, Thing, UserId,
 };
 
 pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
@@ -41,9 +42,14 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::Delete { .. } => ask.own_message(Some(RoomRole::Admin)),
         Command::MarkAllRead => ask.signed_in(Scope::Write).map(|_| ()),
 
-        Command::CreateAgent { .. } => ask.signed_in(Scope::Agents).map(|_| ()),
+        Command::CreateAgent { .. } => ask.create_agent(),
+        Command::ChangeAgent { id, .. } | Command::RemoveAgent { id } => ask.own_agent(id),
+        Command::Subscribe { mailbox, pattern } => ask.subscribe(mailbox, pattern),
+        Command::Unsubscribe { mailbox, .. }
+        | Command::Receive { mailbox, .. }
+        | Command::Acknowledge { mailbox, .. } => ask.own_agent(&mailbox.agent),
         Command::Route(_) => ask.route(),
-        Command::Receive { agent, .. } => ask.own_agent(agent),
+        Command::ClearDeadLetters => ask.dead_letters(),
     }
 }
 
@@ -67,7 +73,9 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
             let seen = ask.role_in_room(RoomRole::Member, Scope::Read);
             seen.map(|_| ()).map_err(|refusal| hide(refusal, Thing::Message))
         }
-        Query::MayListen { agent } => ask.own_agent(agent),
+        Query::MayListen { agent } | Query::Agent { id: agent } => ask.own_agent(agent),
+        Query::Subscriptions { mailbox } | Query::Mail { mailbox, .. } => ask.own_agent(&mailbox.agent),
+        Query::DeadLetters { .. } => ask.dead_letters(),
     }
 }
 
@@ -130,7 +138,8 @@ impl<'a> Ask<'a> {
         let standing = self.person()?;
         let for_another = owner.is_some_and(|owner| *owner != standing.user.id);
         // A key may not do more than its owner: only admins speak as a source themselves.
-        let beyond = scopes.contains(&Scope::Sources) && !standing.is_site_admin();
+        let admins_only = [Scope::Sources, Scope::DeadLetters];
+        let beyond = scopes.iter().any(|scope| admins_only.contains(scope)) && !standing.is_site_admin();
         if for_another || beyond { Err(Refusal::Forbidden) } else { Ok(()) }
     }
 
@@ -197,6 +206,30 @@ impl<'a> Ask<'a> {
         let role = role.map_err(|refusal| hide(refusal, Thing::Message))?;
         let own = message.sender.user() == Some(&standing.user.id);
         if own || also.is_some_and(|least| role >= least) { Ok(()) } else { Err(Refusal::Forbidden) }
+    }
+
+    /// Names above and below somebody's agent are that person's.
+    fn create_agent(&self) -> Result<(), Refusal> {
+        let standing = self.signed_in(Scope::Agents)?;
+        let others = self.facts.agents.iter().any(|agent| agent.owner != standing.user.id);
+        if others { Err(Refusal::Forbidden) } else { Ok(()) }
+    }
+
+    /// A room is listened to by its members; patterns that only may match one are looked at with each message.
+    fn subscribe(&self, mailbox: &Mailbox, pattern: &Pattern) -> Result<(), Refusal> {
+        self.own_agent(&mailbox.agent)?;
+        let path = Path::stored(pattern.as_str());
+        match path.below("room").map(RoomId::parse) {
+            Some(Ok(room)) if self.facts.target.is_none() => Err(Refusal::NotAMember { room }),
+            _ => Ok(()),
+        }
+    }
+
+    /// What reached nobody may have been meant for anybody: for admins, and keys made for it.
+    fn dead_letters(&self) -> Result<(), Refusal> {
+        let standing = self.facts.standing.as_ref().ok_or(Refusal::NotSignedIn)?;
+        let by_scope = standing.scopes.as_ref().is_some_and(|scopes| scopes.contains(&Scope::DeadLetters));
+        if by_scope || standing.is_site_admin() { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
     fn own_agent(&self, agent: &AgentId) -> Result<(), Refusal> {

@@ -5,8 +5,8 @@ use crate::ports::{FirstUse, Lookup, OnceKey, OnceKind};
 use crate::routes::{Recipient, Routes};
 use parlor_model::{
     Agent, AgentId, ApiKey, Caller, Command, Delivery, Epoch, Mailbox, Member, MemberId, Message, Path, Post,
-    Principal, Query, RefreshToken, Room, RoomId, Route, Scope, SecretHash, Seq, SignIn, SiteRole, Time,
-    User, UserId,
+    Principal, Query, RefreshToken, Room, RoomId, Route, Scope, SecretHash, Seq, Session, SignIn, SiteRole,
+    Subscription, Time, User, UserId,
 };
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -42,8 +42,11 @@ pub struct Facts {
     pub reply: Option<Arc<Message>>,
     pub newest: Option<Seq>,
     pub agent: Option<Agent>,
-    /// The agents of the person the command takes out of a room, or off the hub.
+    /// The agents that go along with what the command is about: a person's own, or those above and below an id.
     pub agents: Vec<Agent>,
+    pub subscriptions: Vec<Subscription>,
+    pub sessions: Vec<Session>,
+    pub deliveries: Vec<Delivery>,
     pub mail: Vec<(Arc<Message>, Delivery)>,
     pub recipients: Vec<Recipient>,
     pub once: Option<Once>,
@@ -74,6 +77,45 @@ pub struct Memo {
     standings: HashMap<Caller, Option<Arc<Standing>>>,
     rooms: HashMap<RoomId, Option<Arc<Room>>>,
     memberships: HashMap<(RoomId, UserId), Option<Arc<Member>>>,
+    agents: HashMap<AgentId, Option<Arc<Agent>>>,
+    acquaintances: HashMap<(UserId, AgentId), bool>,
+}
+
+impl Memo {
+    fn agent(
+        &mut self,
+        id: &AgentId,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<Option<Arc<Agent>>, Fault> {
+        if let Some(known) = self.agents.get(id) {
+            return Ok(known.clone());
+        }
+        let found = store.agent(id)?.map(Arc::new);
+        self.agents.insert(id.clone(), found.clone());
+        Ok(found)
+    }
+
+    /// An agent reaches those its owner may know of: the owner's own, and those in a common room. A source
+    /// reaches whoever listens.
+    fn may_reach(
+        &mut self,
+        sender: Option<&Agent>,
+        target: &Agent,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<bool, Fault> {
+        let Some(sender) = sender else { return Ok(true) };
+        if sender.owner == target.owner {
+            return Ok(true);
+        }
+        let key = (sender.owner.clone(), target.id.clone());
+        if let Some(known) = self.acquaintances.get(&key) {
+            return Ok(*known);
+        }
+        let (owner, agent) = (MemberId::User(sender.owner.clone()), MemberId::Agent(target.id.clone()));
+        let acquainted = store.share_a_room(&owner, &agent)?;
+        self.acquaintances.insert(key, acquainted);
+        Ok(acquainted)
+    }
 }
 
 /// How somebody is shown, and what else they can be mentioned by.
@@ -126,6 +168,9 @@ impl Facts {
             newest: None,
             agent: None,
             agents: Vec::new(),
+            subscriptions: Vec::new(),
+            sessions: Vec::new(),
+            deliveries: Vec::new(),
             mail: Vec::new(),
             recipients: Vec::new(),
             once: None,
@@ -240,12 +285,45 @@ impl Facts {
                 if let Ok(id) = UserId::parse(id.as_str()) {
                     self.user = store.user(&id)?;
                 }
+                self.agents = store.agents_below(id)?;
+                for ancestor in id.ancestors() {
+                    self.agents.extend(store.agent(&ancestor)?);
+                }
             }
             Command::Route(route) => self.about_route(caller, route, store, routes, memo)?,
-            Command::Receive { agent, limit } => {
-                self.agent = store.agent(agent)?;
-                self.mail = store.pending(&Mailbox::of(agent.clone()), *limit)?;
+            Command::ChangeAgent { id, .. } => {
+                self.agent = store.agent(id)?;
+                self.subscriptions = store.subscriptions_of(&Mailbox::of(id.clone()))?;
             }
+            Command::RemoveAgent { id } => {
+                self.agent = store.agent(id)?;
+                self.agents = store.agents_below(id)?;
+                self.agents.extend(self.agent.clone());
+                for agent in self.agents.clone() {
+                    self.whole_memberships(&MemberId::Agent(agent.id), store)?;
+                }
+            }
+            Command::Subscribe { mailbox, pattern } | Command::Unsubscribe { mailbox, pattern } => {
+                self.agent = store.agent(&mailbox.agent)?;
+                self.subscriptions = store.subscriptions_of(mailbox)?;
+                self.sessions = store.sessions(&mailbox.agent)?;
+                let path = Path::stored(pattern.as_str());
+                if let Some(room) = path.below("room").and_then(|room| RoomId::parse(room).ok()) {
+                    let member = MemberId::Agent(mailbox.agent.clone());
+                    self.target = store.member(&room, &member)?;
+                }
+            }
+            Command::Receive { mailbox, limit, .. } => {
+                self.agent = store.agent(&mailbox.agent)?;
+                self.mail = store.pending(mailbox, self.now, *limit)?;
+            }
+            Command::Acknowledge { mailbox, messages } => {
+                self.agent = store.agent(&mailbox.agent)?;
+                for message in messages {
+                    self.deliveries.extend(store.delivery(mailbox, message)?);
+                }
+            }
+            Command::ClearDeadLetters => {}
         }
         Ok(())
     }
@@ -271,7 +349,10 @@ impl Facts {
                     self.in_room(caller, &room, store, memo)?;
                 }
             }
-            Query::MayListen { agent } => self.agent = store.agent(agent)?,
+            Query::MayListen { agent } | Query::Agent { id: agent } => self.agent = store.agent(agent)?,
+            Query::Subscriptions { mailbox } | Query::Mail { mailbox, .. } => {
+                self.agent = store.agent(&mailbox.agent)?;
+            }
             Query::Me
             | Query::Users { .. }
             | Query::SearchUsers { .. }
@@ -279,6 +360,7 @@ impl Facts {
             | Query::Keys
             | Query::Rooms
             | Query::Recent
+            | Query::DeadLetters { .. }
             | Query::Agents => {}
         }
         Ok(())
@@ -372,7 +454,7 @@ impl Facts {
         memo: &mut Memo,
     ) -> Result<(), Fault> {
         if let Ok(from) = AgentId::parse(&route.from) {
-            self.agent = store.agent(&from)?;
+            self.agent = memo.agent(&from, store)?.as_deref().cloned();
         }
         if self.agent.is_none() {
             self.user = match UserId::parse(&route.from) {
@@ -404,12 +486,37 @@ impl Facts {
             return Ok(());
         }
         let sender = self.agent.clone();
-        for recipient in routes.matching(&route.path) {
-            if self.may_reach(sender.as_ref(), &recipient.mailbox.agent, store)? {
+        let broadcast = sender.is_some() && route.path.has_wildcard();
+        let addressed = match route.path.below("agent").filter(|_| !broadcast) {
+            Some(id) => Some(self.addressed(id, sender.as_ref(), store, memo)?),
+            None => None,
+        };
+        let found = if broadcast { routes.covered(&route.path) } else { routes.matching(&route.path) };
+        for recipient in found {
+            let Some(agent) = memo.agent(&recipient.mailbox.agent, store)? else { continue };
+            let hears = match &addressed {
+                // What is sent to an agent is heard by it, and by others of its owner who listen.
+                Some(addressed) => addressed.as_ref().is_some_and(|addressed| addressed.owner == agent.owner),
+                None => memo.may_reach(sender.as_ref(), &agent, store)?,
+            };
+            if hears {
                 self.recipients.push(recipient);
             }
         }
         Ok(())
+    }
+
+    /// The agent that `agent/{id}` addresses, if the sender may know of it.
+    fn addressed(
+        &self,
+        id: &str,
+        sender: Option<&Agent>,
+        store: &mut (impl Lookup + ?Sized),
+        memo: &mut Memo,
+    ) -> Result<Option<Arc<Agent>>, Fault> {
+        let Ok(id) = AgentId::parse(id) else { return Ok(None) };
+        let Some(agent) = memo.agent(&id, store)? else { return Ok(None) };
+        Ok(memo.may_reach(sender, &agent, store)?.then_some(agent))
     }
 
     /// Agents that listen to the room's path and are members of it.
@@ -430,19 +537,6 @@ impl Facts {
             }
         }
         Ok(())
-    }
-
-    /// An agent reaches those its owner may know of; a source reaches whoever subscribed.
-    fn may_reach(
-        &self,
-        sender: Option<&Agent>,
-        target: &AgentId,
-        store: &mut (impl Lookup + ?Sized),
-    ) -> Result<bool, Fault> {
-        let Some(sender) = sender else { return Ok(true) };
-        let Some(found) = store.agent(target)? else { return Ok(false) };
-        Ok(found.owner == sender.owner
-            || store.share_a_room(&MemberId::User(sender.owner.clone()), &MemberId::Agent(target.clone()))?)
     }
 
     fn only_once(

@@ -505,7 +505,19 @@ fn answer(query: &Query, facts: &Facts, snapshot: &mut dyn Snapshot) -> Result<A
             Answer::Recent(recent)
         }
         Query::Revisions { message } => Answer::Revisions(snapshot.revisions(message)?),
-        Query::Agents => Answer::Agents(snapshot.agents_of(&own())?),
+        Query::Agents => {
+            let mut agents = snapshot.agents_of(&own())?;
+            agents.extend(snapshot.agents_near(&own())?);
+            Answer::Agents(agents)
+        }
+        Query::Agent { id } => Answer::Agent {
+            agent: Arc::new(facts.agent.clone().expect("authorised as its owner")),
+            subscriptions: snapshot.subscriptions_of(&Mailbox::of(id.clone()))?,
+            sessions: snapshot.sessions(id)?,
+        },
+        Query::Subscriptions { mailbox } => Answer::Subscriptions(snapshot.subscriptions_of(mailbox)?),
+        Query::Mail { mailbox, page } => Answer::Mail(snapshot.mail(mailbox, *page)?),
+        Query::DeadLetters { page } => Answer::DeadLetters(snapshot.dead_letters(*page)?),
         Query::MayFollow { .. } | Query::MayListen { .. } => Answer::Yes,
     })
 }

@@ -2,11 +2,11 @@
 //! every store to it.
 
 use crate::{Fault, plan::Plan};
-use parlor_model::query::{Page, Recent};
+use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
-    Agent, AgentId, ApiKey, Delivery, Epoch, KeyId, Logged, Mailbox, Member, MemberId, Message, MessageId,
-    RefreshToken, Revision, Room, RoomId, SecretHash, Seq, SignIn, SignInId, Subscription, Time, User,
-    UserId,
+    Agent, AgentId, ApiKey, DeadLetter, Delivery, Epoch, KeyId, Logged, Mailbox, Member, MemberId, Message,
+    MessageId, RefreshToken, Revision, Room, RoomId, SecretHash, Seq, Session, SignIn, SignInId,
+    Subscription, Time, User, UserId,
 };
 use std::sync::Arc;
 
@@ -34,11 +34,23 @@ pub trait Lookup {
     fn agent(&mut self, id: &AgentId) -> Result<Option<Agent>, Fault>;
     /// By id.
     fn agents_of(&mut self, owner: &UserId) -> Result<Vec<Agent>, Fault>;
+    /// The agents whose ids lie below this one, by id.
+    fn agents_below(&mut self, id: &AgentId) -> Result<Vec<Agent>, Fault>;
+    /// In the order in which they were made.
+    fn sessions(&mut self, agent: &AgentId) -> Result<Vec<Session>, Fault>;
+    /// What a mailbox listens to, in the order in which it was added.
+    fn subscriptions_of(&mut self, mailbox: &Mailbox) -> Result<Vec<Subscription>, Fault>;
     fn share_a_room(&mut self, one: &MemberId, other: &MemberId) -> Result<bool, Fault>;
     /// Sessions first, then agents, each by id: the order in which they were planned.
     fn deliveries(&mut self, message: &MessageId) -> Result<Vec<Delivery>, Fault>;
-    /// Pending mail, oldest first.
-    fn pending(&mut self, mailbox: &Mailbox, limit: usize) -> Result<Vec<(Arc<Message>, Delivery)>, Fault>;
+    /// What can be handed out, oldest first: pending, or leased until a time that has passed.
+    fn pending(
+        &mut self,
+        mailbox: &Mailbox,
+        now: Time,
+        limit: usize,
+    ) -> Result<Vec<(Arc<Message>, Delivery)>, Fault>;
+    fn delivery(&mut self, mailbox: &Mailbox, message: &MessageId) -> Result<Option<Delivery>, Fault>;
     /// What a repeated key stood for the first time.
     fn first_use(&mut self, key: &OnceKey) -> Result<Option<FirstUse>, Fault>;
 }
@@ -94,6 +106,11 @@ pub trait Snapshot: Lookup {
     fn recent(&mut self, room: &RoomId, member: &Member) -> Result<Option<Recent>, Fault>;
     /// The latest edit first.
     fn revisions(&mut self, message: &MessageId) -> Result<Vec<Revision>, Fault>;
+    /// The agents of others that share a room with this person, by id.
+    fn agents_near(&mut self, user: &UserId) -> Result<Vec<Agent>, Fault>;
+    /// Everything a mailbox ever got.
+    fn mail(&mut self, mailbox: &Mailbox, page: MailPage) -> Result<Vec<(Arc<Message>, Delivery)>, Fault>;
+    fn dead_letters(&mut self, page: MailPage) -> Result<Vec<DeadLetter>, Fault>;
     /// Everyone who shares a room with this person, without them, by id.
     fn peers(&mut self, user: &UserId) -> Result<Vec<UserId>, Fault>;
 }

@@ -16,6 +16,7 @@ pub struct Recipient {
 #[derive(Debug, Clone)]
 pub enum RouteChange {
     Add { pattern: Pattern, mailbox: Mailbox },
+    Remove { pattern: Pattern, mailbox: Mailbox },
     RemoveAgent(AgentId),
 }
 
@@ -47,6 +48,7 @@ impl Routes {
     pub fn apply(&mut self, change: &RouteChange) {
         match change {
             RouteChange::Add { pattern, mailbox } => self.add(pattern, mailbox.clone()),
+            RouteChange::Remove { pattern, mailbox } => self.remove(pattern, mailbox),
             RouteChange::RemoveAgent(agent) => {
                 for (pattern, mailbox) in self.by_agent.remove(agent).unwrap_or_default() {
                     let segments: Vec<&str> = pattern.segments().collect();
@@ -69,6 +71,29 @@ impl Routes {
         self.by_agent.entry(mailbox.agent.clone()).or_default().insert((pattern.clone(), mailbox));
     }
 
+    fn remove(&mut self, pattern: &Pattern, mailbox: &Mailbox) {
+        let segments: Vec<&str> = pattern.segments().collect();
+        self.root.remove(&segments, mailbox);
+        if let Some(known) = self.by_agent.get_mut(&mailbox.agent) {
+            known.remove(&(pattern.clone(), mailbox.clone()));
+            if known.is_empty() {
+                self.by_agent.remove(&mailbox.agent);
+            }
+        }
+    }
+
+    /// Every mailbox that a broadcast to `path` reaches: its pattern matches the path, or the path, read as a
+    /// pattern, matches it. Costs as much as there is below what the path covers.
+    pub fn covered(&self, path: &Path) -> Vec<Recipient> {
+        let mut found: BTreeSet<Recipient> = self.matching(path).into_iter().collect();
+        let wanted: Vec<&str> = path.segments().collect();
+        let mut reached = vec![false; wanted.len() + 1];
+        reached[0] = true;
+        open_wildcards(&wanted, &mut reached);
+        self.root.cover(&wanted, &reached, &mut found);
+        found.into_iter().collect()
+    }
+
     /// Every mailbox with a pattern that matches, each once, in a fixed order.
     pub fn matching(&self, path: &Path) -> Vec<Recipient> {
         let segments: Vec<&str> = path.segments().collect();
@@ -80,7 +105,37 @@ impl Routes {
     }
 }
 
+/// A `**` in the broadcast's path may also stand for nothing.
+fn open_wildcards(wanted: &[&str], reached: &mut [bool]) {
+    for at in 0..wanted.len() {
+        if reached[at] && wanted[at] == "**" {
+            reached[at + 1] = true;
+        }
+    }
+}
+
 impl Node {
+    /// `reached[i]`: the pattern on the way to this node is matched by the first `i` segments wanted.
+    fn cover(&self, wanted: &[&str], reached: &[bool], found: &mut BTreeSet<Recipient>) {
+        if reached[wanted.len()] {
+            found.extend(self.mailboxes.iter().map(|mailbox| Recipient { mailbox: mailbox.clone() }));
+        }
+        for (segment, child) in &self.children {
+            let mut next = vec![false; wanted.len() + 1];
+            for at in (0..wanted.len()).filter(|at| reached[*at]) {
+                match wanted[at] {
+                    "**" => next[at] = true,
+                    "*" => next[at + 1] = true,
+                    plain => next[at + 1] |= plain == &**segment,
+                }
+            }
+            open_wildcards(wanted, &mut next);
+            if next.contains(&true) {
+                child.cover(wanted, &next, found);
+            }
+        }
+    }
+
     /// Takes a mailbox out, and every node that is empty afterwards.
     fn remove(&mut self, pattern: &[&str], mailbox: &Mailbox) {
         let Some((segment, rest)) = pattern.split_first() else {
@@ -146,6 +201,34 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_broadcast_reaches_exactly_what_matches_in_either_direction(
+            patterns in prop::collection::vec(prop::collection::vec("[ab]|\\*\\*?", 1..5), 1..12),
+            path in prop::collection::vec("[ab]|\\*\\*?", 1..5),
+            removed in 0usize..12,
+        ) {
+            let patterns: Vec<Pattern> =
+                patterns.iter().filter_map(|segments| Pattern::parse(&segments.join("/")).ok()).collect();
+            let path = Path::parse(&path.join("/")).unwrap();
+            let mut routes = Routes::default();
+            for (index, pattern) in patterns.iter().enumerate() {
+                routes.add(pattern, mailbox(index));
+            }
+            if let Some(pattern) = patterns.get(removed) {
+                routes.apply(&RouteChange::Remove { pattern: pattern.clone(), mailbox: mailbox(removed) });
+            }
+            let found: BTreeSet<_> = routes.covered(&path).into_iter().map(|r| r.mailbox).collect();
+            let matches = parlor_model::path::matches;
+            let expected: BTreeSet<_> = patterns
+                .iter()
+                .enumerate()
+                .filter(|(index, _)| *index != removed)
+                .filter(|(_, p)| matches(p.as_str(), path.as_str()) || matches(path.as_str(), p.as_str()))
+                .map(|(index, _)| mailbox(index))
+                .collect();
+            prop_assert_eq!(found, expected);
+        }
+
         #[test]
         fn the_index_finds_exactly_what_the_matcher_matches(
             patterns in prop::collection::vec(prop::collection::vec("[ab]|\\*\\*?", 1..5), 1..12),

@@ -85,12 +85,15 @@ pub enum Scope {
     Agents,
     /// Route as an outside source such as `slack-bridge`.
     Sources,
+    /// Read and clear what reached nobody.
+    DeadLetters,
     /// What only site admins may do, if the owner is one.
     Admin,
 }
 
 impl Scope {
-    pub const ALL: [Self; 5] = [Self::Read, Self::Write, Self::Agents, Self::Sources, Self::Admin];
+    pub const ALL: [Self; 6] =
+        [Self::Read, Self::Write, Self::Agents, Self::Sources, Self::DeadLetters, Self::Admin];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -98,6 +101,7 @@ impl Scope {
             Self::Write => "write",
             Self::Agents => "agents",
             Self::Sources => "sources",
+            Self::DeadLetters => "dead-letters",
             Self::Admin => "admin",
         }
     }

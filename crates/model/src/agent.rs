@@ -1,6 +1,7 @@
-//! Agents and what they listen to.
+//! Agents, their sessions, and what they listen to.
 
-use crate::{AgentId, Pattern, SessionId, Time, UserId};
+use crate::{AgentId, Pattern, Payload, SessionId, Time, UserId};
+use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agent {
@@ -8,6 +9,17 @@ pub struct Agent {
     pub owner: UserId,
     pub name: Box<str>,
     pub description: Box<str>,
+    /// What its owner keeps with it and the hub only passes on, such as a default model.
+    pub settings: BTreeMap<Box<str>, Payload>,
+    pub created_at: Time,
+}
+
+/// An agent in one conversational context. `main` is there from the beginning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    pub agent: AgentId,
+    pub id: SessionId,
+    pub title: Box<str>,
     pub created_at: Time,
 }
 

@@ -3,51 +3,150 @@
 //! A command carries no secret in the clear: passwords arrive hashed, tokens as digests.
 
 use crate::{
-    Agent, AgentId, ApiKey, Delivery, KeyId, MemberId, Message, MessageId, Path, Pattern, Payload, Position,
-    Room, RoomId, RoomKind, RoomRole, Scope, SecretHash, SignIn, SignInId, SiteRole, Time, User, UserId,
+    Agent, AgentId, ApiKey, Delivery, KeyId, Mailbox, MemberId, Message, MessageId, Path, Pattern, Payload,
+    Position, Room, RoomId, RoomKind, RoomRole, Scope, SecretHash, SignIn, SignInId, SiteRole, Subscription,
+    Time, User, UserId,
 };
 use std::sync::Arc;
+use std::time::Duration;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     // The first admin.
-    OfferSetup { token: SecretHash, expires_at: Time },
-    SetUp { token: SecretHash, account: NewUser },
+    OfferSetup {
+        token: SecretHash,
+        expires_at: Time,
+    },
+    SetUp {
+        token: SecretHash,
+        account: NewUser,
+    },
 
     // People.
     CreateUser(NewUser),
-    ChangeUser { user: UserId, changes: UserChanges },
-    RemoveUser { user: UserId },
-    ChangeProfile { display_name: Box<str> },
-    ChangePassword { proven: Box<str>, password_hash: Box<str> },
+    ChangeUser {
+        user: UserId,
+        changes: UserChanges,
+    },
+    RemoveUser {
+        user: UserId,
+    },
+    ChangeProfile {
+        display_name: Box<str>,
+    },
+    ChangePassword {
+        proven: Box<str>,
+        password_hash: Box<str>,
+    },
 
     // Sign-in. The proof was made before; the command says against what.
     SignIn(NewSignIn),
-    SignInFailed { user: UserId, lock_after: u32, lock_until: Time },
-    Refresh { token: SecretHash, next: SecretHash, expires_at: Time },
-    EndSignIn { sign_in: SignInId },
-    CreateKey { owner: Option<UserId>, name: Box<str>, scopes: Vec<Scope>, secret: SecretHash },
-    RevokeKey { key: KeyId },
+    SignInFailed {
+        user: UserId,
+        lock_after: u32,
+        lock_until: Time,
+    },
+    Refresh {
+        token: SecretHash,
+        next: SecretHash,
+        expires_at: Time,
+    },
+    EndSignIn {
+        sign_in: SignInId,
+    },
+    CreateKey {
+        owner: Option<UserId>,
+        name: Box<str>,
+        scopes: Vec<Scope>,
+        secret: SecretHash,
+    },
+    RevokeKey {
+        key: KeyId,
+    },
 
     // Rooms.
-    CreateRoom { changes: RoomChanges, members: Vec<MemberId> },
-    ChangeRoom { room: RoomId, changes: RoomChanges },
-    DeleteRoom { room: RoomId },
-    AddMember { room: RoomId, member: MemberId, role: RoomRole },
-    ChangeMember { room: RoomId, member: MemberId, role: RoomRole },
-    RemoveMember { room: RoomId, member: MemberId },
+    CreateRoom {
+        changes: RoomChanges,
+        members: Vec<MemberId>,
+    },
+    ChangeRoom {
+        room: RoomId,
+        changes: RoomChanges,
+    },
+    DeleteRoom {
+        room: RoomId,
+    },
+    AddMember {
+        room: RoomId,
+        member: MemberId,
+        role: RoomRole,
+    },
+    ChangeMember {
+        room: RoomId,
+        member: MemberId,
+        role: RoomRole,
+    },
+    RemoveMember {
+        room: RoomId,
+        member: MemberId,
+    },
 
     // Messages.
     Post(Post),
-    Edit { message: MessageId, text: Arc<str> },
-    Delete { message: MessageId },
-    MarkRead { room: RoomId },
+    Edit {
+        message: MessageId,
+        text: Arc<str>,
+    },
+    Delete {
+        message: MessageId,
+    },
+    MarkRead {
+        room: RoomId,
+    },
     MarkAllRead,
 
     // Agents and mailboxes.
-    CreateAgent { id: AgentId, name: Box<str>, description: Box<str>, subscriptions: Vec<Pattern> },
+    CreateAgent {
+        id: AgentId,
+        profile: AgentProfile,
+        subscriptions: Vec<Pattern>,
+    },
+    ChangeAgent {
+        id: AgentId,
+        profile: AgentProfile,
+    },
+    /// With every agent below it.
+    RemoveAgent {
+        id: AgentId,
+    },
+    Subscribe {
+        mailbox: Mailbox,
+        pattern: Pattern,
+    },
+    Unsubscribe {
+        mailbox: Mailbox,
+        pattern: Pattern,
+    },
     Route(Route),
-    Receive { agent: AgentId, limit: usize },
+    /// Takes pending mail; with a lease, until it is acknowledged or the lease has run out.
+    Receive {
+        mailbox: Mailbox,
+        limit: usize,
+        lease: Option<Duration>,
+    },
+    Acknowledge {
+        mailbox: Mailbox,
+        messages: Vec<MessageId>,
+    },
+    ClearDeadLetters,
+}
+
+/// What is said about an agent; absent leaves it as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AgentProfile {
+    pub name: Option<Box<str>>,
+    pub description: Option<Box<str>>,
+    pub settings: Vec<(Box<str>, Payload)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,8 +229,11 @@ pub enum Receipt {
     Posted(Posted),
     Agent {
         agent: Arc<Agent>,
-        subscriptions: Vec<Pattern>,
+        subscriptions: Vec<Subscription>,
     },
+    Subscriptions(Vec<Subscription>),
+    /// How many were waiting for it.
+    Acknowledged(usize),
     Received {
         mail: Vec<(Arc<Message>, Delivery)>,
     },

@@ -1,8 +1,8 @@
 //! What happened, once it is committed. Every event has a `Seq` and survives a crash.
 
 use crate::{
-    Agent, Delivery, KeyId, Member, MemberId, Message, MessageId, Room, RoomId, Seq, SignInId, Time, User,
-    UserId,
+    Agent, AgentId, Delivery, KeyId, Member, MemberId, Message, MessageId, Room, RoomId, Seq, SignInId, Time,
+    User, UserId,
 };
 use std::sync::Arc;
 
@@ -57,6 +57,7 @@ pub enum Event {
         key: KeyId,
     },
     AgentChanged(Arc<Agent>),
+    AgentRemoved(AgentId),
     /// Something older than its own deletion, read from the log: its content is gone.
     Faded,
 }
@@ -83,6 +84,7 @@ impl Event {
             | Self::SignInEnded { .. }
             | Self::KeyRevoked { .. }
             | Self::AgentChanged(_)
+            | Self::AgentRemoved(_)
             | Self::Faded => None,
         }
     }

@@ -65,6 +65,24 @@ id!(/// A session of an agent, such as `main`.
 id!(/// An agent: up to eight segments joined by `/`, such as `researcher/analyzer`.
     AgentId, |text| { let segments = text.split('/'); segments.clone().count() <= 8 && segments.clone().all(is_segment) });
 
+impl SessionId {
+    /// The session every agent has.
+    pub fn main() -> Self {
+        Self("main".into())
+    }
+}
+
+impl AgentId {
+    /// The ids that this one lies below, nearest first.
+    pub fn ancestors(&self) -> impl Iterator<Item = AgentId> {
+        let mut rest = &*self.0;
+        std::iter::from_fn(move || {
+            rest = rest.rsplit_once('/')?.0;
+            Some(AgentId(rest.into()))
+        })
+    }
+}
+
 /// Who can be a member of a room.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MemberId {

@@ -20,10 +20,10 @@ pub mod signal;
 pub mod time;
 
 pub use account::{ApiKey, RefreshToken, Scope, SecretHash, SignIn, SiteRole, User};
-pub use agent::{Agent, Subscription};
+pub use agent::{Agent, Session, Subscription};
 pub use caller::{Caller, Principal};
 pub use command::{Command, Post, Receipt, Route};
-pub use delivery::{Delivery, DeliveryState, Mailbox, SessionRef};
+pub use delivery::{DeadLetter, Delivery, DeliveryState, Mailbox, SessionRef};
 pub use event::{Event, Logged, MemberChange};
 pub use id::{AgentId, InvalidId, KeyId, MemberId, MessageId, RoomId, SessionId, SignInId, UserId};
 pub use message::{Mention, Message, MessageKind, Payload, Place, Revision, Sender};

@@ -1,6 +1,9 @@
 //! Everything that can be read, and the answers.
 
-use crate::{Agent, ApiKey, Member, Message, MessageId, Revision, Room, RoomId, Seq, SignIn, Time, User};
+use crate::{
+    Agent, AgentId, ApiKey, DeadLetter, Delivery, Mailbox, Member, Message, MessageId, Revision, Room,
+    RoomId, Seq, Session, SignIn, Subscription, Time, User,
+};
 use std::sync::Arc;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,15 +36,37 @@ pub enum Query {
     Revisions {
         message: MessageId,
     },
+    /// The caller's own agents, and those in a common room.
     Agents,
+    Agent {
+        id: AgentId,
+    },
+    Subscriptions {
+        mailbox: Mailbox,
+    },
+    Mail {
+        mailbox: Mailbox,
+        page: MailPage,
+    },
+    DeadLetters {
+        page: MailPage,
+    },
     /// Whether the caller may follow a room live.
     MayFollow {
         room: RoomId,
     },
     /// Whether the caller may listen to an agent's mailbox.
     MayListen {
-        agent: crate::AgentId,
+        agent: AgentId,
     },
+}
+
+/// Newest first, within these times, both included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MailPage {
+    pub limit: usize,
+    pub from: Option<Time>,
+    pub to: Option<Time>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +93,10 @@ pub enum Answer {
     Recent(Vec<Recent>),
     Revisions(Vec<Revision>),
     Agents(Vec<Agent>),
+    Agent { agent: Arc<Agent>, subscriptions: Vec<Subscription>, sessions: Vec<Session> },
+    Subscriptions(Vec<Subscription>),
+    Mail(Vec<(Arc<Message>, Delivery)>),
+    DeadLetters(Vec<DeadLetter>),
 }
 
 /// The newest message of a room, and how many the reader has not seen.

@@ -4,7 +4,7 @@ use super::rows::{self, Stored, run};
 use parlor_engine::Fault;
 use parlor_engine::plan::Change;
 use parlor_engine::ports::{FirstUse, OnceKey};
-use parlor_model::{Message, RoomId, SignInId, Time, UserId};
+use parlor_model::{AgentId, Message, RoomId, SignInId, Time, UserId};
 use rusqlite::{Connection, Statement, ToSql};
 
 pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
@@ -155,15 +155,30 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
         Change::PutAgent(agent) => {
             run(
                 sql,
-                "INSERT OR REPLACE INTO agents VALUES (?1, ?2, ?3, ?4, ?5)",
+                "INSERT OR REPLACE INTO agents VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
                 &[
                     &agent.id.as_str(),
                     &agent.owner.as_str(),
                     &&*agent.name,
                     &&*agent.description,
+                    &rows::settings(&agent.settings),
                     &agent.created_at.0,
                 ],
             )?;
+        }
+        Change::RemoveAgent(agent) => remove_agent(sql, agent)?,
+        Change::PutSession(session) => {
+            run(
+                sql,
+                "INSERT INTO sessions VALUES (?1, ?2, ?3, ?4, \
+                 (SELECT coalesce(max(place), 0) + 1 FROM sessions WHERE agent = ?1)) ON CONFLICT DO UPDATE SET title = ?3",
+                &[&session.agent.as_str(), &session.id.as_str(), &&*session.title, &session.created_at.0],
+            )?;
+        }
+        Change::RemoveSubscription(mailbox, pattern) => {
+            let session = rows::session_text(mailbox.session.as_ref());
+            let query = "DELETE FROM subscriptions WHERE agent = ?1 AND session = ?2 AND pattern = ?3";
+            run(sql, query, &[&mailbox.agent.as_str(), &session, &pattern.as_str()])?;
         }
         Change::PutSubscription(subscription) => {
             run(
@@ -180,7 +195,7 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
         Change::PutDelivery { delivery, seq } => {
             run(
                 sql,
-                "INSERT INTO deliveries VALUES (?1, ?2, ?3, ?4, 0, ?5)",
+                "INSERT INTO deliveries VALUES (?1, ?2, ?3, ?4, 0, NULL, 0, ?5)",
                 &[
                     &delivery.mailbox.agent.as_str(),
                     &rows::session_text(delivery.mailbox.session.as_ref()),
@@ -200,8 +215,34 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
                 )?;
             }
         }
+        Change::Lease { mailbox, messages, until } => {
+            let session = rows::session_text(mailbox.session.as_ref());
+            for message in messages {
+                run(
+                    sql,
+                    "UPDATE deliveries SET state = 2, leased_until = ?4, attempts = attempts + 1 \
+                     WHERE message = ?1 AND agent = ?2 AND session = ?3",
+                    &[&message.as_str(), &mailbox.agent.as_str(), &session, &until.0],
+                )?;
+            }
+        }
+        Change::Bury { mailbox, message, reason } => {
+            let session = rows::session_text(mailbox.session.as_ref());
+            let agent = mailbox.agent.as_str();
+            run(
+                sql,
+                "UPDATE deliveries SET state = 3 WHERE message = ?1 AND agent = ?2 AND session = ?3",
+                &[&message.id.as_str(), &agent, &session],
+            )?;
+            let query = "INSERT OR REPLACE INTO dead_letters VALUES (?1, ?2, ?3, ?4)";
+            run(sql, query, &[&(message.seq.0 as i64), &agent, &session, reason])?;
+        }
         Change::DeadLetter { message, reason } => {
-            run(sql, "INSERT INTO dead_letters VALUES (?1, ?2)", &[&(message.seq.0 as i64), reason])?;
+            let query = "INSERT OR REPLACE INTO dead_letters VALUES (?1, '', '', ?2)";
+            run(sql, query, &[&(message.seq.0 as i64), reason])?;
+        }
+        Change::ClearDeadLetters => {
+            run(sql, "DELETE FROM dead_letters", &[])?;
         }
         Change::PutMessage(_) | Change::Remember { .. } => {
             unreachable!("these come with every message and have statements of their own")
@@ -280,6 +321,8 @@ fn remove_user(sql: &Connection, user: &UserId) -> Result<(), Fault> {
     let steps = [
         "DELETE FROM api_keys WHERE owner = ?1",
         "DELETE FROM subscriptions WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
+        "DELETE FROM sessions WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
+        "DELETE FROM dead_letters WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM deliveries WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM members WHERE kind = 1 AND member IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM agents WHERE owner = ?1",
@@ -287,6 +330,18 @@ fn remove_user(sql: &Connection, user: &UserId) -> Result<(), Fault> {
         "DELETE FROM users WHERE id = ?1",
     ];
     steps.iter().try_for_each(|step| run(sql, step, &[&user.as_str()]).map(drop))
+}
+
+fn remove_agent(sql: &Connection, agent: &AgentId) -> Result<(), Fault> {
+    let steps = [
+        "DELETE FROM subscriptions WHERE agent = ?1",
+        "DELETE FROM sessions WHERE agent = ?1",
+        "DELETE FROM dead_letters WHERE agent = ?1",
+        "DELETE FROM deliveries WHERE agent = ?1",
+        "DELETE FROM members WHERE kind = 1 AND member = ?1",
+        "DELETE FROM agents WHERE id = ?1",
+    ];
+    steps.iter().try_for_each(|step| run(sql, step, &[&agent.as_str()]).map(drop))
 }
 
 fn remove_room(sql: &Connection, room: &RoomId) -> Result<(), Fault> {

@@ -31,6 +31,7 @@ mod kind {
     pub const KEY_REVOKED: i64 = 13;
     pub const AGENT_CHANGED: i64 = 14;
     pub const FADED: i64 = 15;
+    pub const AGENT_REMOVED: i64 = 16;
 }
 
 /// One row: what kind of thing happened to what.
@@ -70,6 +71,7 @@ pub fn append(statement: &mut Statement<'_>, logged: &Logged) -> Result<(), Faul
         }
         Event::KeyRevoked { user, key } => (kind::KEY_REVOKED, Some(user.as_str()), Some(key.as_str())),
         Event::AgentChanged(agent) => (kind::AGENT_CHANGED, Some(agent.id.as_str()), None),
+        Event::AgentRemoved(agent) => (kind::AGENT_REMOVED, Some(agent.as_str()), None),
         Event::Faded => (kind::FADED, None, None),
     };
     let room = logged.event.room().map(RoomId::as_str);
@@ -186,6 +188,7 @@ impl<C: Deref<Target = Connection>> On<C> {
                 user: UserId::stored(subject),
                 key: KeyId::stored(detail),
             }),
+            (kind::AGENT_REMOVED, _) => Some(Event::AgentRemoved(AgentId::stored(subject))),
             (kind::AGENT_CHANGED, _) => {
                 self.agent(&AgentId::stored(subject))?.map(|agent| Event::AgentChanged(Arc::new(agent)))
             }

@@ -6,7 +6,7 @@ use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, Lookup, OnceKey};
 use parlor_model::{
     Agent, AgentId, ApiKey, Delivery, KeyId, Mailbox, Member, MemberId, Message, MessageId, RefreshToken,
-    Room, RoomId, SecretHash, Seq, SignIn, SignInId, Subscription, Time, User, UserId,
+    Room, RoomId, SecretHash, Seq, Session, SignIn, SignInId, Subscription, Time, User, UserId,
 };
 use rusqlite::Connection;
 use std::ops::Deref;
@@ -138,21 +138,48 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
         all(self.sql(), &query, &[&message.as_str()], rows::delivery)
     }
 
-    fn pending(&mut self, mailbox: &Mailbox, limit: usize) -> Result<Vec<(Arc<Message>, Delivery)>, Fault> {
+    fn agents_below(&mut self, id: &AgentId) -> Result<Vec<Agent>, Fault> {
+        // Between `id/` and the text that follows every id that begins so.
+        let query = format!("SELECT {} FROM agents WHERE id > ?1 AND id < ?2 ORDER BY id", rows::AGENT);
+        all(self.sql(), &query, &[&format!("{id}/"), &format!("{id}0")], rows::agent)
+    }
+
+    fn sessions(&mut self, agent: &AgentId) -> Result<Vec<Session>, Fault> {
+        let query = "SELECT agent, id, title, created_at FROM sessions WHERE agent = ?1 ORDER BY place";
+        all(self.sql(), query, &[&agent.as_str()], rows::session_of)
+    }
+
+    fn subscriptions_of(&mut self, mailbox: &Mailbox) -> Result<Vec<Subscription>, Fault> {
+        let query = "SELECT agent, session, pattern, added_at FROM subscriptions \
+                     WHERE agent = ?1 AND session = ?2 ORDER BY added_at, pattern";
+        let session = rows::session_text(mailbox.session.as_ref());
+        all(self.sql(), query, &[&mailbox.agent.as_str(), &session], rows::subscription)
+    }
+
+    fn pending(
+        &mut self,
+        mailbox: &Mailbox,
+        now: Time,
+        limit: usize,
+    ) -> Result<Vec<(Arc<Message>, Delivery)>, Fault> {
         let query = format!(
-            "SELECT {} FROM deliveries WHERE agent = ?1 AND session = ?2 AND state = 0 ORDER BY seq LIMIT ?3",
+            "SELECT {} FROM deliveries WHERE agent = ?1 AND session = ?2 AND state IN (0, 2) \
+             AND (state = 0 OR leased_until <= ?3) ORDER BY seq LIMIT ?4",
             rows::DELIVERY
         );
         let session = rows::session_text(mailbox.session.as_ref());
-        let waiting =
-            all(self.sql(), &query, &[&mailbox.agent.as_str(), &session, &number(limit)], rows::delivery)?;
-        let mut mail = Vec::with_capacity(waiting.len());
-        for delivery in waiting {
-            if let Some(message) = self.message(&delivery.message)? {
-                mail.push((message, delivery));
-            }
-        }
-        Ok(mail)
+        let values: [&dyn rusqlite::ToSql; 4] = [&mailbox.agent.as_str(), &session, &now.0, &number(limit)];
+        let waiting = all(self.sql(), &query, &values, rows::delivery)?;
+        self.with_messages(waiting)
+    }
+
+    fn delivery(&mut self, mailbox: &Mailbox, message: &MessageId) -> Result<Option<Delivery>, Fault> {
+        let query = format!(
+            "SELECT {} FROM deliveries WHERE message = ?1 AND agent = ?2 AND session = ?3",
+            rows::DELIVERY
+        );
+        let session = rows::session_text(mailbox.session.as_ref());
+        one(self.sql(), &query, &[&message.as_str(), &mailbox.agent.as_str(), &session], rows::delivery)
     }
 
     fn first_use(&mut self, key: &OnceKey) -> Result<Option<FirstUse>, Fault> {
@@ -168,6 +195,20 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
 }
 
 impl<C: Deref<Target = Connection>> On<C> {
+    /// Mail whose message was erased meanwhile is gone with it.
+    pub fn with_messages(
+        &mut self,
+        deliveries: Vec<Delivery>,
+    ) -> Result<Vec<(Arc<Message>, Delivery)>, Fault> {
+        let mut mail = Vec::with_capacity(deliveries.len());
+        for delivery in deliveries {
+            if let Some(message) = self.message(&delivery.message)? {
+                mail.push((message, delivery));
+            }
+        }
+        Ok(mail)
+    }
+
     pub fn subscriptions(&self) -> Result<(Vec<Agent>, Vec<Subscription>), Fault> {
         let agents = all(self.sql(), &format!("SELECT {} FROM agents", rows::AGENT), &[], rows::agent)?;
         let query = "SELECT agent, session, pattern, added_at FROM subscriptions";
@@ -197,7 +238,12 @@ macro_rules! through {
             agents_of(owner: &parlor_model::UserId) -> Vec<parlor_model::Agent>;
             share_a_room(one: &parlor_model::MemberId, other: &parlor_model::MemberId) -> bool;
             deliveries(message: &parlor_model::MessageId) -> Vec<parlor_model::Delivery>;
-            pending(mailbox: &parlor_model::Mailbox, limit: usize)
+            agents_below(id: &parlor_model::AgentId) -> Vec<parlor_model::Agent>;
+            sessions(agent: &parlor_model::AgentId) -> Vec<parlor_model::Session>;
+            subscriptions_of(mailbox: &parlor_model::Mailbox) -> Vec<parlor_model::Subscription>;
+            delivery(mailbox: &parlor_model::Mailbox, message: &parlor_model::MessageId)
+                -> Option<parlor_model::Delivery>;
+            pending(mailbox: &parlor_model::Mailbox, now: parlor_model::Time, limit: usize)
                 -> Vec<(std::sync::Arc<parlor_model::Message>, parlor_model::Delivery)>;
             first_use(key: &parlor_engine::ports::OnceKey) -> Option<parlor_engine::ports::FirstUse>;
         );

@@ -4,9 +4,10 @@ use parlor_engine::Fault;
 use parlor_model::{
     Agent, AgentId, ApiKey, Delivery, DeliveryState, KeyId, Mailbox, Member, MemberId, Mention, Message,
     MessageId, MessageKind, Path, Pattern, Payload, Place, Room, RoomId, RoomKind, RoomRole, Scope, Sender,
-    Seq, SessionId, SessionRef, SignIn, SignInId, SiteRole, Subscription, Time, User, UserId,
+    Seq, Session, SessionId, SessionRef, SignIn, SignInId, SiteRole, Subscription, Time, User, UserId,
 };
 use rusqlite::{Connection, Row, ToSql};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Turns a database error into a fault, with what was being done.
@@ -271,7 +272,7 @@ fn read_mentions(json: &str) -> Vec<Mention> {
         .collect()
 }
 
-pub const AGENT: &str = "id, owner, name, description, created_at";
+pub const AGENT: &str = "id, owner, name, description, settings, created_at";
 
 pub fn agent(row: &Row<'_>) -> rusqlite::Result<Agent> {
     Ok(Agent {
@@ -279,7 +280,28 @@ pub fn agent(row: &Row<'_>) -> rusqlite::Result<Agent> {
         owner: UserId::stored(shared(row, 1)?),
         name: text(row, 2)?,
         description: text(row, 3)?,
-        created_at: time(row, 4)?,
+        settings: read_settings(row.get_ref(4)?.as_str()?),
+        created_at: time(row, 5)?,
+    })
+}
+
+/// A list of pairs of texts: what is inside the values is the owner's business.
+pub fn settings(settings: &BTreeMap<Box<str>, Payload>) -> String {
+    let list: Vec<(&str, &str)> = settings.iter().map(|(key, value)| (&**key, &*value.0)).collect();
+    serde_json::to_string(&list).expect("texts become JSON")
+}
+
+fn read_settings(json: &str) -> BTreeMap<Box<str>, Payload> {
+    let list: Vec<(String, String)> = serde_json::from_str(json).unwrap_or_default();
+    list.into_iter().map(|(key, value)| (key.into(), Payload(value.into()))).collect()
+}
+
+pub fn session_of(row: &Row<'_>) -> rusqlite::Result<Session> {
+    Ok(Session {
+        agent: AgentId::stored(shared(row, 0)?),
+        id: SessionId::stored(shared(row, 1)?),
+        title: text(row, 2)?,
+        created_at: time(row, 3)?,
     })
 }
 
@@ -302,14 +324,20 @@ pub fn session_text(session: Option<&SessionId>) -> &str {
     session.map_or("", SessionId::as_str)
 }
 
-pub const DELIVERY: &str = "agent, session, message, state, handled_by";
+pub const DELIVERY: &str = "agent, session, message, state, leased_until, attempts, handled_by";
 
 pub fn delivery(row: &Row<'_>) -> rusqlite::Result<Delivery> {
     Ok(Delivery {
         mailbox: Mailbox { agent: AgentId::stored(shared(row, 0)?), session: session(row, 1)? },
         message: MessageId::stored(shared(row, 2)?),
-        state: if row.get::<_, i64>(3)? == 0 { DeliveryState::Pending } else { DeliveryState::Delivered },
-        handled_by: row.get_ref(4)?.as_str_or_null()?.map(read_sessions).unwrap_or_default(),
+        state: match row.get::<_, i64>(3)? {
+            0 => DeliveryState::Pending,
+            2 => DeliveryState::Leased { until: maybe_time(row, 4)?.unwrap_or_default() },
+            3 => DeliveryState::Dead,
+            _ => DeliveryState::Delivered,
+        },
+        attempts: row.get(5)?,
+        handled_by: row.get_ref(6)?.as_str_or_null()?.map(read_sessions).unwrap_or_default(),
     })
 }
 

@@ -107,9 +107,19 @@ CREATE TABLE agents (
     owner TEXT NOT NULL,
     name TEXT NOT NULL,
     description TEXT NOT NULL,
+    settings TEXT NOT NULL,
     created_at INTEGER NOT NULL
 ) WITHOUT ROWID, STRICT;
 CREATE INDEX agents_of_owner ON agents (owner);
+
+CREATE TABLE sessions (
+    agent TEXT NOT NULL,
+    id TEXT NOT NULL,
+    title TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    place INTEGER NOT NULL,
+    PRIMARY KEY (agent, id)
+) WITHOUT ROWID, STRICT;
 
 CREATE TABLE subscriptions (
     agent TEXT NOT NULL,
@@ -126,13 +136,22 @@ CREATE TABLE deliveries (
     seq INTEGER NOT NULL,
     message TEXT NOT NULL,
     state INTEGER NOT NULL,
+    leased_until INTEGER,
+    attempts INTEGER NOT NULL,
     handled_by TEXT,
     PRIMARY KEY (agent, session, seq)
 ) WITHOUT ROWID, STRICT;
-CREATE INDEX deliveries_pending ON deliveries (agent, session, seq) WHERE state = 0;
+CREATE INDEX deliveries_pending ON deliveries (agent, session, seq) WHERE state IN (0, 2);
 CREATE INDEX deliveries_of_message ON deliveries (message);
 
-CREATE TABLE dead_letters (seq INTEGER PRIMARY KEY, reason TEXT NOT NULL) STRICT;
+-- An empty agent: it reached no mailbox at all.
+CREATE TABLE dead_letters (
+    seq INTEGER NOT NULL,
+    agent TEXT NOT NULL,
+    session TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    PRIMARY KEY (seq, agent, session)
+) WITHOUT ROWID, STRICT;
 
 -- What a retry is recognised by.
 CREATE TABLE once (

@@ -3,10 +3,11 @@
 use super::On;
 use super::rows::{self, all, number, one, place};
 use parlor_engine::Fault;
-use parlor_engine::ports::{Head, Snapshot};
-use parlor_model::query::{Page, Recent};
+use parlor_engine::ports::{Head, Lookup, Snapshot};
+use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
-    ApiKey, Logged, Member, Message, MessageId, Revision, RoomId, Seq, SignIn, Time, User, UserId,
+    Agent, AgentId, ApiKey, DeadLetter, Delivery, Logged, Mailbox, Member, Message, MessageId, Revision,
+    RoomId, Seq, SessionId, SignIn, Time, User, UserId,
 };
 use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
@@ -108,11 +109,57 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
         })
     }
 
+    fn agents_near(&mut self, user: &UserId) -> Result<Vec<Agent>, Fault> {
+        let query = format!(
+            "SELECT {} FROM agents WHERE owner <> ?1 AND id IN (SELECT b.member FROM members a \
+             JOIN members b ON b.room = a.room AND b.kind = 1 WHERE a.kind = 0 AND a.member = ?1) ORDER BY id",
+            rows::AGENT
+        );
+        all(self.sql(), &query, &[&user.as_str()], rows::agent)
+    }
+
+    fn mail(&mut self, mailbox: &Mailbox, page: MailPage) -> Result<Vec<(Arc<Message>, Delivery)>, Fault> {
+        let columns = "d.agent, d.session, d.message, d.state, d.leased_until, d.attempts, d.handled_by";
+        let query = format!(
+            "SELECT {columns} FROM deliveries d JOIN messages m ON m.seq = d.seq \
+             WHERE d.agent = ?1 AND d.session = ?2 AND m.erased = 0 AND m.at >= ?3 AND m.at <= ?4 \
+             ORDER BY d.seq DESC LIMIT ?5"
+        );
+        let session = rows::session_text(mailbox.session.as_ref());
+        let (from, to) = times(page);
+        let values: [&dyn ToSql; 5] = [&mailbox.agent.as_str(), &session, &from, &to, &number(page.limit)];
+        let found = all(self.sql(), &query, &values, rows::delivery)?;
+        self.with_messages(found)
+    }
+
+    fn dead_letters(&mut self, page: MailPage) -> Result<Vec<DeadLetter>, Fault> {
+        let query = "SELECT m.id, d.agent, d.session, d.reason FROM dead_letters d JOIN messages m ON m.seq = d.seq \
+                     WHERE m.erased = 0 AND m.at >= ?1 AND m.at <= ?2 \
+                     ORDER BY d.seq DESC, d.agent, d.session LIMIT ?3";
+        let (from, to) = times(page);
+        let found = all(self.sql(), query, &[&from, &to, &number(page.limit)], |row| {
+            let text = |index| row.get::<_, String>(index);
+            Ok((MessageId::stored(text(0)?), text(1)?, text(2)?, text(3)?))
+        })?;
+        let mut letters = Vec::with_capacity(found.len());
+        for (id, agent, session, reason) in found {
+            let Some(message) = self.message(&id)? else { continue };
+            let session = (!session.is_empty()).then(|| SessionId::stored(session));
+            let mailbox = (!agent.is_empty()).then(|| Mailbox { agent: AgentId::stored(agent), session });
+            letters.push(DeadLetter { message, reason: reason.into(), mailbox });
+        }
+        Ok(letters)
+    }
+
     fn peers(&mut self, user: &UserId) -> Result<Vec<UserId>, Fault> {
         let query = "SELECT DISTINCT b.member FROM members a JOIN members b ON b.room = a.room AND b.kind = 0 \
                      WHERE a.kind = 0 AND a.member = ?1 AND b.member <> ?1 ORDER BY b.member";
         all(self.sql(), query, &[&user.as_str()], |row| Ok(UserId::stored(row.get::<_, String>(0)?)))
     }
+}
+
+fn times(page: MailPage) -> (i64, i64) {
+    (page.from.map_or(i64::MIN, |time| time.0), page.to.map_or(i64::MAX, |time| time.0))
 }
 
 impl<C: Deref<Target = Connection>> On<C> {

@@ -3,6 +3,8 @@
 //! Pure: time and ids come in, nothing goes out but the plan. Every file is one family of commands.
 
 mod accounts;
+mod agents;
+mod mail;
 mod messages;
 mod rooms;
 mod routing;
@@ -11,9 +13,9 @@ use crate::facts::Facts;
 use crate::ports::{FirstUse, Ids, OnceKey};
 use crate::routes::RouteChange;
 use parlor_model::{
-    Agent, ApiKey, Command, Delivery, Event, KeyId, Logged, Mailbox, Member, MemberId, Message, MessageId,
-    Position, Receipt, Refusal, Revision, Room, RoomId, SecretHash, Seq, SignIn, SignInId, Subscription,
-    Time, User, UserId,
+    Agent, AgentId, ApiKey, Command, Delivery, Event, KeyId, Logged, Mailbox, Member, MemberId, Message,
+    MessageId, Pattern, Position, Receipt, Refusal, Revision, Room, RoomId, SecretHash, Seq, Session, SignIn,
+    SignInId, Subscription, Time, User, UserId,
 };
 use std::sync::Arc;
 
@@ -57,7 +59,11 @@ pub enum Change {
         at: Time,
     },
     PutAgent(Arc<Agent>),
+    /// With sessions, subscriptions, memberships and mail.
+    RemoveAgent(AgentId),
+    PutSession(Session),
     PutSubscription(Subscription),
+    RemoveSubscription(Mailbox, Pattern),
     PutDelivery {
         delivery: Delivery,
         seq: Seq,
@@ -66,6 +72,19 @@ pub enum Change {
         mailbox: Mailbox,
         messages: Vec<MessageId>,
     },
+    /// Hands mail out until then, once more.
+    Lease {
+        mailbox: Mailbox,
+        messages: Vec<MessageId>,
+        until: Time,
+    },
+    /// Gives mail up that nobody acknowledged.
+    Bury {
+        mailbox: Mailbox,
+        message: Arc<Message>,
+        reason: &'static str,
+    },
+    ClearDeadLetters,
     DeadLetter {
         message: Arc<Message>,
         reason: &'static str,
@@ -119,8 +138,14 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
         | Command::Delete { .. }
         | Command::MarkRead { .. }
         | Command::MarkAllRead => messages::plan(command, draft),
-        Command::CreateAgent { .. } | Command::Route(_) | Command::Receive { .. } => {
-            routing::plan(command, draft)
+        Command::Route(route) => routing::plan(route, draft),
+        Command::CreateAgent { .. }
+        | Command::ChangeAgent { .. }
+        | Command::RemoveAgent { .. }
+        | Command::Subscribe { .. }
+        | Command::Unsubscribe { .. } => agents::plan(command, draft),
+        Command::Receive { .. } | Command::Acknowledge { .. } | Command::ClearDeadLetters => {
+            mail::plan(command, draft)
         }
     }
 }

@@ -3,61 +3,14 @@
 //! Owns: cascade, sender exclusion, dead letters. Never: reads a store or sends a byte.
 
 use super::{Change, Draft, Plan, messages};
-use crate::routes::RouteChange;
 use parlor_model::{
-    Agent, Command, Delivery, DeliveryState, Event, Mailbox, Message, MessageId, MessageKind, Path, Pattern,
-    Place, Receipt, Refusal, RoomId, Route, Sender, SessionRef, Subscription, Thing, mention,
+    Delivery, DeliveryState, Mailbox, Message, MessageId, MessageKind, Place, Receipt, Refusal, RoomId,
+    Route, Sender, SessionRef, mention,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-pub fn plan(command: &Command, mut draft: Draft) -> Result<Plan, Refusal> {
-    match command {
-        Command::CreateAgent { id, name, description, subscriptions } => {
-            // On the broker people and agents are told apart by their ids alone.
-            if draft.facts.agent.is_some() || draft.facts.user.is_some() {
-                return Err(Refusal::AlreadyExists(Thing::Agent));
-            }
-            let now = draft.facts.now;
-            let owner = draft.actor()?.id.clone();
-            let agent = Arc::new(Agent {
-                id: id.clone(),
-                owner,
-                name: name.clone(),
-                description: description.clone(),
-                created_at: now,
-            });
-            draft.change(Change::PutAgent(agent.clone()));
-            let own = Pattern::stored(Path::of_agent(id).as_str());
-            draft.routes.push(RouteChange::Add { pattern: own, mailbox: Mailbox::of(id.clone()) });
-            let wanted: BTreeSet<&Pattern> = subscriptions.iter().collect();
-            for pattern in wanted {
-                let mailbox = Mailbox::of(id.clone());
-                draft.routes.push(RouteChange::Add { pattern: pattern.clone(), mailbox });
-                draft.change(Change::PutSubscription(Subscription {
-                    agent: id.clone(),
-                    session: None,
-                    pattern: pattern.clone(),
-                    added_at: now,
-                }));
-            }
-            draft.tell(Event::AgentChanged(agent.clone()));
-            draft.done(Receipt::Agent { agent, subscriptions: subscriptions.clone() })
-        }
-        Command::Route(route) => self::route(route, draft),
-        Command::Receive { agent, .. } => {
-            let mail = draft.facts.mail.clone();
-            if !mail.is_empty() {
-                let messages = mail.iter().map(|(message, _)| message.id.clone()).collect();
-                draft.change(Change::MarkDelivered { mailbox: Mailbox::of(agent.clone()), messages });
-            }
-            draft.done(Receipt::Received { mail })
-        }
-        _ => unreachable!("the dispatcher sends only agent commands here"),
-    }
-}
-
-fn route(route: &Route, mut draft: Draft) -> Result<Plan, Refusal> {
+pub fn plan(route: &Route, mut draft: Draft) -> Result<Plan, Refusal> {
     if let Some(repeated) = messages::repeated(&draft)? {
         return draft.done(Receipt::Posted(repeated));
     }
@@ -65,9 +18,10 @@ fn route(route: &Route, mut draft: Draft) -> Result<Plan, Refusal> {
         Some(agent) => (Sender::Agent(agent.id.clone()), agent.name.clone()),
         None => (Sender::Source(route.from.clone()), route.from.clone()),
     };
-    // From an agent a wildcard would be a broadcast; from a source it is plain text.
-    if draft.facts.agent.is_some() && route.path.has_wildcard() {
-        return Err(Refusal::invalid("path", "wildcards are not allowed in a delivery path"));
+    // From an agent a wildcard is a broadcast, and those are to agents; from a source it is plain text.
+    let to_agents = route.path.segments().next() == Some("agent");
+    if draft.facts.agent.is_some() && route.path.has_wildcard() && !to_agents {
+        return Err(Refusal::invalid("path", "may contain wildcards only below agent/"));
     }
     let place = match route.path.below("room").map(RoomId::parse) {
         Some(Ok(room)) if draft.facts.room.is_some() => Place::Room(room),
@@ -127,6 +81,7 @@ pub fn deliveries(message: &Message, draft: &Draft) -> Arc<[Delivery]> {
         message: message.id.clone(),
         mailbox,
         state: DeliveryState::Pending,
+        attempts: 0,
         handled_by,
     };
     let of_sessions = sessions.iter().map(|taker| {

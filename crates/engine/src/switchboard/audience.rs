@@ -80,6 +80,13 @@ impl<Topic: Clone + Eq + Hash> Audience<Topic> {
         viewers
     }
 
+    pub fn clear_where(&mut self, meant: impl Fn(&Topic) -> bool) {
+        let topics: Vec<Topic> = self.seats.keys().filter(|topic| meant(topic)).cloned().collect();
+        for topic in topics {
+            self.clear(&topic);
+        }
+    }
+
     fn stand_up(&mut self, topic: &Topic, viewer: ViewerId) {
         if let Some(seats) = self.seats.get_mut(topic) {
             if let Some(index) = seats.iter().position(|seat| seat.viewer == viewer) {

@@ -288,6 +288,8 @@ impl Switchboard {
                 user,
                 |principal| matches!(principal, Principal::Person { sign_in: own, .. } if own == sign_in),
             ),
+            // The id may be somebody else's tomorrow: whoever listened to it hears nothing more.
+            Event::AgentRemoved(agent) => state.mailboxes.clear_where(|mailbox| mailbox.agent == *agent),
             Event::KeyRevoked { user, key } => {
                 state.end(
                     user,
