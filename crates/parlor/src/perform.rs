@@ -104,7 +104,7 @@ impl Operator {
         let user = self.named(user).await?;
         let scopes: Option<Vec<Scope>> = scopes.iter().map(|scope| Scope::parse(scope)).collect();
         let scopes =
-            scopes.ok_or(Refusal::invalid("scope", "must be of: read, write, agents, sources, admin"))?;
+            scopes.ok_or(Refusal::invalid("scope", "must be of: read, write, agents, sources, dead-letters, admin"))?;
         let key = secrets::api_key();
         let secret = secrets::hash(&key);
         let command = Command::CreateKey { owner: Some(user.id.clone()), name: name.into(), scopes, secret };

@@ -14,12 +14,11 @@ use parking_lot::Mutex;
 use parlor_engine::facts::Standing;
 use parlor_engine::switchboard::{Egress, Farewell, Viewer};
 use parlor_model::{
-    AgentId, Caller, Command, Delivery, Epoch, Logged, Mailbox, Message, Receipt, Refusal, RoomId, Signal,
+    Caller, Command, Delivery, Epoch, Logged, Mailbox, Message, Query, Receipt, Refusal, RoomId, Signal,
 };
-use parlor_wire::broker::ingress::{self, Asked, Request as Frame};
+use parlor_wire::broker::ingress::{self, About, Asked, Request as Frame};
 use parlor_wire::broker::{codes, egress};
 use parlor_wire::json::Bounds;
-use serde_json::json;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -130,7 +129,7 @@ struct Pending {
     receipt: parlor_engine::Receipt,
     kind: Box<str>,
     req_id: Option<Box<str>>,
-    agent: Option<AgentId>,
+    about: About,
 }
 
 type Outcome = Option<(Result<Receipt, Refusal>, Pending)>;
@@ -149,20 +148,11 @@ impl Talk {
     }
 
     fn answer(&self, socket: &Socket, outcome: Outcome) {
-        let Some((outcome, Pending { kind, req_id, agent, .. })) = outcome else { return };
-        let req_id = req_id.as_deref();
-        let ok = format!("{kind}.ok");
-        let asked = agent.as_ref().map(AgentId::as_str);
+        let Some((outcome, Pending { kind, req_id, about, .. })) = outcome else { return };
+        let id = req_id.as_deref();
         socket.say(&match outcome {
-            Ok(Receipt::Posted(posted)) => egress::reply(&ok, req_id, egress::routed(&posted)),
-            Ok(Receipt::Received { mail }) => egress::received(req_id, asked.unwrap_or_default(), &mail),
-            Ok(Receipt::Agent { agent, subscriptions }) => {
-                egress::reply(&ok, req_id, egress::created(&agent, &subscriptions))
-            }
-            Ok(_) => egress::reply(&ok, req_id, json!({})),
-            Err(refusal) => {
-                egress::error(&format!("{kind}.error"), req_id, &codes::sentence(&refusal, asked))
-            }
+            Ok(receipt) => egress::receipt(&kind, id, &about, &receipt),
+            Err(refusal) => egress::refusal(&kind, id, &about, &refusal),
         });
     }
 
@@ -174,13 +164,14 @@ impl Talk {
     }
 
     async fn hear(&mut self, socket: &Socket, text: &str) {
-        let Ok(Frame { kind, req_id, asked }) = ingress::read(text, BOUNDS) else {
+        let Ok(Frame { kind, req_id, about, asked }) = ingress::read(text, BOUNDS) else {
             self.settle(socket).await;
             return socket.say(&egress::error("error", None, "Invalid JSON"));
         };
         let id = req_id.as_deref();
-        if let (Ok(Asked::Command(_)), Some(_)) = (&asked, &self.signed) {
-        } else {
+        // Commands may follow one another to the disk; everything else waits for those before it.
+        let pipelined = matches!(asked, Ok(Asked::Command(_))) && self.signed.is_some();
+        if !pipelined {
             self.settle(socket).await;
         }
         match asked {
@@ -189,9 +180,10 @@ impl Talk {
             _ if self.signed.is_none() => {
                 socket.say(&egress::error("auth.error", id, "Must authenticate first"))
             }
-            Ok(Asked::Ping) => socket.say(&egress::reply("pong", id, json!({}))),
-            Ok(Asked::Command(command)) => self.submit(command, kind, req_id).await,
-            Ok(Asked::Listen { agent }) => self.listen(socket, agent, id).await,
+            Ok(Asked::Ping) => socket.say(&egress::plain("pong", id)),
+            Ok(Asked::Command(command)) => self.submit(command, kind, req_id, about).await,
+            Ok(Asked::Query(query)) => self.read(socket, query, &kind, id, &about).await,
+            Ok(Asked::Listen { mailbox }) => self.listen(socket, mailbox, &kind, id, &about).await,
             Ok(Asked::Unknown) => {
                 let kind: String = kind.chars().take(100).collect();
                 socket.say(&egress::error("error", id, &format!("Unknown message type: {kind}")));
@@ -200,32 +192,38 @@ impl Talk {
         }
     }
 
-    async fn submit(&mut self, command: Command, kind: Box<str>, req_id: Option<Box<str>>) {
+    async fn submit(&mut self, command: Command, kind: Box<str>, req_id: Option<Box<str>>, about: About) {
         let Some(signed) = &self.signed else { return };
-        let agent = match &command {
-            Command::Receive { agent, .. } | Command::CreateAgent { id: agent, .. } => Some(agent.clone()),
-            _ => None,
-        };
         let receipt = self.app.hub.submit(&signed.caller, command).await;
-        self.pending.push_back(Pending { receipt, kind, req_id, agent });
+        self.pending.push_back(Pending { receipt, kind, req_id, about });
     }
 
-    async fn listen(&mut self, socket: &Socket, agent: AgentId, req_id: Option<&str>) {
+    async fn read(&self, socket: &Socket, query: Query, kind: &str, req_id: Option<&str>, about: &About) {
         let Some(signed) = &self.signed else { return };
-        let mailbox = Mailbox::of(agent.clone());
-        let reply = json!({ "agentId": agent.as_str() });
+        socket.say(&match self.app.hub.read(&signed.caller, query).await {
+            Ok(answer) => egress::answer(kind, req_id, about, &answer),
+            Err(refusal) => egress::refusal(kind, req_id, about, &refusal),
+        });
+    }
+
+    async fn listen(
+        &self,
+        socket: &Socket,
+        mailbox: Mailbox,
+        kind: &str,
+        req_id: Option<&str>,
+        about: &About,
+    ) {
+        let Some(signed) = &self.signed else { return };
         socket.say(&match self.app.hub.listen(&signed.caller, signed.viewer.id, mailbox).await {
-            Ok(()) => egress::reply("msg.listen.ok", req_id, reply),
-            Err(refusal) => {
-                let sentence = codes::sentence(&refusal, Some(agent.as_str()));
-                egress::error("msg.listen.error", req_id, &sentence)
-            }
+            Ok(()) => egress::listening(kind, req_id, about),
+            Err(refusal) => egress::refusal(kind, req_id, about, &refusal),
         });
     }
 
     async fn authenticate(&mut self, socket: &Socket, token: &str, req_id: Option<&str>) {
         if self.signed.is_some() {
-            return socket.say(&egress::reply("auth.ok", req_id, json!({})));
+            return socket.say(&egress::plain("auth.ok", req_id));
         }
         if let Err(refusal) = self.sign_in(token, req_id).await {
             let sentence = match refusal {
@@ -247,7 +245,7 @@ impl Talk {
             outbox: self.outbox.clone(),
             present: false,
         };
-        let greeting = frame::text(&egress::reply("auth.ok", req_id, json!({})));
+        let greeting = frame::text(&egress::plain("auth.ok", req_id));
         let (app, guest) = (self.app.clone(), Arc::new(Mutex::new(self.guest.take())));
         let place = guest.clone();
         // Once it is somebody's, it is no stranger's any more, before it can know.

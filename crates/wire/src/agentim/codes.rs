@@ -71,6 +71,7 @@ fn name(thing: Thing) -> &'static str {
         Thing::Key => "API key",
         Thing::SignIn => "Session",
         Thing::SetupLink => "Setup link",
+        Thing::Subscription => "Subscription",
     }
 }
 

@@ -52,6 +52,7 @@ pub fn event(logged: &Logged, epoch: Epoch) -> Option<String> {
         | Event::SignInEnded { .. }
         | Event::KeyRevoked { .. }
         | Event::AgentChanged(_)
+        | Event::AgentRemoved(_)
         | Event::Faded => None,
     }
 }

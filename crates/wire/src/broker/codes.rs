@@ -20,6 +20,7 @@ pub fn sentence(refusal: &Refusal, agent: Option<&str>) -> String {
         }
         Refusal::TooLarge { limit, .. } => format!("Message exceeds the maximum of {limit} characters"),
         Refusal::Conflict { .. } => "This externalId was used for another message".into(),
+        Refusal::MustRemain(Thing::Subscription) => "Cannot unsubscribe from auto-subscription".into(),
         Refusal::MustRemain(_) => "It must remain".into(),
         Refusal::WrongCredentials | Refusal::TokenRevoked => "Invalid token".into(),
         Refusal::RateLimited { .. } => "Too many messages".into(),

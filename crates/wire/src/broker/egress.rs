@@ -1,121 +1,191 @@
-//! From outcomes and deliveries to broker frames.
+//! From outcomes, answers and deliveries to broker frames.
 
-use super::frames::{Copy, Taker};
+use super::frames::{Copy, Frame, Taker};
+use super::ingress::About;
+use crate::broker::codes;
 use parlor_model::command::Posted;
-use parlor_model::{Agent, Delivery, Message, Pattern};
-use serde::Serialize;
-use serde_json::value::RawValue;
+use parlor_model::{Agent, Answer, DeadLetter, Delivery, Message, Receipt, Refusal, Session, Subscription};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// A reply that carries the request's id.
-pub fn reply(kind: &str, req_id: Option<&str>, fields: Value) -> String {
-    let mut frame = Map::new();
-    frame.insert("type".into(), kind.into());
-    if let Value::Object(fields) = fields {
-        frame.extend(fields);
-    }
-    if let Some(id) = req_id.and_then(|raw| serde_json::from_str(raw).ok()) {
-        frame.insert("reqId".into(), id);
-    }
-    Value::Object(frame).to_string()
+pub fn plain(kind: &str, req_id: Option<&str>) -> String {
+    Frame::new(kind).end(req_id)
 }
 
 pub fn error(kind: &str, req_id: Option<&str>, sentence: &str) -> String {
-    reply(kind, req_id, json!({ "error": sentence }))
+    Frame::new(kind).with("error", &sentence).end(req_id)
 }
 
-/// Encoded directly: through a `Value` the payload's large numbers would lose digits.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Push<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    agent_id: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    session_id: Option<&'a str>,
-    message: Copy<'a>,
+pub fn refusal(kind: &str, req_id: Option<&str>, about: &About, refusal: &Refusal) -> String {
+    error(&format!("{kind}.error"), req_id, &codes::sentence(refusal, about.agent.as_deref()))
 }
 
 pub fn push(message: &Message, delivery: &Delivery) -> String {
-    let session = delivery.mailbox.session.as_ref().map(|session| session.as_str());
-    encode(&Push {
-        kind: if session.is_some() { "msg.session.push" } else { "msg.push" },
-        agent_id: session.map(|_| delivery.mailbox.agent.as_str()),
-        session_id: session,
-        message: Copy::delivered(message, delivery),
-    })
+    let copy = Copy::delivered(message, delivery);
+    match &delivery.mailbox.session {
+        None => Frame::new("msg.push").with("message", &copy).end(None),
+        Some(session) => Frame::new("msg.session.push")
+            .with("agentId", &delivery.mailbox.agent.as_str())
+            .with("sessionId", &session.as_str())
+            .with("message", &copy)
+            .end(None),
+    }
 }
 
-pub fn routed(posted: &Posted) -> Value {
-    let agents: Vec<&str> = own_copies(posted).map(|delivery| delivery.mailbox.agent.as_str()).collect();
+pub fn listening(kind: &str, req_id: Option<&str>, about: &About) -> String {
+    echoed(&format!("{kind}.ok"), about).end(req_id)
+}
+
+/// What a command came to.
+pub fn receipt(kind: &str, req_id: Option<&str>, about: &About, receipt: &Receipt) -> String {
+    let ok = format!("{kind}.ok");
+    let frame = match receipt {
+        Receipt::Posted(posted) if kind == "msg.route" => routed(Frame::new(&ok), posted),
+        Receipt::Posted(posted) => {
+            let message = routed(Frame::object(), posted).raw();
+            Frame::new(&ok).with("messageId", &posted.id.as_str()).with("message", &message)
+        }
+        Receipt::Received { mail } => echoed(&ok, about).with("messages", &copies(mail)),
+        Receipt::Acknowledged(count) => echoed(&ok, about).with("acknowledged", count),
+        Receipt::Subscriptions(subscriptions) => {
+            echoed(&ok, about).with("subscriptions", &listed(subscriptions))
+        }
+        Receipt::Agent { agent, subscriptions } => {
+            Frame::new(&ok).with("id", &agent.id.as_str()).with("agent", &described(agent, subscriptions))
+        }
+        Receipt::Done if kind == "msg.unmatched.clear" => Frame::new(&ok).with("cleared", &true),
+        Receipt::Done if kind == "agent.delete" => Frame::new(&ok).with("id", &about.agent),
+        _ => Frame::new(&ok),
+    };
+    frame.end(req_id)
+}
+
+/// What a question was answered with.
+pub fn answer(kind: &str, req_id: Option<&str>, about: &About, answer: &Answer) -> String {
+    let (ok, result) = (format!("{kind}.ok"), format!("{kind}.result"));
+    let frame = match answer {
+        Answer::Agents(agents) => {
+            let agents: Vec<Value> = agents.iter().map(summary).collect();
+            Frame::new(&result).with("agents", &agents)
+        }
+        Answer::Agent { agent, subscriptions, sessions } => {
+            let mut agent = described(agent, subscriptions);
+            agent["sessions"] = sessions.iter().map(session).collect();
+            Frame::new(&result).with("agent", &agent)
+        }
+        Answer::Subscriptions(subscriptions) => {
+            echoed(&ok, about).with("subscriptions", &listed(subscriptions))
+        }
+        Answer::Mail(mail) => echoed(&ok, about).with("messages", &copies(mail)),
+        Answer::DeadLetters(letters) => {
+            let letters: Vec<_> = letters.iter().map(dead_letter).collect();
+            Frame::new(&ok).with("messages", &letters)
+        }
+        _ => Frame::new(&ok),
+    };
+    frame.end(req_id)
+}
+
+fn echoed(kind: &str, about: &About) -> Frame {
+    Frame::new(kind)
+        .with_some("agentId", about.agent.as_ref())
+        .with_some("sessionId", about.session.as_ref())
+        .with_some("pattern", about.pattern.as_ref())
+}
+
+fn copies(mail: &[(Arc<Message>, Delivery)]) -> Vec<Copy<'_>> {
+    mail.iter().map(|(message, delivery)| Copy::delivered(message, delivery)).collect()
+}
+
+fn listed(subscriptions: &[Subscription]) -> Vec<Value> {
+    let listed = |subscription: &Subscription| json!({ "pattern": subscription.pattern.as_str(), "addedAt": subscription.added_at.millis() });
+    subscriptions.iter().map(listed).collect()
+}
+
+fn routed(frame: Frame, posted: &Posted) -> Frame {
+    let own = posted.deliveries.iter().filter(|delivery| delivery.mailbox.session.is_none());
+    let agents: Vec<&str> = own.map(|delivery| delivery.mailbox.agent.as_str()).collect();
+    let session = |delivery: &'_ Delivery| delivery.mailbox.session.clone();
     let sessions: Vec<Value> = posted
         .deliveries
         .iter()
-        .filter_map(|delivery| {
-            let session = delivery.mailbox.session.as_ref()?;
-            Some(json!(Taker { agent_id: delivery.mailbox.agent.as_str(), session_id: session.as_str() }))
+        .filter_map(|delivery| Some((delivery, session(delivery)?)))
+        .map(|(delivery, session)| {
+            json!(Taker { agent_id: delivery.mailbox.agent.as_str(), session_id: session.as_str() })
         })
         .collect();
     let in_room = posted.message.as_ref().is_some_and(|message| message.place.room().is_some());
     let delivered = in_room || !posted.deliveries.is_empty();
-    let mut value = posted.message.as_ref().map_or_else(|| json!({}), |m| json!(Copy::of(m, "pending")));
-    value["id"] = json!(posted.id.as_str());
-    value["delivered"] = json!(delivered);
-    value["deliveredTo"] = json!(agents);
-    value["deliveredToSessions"] = json!(sessions);
     // Every copy bears the id of the message; the list has one for each place it came to.
     let places = agents.len().max(usize::from(delivered));
-    value["messageIds"] = json!(vec![posted.id.as_str(); places]);
-    value["unmatched"] = json!(!delivered);
-    value["position"] = json!(posted.position.to_string());
-    value
+    let frame = match &posted.message {
+        Some(message) => Copy::of(message, "pending").into_frame(frame),
+        None => frame.with("id", &posted.id.as_str()),
+    };
+    frame
+        .with("delivered", &delivered)
+        .with("deliveredTo", &agents)
+        .with("deliveredToSessions", &sessions)
+        .with("messageIds", &vec![posted.id.as_str(); places])
+        .with("unmatched", &!delivered)
+        .with("position", &posted.position.to_string())
 }
 
-fn own_copies(posted: &Posted) -> impl Iterator<Item = &Delivery> {
-    posted.deliveries.iter().filter(|delivery| delivery.mailbox.session.is_none())
+fn dead_letter(letter: &DeadLetter) -> Box<serde_json::value::RawValue> {
+    let copy = Copy::of(&letter.message, "");
+    let mut frame = Frame::object()
+        .with("id", &copy.id)
+        .with("from", &copy.from)
+        .with("path", &copy.path)
+        .with("command", &copy.command)
+        .with("payload", &copy.payload)
+        .with("source", &copy.source)
+        .with("externalId", &copy.external_id)
+        .with("reason", &letter.reason)
+        .with("timestamp", &copy.timestamp);
+    if let Some(mailbox) = &letter.mailbox {
+        frame = frame.with("_deliveredTo", &Copy::place(mailbox));
+    }
+    frame.raw()
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Received<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    agent_id: &'a str,
-    messages: Vec<Copy<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    req_id: Option<&'a RawValue>,
+fn session(session: &Session) -> Value {
+    json!({
+        "id": session.id.as_str(),
+        "title": session.title,
+        "isDefault": session.id == parlor_model::SessionId::main(),
+        "createdAt": session.created_at.millis(),
+    })
 }
 
-pub fn received(req_id: Option<&str>, agent: &str, mail: &[(Arc<Message>, Delivery)]) -> String {
-    let messages = mail
-        .iter()
-        .map(|(message, delivery)| Copy { status: "delivered", ..Copy::delivered(message, delivery) })
-        .collect();
-    let req_id = req_id.and_then(|raw| serde_json::from_str(raw).ok());
-    encode(&Received { kind: "msg.receive.ok", agent_id: agent, messages, req_id })
+/// What an owner keeps with an agent may not stand for what the hub says of it.
+fn described(agent: &Agent, subscriptions: &[Subscription]) -> Value {
+    let mut described = Map::new();
+    described.insert("workDirs".into(), json!([]));
+    described.insert("defaultModel".into(), Value::Null);
+    described.insert("heartbeat".into(), Value::Null);
+    for (key, value) in &agent.settings {
+        described.insert(key.to_string(), serde_json::from_str(&value.0).unwrap_or_default());
+    }
+    described.insert("id".into(), json!(agent.id.as_str()));
+    described.insert("name".into(), json!(agent.name));
+    described.insert("description".into(), json!(agent.description));
+    described.insert("subscriptions".into(), json!(listed(subscriptions)));
+    Value::Object(described)
 }
 
-fn encode(frame: &impl Serialize) -> String {
-    serde_json::to_string(frame).expect("frames are texts, numbers and lists of them")
-}
-
-pub fn created(agent: &Agent, subscriptions: &[Pattern]) -> Value {
-    let subscriptions: Vec<Value> = subscriptions
-        .iter()
-        .map(|pattern| json!({ "pattern": pattern.as_str(), "addedAt": agent.created_at.millis() }))
-        .collect();
+fn summary(agent: &Agent) -> Value {
+    let kept = |key: &str, absent: Value| {
+        agent.settings.get(key).and_then(|value| serde_json::from_str(&value.0).ok()).unwrap_or(absent)
+    };
     json!({
         "id": agent.id.as_str(),
-        "agent": {
-            "id": agent.id.as_str(),
-            "name": agent.name,
-            "description": agent.description,
-            "workDirs": [],
-            "defaultModel": null,
-            "subscriptions": subscriptions,
-            "heartbeat": null,
-        },
+        "name": agent.name,
+        "description": agent.description,
+        "workDirs": kept("workDirs", json!([])),
+        "defaultModel": kept("defaultModel", Value::Null),
+        "isWorking": false,
+        "activeCount": 0,
+        "activeSessions": [],
     })
 }

@@ -1,6 +1,6 @@
 //! The message as the broker shows it.
 
-use parlor_model::{Delivery, Message, SessionRef};
+use parlor_model::{Delivery, Mailbox, Message, SessionRef};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -24,6 +24,9 @@ pub struct Copy<'a> {
     pub handled: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handled_by: Option<Vec<Taker<'a>>>,
+    /// How often it was handed out on a lease.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -54,23 +57,88 @@ impl<'a> Copy<'a> {
             delivered_to: None,
             handled: None,
             handled_by: None,
+            attempts: None,
         }
     }
 
     /// The copy in one mailbox; only an agent's own copy says whether a session took the message.
     pub fn delivered(message: &'a Message, delivery: &'a Delivery) -> Self {
-        let mailbox = &delivery.mailbox;
         let mut copy = Self::of(message, delivery.state.as_str());
-        match &mailbox.session {
-            Some(session) => copy.delivered_to = Some(format!("{}:{}", mailbox.agent, session)),
-            None => {
-                let taken = !delivery.handled_by.is_empty();
-                copy.delivered_to = Some(mailbox.agent.to_string());
-                copy.handled = Some(taken);
-                copy.handled_by = taken.then(|| delivery.handled_by.iter().map(Taker::from).collect());
-            }
+        copy.delivered_to = Some(Self::place(&delivery.mailbox));
+        copy.attempts = (delivery.attempts > 0).then_some(delivery.attempts);
+        if delivery.mailbox.session.is_none() {
+            let taken = !delivery.handled_by.is_empty();
+            copy.handled = Some(taken);
+            copy.handled_by = taken.then(|| delivery.handled_by.iter().map(Taker::from).collect());
         }
         copy
+    }
+
+    pub fn place(mailbox: &Mailbox) -> String {
+        match &mailbox.session {
+            Some(session) => format!("{}:{}", mailbox.agent, session),
+            None => mailbox.agent.to_string(),
+        }
+    }
+
+    /// The message's own fields, spread into a larger frame.
+    pub fn into_frame(self, frame: Frame) -> Frame {
+        frame
+            .with("id", &self.id)
+            .with("from", &self.from)
+            .with("path", &self.path)
+            .with("command", &self.command)
+            .with("payload", &self.payload)
+            .with("status", &self.status)
+            .with("timestamp", &self.timestamp)
+            .with("source", &self.source)
+            .with("externalId", &self.external_id)
+    }
+}
+
+/// A JSON object written field by field: through a `Value` the payload's large numbers would lose digits.
+pub struct Frame(String);
+
+impl Frame {
+    pub fn object() -> Self {
+        Self("{".into())
+    }
+
+    pub fn new(kind: &str) -> Self {
+        Self::object().with("type", &kind)
+    }
+
+    pub fn with(mut self, key: &str, value: &(impl Serialize + ?Sized)) -> Self {
+        if self.0.len() > 1 {
+            self.0.push(',');
+        }
+        let value = serde_json::to_string(value).expect("frames are texts, numbers and lists of them");
+        self.0.push('"');
+        self.0.push_str(key);
+        self.0.push_str("\":");
+        self.0.push_str(&value);
+        self
+    }
+
+    pub fn with_some(self, key: &str, value: Option<&Box<str>>) -> Self {
+        match value {
+            Some(value) => self.with(key, value),
+            None => self,
+        }
+    }
+
+    /// `req_id` is JSON, as the request had it.
+    pub fn end(mut self, req_id: Option<&str>) -> String {
+        if let Some(id) = req_id {
+            self.0.push_str(",\"reqId\":");
+            self.0.push_str(id);
+        }
+        self.0.push('}');
+        self.0
+    }
+
+    pub fn raw(self) -> Box<RawValue> {
+        RawValue::from_string(self.end(None)).expect("an object written field by field is JSON")
     }
 }
 

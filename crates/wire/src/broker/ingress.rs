@@ -1,10 +1,16 @@
 //! From broker frames to what they ask for. Never panics, whatever comes.
 
 use crate::json::{self, Bounds};
-use parlor_model::{AgentId, Command, Path, Pattern, Payload, Route};
+use parlor_model::command::AgentProfile;
+use parlor_model::query::MailPage;
+use parlor_model::{
+    AgentId, Command, Mailbox, MessageId, Path, Pattern, Payload, Query, Route, SessionId, Time,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 #[derive(Debug)]
 pub struct Request {
@@ -12,7 +18,16 @@ pub struct Request {
     pub kind: Box<str>,
     /// Echoed on the reply; JSON text, absent when it says nothing.
     pub req_id: Option<Box<str>>,
+    pub about: About,
     pub asked: Result<Asked, Box<str>>,
+}
+
+/// What the reply repeats of the request, as it was written.
+#[derive(Debug, Default, Clone)]
+pub struct About {
+    pub agent: Option<Box<str>>,
+    pub session: Option<Box<str>>,
+    pub pattern: Option<Box<str>>,
 }
 
 #[derive(Debug)]
@@ -20,12 +35,15 @@ pub enum Asked {
     Auth { token: Box<str> },
     Ping,
     Command(Command),
-    Listen { agent: AgentId },
+    Query(Query),
+    Listen { mailbox: Mailbox },
     Unknown,
 }
 
 /// The most messages one `msg.receive` brings.
 pub const RECEIVE: usize = 100;
+const HISTORY: usize = 100;
+const MOST_HISTORY: usize = 1000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotJson;
@@ -35,8 +53,9 @@ pub fn read(text: &str, bounds: Bounds) -> Result<Request, NotJson> {
     let head: Head = serde_json::from_str(text).map_err(|_| NotJson)?;
     let kind: Box<str> = head.kind.as_deref().unwrap_or("").into();
     let req_id = head.req_id.map(RawValue::get).filter(|raw| !is_falsy(raw)).map(Into::into);
-    let asked = understand(&kind, text);
-    Ok(Request { kind, req_id, asked })
+    let mut about = About::default();
+    let asked = understand(&kind, text, &mut about);
+    Ok(Request { kind, req_id, about, asked })
 }
 
 /// As the original has it: `0`, `""`, `false` and `null` are not echoed.
@@ -44,23 +63,66 @@ fn is_falsy(raw: &str) -> bool {
     matches!(raw, "0" | "\"\"" | "false" | "null")
 }
 
-fn understand(kind: &str, text: &str) -> Result<Asked, Box<str>> {
+fn understand(kind: &str, text: &str, about: &mut About) -> Result<Asked, Box<str>> {
     Ok(match kind {
         "auth" => {
             let Auth { token } = parse(text)?;
             Asked::Auth { token }
         }
         "ping" => Asked::Ping,
-        "agent.create" => Asked::Command(create(parse(text)?)?),
-        "msg.route" => Asked::Command(route(parse(text)?)?),
-        "msg.listen" => {
-            let OfAgent { agent_id } = parse(text)?;
-            Asked::Listen { agent: agent(&agent_id)? }
+        "agent.list" => Asked::Query(Query::Agents),
+        "agent.get" => Asked::Query(Query::Agent { id: named(text, about)? }),
+        "agent.create" => Asked::Command(create(text, about)?),
+        "agent.update" => {
+            let (id, (profile, _)) = (named(text, about)?, profile(text)?);
+            Asked::Command(Command::ChangeAgent { id, profile })
         }
-        "msg.receive" => {
-            let OfAgent { agent_id } = parse(text)?;
-            Asked::Command(Command::Receive { agent: agent(&agent_id)?, limit: RECEIVE })
+        "agent.delete" => Asked::Command(Command::RemoveAgent { id: named(text, about)? }),
+        "msg.send" => Asked::Command(send(text)?),
+        "msg.route" => Asked::Command(route(text)?),
+        "msg.broadcast" => Asked::Command(broadcast(text)?),
+        "msg.unmatched" => Asked::Query(Query::DeadLetters { page: page(text)? }),
+        "msg.unmatched.clear" => Asked::Command(Command::ClearDeadLetters),
+        "msg.ack" => {
+            let Acknowledged { message_ids } = parse(text)?;
+            let mailbox = mailbox(text, Addressed::Either, about)?;
+            let messages = message_ids.iter().map(|id| MessageId::parse(id)).collect::<Result<_, _>>();
+            let messages = messages.map_err(|_| Box::<str>::from("messageIds must be ids of messages"))?;
+            Asked::Command(Command::Acknowledge { mailbox, messages })
         }
+        _ => {
+            let (verb, addressed) = match kind.strip_prefix("msg.session.") {
+                Some(verb) => (verb, Addressed::Session),
+                None => (kind.strip_prefix("msg.").unwrap_or_default(), Addressed::Agent),
+            };
+            return of_mailbox(verb, addressed, text, about);
+        }
+    })
+}
+
+/// What is asked of an agent's own mailbox and of a session's alike.
+fn of_mailbox(verb: &str, addressed: Addressed, text: &str, about: &mut About) -> Result<Asked, Box<str>> {
+    Ok(match verb {
+        "listen" => Asked::Listen { mailbox: mailbox(text, addressed, about)? },
+        "receive" => {
+            let mailbox = mailbox(text, addressed, about)?;
+            let Lease { lease } = parse(text)?;
+            let lease = lease.map(Duration::from_millis);
+            Asked::Command(Command::Receive { mailbox, limit: RECEIVE, lease })
+        }
+        "history" => {
+            let (mailbox, page) = (mailbox(text, addressed, about)?, page(text)?);
+            Asked::Query(Query::Mail { mailbox, page })
+        }
+        "sub.add" => {
+            let (mailbox, pattern) = (mailbox(text, addressed, about)?, pattern(text, about)?);
+            Asked::Command(Command::Subscribe { mailbox, pattern })
+        }
+        "sub.remove" => {
+            let (mailbox, pattern) = (mailbox(text, addressed, about)?, pattern(text, about)?);
+            Asked::Command(Command::Unsubscribe { mailbox, pattern })
+        }
+        "sub.list" => Asked::Query(Query::Subscriptions { mailbox: mailbox(text, addressed, about)? }),
         _ => Asked::Unknown,
     })
 }
@@ -79,28 +141,101 @@ fn agent(id: &str) -> Result<AgentId, Box<str>> {
     AgentId::parse(id).map_err(|_| format!("Invalid agent ID: {id:.200}").into())
 }
 
-fn create(frame: Create) -> Result<Command, Box<str>> {
-    let id = agent(&frame.id)?;
-    let config = frame.config.unwrap_or_default();
-    let patterns = config.subscriptions.unwrap_or_default();
-    let subscriptions = patterns.iter().map(|pattern| {
-        let text = match pattern {
-            Subscribed::Plain(text) | Subscribed::Dated { pattern: text } => text,
-        };
-        Pattern::parse(text).map_err(|flaw| flaw.to_string().into())
-    });
-    let subscriptions = subscriptions.collect::<Result<_, Box<str>>>()?;
-    let last = id.as_str().rsplit('/').next().unwrap_or_default().into();
-    Ok(Command::CreateAgent {
-        name: config.name.unwrap_or(last),
-        description: config.description.unwrap_or_default(),
-        subscriptions,
-        id,
+fn named(text: &str, about: &mut About) -> Result<AgentId, Box<str>> {
+    let Named { id } = parse(text)?;
+    about.agent = Some(id.clone());
+    agent(&id)
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Addressed {
+    Agent,
+    Session,
+    Either,
+}
+
+fn mailbox(text: &str, addressed: Addressed, about: &mut About) -> Result<Mailbox, Box<str>> {
+    let OfMailbox { agent_id, session_id } = parse(text)?;
+    let session_id = session_id.filter(|_| addressed != Addressed::Agent);
+    about.agent = Some(agent_id.clone());
+    about.session = session_id.clone();
+    let agent = agent(&agent_id)?;
+    let session = match session_id {
+        Some(id) => {
+            let parsed = SessionId::parse(&id);
+            Some(parsed.map_err(|_| Box::<str>::from(format!("Invalid session ID: {id:.200}")))?)
+        }
+        None if addressed == Addressed::Session => return Err("sessionId is required".into()),
+        None => None,
+    };
+    Ok(Mailbox { agent, session })
+}
+
+fn pattern(text: &str, about: &mut About) -> Result<Pattern, Box<str>> {
+    let Patterned { pattern } = parse(text)?;
+    let parsed = Pattern::parse(&pattern).map_err(|flaw| flaw.to_string().replace("path", "pattern").into());
+    about.pattern = Some(pattern);
+    parsed
+}
+
+fn page(text: &str) -> Result<MailPage, Box<str>> {
+    let Paged { options } = parse(text)?;
+    let options = options.unwrap_or_default();
+    let time = |millis: i64| Time(millis.saturating_mul(1000));
+    Ok(MailPage {
+        limit: options.limit.unwrap_or(HISTORY).clamp(1, MOST_HISTORY),
+        from: options.from_time.map(time),
+        // The whole of the last millisecond.
+        to: options.to_time.map(|millis| Time(time(millis).0.saturating_add(999))),
     })
 }
 
-fn route(frame: RouteFrame) -> Result<Command, Box<str>> {
-    let path = Path::parse(&frame.path).map_err(|flaw| Box::<str>::from(flaw.to_string()))?;
+fn create(text: &str, about: &mut About) -> Result<Command, Box<str>> {
+    let id = named(text, about)?;
+    let (profile, subscriptions) = profile(text)?;
+    Ok(Command::CreateAgent { id, profile, subscriptions })
+}
+
+/// What `config` says: a name, a description, subscriptions, and what the hub only keeps.
+fn profile(text: &str) -> Result<(AgentProfile, Vec<Pattern>), Box<str>> {
+    let Configured { config } = parse(text)?;
+    let mut profile = AgentProfile::default();
+    let mut subscriptions = Vec::new();
+    for (key, value) in config.unwrap_or_default() {
+        match &*key {
+            "name" => profile.name = parse(value.get())?,
+            "description" => profile.description = parse(value.get())?,
+            "subscriptions" => {
+                for subscribed in parse::<Vec<Subscribed>>(value.get())? {
+                    let (Subscribed::Plain(pattern) | Subscribed::Dated { pattern }) = subscribed;
+                    let parsed = Pattern::parse(&pattern);
+                    subscriptions.push(parsed.map_err(|flaw| Box::<str>::from(flaw.to_string()))?);
+                }
+            }
+            // An agent is known by where it was made.
+            "id" | "owner" => {}
+            _ => profile.settings.push((key.as_ref().into(), Payload(value.get().into()))),
+        }
+    }
+    Ok((profile, subscriptions))
+}
+
+fn send(text: &str) -> Result<Command, Box<str>> {
+    let To { to } = parse(text)?;
+    routed(parse(text)?, Path::of_agent(&agent(&to)?), "internal")
+}
+
+fn broadcast(text: &str) -> Result<Command, Box<str>> {
+    routed(parse(text)?, Path::stored("agent/**"), "internal")
+}
+
+fn route(text: &str) -> Result<Command, Box<str>> {
+    let Along { path } = parse(text)?;
+    let path = Path::parse(&path).map_err(|flaw| Box::<str>::from(flaw.to_string()))?;
+    routed(parse(text)?, path, "external")
+}
+
+fn routed(frame: RouteFrame, path: Path, source: &str) -> Result<Command, Box<str>> {
     let payload = frame.payload.map_or("{}", RawValue::get);
     if !payload.starts_with('{') {
         return Err("payload must be an object".into());
@@ -112,7 +247,7 @@ fn route(frame: RouteFrame) -> Result<Command, Box<str>> {
         command: frame.command.unwrap_or_else(|| "message".into()),
         payload: Payload(payload.into()),
         text: text.map(Into::into),
-        source: frame.source.unwrap_or_else(|| "external".into()),
+        source: frame.source.unwrap_or_else(|| source.into()),
         external_id: frame.external_id,
     }))
 }
@@ -132,22 +267,50 @@ struct Auth {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct OfAgent {
-    agent_id: Box<str>,
+struct Named {
+    id: Box<str>,
 }
 
 #[derive(Deserialize)]
-struct Create {
-    id: Box<str>,
-    config: Option<Config>,
+#[serde(rename_all = "camelCase")]
+struct OfMailbox {
+    agent_id: Box<str>,
+    session_id: Option<Box<str>>,
+}
+
+#[derive(Deserialize)]
+struct Lease {
+    lease: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Acknowledged {
+    message_ids: Vec<Box<str>>,
+}
+
+#[derive(Deserialize)]
+struct Patterned {
+    pattern: Box<str>,
+}
+
+#[derive(Deserialize)]
+struct Paged {
+    options: Option<Options>,
 }
 
 #[derive(Deserialize, Default)]
-struct Config {
-    name: Option<Box<str>>,
-    description: Option<Box<str>>,
-    subscriptions: Option<Vec<Subscribed>>,
+#[serde(rename_all = "camelCase")]
+struct Options {
+    limit: Option<usize>,
+    from_time: Option<i64>,
+    to_time: Option<i64>,
+}
+
+#[derive(Deserialize)]
+struct Configured<'a> {
+    #[serde(borrow)]
+    config: Option<BTreeMap<Cow<'a, str>, &'a RawValue>>,
 }
 
 /// Patterns as people write them, or as the original stores them.
@@ -159,10 +322,19 @@ enum Subscribed {
 }
 
 #[derive(Deserialize)]
+struct To {
+    to: Box<str>,
+}
+
+#[derive(Deserialize)]
+struct Along {
+    path: Box<str>,
+}
+
+#[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RouteFrame<'a> {
     from: Box<str>,
-    path: Box<str>,
     command: Option<Box<str>>,
     #[serde(borrow)]
     payload: Option<&'a RawValue>,
