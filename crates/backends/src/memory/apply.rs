@@ -1,9 +1,11 @@
 //! What each planned change does to the tables.
 
+use super::table::Table;
 use super::tables::Tables;
 use parlor_engine::plan::Change;
 use parlor_model::{
-    DeliveryState, Member, MemberId, MessageId, RefreshToken, RoomId, SecretHash, SignIn, SignInId, UserId,
+    AgentId, DeadLetter, Delivery, DeliveryState, Mailbox, Member, MemberId, Message, MessageId,
+    RefreshToken, RoomId, SecretHash, SignIn, SignInId, UserId,
 };
 use std::sync::Arc;
 
@@ -50,26 +52,55 @@ impl Tables {
                 }
             }
             Change::PutAgent(agent) => self.agents.put(agent.id.clone(), agent.as_ref().clone()),
+            Change::RemoveAgent(agent) => self.remove_agent(agent),
+            Change::PutSession(session) => {
+                let key = (session.agent.clone(), session.id.clone());
+                self.sessions.put(key, session.clone());
+            }
             Change::PutSubscription(new) => {
                 let key = (new.agent.clone(), new.session.clone(), new.pattern.clone());
                 self.subscriptions.put(key, new.clone());
+            }
+            Change::RemoveSubscription(mailbox, pattern) => {
+                let Mailbox { agent, session } = mailbox.clone();
+                self.subscriptions.remove(&(agent, session, pattern.clone()));
             }
             Change::PutDelivery { delivery, seq: _ } => {
                 self.deliveries.put((delivery.message.clone(), delivery.mailbox.clone()), delivery.clone());
             }
             Change::MarkDelivered { mailbox, messages } => {
-                for message in messages {
-                    if let Some(delivery) = self.deliveries.get_mut(&(message.clone(), mailbox.clone())) {
-                        delivery.state = DeliveryState::Delivered;
-                    }
-                }
+                self.each_copy(mailbox, messages, |copy| copy.state = DeliveryState::Delivered);
             }
-            // The message itself is kept by `PutMessage`; no port reads dead letters.
-            Change::DeadLetter { .. } => {}
+            Change::Lease { mailbox, messages, until } => {
+                self.each_copy(mailbox, messages, |copy| {
+                    copy.state = DeliveryState::Leased { until: *until };
+                    copy.attempts += 1;
+                });
+            }
+            Change::Bury { mailbox, message, reason } => {
+                let id = std::slice::from_ref(&message.id);
+                self.each_copy(mailbox, id, |copy| copy.state = DeliveryState::Dead);
+                self.put_dead_letter(message, reason, Some(mailbox.clone()));
+            }
+            Change::DeadLetter { message, reason } => self.put_dead_letter(message, reason, None),
+            Change::ClearDeadLetters => self.dead_letters = Table::default(),
             Change::Remember { key, first, at } => {
                 self.first_uses.insert(key.clone(), (first.clone(), *at));
             }
         }
+    }
+
+    fn each_copy(&mut self, mailbox: &Mailbox, messages: &[MessageId], change: impl Fn(&mut Delivery)) {
+        for message in messages {
+            if let Some(copy) = self.deliveries.get_mut(&(message.clone(), mailbox.clone())) {
+                change(copy);
+            }
+        }
+    }
+
+    fn put_dead_letter(&mut self, message: &Arc<Message>, reason: &str, mailbox: Option<Mailbox>) {
+        let letter = DeadLetter { message: message.clone(), reason: reason.into(), mailbox: mailbox.clone() };
+        self.dead_letters.put((message.id.clone(), mailbox), letter);
     }
 
     fn put_sign_in(&mut self, sign_in: &Arc<SignIn>, token: SecretHash) {
@@ -102,12 +133,19 @@ impl Tables {
         let agents: Vec<_> =
             self.agents.rows().filter(|agent| agent.owner == *user).map(|agent| agent.id.clone()).collect();
         for agent in agents {
-            self.agents.remove(&agent);
-            self.subscriptions.retain(|(owner, _, _)| *owner != agent);
-            self.deliveries.retain(|(_, mailbox)| mailbox.agent != agent);
-            self.members.retain(|(_, member)| member.agent() != Some(&agent));
+            self.remove_agent(&agent);
         }
         self.members.retain(|(_, member)| member.user() != Some(user));
+    }
+
+    fn remove_agent(&mut self, agent: &AgentId) {
+        self.agents.remove(agent);
+        self.sessions.retain(|(owner, _)| owner != agent);
+        self.subscriptions.retain(|(owner, _, _)| owner != agent);
+        self.deliveries.retain(|(_, mailbox)| mailbox.agent != *agent);
+        self.dead_letters
+            .retain(|(_, mailbox)| mailbox.as_ref().is_none_or(|mailbox| mailbox.agent != *agent));
+        self.members.retain(|(_, member)| member.agent() != Some(agent));
     }
 
     fn remove_room(&mut self, room: &RoomId) {
@@ -124,5 +162,6 @@ impl Tables {
         self.messages.remove(message);
         self.revisions.remove(message);
         self.deliveries.retain(|(other, _)| other != message);
+        self.dead_letters.retain(|(other, _)| other != message);
     }
 }

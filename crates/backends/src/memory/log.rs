@@ -32,6 +32,7 @@ enum Reference {
     SignInEnded(UserId, SignInId),
     KeyRevoked(UserId, KeyId),
     AgentChanged(AgentId),
+    AgentRemoved(AgentId),
     Nothing,
 }
 
@@ -53,6 +54,7 @@ impl Reference {
             Event::SignInEnded { user, sign_in } => Self::SignInEnded(user.clone(), sign_in.clone()),
             Event::KeyRevoked { user, key } => Self::KeyRevoked(user.clone(), key.clone()),
             Event::AgentChanged(agent) => Self::AgentChanged(agent.id.clone()),
+            Event::AgentRemoved(agent) => Self::AgentRemoved(agent.clone()),
             Event::Faded => Self::Nothing,
         }
     }
@@ -99,6 +101,7 @@ impl Tables {
             Reference::SignInEnded(user, sign_in) => Event::SignInEnded { user, sign_in },
             Reference::KeyRevoked(user, key) => Event::KeyRevoked { user, key },
             Reference::AgentChanged(agent) => Event::AgentChanged(Arc::new(self.agents.get(&agent)?.clone())),
+            Reference::AgentRemoved(agent) => Event::AgentRemoved(agent),
             Reference::Nothing => return None,
         })
     }

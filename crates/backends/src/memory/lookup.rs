@@ -6,7 +6,8 @@ use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, Lookup, OnceKey};
 use parlor_model::{
     Agent, AgentId, ApiKey, Delivery, DeliveryState, KeyId, Mailbox, Member, MemberId, Message, MessageId,
-    RefreshToken, Room, RoomId, SecretHash, Seq, SignIn, SignInId, SiteRole, Time, User, UserId,
+    RefreshToken, Room, RoomId, SecretHash, Seq, Session, SignIn, SignInId, SiteRole, Subscription, Time,
+    User, UserId,
 };
 use std::sync::Arc;
 
@@ -80,6 +81,21 @@ impl Lookup for View {
         Ok(sorted(theirs.cloned(), |agent| agent.id.clone()))
     }
 
+    fn agents_below(&mut self, id: &AgentId) -> Result<Vec<Agent>, Fault> {
+        let below = |agent: &&Agent| agent.id.ancestors().any(|ancestor| ancestor == *id);
+        Ok(sorted(self.tables.agents.rows().filter(below).cloned(), |agent| agent.id.clone()))
+    }
+
+    fn sessions(&mut self, agent: &AgentId) -> Result<Vec<Session>, Fault> {
+        Ok(self.tables.sessions.rows().filter(|session| session.agent == *agent).cloned().collect())
+    }
+
+    fn subscriptions_of(&mut self, mailbox: &Mailbox) -> Result<Vec<Subscription>, Fault> {
+        let subscriptions = self.tables.subscriptions.rows();
+        let own = subscriptions.filter(|one| one.agent == mailbox.agent && one.session == mailbox.session);
+        Ok(sorted(own.cloned(), |one| (one.added_at, one.pattern.clone())))
+    }
+
     fn share_a_room(&mut self, one: &MemberId, other: &MemberId) -> Result<bool, Fault> {
         let mut rooms = self.tables.rooms.rows();
         Ok(rooms.any(|room| self.tables.in_room(&room.id, one) && self.tables.in_room(&room.id, other)))
@@ -89,14 +105,22 @@ impl Lookup for View {
         Ok(self.tables.deliveries_of(message).cloned().collect())
     }
 
-    fn pending(&mut self, mailbox: &Mailbox, limit: usize) -> Result<Vec<(Arc<Message>, Delivery)>, Fault> {
-        let deliveries = self.tables.deliveries.rows();
-        let waiting = deliveries
-            .filter(|delivery| delivery.mailbox == *mailbox && delivery.state == DeliveryState::Pending);
-        let mail = waiting.filter_map(|delivery| {
-            Some((self.tables.messages.get(&delivery.message)?.clone(), delivery.clone()))
-        });
-        Ok(mail.take(limit).collect())
+    fn pending(
+        &mut self,
+        mailbox: &Mailbox,
+        now: Time,
+        limit: usize,
+    ) -> Result<Vec<(Arc<Message>, Delivery)>, Fault> {
+        let ready = |delivery: &Delivery| match delivery.state {
+            DeliveryState::Pending => true,
+            DeliveryState::Leased { until } => until <= now,
+            DeliveryState::Delivered | DeliveryState::Dead => false,
+        };
+        Ok(self.tables.mail_of(mailbox).filter(|(_, delivery)| ready(delivery)).take(limit).collect())
+    }
+
+    fn delivery(&mut self, mailbox: &Mailbox, message: &MessageId) -> Result<Option<Delivery>, Fault> {
+        Ok(self.tables.deliveries.get(&(message.clone(), mailbox.clone())).cloned())
     }
 
     fn first_use(&mut self, key: &OnceKey) -> Result<Option<FirstUse>, Fault> {

@@ -4,11 +4,12 @@ use super::View;
 use super::table::sorted;
 use parlor_engine::Fault;
 use parlor_engine::ports::{Head, Snapshot};
-use parlor_model::query::{Page, Recent};
+use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
-    ApiKey, Logged, Member, MemberId, Message, MessageId, Revision, RoomId, Sender, Seq, SignIn, Time, User,
-    UserId,
+    Agent, ApiKey, DeadLetter, Delivery, Logged, Mailbox, Member, MemberId, Message, MessageId, Revision,
+    RoomId, Sender, Seq, SignIn, Time, User, UserId,
 };
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
@@ -89,10 +90,42 @@ impl Snapshot for View {
         Ok(revisions.iter().rev().cloned().collect())
     }
 
+    fn agents_near(&mut self, user: &UserId) -> Result<Vec<Agent>, Fault> {
+        let own = MemberId::User(user.clone());
+        let others = self.tables.agents.rows().filter(|agent| agent.owner != *user);
+        let mut near = Vec::new();
+        for agent in others {
+            let theirs = MemberId::Agent(agent.id.clone());
+            let mut rooms = self.tables.rooms.rows();
+            if rooms.any(|room| self.tables.in_room(&room.id, &own) && self.tables.in_room(&room.id, &theirs))
+            {
+                near.push(agent.clone());
+            }
+        }
+        Ok(sorted(near.into_iter(), |agent| agent.id.clone()))
+    }
+
+    fn mail(&mut self, mailbox: &Mailbox, page: MailPage) -> Result<Vec<(Arc<Message>, Delivery)>, Fault> {
+        let mail = self.tables.mail_of(mailbox).rev().filter(|(message, _)| within(page, message.at));
+        Ok(mail.take(page.limit).collect())
+    }
+
+    fn dead_letters(&mut self, page: MailPage) -> Result<Vec<DeadLetter>, Fault> {
+        let letters = self.tables.dead_letters.rows().filter(|letter| within(page, letter.message.at));
+        let order = |letter: &DeadLetter| (Reverse(letter.message.seq), letter.mailbox.clone());
+        let mut letters = sorted(letters.cloned(), order);
+        letters.truncate(page.limit);
+        Ok(letters)
+    }
+
     fn peers(&mut self, user: &UserId) -> Result<Vec<UserId>, Fault> {
         let own = MemberId::User(user.clone());
         let members = self.tables.members.rows().filter(|member| self.tables.in_room(&member.room, &own));
         let people: BTreeSet<&UserId> = members.filter_map(|member| member.member.user()).collect();
         Ok(people.into_iter().filter(|other| *other != user).cloned().collect())
     }
+}
+
+fn within(page: MailPage, at: Time) -> bool {
+    page.from.is_none_or(|from| at >= from) && page.to.is_none_or(|to| at <= to)
 }

@@ -4,9 +4,9 @@ use super::log::Row;
 use super::table::Table;
 use parlor_engine::ports::{FirstUse, Head, OnceKey};
 use parlor_model::{
-    Agent, AgentId, ApiKey, Delivery, Epoch, KeyId, Mailbox, Member, MemberId, Message, MessageId, Pattern,
-    RefreshToken, Revision, Room, RoomId, SecretHash, Seq, SessionId, SignIn, SignInId, Subscription, Time,
-    User, UserId,
+    Agent, AgentId, ApiKey, DeadLetter, Delivery, Epoch, KeyId, Mailbox, Member, MemberId, Message,
+    MessageId, Pattern, RefreshToken, Revision, Room, RoomId, SecretHash, Seq, Session, SessionId, SignIn,
+    SignInId, Subscription, Time, User, UserId,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,8 +27,11 @@ pub struct Tables {
     pub messages: Table<MessageId, Arc<Message>>,
     pub revisions: BTreeMap<MessageId, Vec<Revision>>,
     pub agents: Table<AgentId, Agent>,
+    pub sessions: Table<(AgentId, SessionId), Session>,
     pub subscriptions: Table<(AgentId, Option<SessionId>, Pattern), Subscription>,
     pub deliveries: Table<(MessageId, Mailbox), Delivery>,
+    /// A message that reached nobody has no mailbox; one that was given up has one letter for each.
+    pub dead_letters: Table<(MessageId, Option<Mailbox>), DeadLetter>,
     pub first_uses: BTreeMap<OnceKey, (FirstUse, Time)>,
 }
 
@@ -48,8 +51,10 @@ impl Tables {
             messages: Table::default(),
             revisions: BTreeMap::new(),
             agents: Table::default(),
+            sessions: Table::default(),
             subscriptions: Table::default(),
             deliveries: Table::default(),
+            dead_letters: Table::default(),
             first_uses: BTreeMap::new(),
         }
     }
@@ -78,6 +83,12 @@ impl Tables {
 
     pub fn deliveries_of(&self, message: &MessageId) -> impl Iterator<Item = &Delivery> {
         self.deliveries.rows().filter(move |delivery| delivery.message == *message)
+    }
+
+    /// What lies in a mailbox, whatever became of it, oldest first.
+    pub fn mail_of(&self, mailbox: &Mailbox) -> impl DoubleEndedIterator<Item = (Arc<Message>, Delivery)> {
+        let copies = self.deliveries.rows().filter(move |delivery| delivery.mailbox == *mailbox);
+        copies.filter_map(|copy| Some((self.messages.get(&copy.message)?.clone(), copy.clone())))
     }
 
     pub fn in_room(&self, room: &RoomId, member: &MemberId) -> bool {

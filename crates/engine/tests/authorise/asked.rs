@@ -1,11 +1,11 @@
 //! The commands and queries of the table, as short as it needs them, and the scopes.
 
 use crate::who::{lobby, someone};
-use parlor_model::command::{NewSignIn, NewUser, RoomChanges, UserChanges};
-use parlor_model::query::Page;
+use parlor_model::command::{AgentProfile, NewSignIn, NewUser, RoomChanges, UserChanges};
+use parlor_model::query::{MailPage, Page};
 use parlor_model::{
-    AgentId, Command, KeyId, MemberId, MessageId, Path, Payload, Post, Query, RoomRole, Route, Scope,
-    SecretHash, SignInId, SiteRole, Time, UserId,
+    AgentId, Command, KeyId, Mailbox, MemberId, MessageId, Path, Pattern, Payload, Post, Query, RoomRole,
+    Route, Scope, SecretHash, SessionId, SignInId, SiteRole, Time, UserId,
 };
 
 pub use crate::who::{coder_member, person, somebody};
@@ -14,11 +14,13 @@ pub const READ: Option<Scope> = Some(Scope::Read);
 pub const WRITE: Option<Scope> = Some(Scope::Write);
 pub const AGENTS: Option<Scope> = Some(Scope::Agents);
 pub const SOURCES: Option<Scope> = Some(Scope::Sources);
+pub const LETTERS: Option<Scope> = Some(Scope::DeadLetters);
 pub const ADMINS: Option<Scope> = Some(Scope::Admin);
 /// No key may.
 pub const PERSON: Option<Scope> = None;
 
-pub const ALL_BUT_SOURCES: [Scope; 4] = [Scope::Read, Scope::Write, Scope::Agents, Scope::Admin];
+/// What anybody may give to a key of their own; the rest is for admins to give.
+pub const COMMON: [Scope; 4] = [Scope::Read, Scope::Write, Scope::Agents, Scope::Admin];
 
 const TOKEN: SecretHash = SecretHash([7; 32]);
 const LATER: Time = Time(9_000);
@@ -143,8 +145,24 @@ pub fn mark_read() -> Command {
 }
 
 pub fn create_agent() -> Command {
-    let (name, description) = ("Coder".into(), "".into());
-    Command::CreateAgent { id: coder(), name, description, subscriptions: Vec::new() }
+    let profile = AgentProfile::default();
+    Command::CreateAgent { id: coder(), profile, subscriptions: Vec::new() }
+}
+
+pub fn change_agent() -> Command {
+    Command::ChangeAgent { id: coder(), profile: AgentProfile::default() }
+}
+
+pub fn remove_agent() -> Command {
+    Command::RemoveAgent { id: coder() }
+}
+
+pub fn subscribe(session: Option<&str>, pattern: &str) -> Command {
+    Command::Subscribe { mailbox: mailbox(session), pattern: Pattern::parse(pattern).unwrap() }
+}
+
+pub fn unsubscribe(session: Option<&str>, pattern: &str) -> Command {
+    Command::Unsubscribe { mailbox: mailbox(session), pattern: Pattern::parse(pattern).unwrap() }
 }
 
 pub fn route(from: &str, path: &str) -> Command {
@@ -160,7 +178,16 @@ pub fn route(from: &str, path: &str) -> Command {
 }
 
 pub fn receive() -> Command {
-    Command::Receive { agent: coder(), limit: 10 }
+    Command::Receive { mailbox: mailbox(None), limit: 10, lease: None }
+}
+
+pub fn receive_in_session() -> Command {
+    let lease = Some(std::time::Duration::from_secs(30));
+    Command::Receive { mailbox: mailbox(Some("main")), limit: 10, lease }
+}
+
+pub fn acknowledge(session: Option<&str>) -> Command {
+    Command::Acknowledge { mailbox: mailbox(session), messages: vec![MessageId::stored("message")] }
 }
 
 pub fn users() -> Query {
@@ -193,6 +220,28 @@ pub fn may_follow() -> Query {
 
 pub fn may_listen() -> Query {
     Query::MayListen { agent: coder() }
+}
+
+pub fn agent() -> Query {
+    Query::Agent { id: coder() }
+}
+
+pub fn subscriptions(session: Option<&str>) -> Query {
+    Query::Subscriptions { mailbox: mailbox(session) }
+}
+
+pub fn mail(session: Option<&str>) -> Query {
+    Query::Mail { mailbox: mailbox(session), page: MAIL_PAGE }
+}
+
+pub fn dead_letters() -> Query {
+    Query::DeadLetters { page: MAIL_PAGE }
+}
+
+const MAIL_PAGE: MailPage = MailPage { limit: 10, from: None, to: None };
+
+fn mailbox(session: Option<&str>) -> Mailbox {
+    Mailbox { agent: coder(), session: session.map(SessionId::stored) }
 }
 
 fn coder() -> AgentId {

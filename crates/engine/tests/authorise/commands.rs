@@ -50,11 +50,13 @@ table! { Command,
         "who   who   ?dev  ?dev  ?dev  ?dev  ?dev  ?dev  ?dev  no    no    who  ", PERSON,  end_sign_in(), READY;
     }
     Command::CreateKey { .. } => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    ?user", PERSON,  create_key(&ALL_BUT_SOURCES), READY;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    ?user", PERSON,  create_key(&COMMON), READY;
         "who   who   no    no    no    no    no    no    no    no    no    yes  ", PERSON,  create_key_for_someone(&[Scope::Read]), SOMEONE;
         "who   who   no    no    no    no    no    no    no    no    no    ?user", PERSON,  create_key_for_someone(&[Scope::Read]), READY;
         "who   who   no    no    no    no    yes   no    no    no    no    ?user", PERSON,  create_key(&[Scope::Sources]), READY;
         "who   who   no    no    no    no    no    no    no    no    no    yes  ", PERSON,  create_key_for_someone(&[Scope::Sources]), SOMEONE;
+        "who   who   no    no    no    no    yes   no    no    no    no    ?user", PERSON,  create_key(&[Scope::Read, Scope::DeadLetters]), READY;
+        "who   who   no    no    no    no    no    no    no    no    no    yes  ", PERSON,  create_key_for_someone(&[Scope::DeadLetters]), SOMEONE;
     }
     Command::RevokeKey { .. } => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    ?key ", PERSON,  revoke_key(), OWN_KEY;
@@ -132,6 +134,40 @@ table! { Command,
 
     Command::CreateAgent { .. } => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  create_agent(), READY;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  create_agent(), OWN_AGENTS_AROUND;
+        "who   who   no    no    no    no    no    yes   no    no    yes   who  ", AGENTS,  create_agent(), KEEPERS_AGENTS_AROUND;
+        "who   who   no    no    no    no    no    no    no    no    no    who  ", AGENTS,  create_agent(), ANOTHERS_AGENT_AMONG_OWN_AROUND;
+    }
+    Command::ChangeAgent { .. } => {
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  change_agent(), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  change_agent(), READY;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  change_agent(), OWN_AGENT_OF_ANOTHER_NAME;
+    }
+    Command::RemoveAgent { .. } => {
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  remove_agent(), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  remove_agent(), READY;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  remove_agent(), OWN_AGENT_OF_ANOTHER_NAME;
+    }
+    Command::Subscribe { .. } => {
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(None, "slack/**"), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(Some("main"), "slack/**"), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(None, "room/**"), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(None, "room/*"), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(None, "**"), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  subscribe(None, "slack/**"), READY;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  subscribe(None, "slack/**"), OWN_AGENT_OF_ANOTHER_NAME;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(None, "room/lobby"), KEEPERS_AGENT_IN_ROOM;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(Some("main"), "room/lobby"), KEEPERS_AGENT_IN_ROOM;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  out   ?bot  no    out   who  ", AGENTS,  subscribe(None, "room/lobby"), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  out   ?bot  no    out   who  ", AGENTS,  subscribe(Some("main"), "room/lobby"), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  out   ?bot  no    out   who  ", AGENTS,  subscribe(None, "room/lobby"), KEEPERS_AGENT_NO_ROOM;
+    }
+    Command::Unsubscribe { .. } => {
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  unsubscribe(None, "slack/**"), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  unsubscribe(Some("main"), "slack/**"), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  unsubscribe(None, "room/lobby"), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  unsubscribe(None, "slack/**"), READY;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  unsubscribe(None, "slack/**"), OWN_AGENT_OF_ANOTHER_NAME;
     }
     Command::Route(_) => {
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  route("coder", "slack/team"), KEEPERS_AGENT_NO_ROOM;
@@ -143,6 +179,18 @@ table! { Command,
     Command::Receive { .. } => {
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  receive(), KEEPERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  receive(), READY;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  receive_in_session(), KEEPERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  receive(), OWN_AGENT_OF_ANOTHER_NAME;
+    }
+    Command::Acknowledge { .. } => {
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  acknowledge(None), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  acknowledge(Some("main")), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  acknowledge(None), READY;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  acknowledge(None), OWN_AGENT_OF_ANOTHER_NAME;
+    }
+    Command::ClearDeadLetters => {
+        "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", LETTERS, Command::ClearDeadLetters, READY;
+        "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", ADMINS,  Command::ClearDeadLetters, READY;
+        "who   who   no    no    no    no    yes   no    no    no    no    who  ", PERSON,  Command::ClearDeadLetters, KEYS_READ_ONLY;
     }
 }

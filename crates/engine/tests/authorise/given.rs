@@ -1,7 +1,7 @@
 //! What is given besides who asks: what the store would find about the things a command names.
 
 use crate::who::{Who, coder_member, lobby, member, person, somebody, someone, user};
-use parlor_engine::facts::Facts;
+use parlor_engine::facts::{Facts, Standing};
 use parlor_model::{
     Agent, AgentId, ApiKey, KeyId, Message, MessageId, MessageKind, Path, Place, RoomRole, Scope, Sender,
     Seq, SignIn, SignInId, SiteRole, Time, UserId,
@@ -52,6 +52,22 @@ pub const OWN_AGENT_OF_ANOTHER_NAME: Given = |facts, who| {
     facts.agent = who.user().map(|owner| Agent { id: AgentId::stored("other"), ..agent(owner) });
 };
 
+/// Agents above and below the name in question.
+pub const OWN_AGENTS_AROUND: Given = |facts, who| facts.agents = who.user().map(agent).into_iter().collect();
+pub const KEEPERS_AGENTS_AROUND: Given = |facts, _| OWN_AGENTS_AROUND(facts, Who::Keeper);
+pub const ANOTHERS_AGENT_AMONG_OWN_AROUND: Given = |facts, who| {
+    OWN_AGENTS_AROUND(facts, who);
+    facts.agents.push(agent(someone()));
+};
+
+/// The keys have neither the scope of admins nor one made for this.
+pub const KEYS_READ_ONLY: Given = |facts, _| {
+    let standing = facts.standing.as_deref().cloned();
+    let keys = standing
+        .map(|standing| Standing { scopes: standing.scopes.as_ref().map(|_| vec![Scope::Read]), ..standing });
+    facts.standing = keys.map(Arc::new);
+};
+
 pub const OWN_MESSAGE: Given =
     |facts, who| facts.message = Some(message(Sender::User(who.user().unwrap_or_else(someone))));
 pub const ANOTHERS_MESSAGE: Given = |facts, _| facts.message = Some(message(Sender::User(someone())));
@@ -85,8 +101,14 @@ fn key(owner: UserId) -> ApiKey {
 }
 
 fn agent(owner: UserId) -> Agent {
-    let id = AgentId::stored("coder");
-    Agent { id, owner, name: "Coder".into(), description: "".into(), created_at: Time(1) }
+    Agent {
+        id: AgentId::stored("coder"),
+        owner,
+        name: "Coder".into(),
+        description: "".into(),
+        settings: Default::default(),
+        created_at: Time(1),
+    }
 }
 
 fn message(sender: Sender) -> Arc<Message> {
