@@ -1,7 +1,9 @@
 //! What every store must do, call by call.
 
 mod accounts;
+mod agents;
 mod callers;
+mod dead_letters;
 mod log;
 mod mail;
 mod messages;

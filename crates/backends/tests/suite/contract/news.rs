@@ -2,7 +2,7 @@
 
 use crate::house::House;
 use crate::stores::kinds;
-use parlor_model::command::{NewSignIn, NewUser, RoomChanges};
+use parlor_model::command::{AgentProfile, NewSignIn, NewUser, RoomChanges};
 use parlor_model::{
     AgentId, Caller, Command, Epoch, Event, Logged, Member, MemberChange, MemberId, Receipt, Room, RoomRole,
     SecretHash, Seq, SiteRole, Time, UserId,
@@ -94,8 +94,8 @@ fn an_heir_is_told_as_the_owner_while_the_rest_leaves() {
         let (bob_id, _) = person(house, "bob", 2).await;
         let room = room(house, &ann, vec![MemberId::User(bob_id.clone())]).await;
         let id = AgentId::stored("coder");
-        let (name, description, subscriptions) = ("Coder".into(), "".into(), Vec::new());
-        done(house, &ann, Command::CreateAgent { id: id.clone(), name, description, subscriptions }).await;
+        let (profile, subscriptions) = (AgentProfile::default(), Vec::new());
+        done(house, &ann, Command::CreateAgent { id: id.clone(), profile, subscriptions }).await;
         let (member, role) = (MemberId::Agent(id.clone()), RoomRole::Member);
         done(house, &ann, Command::AddMember { room: room.id.clone(), member, role }).await;
         house.news();
@@ -126,8 +126,8 @@ fn the_agents_of_a_person_leave_the_room_with_them() {
         let (bob_id, bob) = person(house, "bob", 2).await;
         let room = room(house, &ann, vec![MemberId::User(bob_id.clone())]).await;
         let id = AgentId::stored("coder");
-        let (name, description, subscriptions) = ("Coder".into(), "".into(), Vec::new());
-        done(house, &bob, Command::CreateAgent { id: id.clone(), name, description, subscriptions }).await;
+        let (profile, subscriptions) = (AgentProfile::default(), Vec::new());
+        done(house, &bob, Command::CreateAgent { id: id.clone(), profile, subscriptions }).await;
         let role = RoomRole::Admin;
         let promoted = MemberId::User(bob_id.clone());
         done(house, &ann, Command::ChangeMember { room: room.id.clone(), member: promoted, role }).await;
