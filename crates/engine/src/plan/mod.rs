@@ -4,6 +4,8 @@
 
 mod accounts;
 mod agents;
+#[cfg(test)]
+mod given;
 mod mail;
 mod messages;
 mod rooms;
