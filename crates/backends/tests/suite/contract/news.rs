@@ -9,10 +9,10 @@ use parlor_model::{
 };
 use std::sync::Arc;
 
-const NOW: Time = Time(1_700_000_000_000_000);
+pub const NOW: Time = Time(1_700_000_000_000_000);
 
 /// Runs a test on a hub over each store.
-fn each(test: impl AsyncFn(&House)) {
+pub fn each(test: impl AsyncFn(&House)) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     for kind in kinds() {
         println!("store: {}", kind.name);
@@ -24,7 +24,7 @@ fn each(test: impl AsyncFn(&House)) {
     }
 }
 
-async fn person(house: &House, name: &str, byte: u8) -> (UserId, Caller) {
+pub async fn person(house: &House, name: &str, byte: u8) -> (UserId, Caller) {
     let (username, password_hash) = (name.into(), "hash".into());
     let account = NewUser { username, display_name: None, role: SiteRole::User, password_hash };
     let created = house.hub().call(&Caller::OPERATOR, Command::CreateUser(account)).await;
@@ -42,14 +42,14 @@ async fn person(house: &House, name: &str, byte: u8) -> (UserId, Caller) {
     (user.id.clone(), Caller::person(user.id.clone(), sign_in.id.clone()))
 }
 
-async fn room(house: &House, owner: &Caller, members: Vec<MemberId>) -> Arc<Room> {
+pub async fn room(house: &House, owner: &Caller, members: Vec<MemberId>) -> Arc<Room> {
     let changes = RoomChanges { name: Some("A room".into()), ..Default::default() };
     let created = house.hub().call(owner, Command::CreateRoom { changes, members }).await;
     let Ok(Receipt::Room(room)) = created else { panic!("a room: {created:?}") };
     room
 }
 
-async fn done(house: &House, caller: &Caller, command: Command) {
+pub async fn done(house: &House, caller: &Caller, command: Command) {
     house.hub().call(caller, command).await.unwrap();
 }
 
