@@ -9,7 +9,7 @@ use parlor_model::{
     Subscription, Time, User, UserId,
 };
 use sha2::{Digest, Sha256};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// How many members a change of members is told with.
@@ -319,7 +319,8 @@ impl Facts {
             }
             Command::Acknowledge { mailbox, messages } => {
                 self.agent = store.agent(&mailbox.agent)?;
-                for message in messages {
+                // One that is named twice is one.
+                for message in messages.iter().collect::<BTreeSet<_>>() {
                     self.deliveries.extend(store.delivery(mailbox, message)?);
                 }
             }

@@ -72,3 +72,12 @@ fn what_was_acknowledged_never_comes_again() {
         assert_eq!(receive(house, &ann, 9).await, [(came[0].clone(), 2)]);
     });
 }
+
+#[test]
+fn one_message_named_twice_is_acknowledged_once() {
+    each(async |house| {
+        let ann = ann(house, 1).await;
+        let (id, _) = receive(house, &ann, 1).await.remove(0);
+        assert_eq!(acknowledge(house, &ann, vec![id.clone(), id]).await, 1);
+    });
+}
