@@ -5,7 +5,7 @@ use parlor_model::{Command, DeliveryState, Mailbox, Receipt, Refusal};
 use std::time::Duration;
 
 /// How often mail is handed out on a lease before it is given up.
-const MOST_ATTEMPTS: u32 = 5;
+pub const MOST_ATTEMPTS: u32 = 5;
 
 pub fn plan(command: &Command, mut draft: Draft) -> Result<Plan, Refusal> {
     match command {
@@ -18,7 +18,7 @@ pub fn plan(command: &Command, mut draft: Draft) -> Result<Plan, Refusal> {
             mail.iter_mut().for_each(|(_, delivery)| delivery.state = DeliveryState::Delivered);
             draft.done(Receipt::Received { mail })
         }
-        Command::Receive { mailbox, lease: Some(lease), .. } => hand_out(mailbox, *lease, draft),
+        Command::Receive { mailbox, limit, lease: Some(lease) } => hand_out(mailbox, *limit, *lease, draft),
         Command::Acknowledge { mailbox, .. } => {
             let waiting = |state| matches!(state, DeliveryState::Pending | DeliveryState::Leased { .. });
             let waiting = draft.facts.deliveries.iter().filter(|delivery| waiting(delivery.state));
@@ -37,7 +37,8 @@ pub fn plan(command: &Command, mut draft: Draft) -> Result<Plan, Refusal> {
     }
 }
 
-fn hand_out(mailbox: &Mailbox, lease: Duration, mut draft: Draft) -> Result<Plan, Refusal> {
+/// The facts may hold more than the limit, so that what is given up hides nothing.
+fn hand_out(mailbox: &Mailbox, limit: usize, lease: Duration, mut draft: Draft) -> Result<Plan, Refusal> {
     let until = draft.facts.now.plus(lease);
     let mut mail = Vec::new();
     for (message, delivery) in &draft.facts.mail {
@@ -45,6 +46,9 @@ fn hand_out(mailbox: &Mailbox, lease: Duration, mut draft: Draft) -> Result<Plan
             let (mailbox, message) = (mailbox.clone(), message.clone());
             draft.changes.push(Change::Bury { mailbox, message, reason: "not_acknowledged" });
             continue;
+        }
+        if mail.len() == limit {
+            break;
         }
         let mut delivery = delivery.clone();
         delivery.attempts += 1;
@@ -107,6 +111,15 @@ mod tests {
         };
         assert_eq!((of, message.id.as_str(), *reason), (&mailbox("coder"), "a", "not_acknowledged"));
         assert_eq!(*messages, [MessageId::stored("b")]);
+    }
+
+    #[test]
+    fn what_is_given_up_does_not_count_as_handed_out() {
+        let waiting = vec![copies("a", 5), copies("b", 0), copies("c", 5), copies("d", 0), copies("e", 5)];
+        let plan = receive(waiting, 1, Some(LEASE));
+        assert_eq!(received(&plan), [("b", LEASED, 1)]);
+        let buried = plan.changes.iter().filter(|change| matches!(change, Change::Bury { .. }));
+        assert_eq!(buried.count(), 2, "up to the first that is one too many");
     }
 
     #[test]

@@ -11,6 +11,8 @@ mod messages;
 mod rooms;
 mod routing;
 
+pub use mail::MOST_ATTEMPTS;
+
 use crate::facts::Facts;
 use crate::ports::{FirstUse, Ids, OnceKey};
 use crate::routes::RouteChange;

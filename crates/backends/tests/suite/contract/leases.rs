@@ -81,3 +81,20 @@ fn one_message_named_twice_is_acknowledged_once() {
         assert_eq!(acknowledge(house, &ann, vec![id.clone(), id]).await, 1);
     });
 }
+
+#[test]
+fn what_is_given_up_does_not_hide_what_waits_behind_it() {
+    each(async |house| {
+        let ann = ann(house, 3).await;
+        for times in 1..=5 {
+            at_second(house, times * 2);
+            assert_eq!(receive(house, &ann, 3).await.len(), 3);
+        }
+        at_second(house, 20);
+        send(house, &ann, "coder", "agent/coder").await;
+        send(house, &ann, "coder", "agent/coder").await;
+        let came = receive(house, &ann, 1).await;
+        assert_eq!(came.iter().map(|(_, attempts)| *attempts).collect::<Vec<_>>(), [1]);
+        assert_eq!(receive(house, &ann, 9).await.len(), 1, "one was asked for, the other waited");
+    });
+}
