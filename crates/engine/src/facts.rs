@@ -1,6 +1,7 @@
 //! What is true when a command is decided: looked up inside the transaction that will make it happen.
 
 use crate::Fault;
+use crate::plan::MOST_ATTEMPTS;
 use crate::ports::{FirstUse, Lookup, OnceKey, OnceKind};
 use crate::routes::{Recipient, Routes};
 use parlor_model::{
@@ -9,7 +10,7 @@ use parlor_model::{
     Subscription, Time, User, UserId,
 };
 use sha2::{Digest, Sha256};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// How many members a change of members is told with.
@@ -313,13 +314,17 @@ impl Facts {
                     self.target = store.member(&room, &member)?;
                 }
             }
-            Command::Receive { mailbox, limit, .. } => {
+            Command::Receive { mailbox, limit, lease } => {
                 self.agent = store.agent(&mailbox.agent)?;
                 self.mail = store.pending(mailbox, self.now, *limit)?;
+                if lease.is_some() {
+                    self.past_what_is_given_up(mailbox, *limit, store)?;
+                }
             }
             Command::Acknowledge { mailbox, messages } => {
                 self.agent = store.agent(&mailbox.agent)?;
-                for message in messages {
+                // One that is named twice is one.
+                for message in messages.iter().collect::<BTreeSet<_>>() {
                     self.deliveries.extend(store.delivery(mailbox, message)?);
                 }
             }
@@ -502,6 +507,25 @@ impl Facts {
             if hears {
                 self.recipients.push(recipient);
             }
+        }
+        Ok(())
+    }
+
+    /// A page of nothing but mail that will be given up must not hide what waits behind it: whoever gets an
+    /// empty answer takes the mailbox for empty.
+    fn past_what_is_given_up(
+        &mut self,
+        mailbox: &Mailbox,
+        limit: usize,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<(), Fault> {
+        let mut asked = limit;
+        while asked > 0
+            && self.mail.len() == asked
+            && self.mail.iter().all(|(_, delivery)| delivery.attempts >= MOST_ATTEMPTS)
+        {
+            asked = asked.saturating_mul(2);
+            self.mail = store.pending(mailbox, self.now, asked)?;
         }
         Ok(())
     }

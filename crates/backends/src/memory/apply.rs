@@ -4,8 +4,8 @@ use super::table::Table;
 use super::tables::Tables;
 use parlor_engine::plan::Change;
 use parlor_model::{
-    AgentId, DeadLetter, Delivery, DeliveryState, Mailbox, Member, MemberId, Message, MessageId,
-    RefreshToken, RoomId, SecretHash, SignIn, SignInId, UserId,
+    AgentId, Delivery, DeliveryState, Mailbox, Member, MemberId, MessageId, RefreshToken, RoomId, SecretHash,
+    SignIn, SignInId, UserId,
 };
 use std::sync::Arc;
 
@@ -80,9 +80,9 @@ impl Tables {
             Change::Bury { mailbox, message, reason } => {
                 let id = std::slice::from_ref(&message.id);
                 self.each_copy(mailbox, id, |copy| copy.state = DeliveryState::Dead);
-                self.put_dead_letter(message, reason, Some(mailbox.clone()));
+                self.put_dead_letter(&message.id, Some(mailbox.clone()), reason);
             }
-            Change::DeadLetter { message, reason } => self.put_dead_letter(message, reason, None),
+            Change::DeadLetter { message, reason } => self.put_dead_letter(&message.id, None, reason),
             Change::ClearDeadLetters => self.dead_letters = Table::default(),
             Change::Remember { key, first, at } => {
                 self.first_uses.insert(key.clone(), (first.clone(), *at));
@@ -98,9 +98,9 @@ impl Tables {
         }
     }
 
-    fn put_dead_letter(&mut self, message: &Arc<Message>, reason: &str, mailbox: Option<Mailbox>) {
-        let letter = DeadLetter { message: message.clone(), reason: reason.into(), mailbox: mailbox.clone() };
-        self.dead_letters.put((message.id.clone(), mailbox), letter);
+    fn put_dead_letter(&mut self, message: &MessageId, mailbox: Option<Mailbox>, reason: &str) {
+        let key = (message.clone(), mailbox.clone());
+        self.dead_letters.put(key, (message.clone(), mailbox, reason.into()));
     }
 
     fn put_sign_in(&mut self, sign_in: &Arc<SignIn>, token: SecretHash) {

@@ -111,9 +111,9 @@ impl Snapshot for View {
     }
 
     fn dead_letters(&mut self, page: MailPage) -> Result<Vec<DeadLetter>, Fault> {
-        let letters = self.tables.dead_letters.rows().filter(|letter| within(page, letter.message.at));
+        let letters = self.tables.letters().filter(|letter| within(page, letter.message.at));
         let order = |letter: &DeadLetter| (Reverse(letter.message.seq), letter.mailbox.clone());
-        let mut letters = sorted(letters.cloned(), order);
+        let mut letters = sorted(letters, order);
         letters.truncate(page.limit);
         Ok(letters)
     }

@@ -30,8 +30,8 @@ pub struct Tables {
     pub sessions: Table<(AgentId, SessionId), Session>,
     pub subscriptions: Table<(AgentId, Option<SessionId>, Pattern), Subscription>,
     pub deliveries: Table<(MessageId, Mailbox), Delivery>,
-    /// A message that reached nobody has no mailbox; one that was given up has one letter for each.
-    pub dead_letters: Table<(MessageId, Option<Mailbox>), DeadLetter>,
+    /// Which message, which mailbox gave it up if it had reached one, and why.
+    pub dead_letters: Table<(MessageId, Option<Mailbox>), (MessageId, Option<Mailbox>, Box<str>)>,
     pub first_uses: BTreeMap<OnceKey, (FirstUse, Time)>,
 }
 
@@ -89,6 +89,13 @@ impl Tables {
     pub fn mail_of(&self, mailbox: &Mailbox) -> impl DoubleEndedIterator<Item = (Arc<Message>, Delivery)> {
         let copies = self.deliveries.rows().filter(move |delivery| delivery.mailbox == *mailbox);
         copies.filter_map(|copy| Some((self.messages.get(&copy.message)?.clone(), copy.clone())))
+    }
+
+    pub fn letters(&self) -> impl Iterator<Item = DeadLetter> {
+        self.dead_letters.rows().filter_map(|(id, mailbox, reason)| {
+            let message = self.messages.get(id)?.clone();
+            Some(DeadLetter { message, reason: reason.clone(), mailbox: mailbox.clone() })
+        })
     }
 
     pub fn in_room(&self, room: &RoomId, member: &MemberId) -> bool {

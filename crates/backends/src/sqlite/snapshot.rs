@@ -110,9 +110,10 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
     }
 
     fn agents_near(&mut self, user: &UserId) -> Result<Vec<Agent>, Fault> {
+        // CROSS keeps the order: from the person's rooms to the agents in them, not over all agents in rooms.
         let query = format!(
             "SELECT {} FROM agents WHERE owner <> ?1 AND id IN (SELECT b.member FROM members a \
-             JOIN members b ON b.room = a.room AND b.kind = 1 WHERE a.kind = 0 AND a.member = ?1) ORDER BY id",
+             CROSS JOIN members b ON b.room = a.room AND b.kind = 1 WHERE a.kind = 0 AND a.member = ?1) ORDER BY id",
             rows::AGENT
         );
         all(self.sql(), &query, &[&user.as_str()], rows::agent)

@@ -1,10 +1,11 @@
 //! Small things to put into a store, with every field set to something worth losing.
 
 use parlor_engine::plan::Change;
+use parlor_model::query::MailPage;
 use parlor_model::{
     Agent, AgentId, ApiKey, Delivery, DeliveryState, KeyId, Mailbox, Member, MemberId, Mention, Message,
-    MessageId, MessageKind, Path, Payload, Place, Room, RoomId, RoomKind, RoomRole, Scope, Sender, Seq,
-    SessionId, SignIn, SignInId, SiteRole, Time, User, UserId,
+    MessageId, MessageKind, Path, Pattern, Payload, Place, Room, RoomId, RoomKind, RoomRole, Scope, Sender,
+    Seq, Session, SessionId, SignIn, SignInId, SiteRole, Subscription, Time, User, UserId,
 };
 use std::sync::Arc;
 
@@ -120,6 +121,8 @@ pub fn agent(id: &str, owner: &str) -> Agent {
         owner: user_id(owner),
         name: format!("Agent {id}").into(),
         description: "helps".into(),
+        settings: [("model".into(), Payload("\"best\"".into())), ("a \"b\"".into(), Payload("[1]".into()))]
+            .into(),
         created_at: Time(4),
     }
 }
@@ -172,6 +175,8 @@ pub fn full_message(id: &str, place: Place, sender: Sender, seq: u64) -> Message
     }
 }
 
+pub const ALL_MAIL: MailPage = MailPage { limit: usize::MAX, from: None, to: None };
+
 pub fn on_path(path: &str) -> Place {
     Place::Path(Path::parse(path).unwrap())
 }
@@ -180,6 +185,17 @@ pub fn mailbox(agent: &str, session: Option<&str>) -> Mailbox {
     Mailbox { agent: agent_id(agent), session: session.map(SessionId::stored) }
 }
 
+pub fn session(agent: &str, id: &str, created: i64) -> Session {
+    let title = format!("Title of {id}").into();
+    Session { agent: agent_id(agent), id: SessionId::stored(id), title, created_at: Time(created) }
+}
+
+pub fn subscription(mailbox: Mailbox, pattern: &str, added: i64) -> Subscription {
+    let pattern = Pattern::parse(pattern).unwrap();
+    Subscription { agent: mailbox.agent, session: mailbox.session, pattern, added_at: Time(added) }
+}
+
 pub fn delivery(message: &str, mailbox: Mailbox) -> Delivery {
-    Delivery { message: message_id(message), mailbox, state: DeliveryState::Pending, handled_by: Vec::new() }
+    let (message, state) = (message_id(message), DeliveryState::Pending);
+    Delivery { message, mailbox, state, attempts: 0, handled_by: Vec::new() }
 }

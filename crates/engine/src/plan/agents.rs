@@ -145,3 +145,160 @@ fn unsubscribe(mailbox: &Mailbox, pattern: &Pattern, mut draft: Draft) -> Result
     }
     draft.done(Receipt::Subscriptions(subscriptions))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::given::{NOW, agent, decide, facts, mailbox, pattern, subscription, user};
+    use super::*;
+    use crate::facts::Facts;
+    use parlor_model::{Payload, Time};
+
+    fn subscribe(of: &str, text: &str) -> Command {
+        Command::Subscribe { mailbox: mailbox(of), pattern: pattern(text) }
+    }
+
+    fn unsubscribe(of: &str, text: &str) -> Command {
+        Command::Unsubscribe { mailbox: mailbox(of), pattern: pattern(text) }
+    }
+
+    fn session(id: &str) -> Session {
+        let (agent, id) = (AgentId::stored("coder"), SessionId::stored(id));
+        Session { agent, title: id.as_str().into(), id, created_at: Time(1) }
+    }
+
+    /// An agent with its main session, which listens to these.
+    fn listening(of: &str, patterns: &[&str]) -> Facts {
+        let mut facts = facts();
+        facts.agent = Some(agent("coder"));
+        facts.sessions = vec![session("main")];
+        facts.subscriptions = patterns.iter().map(|text| subscription(of, text)).collect();
+        facts
+    }
+
+    /// What it listens to afterwards, and how many changes that took.
+    fn patterns(plan: &Plan) -> (Vec<&str>, usize) {
+        let Receipt::Subscriptions(all) = &plan.receipt else { panic!("not subscriptions") };
+        (all.iter().map(|one| one.pattern.as_str()).collect(), plan.changes.len())
+    }
+
+    #[test]
+    fn the_automatic_subscription_stays() {
+        let facts = listening("coder", &["agent/coder", "slack/**"]);
+        let refused = decide(&unsubscribe("coder", "agent/coder"), &facts).map(|plan| plan.receipt);
+        assert_eq!(refused, Err(Refusal::MustRemain(Thing::Subscription)));
+        let plan = decide(&subscribe("coder", "agent/coder"), &listening("coder", &[])).unwrap();
+        assert_eq!(patterns(&plan), (vec![], 0), "it is there already");
+    }
+
+    #[test]
+    fn what_is_automatic_for_the_agent_is_a_choice_for_its_session() {
+        let plan = decide(&subscribe("coder:main", "agent/coder"), &listening("coder:main", &[])).unwrap();
+        assert_eq!(patterns(&plan), (vec!["agent/coder"], 1));
+        let facts = listening("coder:main", &["agent/coder"]);
+        let plan = decide(&unsubscribe("coder:main", "agent/coder"), &facts).unwrap();
+        assert_eq!(patterns(&plan), (vec![], 1));
+    }
+
+    #[test]
+    fn a_pattern_is_added_once_and_removed_once() {
+        let facts = listening("coder", &["slack/**"]);
+        let plan = decide(&subscribe("coder", "slack/**"), &facts).unwrap();
+        assert_eq!((patterns(&plan), plan.routes.len()), ((vec!["slack/**"], 0), 0));
+        let plan = decide(&subscribe("coder", "email/*"), &facts).unwrap();
+        assert_eq!(patterns(&plan), (vec!["slack/**", "email/*"], 1));
+        assert!(
+            matches!(&plan.routes[..], [RouteChange::Add { mailbox: of, .. }] if *of == mailbox("coder"))
+        );
+        let plan = decide(&unsubscribe("coder", "email/*"), &facts).unwrap();
+        assert_eq!((patterns(&plan), plan.routes.len()), ((vec!["slack/**"], 0), 0));
+        let plan = decide(&unsubscribe("coder", "slack/**"), &facts).unwrap();
+        assert_eq!(patterns(&plan), (vec![], 1));
+        assert!(matches!(&plan.routes[..], [RouteChange::Remove { .. }]));
+    }
+
+    #[test]
+    fn subscribing_a_new_session_makes_it() {
+        let plan = decide(&subscribe("coder:side", "slack/**"), &listening("coder:side", &[])).unwrap();
+        let [Change::PutSession(made), Change::PutSubscription(added)] = &plan.changes[..] else {
+            panic!("a session, then what it listens to: {:?}", plan.changes)
+        };
+        assert_eq!(*made, Session { created_at: NOW, ..session("side") });
+        assert_eq!(added.session.as_ref(), Some(&made.id));
+        let plan = decide(&subscribe("coder:main", "slack/**"), &listening("coder:main", &[])).unwrap();
+        assert!(matches!(&plan.changes[..], [Change::PutSubscription(_)]), "main is there");
+    }
+
+    #[test]
+    fn neither_sessions_nor_subscriptions_grow_without_end() {
+        let mut facts = listening("coder:new", &[]);
+        facts.sessions = (0..MOST_SESSIONS).map(|n| session(&format!("s{n}"))).collect();
+        let refused = decide(&subscribe("coder:new", "x"), &facts).map(|plan| plan.receipt);
+        assert_eq!(refused, Err(Refusal::invalid("sessionId", "the agent has too many sessions")));
+        assert!(decide(&subscribe("coder:s7", "x"), &facts).is_ok());
+        facts.subscriptions =
+            (0..MOST_SUBSCRIPTIONS).map(|n| subscription("coder", &format!("p{n}"))).collect();
+        let refused = decide(&subscribe("coder", "x"), &facts).map(|plan| plan.receipt);
+        assert_eq!(refused, Err(Refusal::invalid("pattern", "the mailbox has too many subscriptions")));
+        assert!(decide(&subscribe("coder", "p7"), &facts).is_ok());
+    }
+
+    #[test]
+    fn a_new_agent_has_its_main_session_and_hears_its_own_address() {
+        let subscriptions = ["slack/**", "agent/team/coder", "slack/**"].map(pattern).into();
+        let (id, profile) = (AgentId::stored("team/coder"), AgentProfile::default());
+        let plan = decide(&Command::CreateAgent { id, profile, subscriptions }, &facts()).unwrap();
+        let [Change::PutAgent(made), Change::PutSession(main), Change::PutSubscription(one)] =
+            &plan.changes[..]
+        else {
+            panic!("the agent, its session, one pattern: {:?}", plan.changes)
+        };
+        assert_eq!((&*made.name, made.owner.as_str()), ("coder", "ann"));
+        assert_eq!((&main.id, one.pattern.as_str()), (&SessionId::main(), "slack/**"));
+        let heard = plan.routes.iter().map(|change| match change {
+            RouteChange::Add { pattern, mailbox } if mailbox.session.is_none() => pattern.as_str(),
+            other => panic!("not heard by the agent: {other:?}"),
+        });
+        assert_eq!(heard.collect::<Vec<_>>(), ["agent/team/coder", "slack/**"]);
+    }
+
+    #[test]
+    fn no_agent_bears_the_name_of_another_or_of_a_person() {
+        let create = Command::CreateAgent {
+            id: AgentId::stored("coder"),
+            profile: AgentProfile::default(),
+            subscriptions: Vec::new(),
+        };
+        let taken = Facts { agent: Some(agent("coder")), ..facts() };
+        let persons = Facts { user: Some(user("coder")), ..facts() };
+        for facts in [taken, persons] {
+            let refused = decide(&create, &facts).map(|plan| plan.receipt);
+            assert_eq!(refused, Err(Refusal::AlreadyExists(Thing::Agent)));
+        }
+    }
+
+    #[test]
+    fn what_a_change_does_not_name_stays_as_it_is() {
+        let setting = |key: &str, value: &str| (key.into(), Payload(value.into()));
+        let mut old = agent("coder");
+        old.settings = [setting("model", "1"), setting("heartbeat", "2")].into();
+        let facts = Facts { agent: Some(old.clone()), ..facts() };
+        let profile = AgentProfile { settings: vec![setting("model", "3")], ..Default::default() };
+        let plan = decide(&Command::ChangeAgent { id: old.id.clone(), profile }, &facts).unwrap();
+        let Receipt::Agent { agent, .. } = plan.receipt else { panic!("not an agent") };
+        let settings = [setting("model", "3"), setting("heartbeat", "2")].into();
+        assert_eq!(*agent, Agent { settings, ..old });
+    }
+
+    #[test]
+    fn an_agent_is_removed_with_all_below_it() {
+        let gone = ["coder/a", "coder/a/b", "coder"].map(agent);
+        let facts = Facts { agent: Some(gone[2].clone()), agents: gone.to_vec(), ..facts() };
+        let plan = decide(&Command::RemoveAgent { id: gone[2].id.clone() }, &facts).unwrap();
+        assert_eq!((plan.changes.len(), plan.routes.len(), plan.events.len()), (3, 3, 3));
+        for (index, agent) in gone.iter().enumerate() {
+            assert!(matches!(&plan.changes[index], Change::RemoveAgent(id) if *id == agent.id));
+            assert!(matches!(&plan.routes[index], RouteChange::RemoveAgent(id) if *id == agent.id));
+            assert_eq!(plan.events[index].event, Event::AgentRemoved(agent.id.clone()));
+        }
+    }
+}

@@ -4,10 +4,14 @@
 
 mod accounts;
 mod agents;
+#[cfg(test)]
+mod given;
 mod mail;
 mod messages;
 mod rooms;
 mod routing;
+
+pub use mail::MOST_ATTEMPTS;
 
 use crate::facts::Facts;
 use crate::ports::{FirstUse, Ids, OnceKey};

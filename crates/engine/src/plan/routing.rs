@@ -112,3 +112,189 @@ fn exclude_sender(
         sessions.retain(|taker| taker.agent != *sender);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::given::{agent, decide, facts, name, recipients, user};
+    use super::*;
+    use crate::facts::Facts;
+    use parlor_model::{Command, Member, MemberId, Path, Payload, Room, RoomKind, RoomRole, Seq, Time};
+
+    fn route(from: &str, path: &str) -> Command {
+        Command::Route(Route {
+            from: from.into(),
+            path: Path::parse(path).unwrap(),
+            command: "say".into(),
+            payload: Payload("{}".into()),
+            text: Some("hello".into()),
+            source: "internal".into(),
+            external_id: None,
+        })
+    }
+
+    /// Whether an agent of the caller's sends, or a source; and whom the index found.
+    fn given(from_agent: bool, from: &str, found: &[&str]) -> Facts {
+        let mut facts = facts();
+        facts.agent = from_agent.then(|| agent(from));
+        facts.recipients = recipients(found);
+        facts
+    }
+
+    /// Who gets a copy, in their order, each agent with the sessions that took it.
+    fn reached(facts: &Facts, command: &Command) -> Vec<String> {
+        let Receipt::Posted(posted) = decide(command, facts).unwrap().receipt else { panic!("not posted") };
+        let copies = posted.deliveries.iter().map(|copy| {
+            assert_eq!((copy.state, copy.attempts), (DeliveryState::Pending, 0));
+            let takers = copy.handled_by.iter().map(|taker| format!("{}:{}", taker.agent, taker.session));
+            let takers: Vec<String> = takers.collect();
+            match &takers[..] {
+                [] => name(&copy.mailbox),
+                _ => format!("{} by {}", name(&copy.mailbox), takers.join(" ")),
+            }
+        });
+        copies.collect()
+    }
+
+    #[track_caller]
+    fn check(from: &str, path: &str, found: &[&str], expected: &[&str]) {
+        let is_agent = from != "bridge";
+        assert_eq!(reached(&given(is_agent, from, found), &route(from, path)), expected);
+    }
+
+    #[test]
+    fn a_session_that_matches_brings_its_agent_whose_copy_names_it() {
+        check("bridge", "slack/team", &["coder:main"], &["coder:main", "coder by coder:main"]);
+    }
+
+    #[test]
+    fn an_agent_gets_one_copy_however_it_was_found() {
+        check(
+            "bridge",
+            "slack/team",
+            &["coder", "coder:a", "coder:b", "coder"],
+            &["coder:a", "coder:b", "coder by coder:a coder:b"],
+        );
+    }
+
+    #[test]
+    fn an_agent_is_told_of_its_own_sessions_only_and_sessions_come_first() {
+        check(
+            "bridge",
+            "slack/team",
+            &["zed", "writer:main", "coder/sub:main", "coder"],
+            &[
+                "coder/sub:main",
+                "writer:main",
+                "coder",
+                "coder/sub by coder/sub:main",
+                "writer by writer:main",
+                "zed",
+            ],
+        );
+    }
+
+    #[test]
+    fn neither_an_agent_nor_its_sessions_hear_its_own_broadcast() {
+        check(
+            "coder",
+            "agent/**",
+            &["coder", "coder:main", "coder/sub", "writer:main"],
+            &["writer:main", "coder/sub", "writer by writer:main"],
+        );
+        check("coder", "agent/*", &["coder", "coder:main"], &[]);
+    }
+
+    #[test]
+    fn an_agent_does_not_overhear_what_it_sends_to_another() {
+        check("coder", "agent/writer", &["writer", "coder", "coder:main"], &["writer"]);
+    }
+
+    #[test]
+    fn an_agent_may_write_to_itself() {
+        check("coder", "agent/coder", &["coder", "coder:main"], &["coder:main", "coder by coder:main"]);
+    }
+
+    #[test]
+    fn outside_of_agents_and_rooms_a_sender_who_listens_hears_itself() {
+        check("coder", "slack/team", &["coder", "coder:main"], &["coder:main", "coder by coder:main"]);
+    }
+
+    #[test]
+    fn in_a_room_neither_an_agent_nor_its_sessions_hear_themselves() {
+        let mut facts = given(true, "coder", &["coder", "coder:main", "writer"]);
+        facts.room = Some(Arc::new(room()));
+        facts.members = vec![member("coder"), member("zed")];
+        let Command::Route(plain) = route("coder", "room/lobby") else { unreachable!() };
+        let mention = Command::Route(Route { text: Some("@coder and @zed".into()), ..plain });
+        assert_eq!(reached(&facts, &mention), ["writer", "zed"], "also not by naming itself");
+    }
+
+    #[test]
+    fn an_agent_uses_wildcards_only_among_agents() {
+        for path in ["**", "slack/**", "*/coder", "room/*", "email/*/x"] {
+            let facts = given(true, "coder", &["writer"]);
+            let refused = decide(&route("coder", path), &facts).map(|plan| plan.receipt);
+            let rule = "may contain wildcards only below agent/";
+            assert_eq!(refused.unwrap_err(), Refusal::invalid("path", rule), "{path}");
+        }
+        for path in ["agent/**", "agent/*", "agent/coder/**", "agent/**/sub"] {
+            check("coder", path, &["writer"], &["writer"]);
+        }
+    }
+
+    #[test]
+    fn from_a_source_a_wildcard_is_plain_text() {
+        for path in ["**", "slack/**", "agent/*"] {
+            let facts = given(false, "bridge", &["coder"]);
+            let Receipt::Posted(posted) = decide(&route("bridge", path), &facts).unwrap().receipt else {
+                panic!("not posted")
+            };
+            assert_eq!(posted.message.unwrap().place, Place::Path(Path::stored(path)));
+        }
+    }
+
+    #[test]
+    fn what_reaches_nobody_is_a_dead_letter_unless_it_was_said_in_a_room() {
+        let letters = |facts: &Facts, path: &str| {
+            let plan = decide(&route("coder", path), facts).unwrap();
+            let reasons = plan.changes.into_iter().filter_map(|change| match change {
+                Change::DeadLetter { reason, .. } => Some(reason),
+                _ => None,
+            });
+            reasons.collect::<Vec<_>>()
+        };
+        assert_eq!(letters(&given(true, "coder", &[]), "slack/team"), ["no_subscribers"]);
+        assert_eq!(letters(&given(true, "coder", &["coder"]), "agent/**"), ["no_subscribers"], "but itself");
+        assert_eq!(letters(&given(true, "coder", &["writer"]), "slack/team"), [""; 0]);
+        let mut in_room = given(true, "coder", &[]);
+        in_room.room = Some(Arc::new(room()));
+        assert_eq!(letters(&in_room, "room/lobby"), [""; 0]);
+    }
+
+    fn room() -> Room {
+        Room {
+            id: RoomId::stored("lobby"),
+            name: "Lobby".into(),
+            kind: RoomKind::Group,
+            broadcast_mode: false,
+            system_prompt: None,
+            agent_command_role: RoomRole::Member,
+            created_by: user("ann").id,
+            created_at: Time(1),
+            updated_at: Time(1),
+        }
+    }
+
+    fn member(id: &str) -> Member {
+        Member {
+            room: RoomId::stored("lobby"),
+            member: MemberId::Agent(agent(id).id),
+            role: RoomRole::Member,
+            name: id.into(),
+            handle: id.into(),
+            joined_at: Time(2),
+            read_through: Seq(0),
+            read_at: None,
+        }
+    }
+}

@@ -4,7 +4,8 @@ use super::each;
 use crate::made::*;
 use parlor_engine::plan::Change;
 use parlor_model::{
-    ApiKey, KeyId, RefreshToken, Scope, SecretHash, SignIn, SignInId, SiteRole, Subscription, Time, User,
+    ApiKey, Delivery, DeliveryState, KeyId, RefreshToken, Scope, SecretHash, SignIn, SignInId, SiteRole,
+    Subscription, Time, User,
 };
 use std::sync::Arc;
 
@@ -199,6 +200,14 @@ fn who_is_removed_leaves_nothing_that_acts_for_them() {
             Change::PutDelivery { delivery, seq }
         };
         ports.change(vec![put("coder"), put("writer")]);
+        ports.change(["coder", "writer"].map(|agent| Change::PutSession(session(agent, "main", 3))).into());
+        let hello = Arc::new(message("hello", "lobby", "ann", 1));
+        ports.change(vec![Change::DeadLetter { message: hello.clone(), reason: "no_subscribers" }]);
+        let bury = |agent| {
+            let mailbox = mailbox(agent, None);
+            Change::Bury { mailbox, message: hello.clone(), reason: "not_acknowledged" }
+        };
+        ports.change(vec![bury("coder"), bury("writer")]);
 
         ports.change(vec![Change::RemoveUser(user_id("ann"))]);
         let a = secret(b'a');
@@ -207,11 +216,19 @@ fn who_is_removed_leaves_nothing_that_acts_for_them() {
             assert_eq!((s.sign_in(&SignInId::stored("ann"))?, s.refresh_token(&a)?), (None, None));
             assert_eq!((s.key(&KeyId::stored("ann"))?, s.key_with(&a)?), (None, None));
             assert_eq!((s.agent(&agent_id("coder"))?, s.agents_of(&user_id("ann"))?), (None, vec![]));
-            assert_eq!(s.pending(&mailbox("coder", None), 9)?, []);
+            assert_eq!(s.mail(&mailbox("coder", None), ALL_MAIL)?, []);
+            assert_eq!(
+                (s.sessions(&agent_id("coder"))?, s.sessions(&agent_id("writer"))?.len()),
+                (vec![], 1)
+            );
+            let letters = s.dead_letters(ALL_MAIL)?;
+            let kept: Vec<_> = letters.into_iter().map(|letter| letter.mailbox).collect();
+            assert_eq!(kept, [None, Some(mailbox("writer", None))]);
             let members = s.members(&room_id("lobby"), 9, 0)?;
             let left: Vec<_> = members.iter().map(|member| member.member.clone()).collect();
             assert_eq!(left, [person("bob"), agent_member("writer")]);
-            assert_eq!(s.deliveries(&message_id("hello"))?, [delivery("hello", mailbox("writer", None))]);
+            let dead = Delivery { state: DeliveryState::Dead, ..delivery("hello", mailbox("writer", None)) };
+            assert_eq!(s.deliveries(&message_id("hello"))?, [dead]);
             let hello = s.message(&message_id("hello"))?.expect("what they said stays");
             assert_eq!(&*hello.sender_name, "ann");
             assert!(s.refresh_token(&secret(b'b'))?.is_some() && s.key_with(&secret(b'b'))?.is_some());

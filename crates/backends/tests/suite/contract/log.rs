@@ -57,6 +57,7 @@ fn while_nothing_changes_the_log_tells_what_was_told() {
             Event::SignInEnded { user: user_id("ann"), sign_in: SignInId::stored("phone") },
             Event::KeyRevoked { user: user_id("ann"), key: KeyId::stored("key") },
             Event::AgentChanged(Arc::new(agent("coder", "ann"))),
+            Event::AgentRemoved(agent_id("gone/away")),
             Event::RoomRemoved { room: room_id("old"), people: Arc::new([]) },
             Event::Faded,
         ];

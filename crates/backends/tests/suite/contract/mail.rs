@@ -1,11 +1,11 @@
-//! Agents, what they listen to, and their mailboxes.
+//! Mailboxes: what waits in them, what is lent out, and all that ever came.
 
 use super::{Ports, each};
 use crate::made::*;
 use parlor_engine::plan::Change;
-use parlor_model::{
-    Delivery, DeliveryState, Mailbox, Message, Pattern, Seq, SessionId, SessionRef, Subscription, Time,
-};
+use parlor_model::query::MailPage;
+use parlor_model::{Delivery, DeliveryState, Mailbox, Message, Seq, SessionId, SessionRef, Time};
+use std::sync::Arc;
 
 fn post_to(ports: &mut Ports, id: &str, deliveries: Vec<Delivery>) {
     let seq = ports.next_seq();
@@ -15,52 +15,20 @@ fn post_to(ports: &mut Ports, id: &str, deliveries: Vec<Delivery>) {
 }
 
 fn pending(ports: &Ports, mailbox: &Mailbox, limit: usize) -> Vec<String> {
-    let mail = ports.read(|s| s.pending(mailbox, limit));
+    pending_at(ports, mailbox, 0, limit)
+}
+
+fn pending_at(ports: &Ports, mailbox: &Mailbox, now: i64, limit: usize) -> Vec<String> {
+    ids(ports.read(|s| s.pending(mailbox, Time(now), limit)), mailbox)
+}
+
+fn ids(mail: Vec<(Arc<Message>, Delivery)>, mailbox: &Mailbox) -> Vec<String> {
     mail.into_iter()
         .map(|(message, delivery)| {
             assert_eq!((&delivery.message, &delivery.mailbox), (&message.id, mailbox));
             message.id.to_string()
         })
         .collect()
-}
-
-#[test]
-fn agents_come_back_whole_and_by_id() {
-    each(|ports| {
-        let names = ["zed", "coder/sub", "coder"];
-        ports.change(names.map(|id| put_agent(id, "ann")).into());
-        ports.change(vec![put_agent("other", "bob")]);
-        assert_eq!(ports.read(|s| s.agent(&agent_id("coder/sub"))), Some(agent("coder/sub", "ann")));
-        let own = ports.read(|s| s.agents_of(&user_id("ann")));
-        assert_eq!(own, ["coder", "coder/sub", "zed"].map(|id| agent(id, "ann")));
-        assert_eq!(ports.read(|s| s.agents_of(&user_id("nobody"))), []);
-    });
-}
-
-#[test]
-fn everything_the_routing_index_is_built_from_comes_back() {
-    each(|ports| {
-        let subscription = |agent: &str, session: Option<&str>, pattern: &str| Subscription {
-            agent: agent_id(agent),
-            session: session.map(SessionId::stored),
-            pattern: Pattern::parse(pattern).unwrap(),
-            added_at: Time(3),
-        };
-        let all = [
-            subscription("coder", None, "slack/**"),
-            subscription("coder", Some("main"), "slack/**"),
-            subscription("coder", None, "room/*"),
-            subscription("writer", None, "slack/**"),
-        ];
-        ports.change(vec![put_agent("coder", "ann"), put_agent("writer", "bob")]);
-        ports.change(all.iter().cloned().map(Change::PutSubscription).collect());
-        ports.change(vec![Change::PutSubscription(all[0].clone())]);
-        let (mut agents, found) = ports.store.subscriptions().unwrap();
-        agents.sort_by(|one, other| one.id.cmp(&other.id));
-        assert_eq!(agents, [agent("coder", "ann"), agent("writer", "bob")]);
-        assert_eq!(found.len(), all.len(), "each once");
-        assert!(all.iter().all(|wanted| found.contains(wanted)));
-    });
 }
 
 #[test]
@@ -100,7 +68,7 @@ fn copies_come_back_whole_and_in_the_order_of_the_plan() {
         ];
         post_to(ports, "m", copies.clone());
         assert_eq!(ports.read(|s| s.deliveries(&message_id("m"))), copies);
-        assert_eq!(ports.read(|s| s.pending(&mailbox("coder", None), 9))[0].1, copies[3]);
+        assert_eq!(ports.read(|s| s.pending(&mailbox("coder", None), Time(0), 9))[0].1, copies[3]);
     });
 }
 
@@ -114,5 +82,78 @@ fn an_erased_message_is_in_no_mailbox() {
         ports.change(vec![Change::Erase(message_id("a"))]);
         assert_eq!(pending(ports, &coder, 1), ["b"], "and takes no place in a page");
         assert_eq!(ports.read(|s| s.deliveries(&message_id("a"))), []);
+    });
+}
+
+fn lend(ports: &mut Ports, mailbox: &Mailbox, messages: &[&str], until: i64) {
+    let messages = messages.iter().copied().map(message_id).collect();
+    ports.change(vec![Change::Lease { mailbox: mailbox.clone(), messages, until: Time(until) }]);
+}
+
+#[test]
+fn what_is_lent_out_waits_again_from_the_end_of_its_lease_on() {
+    each(|ports| {
+        let (coder, session) = (mailbox("coder", None), mailbox("coder", Some("main")));
+        for id in ["z", "m", "a"] {
+            post_to(ports, id, vec![delivery(id, session.clone()), delivery(id, coder.clone())]);
+        }
+        lend(ports, &coder, &["z", "a"], 500);
+        assert_eq!(pending_at(ports, &coder, 499, 9), ["m"]);
+        assert_eq!(pending_at(ports, &coder, 500, 9), ["z", "m", "a"], "in the old order");
+        assert_eq!(pending_at(ports, &coder, 500, 2), ["z", "m"]);
+        assert_eq!(pending_at(ports, &session, 0, 9), ["z", "m", "a"], "another mailbox, another copy");
+        lend(ports, &coder, &["z"], 900);
+        assert_eq!(pending_at(ports, &coder, 500, 9), ["m", "a"]);
+        let lent = Delivery {
+            state: DeliveryState::Leased { until: Time(900) },
+            attempts: 2,
+            ..delivery("z", coder.clone())
+        };
+        assert_eq!(ports.read(|s| s.delivery(&coder, &message_id("z"))), Some(lent));
+        let messages = vec![message_id("z")];
+        ports.change(vec![Change::MarkDelivered { mailbox: coder.clone(), messages }]);
+        assert_eq!(pending_at(ports, &coder, i64::MAX, 9), ["m", "a"], "what was acknowledged stays so");
+        let taken = ports.read(|s| s.delivery(&coder, &message_id("z"))).unwrap();
+        assert_eq!((taken.state, taken.attempts), (DeliveryState::Delivered, 2));
+    });
+}
+
+#[test]
+fn one_copy_is_found_by_its_mailbox_and_message() {
+    each(|ports| {
+        let (coder, session) = (mailbox("coder", None), mailbox("coder", Some("main")));
+        post_to(ports, "m", vec![delivery("m", session.clone())]);
+        assert_eq!(
+            ports.read(|s| s.delivery(&session, &message_id("m"))),
+            Some(delivery("m", session.clone()))
+        );
+        assert_eq!(ports.read(|s| s.delivery(&coder, &message_id("m"))), None);
+        assert_eq!(ports.read(|s| s.delivery(&session, &message_id("other"))), None);
+    });
+}
+
+#[test]
+fn all_that_ever_came_is_read_newest_first_and_by_its_times() {
+    each(|ports| {
+        let coder = mailbox("coder", None);
+        for id in ["z", "m", "a", "k"] {
+            post_to(ports, id, vec![delivery(id, coder.clone())]);
+        }
+        post_to(ports, "other", vec![delivery("other", mailbox("coder", Some("main")))]);
+        ports.change(vec![Change::MarkDelivered { mailbox: coder.clone(), messages: vec![message_id("m")] }]);
+        lend(ports, &coder, &["z"], 900);
+        let mail = |ports: &Ports, limit, from: Option<i64>, to: Option<i64>| {
+            let page = MailPage { limit, from: from.map(Time), to: to.map(Time) };
+            ids(ports.read(|s| s.mail(&coder, page)), &coder)
+        };
+        assert_eq!(mail(ports, 9, None, None), ["k", "a", "m", "z"], "whatever became of it");
+        assert_eq!(mail(ports, 2, None, None), ["k", "a"]);
+        assert_eq!(mail(ports, 0, None, None), [""; 0]);
+        assert_eq!(mail(ports, 9, Some(2000), Some(3000)), ["a", "m"], "both ends included");
+        assert_eq!(mail(ports, 9, Some(2001), None), ["k", "a"]);
+        assert_eq!(mail(ports, 1, None, Some(2999)), ["m"]);
+        assert_eq!(mail(ports, 9, Some(3000), Some(2000)), [""; 0]);
+        ports.change(vec![Change::Erase(message_id("a"))]);
+        assert_eq!(mail(ports, 2, None, None), ["k", "m"], "what was erased takes no place");
     });
 }

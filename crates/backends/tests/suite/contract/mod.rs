@@ -1,11 +1,15 @@
 //! What every store must do, call by call.
 
 mod accounts;
+mod agents;
 mod callers;
+mod dead_letters;
+mod leases;
 mod log;
 mod mail;
 mod messages;
 mod news;
+mod reach;
 mod rooms;
 mod transactions;
 mod trimming;

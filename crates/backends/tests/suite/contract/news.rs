@@ -2,17 +2,17 @@
 
 use crate::house::House;
 use crate::stores::kinds;
-use parlor_model::command::{NewSignIn, NewUser, RoomChanges};
+use parlor_model::command::{AgentProfile, NewSignIn, NewUser, RoomChanges};
 use parlor_model::{
     AgentId, Caller, Command, Epoch, Event, Logged, Member, MemberChange, MemberId, Receipt, Room, RoomRole,
     SecretHash, Seq, SiteRole, Time, UserId,
 };
 use std::sync::Arc;
 
-const NOW: Time = Time(1_700_000_000_000_000);
+pub const NOW: Time = Time(1_700_000_000_000_000);
 
 /// Runs a test on a hub over each store.
-fn each(test: impl AsyncFn(&House)) {
+pub fn each(test: impl AsyncFn(&House)) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     for kind in kinds() {
         println!("store: {}", kind.name);
@@ -24,7 +24,7 @@ fn each(test: impl AsyncFn(&House)) {
     }
 }
 
-async fn person(house: &House, name: &str, byte: u8) -> (UserId, Caller) {
+pub async fn person(house: &House, name: &str, byte: u8) -> (UserId, Caller) {
     let (username, password_hash) = (name.into(), "hash".into());
     let account = NewUser { username, display_name: None, role: SiteRole::User, password_hash };
     let created = house.hub().call(&Caller::OPERATOR, Command::CreateUser(account)).await;
@@ -42,14 +42,14 @@ async fn person(house: &House, name: &str, byte: u8) -> (UserId, Caller) {
     (user.id.clone(), Caller::person(user.id.clone(), sign_in.id.clone()))
 }
 
-async fn room(house: &House, owner: &Caller, members: Vec<MemberId>) -> Arc<Room> {
+pub async fn room(house: &House, owner: &Caller, members: Vec<MemberId>) -> Arc<Room> {
     let changes = RoomChanges { name: Some("A room".into()), ..Default::default() };
     let created = house.hub().call(owner, Command::CreateRoom { changes, members }).await;
     let Ok(Receipt::Room(room)) = created else { panic!("a room: {created:?}") };
     room
 }
 
-async fn done(house: &House, caller: &Caller, command: Command) {
+pub async fn done(house: &House, caller: &Caller, command: Command) {
     house.hub().call(caller, command).await.unwrap();
 }
 
@@ -94,8 +94,8 @@ fn an_heir_is_told_as_the_owner_while_the_rest_leaves() {
         let (bob_id, _) = person(house, "bob", 2).await;
         let room = room(house, &ann, vec![MemberId::User(bob_id.clone())]).await;
         let id = AgentId::stored("coder");
-        let (name, description, subscriptions) = ("Coder".into(), "".into(), Vec::new());
-        done(house, &ann, Command::CreateAgent { id: id.clone(), name, description, subscriptions }).await;
+        let (profile, subscriptions) = (AgentProfile::default(), Vec::new());
+        done(house, &ann, Command::CreateAgent { id: id.clone(), profile, subscriptions }).await;
         let (member, role) = (MemberId::Agent(id.clone()), RoomRole::Member);
         done(house, &ann, Command::AddMember { room: room.id.clone(), member, role }).await;
         house.news();
@@ -126,8 +126,8 @@ fn the_agents_of_a_person_leave_the_room_with_them() {
         let (bob_id, bob) = person(house, "bob", 2).await;
         let room = room(house, &ann, vec![MemberId::User(bob_id.clone())]).await;
         let id = AgentId::stored("coder");
-        let (name, description, subscriptions) = ("Coder".into(), "".into(), Vec::new());
-        done(house, &bob, Command::CreateAgent { id: id.clone(), name, description, subscriptions }).await;
+        let (profile, subscriptions) = (AgentProfile::default(), Vec::new());
+        done(house, &bob, Command::CreateAgent { id: id.clone(), profile, subscriptions }).await;
         let role = RoomRole::Admin;
         let promoted = MemberId::User(bob_id.clone());
         done(house, &ann, Command::ChangeMember { room: room.id.clone(), member: promoted, role }).await;

@@ -148,7 +148,7 @@ fn a_removed_room_takes_everything_in_it_along() {
             assert_eq!((s.room(&lobby)?, s.member(&lobby, &person("ann"))?), (None, None));
             assert_eq!((s.message(&gone)?, s.newest_message(&lobby)?), (None, None));
             assert_eq!((s.revisions(&gone)?, s.deliveries(&gone)?), (vec![], vec![]));
-            let mail = s.pending(&mailbox("coder", None), 9)?;
+            let mail = s.pending(&mailbox("coder", None), Time(0), 9)?;
             assert!(matches!(&mail[..], [(message, _)] if message.id == stays));
             assert_eq!((s.revisions(&stays)?.len(), s.memberships(&person("ann"))?.len()), (1, 1));
             let key = OnceKey { kind: OnceKind::ClientMessage, owner: "ann".into(), key: "gone".into() };

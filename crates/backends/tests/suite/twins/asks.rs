@@ -1,13 +1,14 @@
 //! What is asked: random kinds of commands, made of what the world knows when their turn comes.
 
+use super::agents;
 use super::dice::{Bytes, Dice};
 use super::fitting;
 use super::world::World;
 use crate::house::House;
 use parlor_model::command::{NewSignIn, NewUser, RoomChanges, UserChanges};
 use parlor_model::{
-    AgentId, Caller, Command, KeyId, MemberId, MessageId, Path, Pattern, Payload, Post, RoomId, RoomKind,
-    RoomRole, Route, Scope, SecretHash, SignInId, SiteRole, UserId,
+    Caller, Command, KeyId, MemberId, MessageId, Post, RoomId, RoomKind, RoomRole, Scope, SecretHash,
+    SignInId, SiteRole, UserId,
 };
 use proptest::prelude::*;
 use proptest::strategy::Union;
@@ -22,6 +23,8 @@ pub enum Step {
     /// By so many seconds; back, too.
     MoveClock(i64),
     Restart,
+    /// Mail is taken out on a lease again and again, and never acknowledged.
+    Neglect(Ask),
 }
 
 #[derive(Debug, Clone)]
@@ -33,15 +36,21 @@ pub struct Ask {
 type Make = fn(&mut Dice, &mut World) -> Command;
 
 /// Each kind of command, and how often it is asked for compared with the others.
-const KINDS: [(u32, Make); 27] = [
+const KINDS: [(u32, Make); 33] = [
     (30, post),
     (8, edit),
     (10, delete),
     (5, |dice, world| Command::MarkRead { room: room(dice, world) }),
     (3, |_, _| Command::MarkAllRead),
-    (20, route),
-    (8, |dice, world| Command::Receive { agent: agent(dice, world), limit: dice.roll(4) }),
-    (6, create_agent),
+    (24, agents::route),
+    (24, agents::receive),
+    (12, agents::acknowledge),
+    (6, agents::create),
+    (4, agents::change),
+    (2, agents::remove),
+    (10, agents::subscribe),
+    (6, agents::unsubscribe),
+    (2, |_, _| Command::ClearDeadLetters),
     (5, create_room),
     (4, change_room),
     (3, |dice, world| Command::DeleteRoom { room: room(dice, world) }),
@@ -79,6 +88,7 @@ const KINDS: [(u32, Make); 27] = [
 pub fn steps() -> impl Strategy<Value = Vec<Step>> {
     let make = Union::new_weighted(KINDS.map(|(weight, make)| (weight, Just(make))).into());
     let ask = (make, any::<Bytes>()).prop_map(|(make, bytes)| Ask { make, bytes });
+    let neglected = any::<Bytes>().prop_map(|bytes| Ask { make: agents::receive_on_short_lease, bytes });
     let hours: i64 = 60 * 60;
     let step = prop_oneof![
         30 => prop::collection::vec(ask.clone(), 1).prop_map(Step::Asks),
@@ -87,6 +97,7 @@ pub fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => (1..50 * hours).prop_map(Step::MoveClock),
         1 => (-2 * hours..0).prop_map(Step::MoveClock),
         1 => Just(Step::Restart),
+        1 => neglected.prop_map(Step::Neglect),
     ];
     prop::collection::vec(step, 1..80)
 }
@@ -104,8 +115,8 @@ impl Ask {
 
 const USERNAMES: [&str; 6] = ["ann", "ANN", "dora", "eve", "x", "fay-1"];
 /// Some are alike, some contain others, some are refused.
-const NAMES: [&str; 6] = ["Ann", "Ann Lee", "bob", "Zoë % _", "", "coder"];
-const TEXTS: [&str; 10] = [
+pub const NAMES: [&str; 6] = ["Ann", "Ann Lee", "bob", "Zoë % _", "", "coder"];
+pub const TEXTS: [&str; 10] = [
     "hello",
     "hi @Ann Lee and @coder",
     "@bob `@Ann`",
@@ -120,9 +131,6 @@ const TEXTS: [&str; 10] = [
 const CLIENT_IDS: [&str; 4] = ["k1", "k2", "K1", "k 3"];
 pub const EXTERNAL_IDS: [&str; 3] = ["e1", "e2", "E1"];
 pub const SOURCES: [&str; 3] = ["external", "slack", "Slack"];
-const AGENTS: [&str; 5] = ["coder", "coder/sub", "writer", "reader", "slack-bridge"];
-const PATTERNS: [&str; 8] =
-    ["slack/**", "slack/*", "room/**", "agent/**", "**", "slack/team", "agent/coder", "*/team"];
 
 pub fn once_keys() -> Vec<(parlor_engine::ports::OnceKind, &'static str)> {
     use parlor_engine::ports::OnceKind;
@@ -134,12 +142,8 @@ fn user(dice: &mut Dice, world: &World) -> UserId {
     dice.known(&world.users, UserId::stored("never"))
 }
 
-fn room(dice: &mut Dice, world: &World) -> RoomId {
+pub fn room(dice: &mut Dice, world: &World) -> RoomId {
     dice.known(&world.rooms, RoomId::stored("never"))
-}
-
-fn agent(dice: &mut Dice, world: &World) -> AgentId {
-    dice.known(&world.agents, AgentId::stored("never"))
 }
 
 fn member(dice: &mut Dice, world: &World) -> MemberId {
@@ -268,32 +272,4 @@ fn edit(dice: &mut Dice, world: &mut World) -> Command {
 
 fn delete(dice: &mut Dice, world: &mut World) -> Command {
     Command::Delete { message: message(dice, world) }
-}
-
-fn create_agent(dice: &mut Dice, _: &mut World) -> Command {
-    let subscriptions = dice.some_of(&PATTERNS);
-    Command::CreateAgent {
-        id: AgentId::parse(dice.one_of(&AGENTS)).unwrap(),
-        name: dice.one_of(&NAMES).into(),
-        description: dice.one_of(&TEXTS).into(),
-        subscriptions: subscriptions.iter().map(|pattern| Pattern::parse(pattern).unwrap()).collect(),
-    }
-}
-
-fn route(dice: &mut Dice, world: &mut World) -> Command {
-    let from = if dice.once_in(3) { "bridge".into() } else { agent(dice, world).as_str().into() };
-    let path = match dice.roll(8) {
-        0 | 1 => Path::of_agent(&agent(dice, world)),
-        2 | 3 => Path::of_room(&room(dice, world)),
-        other => Path::parse(["slack/team", "slack/team/x", "slack/**", "email/a"][other - 4]).unwrap(),
-    };
-    Command::Route(Route {
-        from,
-        path,
-        command: "say".into(),
-        payload: Payload(dice.one_of(&["{}", "{\"text\":\"hi\"}", "[1, 2]"]).into()),
-        text: (!dice.once_in(4)).then(|| dice.one_of(&TEXTS).into()),
-        source: dice.one_of(&SOURCES).into(),
-        external_id: dice.maybe(|dice| dice.one_of(&EXTERNAL_IDS).into()),
-    })
 }

@@ -1,7 +1,8 @@
 //! Makes sure that the random commands reach everything: a comparison of refusals proves little.
 
 use parlor_engine::hub::Outcome;
-use parlor_model::{Command, Receipt, Refusal};
+use parlor_model::command::Posted;
+use parlor_model::{Command, Delivery, DeliveryState, Message, Receipt, Refusal, Thing};
 use std::collections::BTreeMap;
 
 /// For each kind of command, how often it was done and how often refused; and what else came about.
@@ -15,9 +16,15 @@ impl Coverage {
     pub fn count(&mut self, command: &Command, outcome: &Outcome) {
         let (done, refused) = self.commands.entry(name(command)).or_default();
         *if outcome.is_ok() { done } else { refused } += 1;
-        if let Some(notable) = notable(outcome) {
-            *self.notable.entry(notable).or_default() += 1;
+        for (name, is) in NOTABLE {
+            if is(outcome) {
+                self.note(name);
+            }
         }
+    }
+
+    pub fn note(&mut self, notable: &'static str) {
+        *self.notable.entry(notable).or_default() += 1;
     }
 
     pub fn add(&mut self, other: &Self) {
@@ -36,27 +43,52 @@ impl Coverage {
         let partly = self.commands.iter().filter(|(_, (done, refused))| *done == 0 || *refused == 0);
         let partly: Vec<_> = partly.map(|(name, _)| name).collect();
         assert!(partly.is_empty(), "never done, or never refused: {partly:?}");
-        let missed: Vec<_> = NOTABLE.iter().filter(|name| !self.notable.contains_key(*name)).collect();
+        let missed: Vec<_> =
+            NOTABLE.iter().map(|(name, _)| name).filter(|name| !self.notable.contains_key(*name)).collect();
         assert!(missed.is_empty(), "never came about: {missed:?}");
     }
 }
 
-const NOTABLE: [&str; 6] =
-    ["retry", "retry of a deleted message", "conflict", "stolen token", "mail taken", "mail left"];
+/// Only seen when everything is compared.
+pub const GIVEN_UP: &str = "mail given up";
 
-fn notable(outcome: &Outcome) -> Option<&'static str> {
-    Some(match outcome {
-        Ok(Receipt::Posted(posted)) if posted.repeated && posted.message.is_none() => NOTABLE[1],
-        Ok(Receipt::Posted(posted)) if posted.repeated => NOTABLE[0],
-        Err(Refusal::Conflict { .. }) => NOTABLE[2],
-        Ok(Receipt::FamilyRevoked) => NOTABLE[3],
-        Ok(Receipt::Received { mail }) if !mail.is_empty() => NOTABLE[4],
-        Ok(Receipt::Posted(posted)) if !posted.deliveries.is_empty() => NOTABLE[5],
-        _ => return None,
-    })
+const NOTABLE: [(&str, fn(&Outcome) -> bool); 13] = [
+    ("retry", |outcome| posted(outcome, |posted| posted.repeated && posted.message.is_some())),
+    ("retry of a deleted message", |outcome| {
+        posted(outcome, |posted| posted.repeated && posted.message.is_none())
+    }),
+    ("conflict", |outcome| matches!(outcome, Err(Refusal::Conflict { .. }))),
+    ("stolen token", |outcome| matches!(outcome, Ok(Receipt::FamilyRevoked))),
+    ("mail left", |outcome| posted(outcome, |posted| !posted.deliveries.is_empty())),
+    ("mail taken", |outcome| received(outcome, |copy| copy.state == DeliveryState::Delivered)),
+    ("mail lent out", |outcome| received(outcome, |copy| copy.attempts == 1)),
+    ("mail lent out again", |outcome| received(outcome, |copy| copy.attempts > 1)),
+    ("mail acknowledged", |outcome| matches!(outcome, Ok(Receipt::Acknowledged(1..)))),
+    ("mail handled by a session", |outcome| {
+        posted(outcome, |posted| posted.deliveries.iter().any(|copy| !copy.handled_by.is_empty()))
+    }),
+    ("broadcast to several agents", |outcome| {
+        let is_broadcast = |message: &Message| message.place.path().has_wildcard();
+        posted(outcome, |posted| {
+            let agents = posted.deliveries.iter().filter(|copy| copy.mailbox.session.is_none());
+            posted.message.as_deref().is_some_and(is_broadcast) && agents.count() > 1
+        })
+    }),
+    ("automatic subscription kept", |outcome| {
+        matches!(outcome, Err(Refusal::MustRemain(Thing::Subscription)))
+    }),
+    (GIVEN_UP, |_| false),
+];
+
+fn posted(outcome: &Outcome, is: impl Fn(&Posted) -> bool) -> bool {
+    matches!(outcome, Ok(Receipt::Posted(posted)) if is(posted))
 }
 
-const KINDS: usize = 27;
+fn received(outcome: &Outcome, is: impl Fn(&Delivery) -> bool) -> bool {
+    matches!(outcome, Ok(Receipt::Received { mail }) if mail.iter().any(|(_, copy)| is(copy)))
+}
+
+const KINDS: usize = 33;
 
 /// A new command has no name here until `asks` makes it, too.
 fn name(command: &Command) -> &'static str {
@@ -87,6 +119,12 @@ fn name(command: &Command) -> &'static str {
         Command::MarkAllRead => "MarkAllRead",
         Command::CreateAgent { .. } => "CreateAgent",
         Command::Route(_) => "Route",
+        Command::ChangeAgent { .. } => "ChangeAgent",
+        Command::RemoveAgent { .. } => "RemoveAgent",
+        Command::Subscribe { .. } => "Subscribe",
+        Command::Unsubscribe { .. } => "Unsubscribe",
         Command::Receive { .. } => "Receive",
+        Command::Acknowledge { .. } => "Acknowledge",
+        Command::ClearDeadLetters => "ClearDeadLetters",
     }
 }

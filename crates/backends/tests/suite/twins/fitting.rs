@@ -33,7 +33,12 @@ pub fn caller(
             // The first person is the site's admin, who may speak as a source.
             _ => world.users.first().cloned(),
         },
-        Command::Receive { agent, .. } => keeper_of(agent, store)?,
+        Command::ChangeAgent { id, .. } | Command::RemoveAgent { id } => keeper_of(id, store)?,
+        Command::Subscribe { mailbox, .. }
+        | Command::Unsubscribe { mailbox, .. }
+        | Command::Receive { mailbox, .. }
+        | Command::Acknowledge { mailbox, .. } => keeper_of(&mailbox.agent, store)?,
+        Command::ClearDeadLetters => world.users.first().cloned(),
         Command::EndSignIn { sign_in } => store.sign_in(sign_in)?.map(|sign_in| sign_in.user),
         Command::SetUp { .. }
         | Command::ChangeProfile { .. }

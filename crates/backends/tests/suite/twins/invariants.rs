@@ -1,7 +1,7 @@
 //! What is true of every store after whatever was asked of it.
 
 use super::picture::{Inside, Picture};
-use parlor_model::{RoomRole, Sender, Seq};
+use parlor_model::{Delivery, DeliveryState, Mailbox, RoomRole, Sender, Seq, SessionId, SessionRef};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use std::collections::BTreeSet;
@@ -14,7 +14,11 @@ pub fn check(picture: &Picture) -> Result<(), TestCaseError> {
     }
     no_place_is_taken_twice(picture)?;
     no_key_stands_for_two_messages(picture)?;
-    nobody_gets_mail_that_is_gone(picture)
+    nobody_gets_mail_that_is_gone(picture)?;
+    every_agent_has_its_main_session(picture)?;
+    names_below_an_agent_are_its_owners(picture)?;
+    a_session_never_has_mail_without_its_agent(picture)?;
+    mail_is_given_up_after_five_leases(picture)
 }
 
 fn the_log_has_no_hole(picture: &Picture) -> Result<(), TestCaseError> {
@@ -74,15 +78,58 @@ fn no_key_stands_for_two_messages(picture: &Picture) -> Result<(), TestCaseError
 }
 
 fn nobody_gets_mail_that_is_gone(picture: &Picture) -> Result<(), TestCaseError> {
-    for (agent, mail) in &picture.agents {
-        prop_assert!(agent.is_some() || mail.is_empty(), "no mail for an agent that is gone");
-        for (message, _) in mail {
-            let there = picture.messages.iter().any(|said| said.message.as_ref() == Some(message));
-            prop_assert!(there, "mail is a message that is there: {}", message.id);
+    for keeping in &picture.agents {
+        for inbox in &keeping.mailboxes {
+            let bare = inbox.mail.is_empty() && inbox.subscriptions.is_empty();
+            prop_assert!(keeping.agent.is_some() || bare, "no mailbox for an agent that is gone");
+            for (message, _) in inbox.mail.iter().chain(&inbox.pending) {
+                let there = picture.messages.iter().any(|said| said.message.as_ref() == Some(message));
+                prop_assert!(there, "mail is a message that is there: {}", message.id);
+            }
         }
     }
     for said in &picture.messages {
         prop_assert!(said.message.is_some() || said.deliveries.is_empty(), "no copies of what is gone");
+    }
+    Ok(())
+}
+
+fn every_agent_has_its_main_session(picture: &Picture) -> Result<(), TestCaseError> {
+    for keeping in &picture.agents {
+        let first = keeping.sessions.first().map(|session| session.id.clone());
+        prop_assert_eq!(first, keeping.agent.as_ref().map(|_| SessionId::main()));
+    }
+    Ok(())
+}
+
+fn names_below_an_agent_are_its_owners(picture: &Picture) -> Result<(), TestCaseError> {
+    for keeping in &picture.agents {
+        let Some(agent) = &keeping.agent else { continue };
+        let others = keeping.below.iter().find(|below| below.owner != agent.owner);
+        prop_assert_eq!(others, None, "below {}", agent.id);
+    }
+    Ok(())
+}
+
+fn a_session_never_has_mail_without_its_agent(picture: &Picture) -> Result<(), TestCaseError> {
+    for said in &picture.messages {
+        let taken: Vec<SessionRef> = said.deliveries.iter().filter_map(|copy| session(copy)).collect();
+        let of_agents = said.deliveries.iter().filter(|copy| copy.mailbox.session.is_none());
+        let named: Vec<SessionRef> = of_agents.flat_map(|copy| copy.handled_by.iter().cloned()).collect();
+        prop_assert_eq!(taken, named, "what sessions took is named by their agents' copies");
+    }
+    Ok(())
+}
+
+fn session(copy: &Delivery) -> Option<SessionRef> {
+    let Mailbox { agent, session } = copy.mailbox.clone();
+    session.map(|session| SessionRef { agent, session })
+}
+
+fn mail_is_given_up_after_five_leases(picture: &Picture) -> Result<(), TestCaseError> {
+    for copy in picture.messages.iter().flat_map(|said| &said.deliveries) {
+        prop_assert!(copy.attempts <= 5, "handed out too often: {:?}", copy);
+        prop_assert!(copy.state != DeliveryState::Dead || copy.attempts == 5, "too early: {:?}", copy);
     }
     Ok(())
 }

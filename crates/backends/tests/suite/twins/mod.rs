@@ -1,6 +1,7 @@
 //! Two whole hubs, one on each store, driven by the same random commands of the same random callers:
 //! every outcome, every piece of news, and in the end everything that can be read must be the same.
 
+mod agents;
 mod asks;
 mod coverage;
 mod dice;

@@ -1,14 +1,17 @@
 //! Everything that can be read from a hub and its store.
 
+use super::agents::{SESSIONS, mailbox_of};
 use super::asks::{SOURCES, once_keys};
 use super::world::World;
 use crate::house::House;
+use crate::made::ALL_MAIL;
 use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, Head, OnceKey, Snapshot};
-use parlor_model::query::{Page, Recent};
+use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
-    Agent, Answer, ApiKey, Caller, Delivery, Event, Logged, Mailbox, Member, MemberId, Message, MessageId,
-    Query, RefreshToken, Refusal, Revision, Room, RoomId, SecretHash, Seq, SignIn, Time, User, UserId,
+    Agent, AgentId, Answer, ApiKey, Caller, DeadLetter, Delivery, Event, Logged, Member, MemberId, Message,
+    MessageId, Query, RefreshToken, Refusal, Revision, Room, RoomId, SecretHash, Seq, Session, SignIn,
+    Subscription, Time, User, UserId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -26,7 +29,8 @@ pub struct Picture {
     pub keys: (Vec<ApiKey>, Vec<Option<ApiKey>>),
     pub rooms: Vec<Inside>,
     pub messages: Vec<Said>,
-    pub agents: Vec<(Option<Agent>, Mail)>,
+    pub agents: Vec<Keeping>,
+    pub dead_letters: Vec<DeadLetter>,
     pub together: Vec<bool>,
     pub first_uses: Vec<(OnceKey, Option<FirstUse>)>,
     pub answers: Vec<(Caller, Query, Result<Answer, Refusal>)>,
@@ -40,6 +44,7 @@ pub struct Person {
     keys: Vec<ApiKey>,
     memberships: Vec<Member>,
     agents: Vec<Agent>,
+    agents_near: Vec<Agent>,
     peers: Vec<UserId>,
     search: Vec<User>,
 }
@@ -55,6 +60,23 @@ pub struct Inside {
     newest: Option<Seq>,
     recent: Vec<Option<Recent>>,
     tail: Vec<Logged>,
+}
+
+/// An agent and all that is its own.
+#[derive(Debug, PartialEq)]
+pub struct Keeping {
+    pub agent: Option<Agent>,
+    pub below: Vec<Agent>,
+    pub sessions: Vec<Session>,
+    pub mailboxes: Vec<Inbox>,
+}
+
+#[derive(Debug, PartialEq)]
+pub struct Inbox {
+    pub subscriptions: Vec<Subscription>,
+    pub pending: Mail,
+    pub mail: Mail,
+    copies: Vec<Option<Delivery>>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -90,6 +112,7 @@ impl Picture {
             rooms: Vec::new(),
             messages: Vec::new(),
             agents: Vec::new(),
+            dead_letters: store.dead_letters(ALL_MAIL)?,
             together: Vec::new(),
             first_uses: Vec::new(),
             answers: Vec::new(),
@@ -110,8 +133,7 @@ impl Picture {
             picture.messages.push(said(store, id)?);
         }
         for id in &world.agents {
-            let mail = store.pending(&Mailbox::of(id.clone()), usize::MAX)?;
-            picture.agents.push((store.agent(id)?, mail));
+            picture.agents.push(keeping(store, id, world.now)?);
         }
         for one in &world.members() {
             for other in &world.members() {
@@ -140,6 +162,7 @@ impl Picture {
         prop_assert_eq!(&self.rooms, &other.rooms, "rooms of memory and {}", name);
         prop_assert_eq!(&self.messages, &other.messages, "messages of memory and {}", name);
         prop_assert_eq!(&self.agents, &other.agents, "agents of memory and {}", name);
+        prop_assert_eq!(&self.dead_letters, &other.dead_letters, "dead letters of memory and {}", name);
         prop_assert_eq!(&self.together, &other.together, "shared rooms of memory and {}", name);
         prop_assert_eq!(&self.first_uses, &other.first_uses, "first uses of memory and {}", name);
         prop_assert_eq!(self.answers.len(), other.answers.len());
@@ -159,6 +182,7 @@ fn person(store: &mut dyn Snapshot, id: &UserId, now: Time) -> Result<Person, Fa
         keys: store.keys(Some(id))?,
         memberships: store.memberships(&MemberId::User(id.clone()))?,
         agents: store.agents_of(id)?,
+        agents_near: store.agents_near(id)?,
         peers: store.peers(id)?,
         search: store.search_users("n", id, 3)?,
         found,
@@ -185,6 +209,23 @@ fn inside(store: &mut dyn Snapshot, id: &RoomId, world: &World, trimmed: Seq) ->
         recent,
         tail,
     })
+}
+
+fn keeping(store: &mut dyn Snapshot, id: &AgentId, now: Time) -> Result<Keeping, Fault> {
+    let mut mailboxes = Vec::new();
+    for session in SESSIONS {
+        let mailbox = mailbox_of(id.clone(), session);
+        let mail = store.mail(&mailbox, ALL_MAIL)?;
+        let copies = mail.iter().map(|(message, _)| store.delivery(&mailbox, &message.id));
+        mailboxes.push(Inbox {
+            copies: copies.collect::<Result<_, _>>()?,
+            subscriptions: store.subscriptions_of(&mailbox)?,
+            pending: store.pending(&mailbox, now, usize::MAX)?,
+            mail,
+        });
+    }
+    let (below, sessions) = (store.agents_below(id)?, store.sessions(id)?);
+    Ok(Keeping { agent: store.agent(id)?, below, sessions, mailboxes })
 }
 
 fn said(store: &mut dyn Snapshot, id: &MessageId) -> Result<Said, Fault> {
@@ -217,6 +258,19 @@ fn queries(world: &World) -> Vec<Query> {
         ]);
     }
     queries.extend(world.messages.iter().take(5).map(|id| Query::Revisions { message: id.clone() }));
-    queries.extend(world.agents.iter().map(|id| Query::MayListen { agent: id.clone() }));
+    let noon = Time(world.now.0 - 60 * 60 * 1_000_000);
+    let pages = [
+        MailPage { limit: 3, from: None, to: None },
+        MailPage { limit: 1000, from: Some(noon), to: Some(world.now) },
+    ];
+    for id in &world.agents {
+        queries.extend([Query::MayListen { agent: id.clone() }, Query::Agent { id: id.clone() }]);
+        for (session, page) in [None, Some("main")].into_iter().zip(pages) {
+            let mailbox = mailbox_of(id.clone(), session);
+            queries
+                .extend([Query::Subscriptions { mailbox: mailbox.clone() }, Query::Mail { mailbox, page }]);
+        }
+    }
+    queries.extend(pages.map(|page| Query::DeadLetters { page }));
     queries
 }

@@ -1,9 +1,10 @@
 //! A few people, rooms and agents to begin with, made by the same commands that are compared afterwards.
 
 use super::run::Run;
-use parlor_model::command::{NewSignIn, NewUser, RoomChanges};
+use parlor_model::command::{AgentProfile, NewSignIn, NewUser, RoomChanges};
 use parlor_model::{
-    AgentId, Caller, Command, MemberId, Pattern, Post, Refusal, RoomRole, SignInId, SiteRole, UserId,
+    AgentId, Caller, Command, Mailbox, MemberId, Pattern, Post, Refusal, RoomRole, SessionId, SignInId,
+    SiteRole, UserId,
 };
 use proptest::test_runner::TestCaseError;
 use std::time::Duration;
@@ -28,9 +29,11 @@ pub async fn play(run: &mut Run) -> Result<(), TestCaseError> {
         let room = run.world.rooms.last().expect("just made").clone();
         let id = AgentId::stored(agent);
         let subscriptions = ["slack/**", "room/**"].map(|text| Pattern::parse(text).unwrap()).into();
-        let (name, description) = (agent.into(), "".into());
-        run.must(owner.clone(), Command::CreateAgent { id: id.clone(), name, description, subscriptions })
-            .await?;
+        let profile = AgentProfile::default();
+        run.must(owner.clone(), Command::CreateAgent { id: id.clone(), profile, subscriptions }).await?;
+        let mailbox = Mailbox { agent: id.clone(), session: Some(SessionId::main()) };
+        let pattern = Pattern::parse("slack/team").unwrap();
+        run.must(owner.clone(), Command::Subscribe { mailbox, pattern }).await?;
         let (member, role) = (MemberId::Agent(id), RoomRole::Member);
         run.must(owner.clone(), Command::AddMember { room: room.clone(), member, role }).await?;
         let post = Post {

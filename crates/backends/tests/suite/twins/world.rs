@@ -1,7 +1,8 @@
 //! What the test has heard of: every id that a receipt ever named, also of things gone since.
 
 use parlor_model::{
-    AgentId, Caller, Command, KeyId, MemberId, MessageId, Receipt, RoomId, SecretHash, SignInId, Time, UserId,
+    AgentId, Caller, Command, KeyId, Mailbox, MemberId, MessageId, Pattern, Receipt, RoomId, SecretHash,
+    SignInId, Time, UserId,
 };
 use std::collections::BTreeMap;
 
@@ -20,6 +21,9 @@ pub struct World {
     /// How each message came in.
     pub posted: Vec<(Caller, Command)>,
     pub agents: Vec<AgentId>,
+    pub subscribed: Vec<(Mailbox, Pattern)>,
+    /// What was taken out of mailboxes, on a lease or for good.
+    pub handed_out: Vec<(Mailbox, MessageId)>,
     made: u64,
 }
 
@@ -39,6 +43,8 @@ impl World {
             messages: Vec::new(),
             posted: Vec::new(),
             agents: Vec::new(),
+            subscribed: Vec::new(),
+            handed_out: Vec::new(),
             made: 0,
         }
     }
@@ -94,7 +100,17 @@ impl World {
                 }
             }
             Receipt::Agent { agent, .. } => learn(&mut self.agents, &agent.id),
-            Receipt::Done | Receipt::FamilyRevoked | Receipt::Message(_) | Receipt::Received { .. } => {}
+            Receipt::Subscriptions(_) => {
+                if let Command::Subscribe { mailbox, pattern } = command {
+                    learn(&mut self.subscribed, &(mailbox.clone(), pattern.clone()));
+                }
+            }
+            Receipt::Received { mail } => {
+                for (message, delivery) in mail {
+                    learn(&mut self.handed_out, &(delivery.mailbox.clone(), message.id.clone()));
+                }
+            }
+            Receipt::Done | Receipt::FamilyRevoked | Receipt::Message(_) | Receipt::Acknowledged(_) => {}
         }
     }
 }

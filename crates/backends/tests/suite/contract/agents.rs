@@ -1,0 +1,165 @@
+//! Agents, their sessions, and what they listen to.
+
+use super::{Ports, each};
+use crate::made::*;
+use parlor_engine::plan::Change;
+use parlor_model::{Agent, Mailbox, Pattern, Seq, Session, Subscription};
+use std::sync::Arc;
+
+#[test]
+fn agents_come_back_whole_and_by_id() {
+    each(|ports| {
+        let names = ["zed", "coder/sub", "coder"];
+        ports.change(names.map(|id| put_agent(id, "ann")).into());
+        ports.change(vec![put_agent("other", "bob")]);
+        assert_eq!(ports.read(|s| s.agent(&agent_id("coder/sub"))), Some(agent("coder/sub", "ann")));
+        let own = ports.read(|s| s.agents_of(&user_id("ann")));
+        assert_eq!(own, ["coder", "coder/sub", "zed"].map(|id| agent(id, "ann")));
+        assert_eq!(ports.read(|s| s.agents_of(&user_id("nobody"))), []);
+    });
+}
+
+#[test]
+fn everything_the_routing_index_is_built_from_comes_back() {
+    each(|ports| {
+        let all = [
+            subscription(mailbox("coder", None), "slack/**", 3),
+            subscription(mailbox("coder", Some("main")), "slack/**", 3),
+            subscription(mailbox("coder", None), "room/*", 3),
+            subscription(mailbox("writer", None), "slack/**", 3),
+        ];
+        ports.change(vec![put_agent("coder", "ann"), put_agent("writer", "bob")]);
+        ports.change(all.iter().cloned().map(Change::PutSubscription).collect());
+        ports.change(vec![Change::PutSubscription(all[0].clone())]);
+        let (mut agents, found) = ports.store.subscriptions().unwrap();
+        agents.sort_by(|one, other| one.id.cmp(&other.id));
+        assert_eq!(agents, [agent("coder", "ann"), agent("writer", "bob")]);
+        assert_eq!(found.len(), all.len(), "each once");
+        assert!(all.iter().all(|wanted| found.contains(wanted)));
+    });
+}
+
+#[test]
+fn agents_below_a_name_are_found_and_no_others() {
+    each(|ports| {
+        let names = ["coder/z", "coder", "coder/a/b", "coder0", "coder-x", "coderx/y", "code", "coder/a"];
+        ports.change(names.map(|id| put_agent(id, "ann")).into());
+        let below = |ports: &Ports, id| ports.read(|s| s.agents_below(&agent_id(id)));
+        assert_eq!(below(ports, "coder"), ["coder/a", "coder/a/b", "coder/z"].map(|id| agent(id, "ann")));
+        assert_eq!(below(ports, "coder/a"), [agent("coder/a/b", "ann")]);
+        assert_eq!(below(ports, "coderx"), [agent("coderx/y", "ann")], "also below a name without an agent");
+        assert_eq!(below(ports, "cod"), []);
+    });
+}
+
+#[test]
+fn sessions_come_back_in_the_order_in_which_they_were_made() {
+    each(|ports| {
+        ports.change(vec![put_agent("coder", "ann"), put_agent("writer", "ann")]);
+        let made = [session("coder", "main", 7), session("coder", "z", 5), session("coder", "a", 5)];
+        ports.change(made.iter().cloned().map(Change::PutSession).collect());
+        ports.change(vec![Change::PutSession(session("writer", "main", 6))]);
+        let sessions = |ports: &Ports, agent| ports.read(|s| s.sessions(&agent_id(agent)));
+        assert_eq!(sessions(ports, "coder"), made);
+        assert_eq!(sessions(ports, "writer"), [session("writer", "main", 6)]);
+        assert_eq!(sessions(ports, "nobody"), []);
+        let renamed = Session { title: "New".into(), ..made[0].clone() };
+        ports.change(vec![Change::PutSession(renamed.clone())]);
+        assert_eq!(sessions(ports, "coder"), [renamed, made[1].clone(), made[2].clone()]);
+    });
+}
+
+#[test]
+fn each_mailbox_has_subscriptions_of_its_own_by_the_time_they_were_added() {
+    each(|ports| {
+        let (coder, main) = (mailbox("coder", None), mailbox("coder", Some("main")));
+        let own = [
+            subscription(coder.clone(), "z", 3),
+            subscription(coder.clone(), "a", 4),
+            subscription(coder.clone(), "b/**", 4),
+        ];
+        let of_session = subscription(main.clone(), "z", 9);
+        for one in [&own[2], &own[1], &of_session, &own[0]] {
+            ports.change(vec![Change::PutSubscription(one.clone())]);
+        }
+        let subscriptions = |ports: &Ports, mailbox: &Mailbox| ports.read(|s| s.subscriptions_of(mailbox));
+        assert_eq!(subscriptions(ports, &coder), own);
+        assert_eq!(subscriptions(ports, &main), [of_session.clone()]);
+        assert_eq!(subscriptions(ports, &mailbox("writer", None)), []);
+
+        ports.change(vec![Change::RemoveSubscription(coder.clone(), Pattern::parse("z").unwrap())]);
+        ports.change(vec![Change::RemoveSubscription(coder.clone(), Pattern::parse("never").unwrap())]);
+        assert_eq!(subscriptions(ports, &coder), own[1..]);
+        assert_eq!(subscriptions(ports, &main), [of_session], "the session's own stays");
+        assert_eq!(ports.store.subscriptions().unwrap().1.len(), 3);
+    });
+}
+
+#[test]
+fn a_removed_agent_takes_along_all_that_was_its_own() {
+    each(|ports| {
+        let posted = Arc::new(message("hello", "lobby", "ann", 1));
+        ports.change(vec![put_room("lobby"), put_member("lobby", person("ann"), 1), put_user("ann", 1)]);
+        ports.post(message("hello", "lobby", "ann", 1));
+        for name in ["coder", "coder/sub"] {
+            let (own, main) = (mailbox(name, None), mailbox(name, Some("main")));
+            ports.change(vec![
+                put_agent(name, "ann"),
+                Change::PutSession(session(name, "main", 2)),
+                Change::PutSubscription(subscription(own.clone(), "slack/**", 3)),
+                Change::PutSubscription(subscription(main.clone(), "slack/**", 3)),
+                put_member("lobby", agent_member(name), 4),
+                Change::PutDelivery { delivery: delivery("hello", main.clone()), seq: Seq(1) },
+                Change::PutDelivery { delivery: delivery("hello", own), seq: Seq(1) },
+                Change::Bury { mailbox: main, message: posted.clone(), reason: "not_acknowledged" },
+            ]);
+        }
+        ports.change(vec![Change::RemoveAgent(agent_id("coder"))]);
+        let kept: (Vec<Agent>, Vec<Subscription>) = ports.store.subscriptions().unwrap();
+        assert_eq!(kept.0, [agent("coder/sub", "ann")], "one is removed, not all below it");
+        assert!(kept.1.len() == 2 && kept.1.iter().all(|one| one.agent == agent_id("coder/sub")));
+        ports.read(|s| {
+            for (name, count) in [("coder", 0), ("coder/sub", 1)] {
+                let (own, main) = (mailbox(name, None), mailbox(name, Some("main")));
+                assert_eq!(s.agent(&agent_id(name))?.iter().count(), count);
+                assert_eq!(s.sessions(&agent_id(name))?.len(), count);
+                assert_eq!(s.subscriptions_of(&own)?.len(), count);
+                assert_eq!(s.subscriptions_of(&main)?.len(), count);
+                assert_eq!(s.mail(&own, ALL_MAIL)?.len(), count);
+                assert_eq!(s.memberships(&agent_member(name))?.len(), count);
+                let mine =
+                    s.dead_letters(ALL_MAIL)?.into_iter().filter(|it| it.mailbox == Some(main.clone()));
+                assert_eq!(mine.count(), count);
+            }
+            Ok(())
+        });
+    });
+}
+
+#[test]
+fn agents_of_others_are_near_through_a_common_room() {
+    each(|ports| {
+        ports.change(vec![put_user("ann", 1), put_user("bob", 1), put_user("cyd", 1)]);
+        ports.change(vec![put_room("lobby"), put_room("other")]);
+        for (name, owner) in [("zed", "bob"), ("coder", "bob"), ("own", "ann"), ("far", "bob")] {
+            ports.change(vec![put_agent(name, owner)]);
+        }
+        for (room, member) in [
+            ("lobby", person("ann")),
+            ("other", person("ann")),
+            ("other", person("bob")),
+            ("lobby", agent_member("zed")),
+            ("other", agent_member("zed")),
+            ("other", agent_member("coder")),
+            ("lobby", agent_member("own")),
+        ] {
+            ports.change(vec![put_member(room, member, 2)]);
+        }
+        let near = |ports: &Ports, user| ports.read(|s| s.agents_near(&user_id(user)));
+        assert_eq!(near(ports, "ann"), [agent("coder", "bob"), agent("zed", "bob")], "by id, each once");
+        assert_eq!(near(ports, "bob"), [], "own agents are not told here");
+        assert_eq!(near(ports, "cyd"), []);
+        ports.change(vec![Change::RemoveMember(room_id("other"), agent_member("coder"))]);
+        assert_eq!(near(ports, "ann"), [agent("zed", "bob")]);
+    });
+}

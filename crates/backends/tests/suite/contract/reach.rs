@@ -1,0 +1,155 @@
+//! Whom a routed message reaches, through a whole hub: who may know of whom decides.
+
+use super::news::{done, each, person, room};
+use crate::house::House;
+use parlor_model::command::AgentProfile;
+use parlor_model::{
+    AgentId, Caller, Command, Mailbox, MemberId, Path, Pattern, Payload, Receipt, RoomId, RoomRole, Route,
+    Scope, SecretHash, SessionId, UserId,
+};
+
+pub async fn agent(house: &House, owner: &Caller, id: &str, patterns: &[&str]) {
+    let subscriptions = patterns.iter().map(|text| Pattern::parse(text).unwrap()).collect();
+    let (id, profile) = (AgentId::stored(id), AgentProfile::default());
+    done(house, owner, Command::CreateAgent { id, profile, subscriptions }).await;
+}
+
+async fn join(house: &House, owner: &Caller, room: &RoomId, agent: &str) {
+    let (member, role) = (MemberId::Agent(AgentId::stored(agent)), RoomRole::Member);
+    done(house, owner, Command::AddMember { room: room.clone(), member, role }).await;
+}
+
+/// Who may speak as a source.
+async fn bridge(house: &House, owner: &UserId) -> Caller {
+    let scopes = vec![Scope::Sources];
+    let secret = SecretHash([99; 32]);
+    let create = Command::CreateKey { owner: Some(owner.clone()), name: "bridge".into(), scopes, secret };
+    let created = house.hub().call(&Caller::OPERATOR, create).await;
+    let Ok(Receipt::Key(key)) = created else { panic!("a key: {created:?}") };
+    Caller::program(owner.clone(), key.id.clone())
+}
+
+/// The mailboxes that got a copy.
+pub async fn send(house: &House, caller: &Caller, from: &str, path: &str) -> Vec<String> {
+    let route = Command::Route(Route {
+        from: from.into(),
+        path: Path::parse(path).unwrap(),
+        command: "say".into(),
+        payload: Payload("{}".into()),
+        text: Some("hello".into()),
+        source: "test".into(),
+        external_id: None,
+    });
+    let sent = house.hub().call(caller, route).await;
+    let Ok(Receipt::Posted(posted)) = sent else { panic!("sent: {sent:?}") };
+    let name = |mailbox: &Mailbox| match &mailbox.session {
+        Some(session) => format!("{}:{session}", mailbox.agent),
+        None => mailbox.agent.to_string(),
+    };
+    posted.deliveries.iter().map(|copy| name(&copy.mailbox)).collect()
+}
+
+const NOBODY: [&str; 0] = [];
+
+#[test]
+fn an_agent_of_another_is_reached_from_a_common_room_only() {
+    each(async |house| {
+        let (ann_id, ann) = person(house, "ann", 1).await;
+        let (_, bob) = person(house, "bob", 2).await;
+        agent(house, &ann, "coder", &[]).await;
+        agent(house, &ann, "coder/sub", &[]).await;
+        agent(house, &bob, "writer", &["slack/**"]).await;
+        assert_eq!(send(house, &ann, "coder", "agent/coder/sub").await, ["coder/sub"], "one's own");
+        for path in ["agent/writer", "agent/**", "agent/w*", "slack/team"] {
+            assert!(!send(house, &ann, "coder", path).await.contains(&"writer".into()), "{path}");
+        }
+        let room = room(house, &bob, vec![MemberId::User(ann_id.clone())]).await;
+        assert_eq!(send(house, &ann, "coder", "agent/writer").await, NOBODY, "it is its owner who is near");
+        join(house, &bob, &room.id, "writer").await;
+        assert_eq!(send(house, &ann, "coder", "agent/writer").await, ["writer"]);
+        assert_eq!(send(house, &ann, "coder", "agent/**").await, ["coder/sub", "writer"]);
+        assert_eq!(send(house, &ann, "coder", "slack/team").await, ["writer"]);
+        assert_eq!(send(house, &bob, "writer", "agent/coder").await, NOBODY, "coder is in no room of Bob's");
+        let member = MemberId::User(ann_id);
+        done(house, &bob, Command::RemoveMember { room: room.id.clone(), member }).await;
+        assert_eq!(send(house, &ann, "coder", "agent/writer").await, NOBODY);
+    });
+}
+
+#[test]
+fn what_is_sent_to_an_agent_is_overheard_only_by_agents_of_its_owner() {
+    each(async |house| {
+        let (ann_id, ann) = person(house, "ann", 1).await;
+        let (_, bob) = person(house, "bob", 2).await;
+        agent(house, &ann, "coder", &[]).await;
+        agent(house, &ann, "spy", &["agent/**", "agent/writer", "**"]).await;
+        agent(house, &bob, "writer", &[]).await;
+        agent(house, &bob, "reader", &["agent/**"]).await;
+        let room = room(house, &bob, vec![MemberId::User(ann_id.clone())]).await;
+        join(house, &bob, &room.id, "writer").await;
+        assert_eq!(send(house, &ann, "coder", "agent/writer").await, ["reader", "writer"]);
+        assert_eq!(send(house, &bob, "writer", "agent/reader").await, ["reader"]);
+        let source = bridge(house, &ann_id).await;
+        assert_eq!(send(house, &source, "slack-bridge", "agent/writer").await, ["reader", "writer"]);
+        assert_eq!(send(house, &source, "slack-bridge", "agent/coder").await, ["coder", "spy"]);
+        assert_eq!(send(house, &source, "slack-bridge", "agent/nobody").await, NOBODY, "not even by **");
+        let outside = send(house, &source, "slack-bridge", "email/a").await;
+        assert_eq!(outside, ["spy"], "what comes from outside is heard by whoever listens");
+    });
+}
+
+#[test]
+fn a_wildcard_is_a_broadcast_from_an_agent_and_plain_text_from_a_source() {
+    each(async |house| {
+        let (ann_id, ann) = person(house, "ann", 1).await;
+        agent(house, &ann, "coder", &["agent/**"]).await;
+        agent(house, &ann, "coder/sub", &[]).await;
+        agent(house, &ann, "one", &["slack/*"]).await;
+        agent(house, &ann, "team", &["slack/team"]).await;
+        assert_eq!(send(house, &ann, "coder", "agent/*").await, ["one", "team"]);
+        assert_eq!(send(house, &ann, "one", "agent/coder/**").await, ["coder", "coder/sub"]);
+        assert_eq!(send(house, &ann, "coder", "agent/**").await, ["coder/sub", "one", "team"]);
+        let source = bridge(house, &ann_id).await;
+        assert_eq!(send(house, &source, "slack-bridge", "slack/*").await, ["one"]);
+        assert_eq!(send(house, &source, "slack-bridge", "slack/**").await, ["one"], "as text, one segment");
+        for path in ["**", "agent/*", "agent/**", "agent/coder/**"] {
+            assert_eq!(send(house, &source, "slack-bridge", path).await, NOBODY, "{path}");
+        }
+    });
+}
+
+#[test]
+fn a_room_is_heard_by_its_members_and_their_sessions() {
+    each(async |house| {
+        let (_, ann) = person(house, "ann", 1).await;
+        let room = room(house, &ann, vec![]).await;
+        for (id, patterns) in [("coder", &["room/**"][..]), ("out", &["room/**", "**"]), ("speaker", &["**"])]
+        {
+            agent(house, &ann, id, patterns).await;
+        }
+        join(house, &ann, &room.id, "coder").await;
+        join(house, &ann, &room.id, "speaker").await;
+        let mailbox = Mailbox { agent: AgentId::stored("coder"), session: Some(SessionId::main()) };
+        let pattern = Pattern::stored(Path::of_room(&room.id).as_str());
+        done(house, &ann, Command::Subscribe { mailbox, pattern }).await;
+        let heard = send(house, &ann, "speaker", Path::of_room(&room.id).as_str()).await;
+        assert_eq!(heard, ["coder:main", "coder"]);
+    });
+}
+
+#[test]
+fn a_removed_agent_hears_nothing_and_its_name_is_free() {
+    each(async |house| {
+        let (ann_id, ann) = person(house, "ann", 1).await;
+        let (_, bob) = person(house, "bob", 2).await;
+        agent(house, &ann, "coder", &["slack/**"]).await;
+        agent(house, &ann, "coder/sub", &["slack/**"]).await;
+        let source = bridge(house, &ann_id).await;
+        assert_eq!(send(house, &source, "slack-bridge", "slack/team").await, ["coder", "coder/sub"]);
+        done(house, &ann, Command::RemoveAgent { id: AgentId::stored("coder") }).await;
+        assert_eq!(send(house, &source, "slack-bridge", "slack/team").await, NOBODY);
+        agent(house, &bob, "coder/sub", &[]).await;
+        assert_eq!(send(house, &source, "slack-bridge", "slack/team").await, NOBODY, "nothing is inherited");
+        assert_eq!(send(house, &source, "slack-bridge", "agent/coder/sub").await, ["coder/sub"]);
+    });
+}

@@ -1,0 +1,125 @@
+//! What is asked about agents: what they listen to, what they send, and what they take out of their mailboxes.
+
+use super::asks::{EXTERNAL_IDS, NAMES, SOURCES, TEXTS, room};
+use super::dice::Dice;
+use super::world::World;
+use parlor_model::command::AgentProfile;
+use parlor_model::{AgentId, Command, Mailbox, MessageId, Path, Pattern, Payload, Route, SessionId};
+use std::time::Duration;
+
+const AGENTS: [&str; 5] = ["coder", "coder/sub", "writer", "reader", "slack-bridge"];
+pub const SESSIONS: [Option<&str>; 3] = [None, Some("main"), Some("side")];
+const PATTERNS: [&str; 8] =
+    ["slack/**", "slack/*", "room/**", "agent/**", "**", "slack/team", "agent/coder", "*/team"];
+const PATHS: [&str; 4] = ["slack/team", "slack/team/x", "slack/**", "email/a"];
+/// The last are refused to an agent.
+const BROADCASTS: [&str; 6] = ["agent/**", "agent/*", "agent/coder/**", "agent/**/sub", "**", "slack/*"];
+/// The first is refused; the second has run out when the clock moves the next time.
+const LEASES: [Duration; 3] = [Duration::ZERO, Duration::from_millis(1), Duration::from_secs(60 * 60)];
+
+pub fn agent(dice: &mut Dice, world: &World) -> AgentId {
+    dice.known(&world.agents, AgentId::stored("never"))
+}
+
+pub fn mailbox_of(agent: AgentId, session: Option<&str>) -> Mailbox {
+    Mailbox { agent, session: session.map(SessionId::stored) }
+}
+
+fn mailbox(dice: &mut Dice, world: &World) -> Mailbox {
+    mailbox_of(agent(dice, world), dice.one_of(&SESSIONS))
+}
+
+fn pattern(dice: &mut Dice, world: &World) -> Pattern {
+    match dice.roll(8) {
+        0 => Pattern::stored(Path::of_room(&room(dice, world)).as_str()),
+        1 => Pattern::stored(Path::of_agent(&agent(dice, world)).as_str()),
+        _ => Pattern::parse(dice.one_of(&PATTERNS)).unwrap(),
+    }
+}
+
+fn profile(dice: &mut Dice) -> AgentProfile {
+    let setting = |dice: &mut Dice| {
+        let value = Payload(dice.one_of(&["\"best\"", "{\"a\":[1]}", "null"]).into());
+        (dice.one_of(&["model", "heartbeat"]).into(), value)
+    };
+    AgentProfile {
+        name: dice.maybe(|dice| dice.one_of(&NAMES).into()),
+        description: dice.maybe(|dice| dice.one_of(&TEXTS).into()),
+        settings: dice.maybe(setting).into_iter().collect(),
+    }
+}
+
+pub fn create(dice: &mut Dice, _: &mut World) -> Command {
+    let subscriptions = dice.some_of(&PATTERNS);
+    Command::CreateAgent {
+        id: AgentId::parse(dice.one_of(&AGENTS)).unwrap(),
+        profile: profile(dice),
+        subscriptions: subscriptions.iter().map(|pattern| Pattern::parse(pattern).unwrap()).collect(),
+    }
+}
+
+pub fn change(dice: &mut Dice, world: &mut World) -> Command {
+    Command::ChangeAgent { id: agent(dice, world), profile: profile(dice) }
+}
+
+pub fn remove(dice: &mut Dice, world: &mut World) -> Command {
+    Command::RemoveAgent { id: agent(dice, world) }
+}
+
+pub fn subscribe(dice: &mut Dice, world: &mut World) -> Command {
+    Command::Subscribe { mailbox: mailbox(dice, world), pattern: pattern(dice, world) }
+}
+
+pub fn unsubscribe(dice: &mut Dice, world: &mut World) -> Command {
+    let any = (mailbox(dice, world), pattern(dice, world));
+    let (mailbox, pattern) = match dice.roll(6) {
+        0 => any,
+        // The automatic one, which stays.
+        1 | 2 => {
+            let agent = agent(dice, world);
+            (Mailbox::of(agent.clone()), Pattern::stored(Path::of_agent(&agent).as_str()))
+        }
+        _ => dice.known(&world.subscribed, any),
+    };
+    Command::Unsubscribe { mailbox, pattern }
+}
+
+pub fn receive(dice: &mut Dice, world: &mut World) -> Command {
+    let mailbox = mailbox(dice, world);
+    let lease = dice.maybe(|dice| if dice.once_in(8) { LEASES[0] } else { dice.one_of(&LEASES[1..]) });
+    Command::Receive { mailbox, limit: dice.roll(4), lease }
+}
+
+/// On leases that the next tick of the clock ends, and more than a mailbox here ever holds.
+pub fn receive_on_short_lease(dice: &mut Dice, world: &mut World) -> Command {
+    Command::Receive { mailbox: mailbox(dice, world), limit: 1000, lease: Some(LEASES[1]) }
+}
+
+pub fn acknowledge(dice: &mut Dice, world: &mut World) -> Command {
+    let any = (mailbox(dice, world), MessageId::stored("never"));
+    let (mailbox, message) = dice.known(&world.handed_out, any);
+    let mut messages = vec![message];
+    for _ in 0..dice.roll(3) {
+        messages.push(dice.known(&world.messages, MessageId::stored("never")));
+    }
+    Command::Acknowledge { mailbox, messages }
+}
+
+pub fn route(dice: &mut Dice, world: &mut World) -> Command {
+    let from = if dice.once_in(3) { "bridge".into() } else { agent(dice, world).as_str().into() };
+    let path = match dice.roll(10) {
+        0 | 1 => Path::of_agent(&agent(dice, world)),
+        2 | 3 => Path::of_room(&room(dice, world)),
+        4..=6 => Path::parse(dice.one_of(&BROADCASTS)).unwrap(),
+        _ => Path::parse(dice.one_of(&PATHS)).unwrap(),
+    };
+    Command::Route(Route {
+        from,
+        path,
+        command: "say".into(),
+        payload: Payload(dice.one_of(&["{}", "{\"text\":\"hi\"}", "[1, 2]"]).into()),
+        text: (!dice.once_in(4)).then(|| dice.one_of(&TEXTS).into()),
+        source: dice.one_of(&SOURCES).into(),
+        external_id: dice.maybe(|dice| dice.one_of(&EXTERNAL_IDS).into()),
+    })
+}
