@@ -36,7 +36,7 @@ struct Inner {
     epoch: Epoch,
     health: Arc<HealthCell>,
     /// Reads run on blocking threads; this many at once, the rest wait.
-    reads: Semaphore,
+    reads: Arc<Semaphore>,
     threads: parking_lot::Mutex<Vec<std::thread::JoinHandle<()>>>,
     stop: Arc<AtomicBool>,
 }
@@ -129,7 +129,7 @@ impl Hub {
             limits,
             epoch,
             health,
-            reads: Semaphore::new(16),
+            reads: Arc::new(Semaphore::new(16)),
             threads: parking_lot::Mutex::new(threads),
             stop,
         };
@@ -431,9 +431,11 @@ impl Hub {
         &self,
         mut read: impl FnMut(&Hub, &mut dyn Snapshot) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Refusal> {
-        let _permit = self.inner.reads.acquire().await.map_err(|_| Refusal::Unavailable)?;
+        let permit = self.inner.reads.clone().acquire_owned().await.map_err(|_| Refusal::Unavailable)?;
         let hub = self.clone();
         blocking(move || {
+            // Held by the read and not by who asked for it: the thread is busy also when nobody waits any more.
+            let _held = permit;
             let mut found = None;
             hub.inner.reader.with(&mut |snapshot| {
                 found = Some(read(&hub, snapshot)?);

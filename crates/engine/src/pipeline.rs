@@ -81,20 +81,20 @@ impl Writer {
     /// One walk through the corridor for everything that waited.
     pub fn pass(&mut self, group: Vec<Submitted>) {
         if self.health.get() == Health::Broken {
-            return answer(group, |_| Err(Refusal::Unavailable));
+            return answer(group, || Err(Refusal::Unavailable));
         }
         match self.decide_and_commit(&group) {
-            Ok((mut outcomes, news)) => {
+            Ok((outcomes, news)) => {
                 self.health.recovered();
                 if !news.is_empty() {
                     self.bus.announce(news.into());
                 }
-                let mut outcomes = outcomes.drain(..);
-                answer(group, |_| outcomes.next().expect("one outcome for each command"));
+                let mut outcomes = outcomes.into_iter();
+                answer(group, || outcomes.next().expect("one outcome for each command"));
             }
             Err(fault) => {
                 self.after(fault);
-                answer(group, |_| Err(Refusal::Unavailable));
+                answer(group, || Err(Refusal::Unavailable));
             }
         }
     }
@@ -158,9 +158,9 @@ impl Writer {
     }
 }
 
-fn answer(group: Vec<Submitted>, mut outcome: impl FnMut(&Command) -> Outcome) {
-    for Submitted { command, reply, .. } in group {
+fn answer(group: Vec<Submitted>, mut next_outcome: impl FnMut() -> Outcome) {
+    for Submitted { reply, .. } in group {
         // Whoever asked may have gone; what was committed stays committed.
-        let _ = reply.send(outcome(&command));
+        let _ = reply.send(next_outcome());
     }
 }

@@ -179,8 +179,9 @@ impl Talk {
             return socket.say(&egress::error("error", None, "Invalid JSON"));
         };
         let id = req_id.as_deref();
-        if let (Ok(Asked::Command(_)), Some(_)) = (&asked, &self.signed) {
-        } else {
+        // Commands queue behind each other; every other answer must not overtake theirs.
+        let queues = matches!(asked, Ok(Asked::Command(_))) && self.signed.is_some();
+        if !queues {
             self.settle(socket).await;
         }
         match asked {
