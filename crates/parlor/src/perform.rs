@@ -157,7 +157,6 @@ fn token_row(key: &ApiKey, users: &[User]) -> TokenRow {
         user: owner.map(|user| user.username.to_string()).unwrap_or_default(),
         scopes: key.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
         created_at: iso(key.created_at),
-        last_used_at: None,
     }
 }
 
