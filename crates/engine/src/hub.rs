@@ -4,6 +4,7 @@ use crate::admit::admit;
 use crate::authorise::authorise_query;
 use crate::facts::{Facts, Standing};
 use crate::follower::Follower;
+use crate::health::{Health, HealthCell};
 use crate::pipeline::{Submitted, Writer};
 use crate::ports::{Bus, Clock, Head, Ids, Reader, Snapshot, Store};
 use crate::switchboard::{Joined, Switchboard, Viewer, ViewerId};
@@ -16,7 +17,7 @@ use parlor_model::{
 };
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
@@ -39,43 +40,6 @@ struct Inner {
     reads: Arc<Semaphore>,
     threads: parking_lot::Mutex<Vec<std::thread::JoinHandle<()>>>,
     stop: Arc<AtomicBool>,
-}
-
-/// Whether what is submitted can be kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Health {
-    Good = 0,
-    /// The store has no room; it is tried again by itself.
-    Full = 1,
-    /// The disk failed; nothing is acknowledged until a restart.
-    Broken = 2,
-}
-
-#[derive(Default)]
-pub struct HealthCell(AtomicU8);
-
-impl HealthCell {
-    pub fn get(&self) -> Health {
-        match self.0.load(Ordering::Acquire) {
-            0 => Health::Good,
-            1 => Health::Full,
-            _ => Health::Broken,
-        }
-    }
-
-    /// Never gets better by itself once broken.
-    pub fn set(&self, health: Health) {
-        self.0.fetch_max(health as u8, Ordering::AcqRel);
-    }
-
-    pub fn recovered(&self) {
-        let _ = self.0.compare_exchange(
-            Health::Full as u8,
-            Health::Good as u8,
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        );
-    }
 }
 
 /// The outcome to come of a submitted command. Dropping it does not undo the command.

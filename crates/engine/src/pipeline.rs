@@ -4,7 +4,8 @@
 use crate::authorise::authorise;
 use crate::facts::{Facts, Memo};
 use crate::fault::Severity;
-use crate::hub::{Health, HealthCell, Outcome};
+use crate::health::{Health, HealthCell};
+use crate::hub::Outcome;
 use crate::plan::{Change, Mint, plan};
 use crate::ports::{Bus, Clock, Head, Ids, Store};
 use crate::routes::Routes;
