@@ -33,7 +33,7 @@ async fn whatever_the_bus_loses_repeats_or_reorders_everyone_hears_each_event_on
         present: false,
     };
     hub.connect(&caller, viewer.clone(), Bytes::new(), |_| Ok(())).await.unwrap();
-    hub.attach(&caller, &viewer, &room, None).await.unwrap();
+    hub.attach(&caller, &viewer, &room, None, |_| None).await.unwrap();
 
     let mut said = Vec::new();
     for n in 0..MESSAGES {

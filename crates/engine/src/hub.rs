@@ -227,13 +227,15 @@ impl Hub {
         Ok(())
     }
 
-    /// Follows a room live; with `since`, tells what was missed first, without hole or repeat.
+    /// Follows a room live; with `since`, tells what was missed first, without hole or repeat. What `welcome`
+    /// makes of the position reached comes between what was missed and what follows live.
     pub async fn attach(
         &self,
         caller: &Caller,
         viewer: &Viewer,
         room: &RoomId,
         since: Option<Position>,
+        welcome: impl Fn(Position) -> Option<Bytes> + Clone + Send + 'static,
     ) -> Result<Position, Refusal> {
         let query = Query::MayFollow { room: room.clone() };
         self.may(caller, query.clone()).await?;
@@ -243,8 +245,8 @@ impl Hub {
             self.within_log(position).await?;
         }
         loop {
-            match self.try_join(caller, viewer, room, from).await? {
-                Joined::Live { seq } => return Ok(Position { epoch: self.inner.epoch, seq }),
+            match self.try_join(caller, viewer, room, from, welcome.clone()).await? {
+                Joined::Live { from } => return Ok(from),
                 Joined::Ahead => self.inner.switchboard.told(from.unwrap_or_default()).await,
                 Joined::Behind => {
                     let after = from.unwrap_or_default();
@@ -320,12 +322,14 @@ impl Hub {
         viewer: &Viewer,
         room: &RoomId,
         from: Option<Seq>,
+        welcome: impl FnOnce(Position) -> Option<Bytes> + Send + 'static,
     ) -> Result<Joined, Refusal> {
         let (caller, hub, id, room) = (caller.clone(), self.clone(), viewer.id, room.clone());
 
         blocking(move || {
             let query = Query::MayFollow { room: room.clone() };
-            let joined = hub.inner.switchboard.join(id, &room, from, || hub.admitted(&caller, &query))?;
+            let admitted = || hub.admitted(&caller, &query);
+            let joined = hub.inner.switchboard.join(id, &room, from, admitted, welcome)?;
             Ok(joined.ok_or(Refusal::NotAMember { room }))
         })
         .await?

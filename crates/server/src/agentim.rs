@@ -286,14 +286,17 @@ impl Talk {
                 None => return self.refuse(socket, &Refusal::invalid("since", "is not a position")),
             },
         };
-        match self.app.hub.attach(&signed.caller, &signed.viewer, &room, position).await {
-            Ok(position) if since.is_some() => socket.say(&egress::joined(&room, position)),
+        let (joined, lost) = (room.clone(), room.clone());
+        let asked = since.is_some();
+        let welcome = move |reached| asked.then(|| frame::text(&egress::joined(&joined, reached)));
+        match self.app.hub.attach(&signed.caller, &signed.viewer, &room, position, welcome).await {
             Ok(_) => {}
             Err(Refusal::Resync { now }) => {
                 // Live from here on; what lies before is read anew by the client.
-                match self.app.hub.attach(&signed.caller, &signed.viewer, &room, None).await {
-                    Ok(position) => socket.say(&egress::resync(&room, position)),
-                    Err(_) => socket.say(&egress::resync(&room, now)),
+                let resync = move |reached| Some(frame::text(&egress::resync(&lost, reached)));
+                let live = self.app.hub.attach(&signed.caller, &signed.viewer, &room, None, resync).await;
+                if live.is_err() {
+                    socket.say(&egress::resync(&room, now));
                 }
             }
             Err(refusal) => self.refuse(socket, &refusal),
@@ -313,7 +316,8 @@ impl Talk {
         };
         // A member who has not joined joins by sending; a key that may only write need not hear.
         if !self.app.hub.is_attached(signed.viewer.id, &room)
-            && let Err(refusal) = self.app.hub.attach(&signed.caller, &signed.viewer, &room, None).await
+            && let Err(refusal) =
+                self.app.hub.attach(&signed.caller, &signed.viewer, &room, None, |_| None).await
             && refusal != Refusal::Forbidden
         {
             self.settle(socket).await;

@@ -92,8 +92,14 @@ impl Wanderer {
             "server:presence" => return,
             other => panic!("{other} came: {frame}"),
         }
-        self.position = frame["position"].as_str().unwrap().to_owned();
+        let position = frame["position"].as_str().unwrap().to_owned();
+        assert!(seq(&position) >= seq(&self.position), "{position} came after {}", self.position);
+        self.position = position;
     }
+}
+
+fn seq(position: &str) -> u64 {
+    position.split_once('-').unwrap().1.parse().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
