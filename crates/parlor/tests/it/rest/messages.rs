@@ -5,7 +5,7 @@ use parlor_testkit::rest::Rest;
 use parlor_testkit::socket::PATIENCE;
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, assert_refused};
+use crate::scene::{Scene, assert_refused, contains};
 
 async fn unread(person: &Rest, room: &str) -> Value {
     person.get("/api/messages/recent").await.unwrap().data().unwrap()[room]["unread"].clone()
@@ -149,9 +149,8 @@ async fn a_deleted_text_is_in_no_answer_in_no_row_and_not_between_them() {
 
     assert!(scene.hub.terminate(PATIENCE).await.unwrap().success());
     let bytes = std::fs::read(scene.data().join("parlor.db")).unwrap();
-    let contains = |text: &[u8]| bytes.windows(text.len()).any(|window| window == text);
-    assert!(contains(b"stays"), "the end of the hub moves everything to the database");
-    assert!(!contains(b"canary"), "a deleted text is overwritten");
+    assert!(contains(&bytes, "stays"), "the end of the hub moves everything to the database");
+    assert!(!contains(&bytes, "canary"), "a deleted text is overwritten");
 }
 
 #[tokio::test(flavor = "multi_thread")]
