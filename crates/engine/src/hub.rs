@@ -273,10 +273,12 @@ impl Hub {
     ) -> Result<Position, Refusal> {
         let query = Query::MayFollow { room: room.clone() };
         self.may(caller, query.clone()).await?;
-        self.inner.switchboard.leave(viewer.id, room);
         let mut from = since.map(|position| position.seq);
         if let Some(position) = since {
             self.within_log(position).await?;
+            // What follows the position is told anew, so nothing may come beside it. Without one a connection
+            // that follows the room already goes on as it is: nothing would bring back what it missed between.
+            self.inner.switchboard.leave(viewer.id, room);
         }
         loop {
             match self.try_join(caller, viewer, room, from).await? {
