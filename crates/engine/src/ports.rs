@@ -34,6 +34,8 @@ pub trait Lookup {
     fn agent(&mut self, id: &AgentId) -> Result<Option<Agent>, Fault>;
     /// By id.
     fn agents_of(&mut self, owner: &UserId) -> Result<Vec<Agent>, Fault>;
+    /// The agents among the members of a room, by id.
+    fn agents_in(&mut self, room: &RoomId) -> Result<Vec<AgentId>, Fault>;
     fn share_a_room(&mut self, one: &MemberId, other: &MemberId) -> Result<bool, Fault>;
     /// Sessions first, then agents, each by id: the order in which they were planned.
     fn deliveries(&mut self, message: &MessageId) -> Result<Vec<Delivery>, Fault>;

@@ -157,3 +157,17 @@ fn a_removed_room_takes_everything_in_it_along() {
         });
     });
 }
+
+#[test]
+fn the_agents_in_a_room_are_found_without_its_people() {
+    each(|ports| {
+        let mut changes = vec![put_agent("zed", "ann"), put_agent("coder", "ann"), put_agent("away", "ann")];
+        changes.extend(
+            [agent_member("zed"), person("ann"), agent_member("coder")].map(|id| put_member("lobby", id, 7)),
+        );
+        changes.push(put_member("other", agent_member("away"), 7));
+        ports.change(changes);
+        assert_eq!(ports.read(|s| s.agents_in(&room_id("lobby"))), ["coder", "zed"].map(agent_id));
+        assert_eq!(ports.read(|s| s.agents_in(&room_id("empty"))), []);
+    });
+}
