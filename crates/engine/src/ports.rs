@@ -95,7 +95,7 @@ pub trait Snapshot: Lookup {
     /// The newest message, and how many by others follow what the member has read.
     fn recent(&mut self, room: &RoomId, member: &Member) -> Result<Option<Recent>, Fault>;
     /// The latest edit first.
-    fn revisions(&mut self, message: &MessageId) -> Result<Vec<Revision>, Fault>;
+    fn revisions(&mut self, message: &MessageId, limit: usize) -> Result<Vec<Revision>, Fault>;
     /// Everyone who shares a room with this person, without them, by id.
     fn peers(&mut self, user: &UserId) -> Result<Vec<UserId>, Fault>;
 }
