@@ -26,7 +26,7 @@ pub struct Facts {
     pub membership: Option<Arc<Member>>,
     /// The membership of whom the command is about.
     pub target: Option<Member>,
-    pub members: Vec<Member>,
+    pub members: Arc<[Member]>,
     /// The rooms the command touches with the person it removes, or the memberships it reads through.
     pub memberships: Vec<Membership>,
     /// The account the command is about.
@@ -74,6 +74,8 @@ pub struct Memo {
     standings: HashMap<Caller, Option<Arc<Standing>>>,
     rooms: HashMap<RoomId, Option<Arc<Room>>>,
     memberships: HashMap<(RoomId, UserId), Option<Arc<Member>>>,
+    members: HashMap<RoomId, Arc<[Member]>>,
+    agents: HashMap<RoomId, Arc<[AgentId]>>,
 }
 
 /// How somebody is shown, and what else they can be mentioned by.
@@ -87,7 +89,8 @@ pub struct Names {
 pub struct Membership {
     pub room: Room,
     pub member: Member,
-    pub others: Vec<Member>,
+    /// Everyone in the room, where the command may take somebody out of it.
+    pub everyone: Arc<[Member]>,
     pub newest: Option<Seq>,
 }
 
@@ -111,7 +114,7 @@ impl Facts {
             room: None,
             membership: None,
             target: None,
-            members: Vec::new(),
+            members: Arc::new([]),
             memberships: Vec::new(),
             user: None,
             users: Vec::new(),
@@ -191,12 +194,12 @@ impl Facts {
             Command::ChangeRoom { room, .. } => self.in_room(caller, room, store, memo)?,
             Command::DeleteRoom { room } => {
                 self.in_room(caller, room, store, memo)?;
-                self.members = store.members(room, usize::MAX, 0)?;
+                self.everyone(room, store, memo)?;
             }
             Command::AddMember { room, member, .. } => {
                 self.in_room(caller, room, store, memo)?;
                 self.target = store.member(room, member)?;
-                self.members = store.members(room, MEMBERS_TOLD + 1, 0)?;
+                self.members = store.members(room, MEMBERS_TOLD + 1, 0)?.into();
                 let name = self.name_of(member, store)?;
                 self.users.push((member.clone(), name));
                 if let MemberId::Agent(agent) = member {
@@ -206,13 +209,13 @@ impl Facts {
             Command::ChangeMember { room, member, .. } | Command::RemoveMember { room, member } => {
                 self.in_room(caller, room, store, memo)?;
                 self.target = store.member(room, member)?;
-                self.members = store.members(room, MEMBERS_TOLD + 1, 0)?;
+                self.members = store.members(room, MEMBERS_TOLD + 1, 0)?.into();
                 match member {
                     MemberId::Agent(agent) => self.agent = store.agent(agent)?,
                     MemberId::User(user) => self.agents = store.agents_of(user)?,
                 }
                 if !self.agents.is_empty() {
-                    self.members = store.members(room, usize::MAX, 0)?;
+                    self.everyone(room, store, memo)?;
                 }
             }
             Command::Post(post) => self.about_post(caller, post, store, routes, memo)?,
@@ -222,7 +225,7 @@ impl Facts {
                 if let Some(room) = room {
                     self.in_room(caller, &room, store, memo)?;
                     if matches!(command, Command::Edit { text, .. } if text.contains('@')) {
-                        self.members = store.members(&room, usize::MAX, 0)?;
+                        self.everyone(&room, store, memo)?;
                     }
                 }
             }
@@ -237,6 +240,9 @@ impl Facts {
             }
             Command::CreateAgent { id, .. } => {
                 self.agent = store.agent(id)?;
+                if let Some(user) = caller.user() {
+                    self.agents = store.agents_of(user)?;
+                }
                 if let Ok(id) = UserId::parse(id.as_str()) {
                     self.user = store.user(&id)?;
                 }
@@ -352,9 +358,9 @@ impl Facts {
             self.reply = store.message(reply)?;
         }
         if !post.mentions.is_empty() || post.text.contains('@') {
-            self.members = store.members(&post.room, usize::MAX, 0)?;
+            self.everyone(&post.room, store, memo)?;
         }
-        self.room_recipients(&post.room, None, store, routes)?;
+        self.room_recipients(&post.room, None, store, routes, memo)?;
         if let (Some(key), Some(user)) = (&post.client_message_id, caller.user()) {
             let key =
                 OnceKey { kind: OnceKind::ClientMessage, owner: user.as_str().into(), key: key.clone() };
@@ -396,10 +402,12 @@ impl Facts {
             if let Some(agent) = &self.agent {
                 self.target = store.member(&room, &MemberId::Agent(agent.id.clone()))?;
             }
-            if self.room.is_some() {
-                self.members = store.members(&room, usize::MAX, 0)?;
+            if self.room.is_some() && self.target.is_some() {
+                if route.text.as_deref().is_some_and(|text| text.contains('@')) {
+                    self.all_members(&room, store, memo)?;
+                }
                 let sender = self.agent.as_ref().map(|agent| agent.id.clone());
-                self.room_recipients(&room, sender.as_ref(), store, routes)?;
+                self.room_recipients(&room, sender.as_ref(), store, routes, memo)?;
             }
             return Ok(());
         }
@@ -412,22 +420,55 @@ impl Facts {
         Ok(())
     }
 
-    /// Agents that listen to the room's path and are members of it.
+    /// Everyone in a room that the caller is in: nobody else has it read for them.
+    fn everyone(
+        &mut self,
+        room: &RoomId,
+        store: &mut (impl Lookup + ?Sized),
+        memo: &mut Memo,
+    ) -> Result<(), Fault> {
+        if self.membership.is_some() { self.all_members(room, store, memo) } else { Ok(()) }
+    }
+
+    fn all_members(
+        &mut self,
+        room: &RoomId,
+        store: &mut (impl Lookup + ?Sized),
+        memo: &mut Memo,
+    ) -> Result<(), Fault> {
+        if let Some(known) = memo.members.get(room) {
+            self.members = known.clone();
+            return Ok(());
+        }
+        self.members = store.members(room, usize::MAX, 0)?.into();
+        memo.members.insert(room.clone(), self.members.clone());
+        Ok(())
+    }
+
+    /// Agents that are members of the room and listen to its path. Asked in this order: anybody's agents may
+    /// listen to every room there is, and must not make a message dearer in rooms they are not in.
     fn room_recipients(
         &mut self,
         room: &RoomId,
         sender: Option<&AgentId>,
         store: &mut (impl Lookup + ?Sized),
         routes: &Routes,
+        memo: &mut Memo,
     ) -> Result<(), Fault> {
         if routes.is_empty() {
             return Ok(());
         }
-        for recipient in routes.matching(&Path::of_room(room)) {
-            let agent = &recipient.mailbox.agent;
-            if sender != Some(agent) && store.member(room, &MemberId::Agent(agent.clone()))?.is_some() {
-                self.recipients.push(recipient);
+        let agents = match memo.agents.get(room) {
+            Some(known) => known.clone(),
+            None => {
+                let found: Arc<[AgentId]> = store.agents_in(room)?.into();
+                memo.agents.insert(room.clone(), found.clone());
+                found
             }
+        };
+        let path = Path::of_room(room);
+        for agent in agents.iter().filter(|agent| sender != Some(*agent)) {
+            self.recipients.extend(routes.of_agent(agent, &path));
         }
         Ok(())
     }
@@ -476,7 +517,7 @@ impl Facts {
         for member in store.memberships(member)? {
             if let Some(room) = store.room(&member.room)? {
                 let newest = store.newest_message(&member.room)?;
-                self.memberships.push(Membership { room, member, others: Vec::new(), newest });
+                self.memberships.push(Membership { room, member, everyone: Arc::new([]), newest });
             }
         }
         Ok(())
@@ -489,9 +530,14 @@ impl Facts {
     ) -> Result<(), Fault> {
         let known = self.memberships.len();
         self.memberships(member, store)?;
-        for membership in &mut self.memberships[known..] {
-            membership.others = store.members(&membership.room.id, usize::MAX, 0)?;
-            membership.others.retain(|other| other.member != membership.member.member);
+        let (before, new) = self.memberships.split_at_mut(known);
+        for membership in new {
+            // Somebody's agents are often in the same rooms: each is read once.
+            let same = before.iter().find(|other| other.room.id == membership.room.id);
+            membership.everyone = match same {
+                Some(other) => other.everyone.clone(),
+                None => store.members(&membership.room.id, usize::MAX, 0)?.into(),
+            };
         }
         Ok(())
     }

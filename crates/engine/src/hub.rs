@@ -12,8 +12,8 @@ use crate::{Fault, Limits};
 use bytes::Bytes;
 use parlor_model::query::{Answer, Page, Recent};
 use parlor_model::{
-    ApiKey, Caller, Command, Epoch, Mailbox, MemberId, Position, Query, Refusal, RoomId, SecretHash, Seq,
-    Signal, Thing, Time, User, UserId,
+    ApiKey, Caller, Command, Epoch, Mailbox, MemberId, Message, Position, Query, Refusal, RoomId, SecretHash,
+    Seq, Signal, Thing, Time, User, UserId,
 };
 use std::pin::Pin;
 use std::sync::Arc;
@@ -239,10 +239,12 @@ impl Hub {
     ) -> Result<Position, Refusal> {
         let query = Query::MayFollow { room: room.clone() };
         self.may(caller, query.clone()).await?;
-        self.inner.switchboard.leave(viewer.id, room);
         let mut from = since.map(|position| position.seq);
         if let Some(position) = since {
             self.within_log(position).await?;
+            // What follows the position is told anew, so nothing may come beside it. Without one a connection
+            // that follows the room already goes on as it is: nothing would bring back what it missed between.
+            self.inner.switchboard.leave(viewer.id, room);
         }
         loop {
             match self.try_join(caller, viewer, room, from, welcome.clone()).await? {
@@ -433,6 +435,33 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<std::thread
     thread.map_err(|error| Fault::new("starting a thread", crate::fault::Severity::Lasting, error))
 }
 
+/// How much text one answer holds, so that many who ask for much and read slowly cannot fill the memory.
+const ANSWER_BYTES: usize = 1024 * 1024;
+/// How many earlier versions of a message are told.
+const REVISIONS: usize = 100;
+/// How much of a newest message is told beside the others.
+const GLANCE_CHARACTERS: usize = 1000;
+
+/// How many texts of these lengths go into one answer: at least one.
+fn fitting(lengths: impl Iterator<Item = usize>) -> usize {
+    let mut total = 0;
+    let within = |length: &usize| {
+        total += length;
+        total <= ANSWER_BYTES
+    };
+    lengths.take_while(within).count().max(1)
+}
+
+fn shortened(recent: Recent) -> Recent {
+    match recent.message.text.char_indices().nth(GLANCE_CHARACTERS) {
+        None => recent,
+        Some((end, _)) => {
+            let text = recent.message.text[..end].into();
+            Recent { message: Arc::new(Message { text, ..Message::clone(&recent.message) }), ..recent }
+        }
+    }
+}
+
 fn answer(query: &Query, facts: &Facts, snapshot: &mut dyn Snapshot) -> Result<Answer, Fault> {
     let me = facts.standing.as_ref().map(|standing| &standing.user);
     let own = || me.map(|user| user.id.clone()).unwrap_or_else(|| UserId::stored(""));
@@ -470,11 +499,15 @@ fn answer(query: &Query, facts: &Facts, snapshot: &mut dyn Snapshot) -> Result<A
         Query::Recent => {
             let mut recent: Vec<Recent> = Vec::new();
             for member in snapshot.memberships(&MemberId::User(own()))? {
-                recent.extend(snapshot.recent(&member.room.clone(), &member)?);
+                recent.extend(snapshot.recent(&member.room.clone(), &member)?.map(shortened));
             }
             Answer::Recent(recent)
         }
-        Query::Revisions { message } => Answer::Revisions(snapshot.revisions(message)?),
+        Query::Revisions { message } => {
+            let mut revisions = snapshot.revisions(message, REVISIONS)?;
+            revisions.truncate(fitting(revisions.iter().map(|revision| revision.text.len())));
+            Answer::Revisions(revisions)
+        }
         Query::Agents => Answer::Agents(snapshot.agents_of(&own())?),
         Query::MayFollow { .. } | Query::MayListen { .. } => Answer::Yes,
     })
@@ -483,7 +516,8 @@ fn answer(query: &Query, facts: &Facts, snapshot: &mut dyn Snapshot) -> Result<A
 /// One more than asked for tells whether there are more.
 fn history(snapshot: &mut dyn Snapshot, room: &RoomId, page: Page, limit: usize) -> Result<Answer, Fault> {
     let mut messages = snapshot.history(room, page, limit + 1)?;
-    let more = messages.len() > limit;
-    messages.truncate(limit);
+    let fitting = fitting(messages.iter().map(|message| message.text.len()));
+    let more = messages.len() > limit.min(fitting);
+    messages.truncate(limit.min(fitting));
     Ok(Answer::History { messages, more })
 }

@@ -34,6 +34,8 @@ pub trait Lookup {
     fn agent(&mut self, id: &AgentId) -> Result<Option<Agent>, Fault>;
     /// By id.
     fn agents_of(&mut self, owner: &UserId) -> Result<Vec<Agent>, Fault>;
+    /// The agents among the members of a room, by id.
+    fn agents_in(&mut self, room: &RoomId) -> Result<Vec<AgentId>, Fault>;
     fn share_a_room(&mut self, one: &MemberId, other: &MemberId) -> Result<bool, Fault>;
     /// Sessions first, then agents, each by id: the order in which they were planned.
     fn deliveries(&mut self, message: &MessageId) -> Result<Vec<Delivery>, Fault>;
@@ -93,7 +95,7 @@ pub trait Snapshot: Lookup {
     /// The newest message, and how many by others follow what the member has read.
     fn recent(&mut self, room: &RoomId, member: &Member) -> Result<Option<Recent>, Fault>;
     /// The latest edit first.
-    fn revisions(&mut self, message: &MessageId) -> Result<Vec<Revision>, Fault>;
+    fn revisions(&mut self, message: &MessageId, limit: usize) -> Result<Vec<Revision>, Fault>;
     /// Everyone who shares a room with this person, without them, by id.
     fn peers(&mut self, user: &UserId) -> Result<Vec<UserId>, Fault>;
 }

@@ -80,7 +80,8 @@ async fn converse(app: Arc<App>, upgraded: Upgraded) {
             outcome = talk.next_outcome(), if !talk.pending.is_empty() => talk.answer(&socket, outcome),
             () = ongoing.stopped() => outbox.close(talk.app.client_egress.farewell(Farewell::ShuttingDown)),
             () = &mut deadline => {
-                if talk.guest.is_some() {
+                // Its place is free before it can know that it has to go.
+                if talk.guest.take().is_some() {
                     socket.close(4001, "Authentication timeout");
                 } else if talk.is_over().await {
                     outbox.close(talk.app.client_egress.farewell(Farewell::Revoked));

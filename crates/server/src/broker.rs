@@ -86,7 +86,8 @@ async fn converse(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
             outcome = talk.next_outcome(), if !talk.pending.is_empty() => talk.answer(&socket, outcome),
             () = ongoing.stopped() => outbox.close(talk.app.broker_egress.farewell(Farewell::ShuttingDown)),
             () = &mut deadline => {
-                if talk.guest.is_some() {
+                // Its place is free before it can know that it has to go.
+                if talk.guest.take().is_some() {
                     socket.say(&egress::error("auth.error", None, "Authentication timeout"));
                     socket.close(4001, "Authentication timeout");
                 } else if talk.is_over().await {

@@ -11,12 +11,19 @@ use parlor_model::{
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+/// How many agents one person may have. Everyone's are in the one routing index, and all of a person's leave
+/// with them at once.
+const MOST_AGENTS: usize = 1000;
+
 pub fn plan(command: &Command, mut draft: Draft) -> Result<Plan, Refusal> {
     match command {
         Command::CreateAgent { id, name, description, subscriptions } => {
             // On the broker people and agents are told apart by their ids alone.
             if draft.facts.agent.is_some() || draft.facts.user.is_some() {
                 return Err(Refusal::AlreadyExists(Thing::Agent));
+            }
+            if draft.facts.agents.len() >= MOST_AGENTS {
+                return Err(Refusal::invalid("id", "one more than the 1000 agents a person may have"));
             }
             let now = draft.facts.now;
             let owner = draft.actor()?.id.clone();
