@@ -4,6 +4,7 @@
 
 use crate::{cargo, layers, packages, root};
 use anyhow::{Result, bail};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -58,6 +59,8 @@ pub fn run(arguments: &[String]) -> Result<()> {
     };
     let mut done: Vec<(&str, Duration)> = Vec::new();
     let mut failure = None;
+    // What an earlier run could not do is not this one's.
+    let _ = std::fs::remove_file(skipped_tests());
     for step in STEPS.iter().filter(|step| chosen(step, quick)) {
         println!("\n== {} ==", step.name);
         let started = Instant::now();
@@ -75,7 +78,16 @@ pub fn run(arguments: &[String]) -> Result<()> {
         let verdict = if failure.is_some() && index + 1 == done.len() { "FAILED" } else { "ok" };
         println!("{name:<12} {:>8.1}  {verdict}", took.as_secs_f64());
     }
+    let skipped = std::fs::read_to_string(skipped_tests()).unwrap_or_default();
+    if !skipped.is_empty() {
+        println!("\n{} tests cannot be run here and were skipped:\n{skipped}", skipped.lines().count());
+    }
     failure.map_or(Ok(()), Err)
+}
+
+/// Where tests that this machine cannot run write their names.
+fn skipped_tests() -> PathBuf {
+    root().join("target/skipped-tests")
 }
 
 fn chosen(step: &Step, quick: bool) -> bool {
@@ -88,7 +100,9 @@ fn perform(action: &Action) -> Result<()> {
         Action::Call(function) => function(),
         Action::Cargo(arguments) => {
             println!("cargo {}", arguments.join(" "));
-            let status = Command::new(cargo()).args(*arguments).current_dir(root()).status()?;
+            let mut command = Command::new(cargo());
+            command.args(*arguments).current_dir(root()).env("XTASK_SKIPPED_TESTS", skipped_tests());
+            let status = command.status()?;
             if !status.success() {
                 bail!("`cargo {}` ended with {status}", arguments.join(" "));
             }

@@ -211,7 +211,7 @@ impl<'a> Ask<'a> {
     /// Names above and below somebody's agent are that person's.
     fn create_agent(&self) -> Result<(), Refusal> {
         let standing = self.signed_in(Scope::Agents)?;
-        let others = self.facts.agents.iter().any(|agent| agent.owner != standing.user.id);
+        let others = self.facts.relatives.iter().any(|agent| agent.owner != standing.user.id);
         if others { Err(Refusal::Forbidden) } else { Ok(()) }
     }
 

@@ -1,6 +1,7 @@
 //! What is true when a command is decided: looked up inside the transaction that will make it happen.
 
 use crate::Fault;
+use crate::digest::{digest, digest_of_post, digest_of_route, hex};
 use crate::plan::MOST_ATTEMPTS;
 use crate::ports::{FirstUse, Lookup, OnceKey, OnceKind};
 use crate::routes::{Recipient, Routes};
@@ -9,7 +10,6 @@ use parlor_model::{
     Principal, Query, RefreshToken, Room, RoomId, Route, Scope, SecretHash, Seq, Session, SignIn, SiteRole,
     Subscription, Time, User, UserId,
 };
-use sha2::{Digest, Sha256};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub struct Facts {
     pub membership: Option<Arc<Member>>,
     /// The membership of whom the command is about.
     pub target: Option<Member>,
-    pub members: Vec<Member>,
+    pub members: Arc<[Member]>,
     /// The rooms the command touches with the person it removes, or the memberships it reads through.
     pub memberships: Vec<Membership>,
     /// The account the command is about.
@@ -45,6 +45,8 @@ pub struct Facts {
     pub agent: Option<Agent>,
     /// The agents that go along with what the command is about: a person's own, or those above and below an id.
     pub agents: Vec<Agent>,
+    /// The agents above and below an id that is to be given.
+    pub relatives: Vec<Agent>,
     pub subscriptions: Vec<Subscription>,
     pub sessions: Vec<Session>,
     pub deliveries: Vec<Delivery>,
@@ -78,6 +80,8 @@ pub struct Memo {
     standings: HashMap<Caller, Option<Arc<Standing>>>,
     rooms: HashMap<RoomId, Option<Arc<Room>>>,
     memberships: HashMap<(RoomId, UserId), Option<Arc<Member>>>,
+    members: HashMap<RoomId, Arc<[Member]>>,
+    agents_in: HashMap<RoomId, Arc<[AgentId]>>,
     agents: HashMap<AgentId, Option<Arc<Agent>>>,
     acquaintances: HashMap<(UserId, AgentId), bool>,
 }
@@ -130,7 +134,8 @@ pub struct Names {
 pub struct Membership {
     pub room: Room,
     pub member: Member,
-    pub others: Vec<Member>,
+    /// Everyone in the room, where the command may take somebody out of it.
+    pub everyone: Arc<[Member]>,
     pub newest: Option<Seq>,
 }
 
@@ -154,7 +159,7 @@ impl Facts {
             room: None,
             membership: None,
             target: None,
-            members: Vec::new(),
+            members: Arc::new([]),
             memberships: Vec::new(),
             user: None,
             users: Vec::new(),
@@ -169,6 +174,7 @@ impl Facts {
             newest: None,
             agent: None,
             agents: Vec::new(),
+            relatives: Vec::new(),
             subscriptions: Vec::new(),
             sessions: Vec::new(),
             deliveries: Vec::new(),
@@ -237,12 +243,12 @@ impl Facts {
             Command::ChangeRoom { room, .. } => self.in_room(caller, room, store, memo)?,
             Command::DeleteRoom { room } => {
                 self.in_room(caller, room, store, memo)?;
-                self.members = store.members(room, usize::MAX, 0)?;
+                self.everyone(room, store, memo)?;
             }
             Command::AddMember { room, member, .. } => {
                 self.in_room(caller, room, store, memo)?;
                 self.target = store.member(room, member)?;
-                self.members = store.members(room, MEMBERS_TOLD + 1, 0)?;
+                self.members = store.members(room, MEMBERS_TOLD + 1, 0)?.into();
                 let name = self.name_of(member, store)?;
                 self.users.push((member.clone(), name));
                 if let MemberId::Agent(agent) = member {
@@ -252,13 +258,13 @@ impl Facts {
             Command::ChangeMember { room, member, .. } | Command::RemoveMember { room, member } => {
                 self.in_room(caller, room, store, memo)?;
                 self.target = store.member(room, member)?;
-                self.members = store.members(room, MEMBERS_TOLD + 1, 0)?;
+                self.members = store.members(room, MEMBERS_TOLD + 1, 0)?.into();
                 match member {
                     MemberId::Agent(agent) => self.agent = store.agent(agent)?,
                     MemberId::User(user) => self.agents = store.agents_of(user)?,
                 }
                 if !self.agents.is_empty() {
-                    self.members = store.members(room, usize::MAX, 0)?;
+                    self.everyone(room, store, memo)?;
                 }
             }
             Command::Post(post) => self.about_post(caller, post, store, routes, memo)?,
@@ -268,7 +274,7 @@ impl Facts {
                 if let Some(room) = room {
                     self.in_room(caller, &room, store, memo)?;
                     if matches!(command, Command::Edit { text, .. } if text.contains('@')) {
-                        self.members = store.members(&room, usize::MAX, 0)?;
+                        self.everyone(&room, store, memo)?;
                     }
                 }
             }
@@ -283,12 +289,15 @@ impl Facts {
             }
             Command::CreateAgent { id, .. } => {
                 self.agent = store.agent(id)?;
+                if let Some(user) = caller.user() {
+                    self.agents = store.agents_of(user)?;
+                }
                 if let Ok(id) = UserId::parse(id.as_str()) {
                     self.user = store.user(&id)?;
                 }
-                self.agents = store.agents_below(id)?;
+                self.relatives = store.agents_below(id)?;
                 for ancestor in id.ancestors() {
-                    self.agents.extend(store.agent(&ancestor)?);
+                    self.relatives.extend(store.agent(&ancestor)?);
                 }
             }
             Command::Route(route) => self.about_route(caller, route, store, routes, memo)?,
@@ -439,9 +448,9 @@ impl Facts {
             self.reply = store.message(reply)?;
         }
         if !post.mentions.is_empty() || post.text.contains('@') {
-            self.members = store.members(&post.room, usize::MAX, 0)?;
+            self.everyone(&post.room, store, memo)?;
         }
-        self.room_recipients(&post.room, None, store, routes)?;
+        self.room_recipients(&post.room, None, store, routes, memo)?;
         if let (Some(key), Some(user)) = (&post.client_message_id, caller.user()) {
             let key =
                 OnceKey { kind: OnceKind::ClientMessage, owner: user.as_str().into(), key: key.clone() };
@@ -483,10 +492,12 @@ impl Facts {
             if let Some(agent) = &self.agent {
                 self.target = store.member(&room, &MemberId::Agent(agent.id.clone()))?;
             }
-            if self.room.is_some() {
-                self.members = store.members(&room, usize::MAX, 0)?;
+            if self.room.is_some() && self.target.is_some() {
+                if route.text.as_deref().is_some_and(|text| text.contains('@')) {
+                    self.all_members(&room, store, memo)?;
+                }
                 let sender = self.agent.as_ref().map(|agent| agent.id.clone());
-                self.room_recipients(&room, sender.as_ref(), store, routes)?;
+                self.room_recipients(&room, sender.as_ref(), store, routes, memo)?;
             }
             return Ok(());
         }
@@ -543,22 +554,55 @@ impl Facts {
         Ok(memo.may_reach(sender, &agent, store)?.then_some(agent))
     }
 
-    /// Agents that listen to the room's path and are members of it.
+    /// Everyone in a room that the caller is in: nobody else has it read for them.
+    fn everyone(
+        &mut self,
+        room: &RoomId,
+        store: &mut (impl Lookup + ?Sized),
+        memo: &mut Memo,
+    ) -> Result<(), Fault> {
+        if self.membership.is_some() { self.all_members(room, store, memo) } else { Ok(()) }
+    }
+
+    fn all_members(
+        &mut self,
+        room: &RoomId,
+        store: &mut (impl Lookup + ?Sized),
+        memo: &mut Memo,
+    ) -> Result<(), Fault> {
+        if let Some(known) = memo.members.get(room) {
+            self.members = known.clone();
+            return Ok(());
+        }
+        self.members = store.members(room, usize::MAX, 0)?.into();
+        memo.members.insert(room.clone(), self.members.clone());
+        Ok(())
+    }
+
+    /// Agents that are members of the room and listen to its path. Asked in this order: anybody's agents may
+    /// listen to every room there is, and must not make a message dearer in rooms they are not in.
     fn room_recipients(
         &mut self,
         room: &RoomId,
         sender: Option<&AgentId>,
         store: &mut (impl Lookup + ?Sized),
         routes: &Routes,
+        memo: &mut Memo,
     ) -> Result<(), Fault> {
         if routes.is_empty() {
             return Ok(());
         }
-        for recipient in routes.matching(&Path::of_room(room)) {
-            let agent = &recipient.mailbox.agent;
-            if sender != Some(agent) && store.member(room, &MemberId::Agent(agent.clone()))?.is_some() {
-                self.recipients.push(recipient);
+        let agents = match memo.agents_in.get(room) {
+            Some(known) => known.clone(),
+            None => {
+                let found: Arc<[AgentId]> = store.agents_in(room)?.into();
+                memo.agents_in.insert(room.clone(), found.clone());
+                found
             }
+        };
+        let path = Path::of_room(room);
+        for agent in agents.iter().filter(|agent| sender != Some(*agent)) {
+            self.recipients.extend(routes.of_agent(agent, &path));
         }
         Ok(())
     }
@@ -594,7 +638,7 @@ impl Facts {
         for member in store.memberships(member)? {
             if let Some(room) = store.room(&member.room)? {
                 let newest = store.newest_message(&member.room)?;
-                self.memberships.push(Membership { room, member, others: Vec::new(), newest });
+                self.memberships.push(Membership { room, member, everyone: Arc::new([]), newest });
             }
         }
         Ok(())
@@ -607,72 +651,19 @@ impl Facts {
     ) -> Result<(), Fault> {
         let known = self.memberships.len();
         self.memberships(member, store)?;
-        for membership in &mut self.memberships[known..] {
-            membership.others = store.members(&membership.room.id, usize::MAX, 0)?;
-            membership.others.retain(|other| other.member != membership.member.member);
+        let (before, new) = self.memberships.split_at_mut(known);
+        for membership in new {
+            // Somebody's agents are often in the same rooms: each is read once.
+            let same = before.iter().find(|other| other.room.id == membership.room.id);
+            membership.everyone = match same {
+                Some(other) => other.everyone.clone(),
+                None => store.members(&membership.room.id, usize::MAX, 0)?.into(),
+            };
         }
         Ok(())
     }
 
     pub fn owner_of_agent(&self) -> Option<&UserId> {
         self.agent.as_ref().map(|agent| &agent.owner)
-    }
-}
-
-fn digest_of_post(post: &Post) -> [u8; 16] {
-    let reply = post.reply_to.as_ref().map_or("", |id| id.as_str());
-    // How many of what follows are mentions, so that none can be taken for an attachment.
-    let mentions = post.mentions.len().to_string();
-    let mut parts = vec![post.room.as_str(), &post.text, reply, &mentions];
-    parts.extend(post.mentions.iter().chain(&post.attachments).map(|part| &**part));
-    digest(&parts)
-}
-
-fn digest_of_route(route: &Route) -> [u8; 16] {
-    digest(&[&route.from, route.path.as_str(), &route.command, &route.payload.0])
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Each part goes in with its length, so that no two lists of parts look alike.
-fn digest(parts: &[&str]) -> [u8; 16] {
-    let mut hash = Sha256::new();
-    for part in parts {
-        hash.update((part.len() as u64).to_le_bytes());
-        hash.update(part.as_bytes());
-    }
-    let mut digest = [0; 16];
-    digest.copy_from_slice(&hash.finalize()[..16]);
-    digest
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn posts_that_differ_anywhere_have_different_digests() {
-        let post = Post {
-            room: RoomId::stored("lobby"),
-            text: "hello".into(),
-            mentions: vec!["ann".into()],
-            reply_to: None,
-            attachments: vec!["upload".into()],
-            client_message_id: Some("1".into()),
-        };
-        let others = [
-            Post { room: RoomId::stored("other"), ..post.clone() },
-            Post { text: "hello ".into(), ..post.clone() },
-            Post { reply_to: Some(parlor_model::MessageId::stored("m")), ..post.clone() },
-            Post { mentions: vec![], ..post.clone() },
-            Post { mentions: vec!["ann".into(), "upload".into()], attachments: vec![], ..post.clone() },
-            Post { mentions: vec![], attachments: vec!["ann".into(), "upload".into()], ..post.clone() },
-        ];
-        for other in others {
-            assert_ne!(digest_of_post(&other), digest_of_post(&post), "{other:?}");
-        }
-        assert_eq!(digest_of_post(&post.clone()), digest_of_post(&post));
     }
 }

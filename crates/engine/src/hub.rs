@@ -4,6 +4,7 @@ use crate::admit::admit;
 use crate::authorise::authorise_query;
 use crate::facts::{Facts, Standing};
 use crate::follower::Follower;
+use crate::health::{Health, HealthCell};
 use crate::pipeline::{Submitted, Writer};
 use crate::ports::{Bus, Clock, Head, Ids, Reader, Snapshot, Store};
 use crate::switchboard::{Joined, Switchboard, Viewer, ViewerId};
@@ -11,12 +12,12 @@ use crate::{Fault, Limits};
 use bytes::Bytes;
 use parlor_model::query::{Answer, Page, Recent};
 use parlor_model::{
-    ApiKey, Caller, Command, Epoch, Mailbox, MemberId, Position, Query, Refusal, RoomId, SecretHash, Seq,
-    Signal, Thing, Time, User, UserId,
+    ApiKey, Caller, Command, Epoch, Mailbox, MemberId, Message, Position, Query, Refusal, RoomId, SecretHash,
+    Seq, Signal, Thing, Time, User, UserId,
 };
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
@@ -36,46 +37,9 @@ struct Inner {
     epoch: Epoch,
     health: Arc<HealthCell>,
     /// Reads run on blocking threads; this many at once, the rest wait.
-    reads: Semaphore,
+    reads: Arc<Semaphore>,
     threads: parking_lot::Mutex<Vec<std::thread::JoinHandle<()>>>,
     stop: Arc<AtomicBool>,
-}
-
-/// Whether what is submitted can be kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Health {
-    Good = 0,
-    /// The store has no room; it is tried again by itself.
-    Full = 1,
-    /// The disk failed; nothing is acknowledged until a restart.
-    Broken = 2,
-}
-
-#[derive(Default)]
-pub struct HealthCell(AtomicU8);
-
-impl HealthCell {
-    pub fn get(&self) -> Health {
-        match self.0.load(Ordering::Acquire) {
-            0 => Health::Good,
-            1 => Health::Full,
-            _ => Health::Broken,
-        }
-    }
-
-    /// Never gets better by itself once broken.
-    pub fn set(&self, health: Health) {
-        self.0.fetch_max(health as u8, Ordering::AcqRel);
-    }
-
-    pub fn recovered(&self) {
-        let _ = self.0.compare_exchange(
-            Health::Full as u8,
-            Health::Good as u8,
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        );
-    }
 }
 
 /// The outcome to come of a submitted command. Dropping it does not undo the command.
@@ -129,7 +93,7 @@ impl Hub {
             limits,
             epoch,
             health,
-            reads: Semaphore::new(16),
+            reads: Arc::new(Semaphore::new(16)),
             threads: parking_lot::Mutex::new(threads),
             stop,
         };
@@ -263,24 +227,28 @@ impl Hub {
         Ok(())
     }
 
-    /// Follows a room live; with `since`, tells what was missed first, without hole or repeat.
+    /// Follows a room live; with `since`, tells what was missed first, without hole or repeat. What `welcome`
+    /// makes of the position reached comes between what was missed and what follows live.
     pub async fn attach(
         &self,
         caller: &Caller,
         viewer: &Viewer,
         room: &RoomId,
         since: Option<Position>,
+        welcome: impl Fn(Position) -> Option<Bytes> + Clone + Send + 'static,
     ) -> Result<Position, Refusal> {
         let query = Query::MayFollow { room: room.clone() };
         self.may(caller, query.clone()).await?;
-        self.inner.switchboard.leave(viewer.id, room);
         let mut from = since.map(|position| position.seq);
         if let Some(position) = since {
             self.within_log(position).await?;
+            // What follows the position is told anew, so nothing may come beside it. Without one a connection
+            // that follows the room already goes on as it is: nothing would bring back what it missed between.
+            self.inner.switchboard.leave(viewer.id, room);
         }
         loop {
-            match self.try_join(caller, viewer, room, from).await? {
-                Joined::Live { seq } => return Ok(Position { epoch: self.inner.epoch, seq }),
+            match self.try_join(caller, viewer, room, from, welcome.clone()).await? {
+                Joined::Live { from } => return Ok(from),
                 Joined::Ahead => self.inner.switchboard.told(from.unwrap_or_default()).await,
                 Joined::Behind => {
                     let after = from.unwrap_or_default();
@@ -356,12 +324,14 @@ impl Hub {
         viewer: &Viewer,
         room: &RoomId,
         from: Option<Seq>,
+        welcome: impl FnOnce(Position) -> Option<Bytes> + Send + 'static,
     ) -> Result<Joined, Refusal> {
         let (caller, hub, id, room) = (caller.clone(), self.clone(), viewer.id, room.clone());
 
         blocking(move || {
             let query = Query::MayFollow { room: room.clone() };
-            let joined = hub.inner.switchboard.join(id, &room, from, || hub.admitted(&caller, &query))?;
+            let admitted = || hub.admitted(&caller, &query);
+            let joined = hub.inner.switchboard.join(id, &room, from, admitted, welcome)?;
             Ok(joined.ok_or(Refusal::NotAMember { room }))
         })
         .await?
@@ -431,9 +401,11 @@ impl Hub {
         &self,
         mut read: impl FnMut(&Hub, &mut dyn Snapshot) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Refusal> {
-        let _permit = self.inner.reads.acquire().await.map_err(|_| Refusal::Unavailable)?;
+        let permit = self.inner.reads.clone().acquire_owned().await.map_err(|_| Refusal::Unavailable)?;
         let hub = self.clone();
         blocking(move || {
+            // Held by the read and not by who asked for it: the thread is busy also when nobody waits any more.
+            let _held = permit;
             let mut found = None;
             hub.inner.reader.with(&mut |snapshot| {
                 found = Some(read(&hub, snapshot)?);
@@ -461,6 +433,33 @@ async fn blocking<T: Send + 'static>(
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<std::thread::JoinHandle<()>, Fault> {
     let thread = std::thread::Builder::new().name(name.into()).spawn(work);
     thread.map_err(|error| Fault::new("starting a thread", crate::fault::Severity::Lasting, error))
+}
+
+/// How much text one answer holds, so that many who ask for much and read slowly cannot fill the memory.
+const ANSWER_BYTES: usize = 1024 * 1024;
+/// How many earlier versions of a message are told.
+const REVISIONS: usize = 100;
+/// How much of a newest message is told beside the others.
+const GLANCE_CHARACTERS: usize = 1000;
+
+/// How many texts of these lengths go into one answer: at least one.
+fn fitting(lengths: impl Iterator<Item = usize>) -> usize {
+    let mut total = 0;
+    let within = |length: &usize| {
+        total += length;
+        total <= ANSWER_BYTES
+    };
+    lengths.take_while(within).count().max(1)
+}
+
+fn shortened(recent: Recent) -> Recent {
+    match recent.message.text.char_indices().nth(GLANCE_CHARACTERS) {
+        None => recent,
+        Some((end, _)) => {
+            let text = recent.message.text[..end].into();
+            Recent { message: Arc::new(Message { text, ..Message::clone(&recent.message) }), ..recent }
+        }
+    }
 }
 
 fn answer(query: &Query, facts: &Facts, snapshot: &mut dyn Snapshot) -> Result<Answer, Fault> {
@@ -500,11 +499,15 @@ fn answer(query: &Query, facts: &Facts, snapshot: &mut dyn Snapshot) -> Result<A
         Query::Recent => {
             let mut recent: Vec<Recent> = Vec::new();
             for member in snapshot.memberships(&MemberId::User(own()))? {
-                recent.extend(snapshot.recent(&member.room.clone(), &member)?);
+                recent.extend(snapshot.recent(&member.room.clone(), &member)?.map(shortened));
             }
             Answer::Recent(recent)
         }
-        Query::Revisions { message } => Answer::Revisions(snapshot.revisions(message)?),
+        Query::Revisions { message } => {
+            let mut revisions = snapshot.revisions(message, REVISIONS)?;
+            revisions.truncate(fitting(revisions.iter().map(|revision| revision.text.len())));
+            Answer::Revisions(revisions)
+        }
         Query::Agents => {
             let mut agents = snapshot.agents_of(&own())?;
             agents.extend(snapshot.agents_near(&own())?);
@@ -525,7 +528,8 @@ fn answer(query: &Query, facts: &Facts, snapshot: &mut dyn Snapshot) -> Result<A
 /// One more than asked for tells whether there are more.
 fn history(snapshot: &mut dyn Snapshot, room: &RoomId, page: Page, limit: usize) -> Result<Answer, Fault> {
     let mut messages = snapshot.history(room, page, limit + 1)?;
-    let more = messages.len() > limit;
-    messages.truncate(limit);
+    let fitting = fitting(messages.iter().map(|message| message.text.len()));
+    let more = messages.len() > limit.min(fitting);
+    messages.truncate(limit.min(fitting));
     Ok(Answer::History { messages, more })
 }

@@ -4,9 +4,11 @@
 
 mod admit;
 pub mod authorise;
+mod digest;
 pub mod facts;
 mod fault;
 mod follower;
+mod health;
 pub mod hub;
 mod limits;
 pub mod local;
@@ -18,5 +20,6 @@ pub mod switchboard;
 
 pub use admit::password_flaws;
 pub use fault::{Fault, Severity};
-pub use hub::{Health, Hub, Receipt};
+pub use health::Health;
+pub use hub::{Hub, Receipt};
 pub use limits::Limits;

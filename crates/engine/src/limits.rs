@@ -1,4 +1,4 @@
-//! How much of everything; each a setting of the hub.
+//! How much of everything. The settings of the hub decide about the first two.
 
 #[derive(Debug, Clone)]
 pub struct Limits {

@@ -4,7 +4,8 @@
 use crate::authorise::authorise;
 use crate::facts::{Facts, Memo};
 use crate::fault::Severity;
-use crate::hub::{Health, HealthCell, Outcome};
+use crate::health::{Health, HealthCell};
+use crate::hub::Outcome;
 use crate::plan::{Change, Mint, plan};
 use crate::ports::{Bus, Clock, Head, Ids, Store};
 use crate::routes::Routes;
@@ -81,20 +82,20 @@ impl Writer {
     /// One walk through the corridor for everything that waited.
     pub fn pass(&mut self, group: Vec<Submitted>) {
         if self.health.get() == Health::Broken {
-            return answer(group, |_| Err(Refusal::Unavailable));
+            return answer(group, || Err(Refusal::Unavailable));
         }
         match self.decide_and_commit(&group) {
-            Ok((mut outcomes, news)) => {
+            Ok((outcomes, news)) => {
                 self.health.recovered();
                 if !news.is_empty() {
                     self.bus.announce(news.into());
                 }
-                let mut outcomes = outcomes.drain(..);
-                answer(group, |_| outcomes.next().expect("one outcome for each command"));
+                let mut outcomes = outcomes.into_iter();
+                answer(group, || outcomes.next().expect("one outcome for each command"));
             }
             Err(fault) => {
                 self.after(fault);
-                answer(group, |_| Err(Refusal::Unavailable));
+                answer(group, || Err(Refusal::Unavailable));
             }
         }
     }
@@ -158,9 +159,9 @@ impl Writer {
     }
 }
 
-fn answer(group: Vec<Submitted>, mut outcome: impl FnMut(&Command) -> Outcome) {
-    for Submitted { command, reply, .. } in group {
+fn answer(group: Vec<Submitted>, mut next_outcome: impl FnMut() -> Outcome) {
+    for Submitted { reply, .. } in group {
         // Whoever asked may have gone; what was committed stays committed.
-        let _ = reply.send(outcome(&command));
+        let _ = reply.send(next_outcome());
     }
 }

@@ -34,6 +34,8 @@ pub trait Lookup {
     fn agent(&mut self, id: &AgentId) -> Result<Option<Agent>, Fault>;
     /// By id.
     fn agents_of(&mut self, owner: &UserId) -> Result<Vec<Agent>, Fault>;
+    /// The agents among the members of a room, by id.
+    fn agents_in(&mut self, room: &RoomId) -> Result<Vec<AgentId>, Fault>;
     /// The agents whose ids lie below this one, by id.
     fn agents_below(&mut self, id: &AgentId) -> Result<Vec<Agent>, Fault>;
     /// In the order in which they were made.
@@ -105,7 +107,7 @@ pub trait Snapshot: Lookup {
     /// The newest message, and how many by others follow what the member has read.
     fn recent(&mut self, room: &RoomId, member: &Member) -> Result<Option<Recent>, Fault>;
     /// The latest edit first.
-    fn revisions(&mut self, message: &MessageId) -> Result<Vec<Revision>, Fault>;
+    fn revisions(&mut self, message: &MessageId, limit: usize) -> Result<Vec<Revision>, Fault>;
     /// The agents of others that share a room with this person, by id.
     fn agents_near(&mut self, user: &UserId) -> Result<Vec<Agent>, Fault>;
     /// Everything a mailbox ever got.

@@ -58,6 +58,14 @@ impl Routes {
         }
     }
 
+    /// The mailboxes of one agent that listen to a path.
+    pub fn of_agent(&self, agent: &AgentId, path: &Path) -> Vec<Recipient> {
+        let own = self.by_agent.get(agent).into_iter().flatten();
+        let found: BTreeSet<&Mailbox> =
+            own.filter(|(pattern, _)| pattern.matches(path)).map(|(_, mailbox)| mailbox).collect();
+        found.into_iter().map(|mailbox| Recipient { mailbox: mailbox.clone() }).collect()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.by_agent.is_empty()
     }
@@ -248,7 +256,9 @@ mod tests {
                 .filter(|(_, pattern)| pattern.matches(&path))
                 .map(|(index, _)| mailbox(index))
                 .collect();
-            prop_assert_eq!(found, expected);
+            prop_assert_eq!(&found, &expected);
+            let one_by_one = (0..patterns.len()).flat_map(|index| routes.of_agent(&mailbox(index).agent, &path));
+            prop_assert_eq!(one_by_one.map(|r| r.mailbox).collect::<BTreeSet<_>>(), expected);
         }
     }
 }

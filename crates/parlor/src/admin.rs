@@ -109,8 +109,6 @@ pub struct TokenRow {
     pub user: String,
     pub scopes: Vec<String>,
     pub created_at: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_used_at: Option<String>,
 }
 
 #[cfg(test)]
@@ -134,7 +132,6 @@ mod tests {
             user: "ada".into(),
             scopes: vec![],
             created_at: "2026-01-01T00:00:00Z".into(),
-            last_used_at: None,
         };
         let reply = AdminReply::TokenAdded { token, key: Secret::new("canary") };
         assert!(!format!("{request:?}{reply:?}").contains("canary"));

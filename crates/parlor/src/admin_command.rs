@@ -105,7 +105,7 @@ fn render(reply: AdminReply, made: Option<&Secret>, paint: Paint) -> anyhow::Res
         }
         AdminReply::Tokens { tokens } if tokens.is_empty() => "There are no keys.\n".into(),
         AdminReply::Tokens { tokens } => listing(
-            ["ID", "NAME", "USER", "SCOPES", "SINCE", "LAST USED"],
+            ["ID", "NAME", "USER", "SCOPES", "SINCE"],
             &tokens.into_iter().map(token_cells).collect::<Vec<_>>(),
             paint,
         ),
@@ -119,9 +119,8 @@ fn user_cells(user: UserRow) -> [String; 5] {
     [user.username, role, user.display_name.unwrap_or_default(), to_the_minute(&user.created_at), user.id]
 }
 
-fn token_cells(token: TokenRow) -> [String; 6] {
-    let last_used = token.last_used_at.as_deref().map_or("never".into(), to_the_minute);
-    [token.id, token.name, token.user, token.scopes.join(" "), to_the_minute(&token.created_at), last_used]
+fn token_cells(token: TokenRow) -> [String; 5] {
+    [token.id, token.name, token.user, token.scopes.join(" "), to_the_minute(&token.created_at)]
 }
 
 /// `2026-01-31T09:30:12.345Z` is read more easily as `2026-01-31 09:30`.
@@ -205,8 +204,8 @@ mod tests {
         let text = render(AdminReply::Tokens { tokens: vec![ci()] }, None, Paint::PLAIN).unwrap();
         assert_eq!(
             text,
-            "ID  NAME  USER  SCOPES      SINCE             LAST USED\n\
-             k1  ci    ada   read write  2026-01-31 09:30  never\n"
+            "ID  NAME  USER  SCOPES      SINCE\n\
+             k1  ci    ada   read write  2026-01-31 09:30\n"
         );
     }
 
@@ -250,7 +249,6 @@ mod tests {
             user: "ada".into(),
             scopes: vec!["read".into(), "write".into()],
             created_at: "2026-01-31T09:30:12.345Z".into(),
-            last_used_at: None,
         }
     }
 }

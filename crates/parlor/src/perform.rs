@@ -103,8 +103,10 @@ impl Operator {
     async fn add_token(&self, name: String, user: &str, scopes: &[String]) -> Result<AdminReply, Refusal> {
         let user = self.named(user).await?;
         let scopes: Option<Vec<Scope>> = scopes.iter().map(|scope| Scope::parse(scope)).collect();
-        let scopes =
-            scopes.ok_or(Refusal::invalid("scope", "must be of: read, write, agents, sources, dead-letters, admin"))?;
+        let scopes = scopes.ok_or(Refusal::invalid(
+            "scope",
+            "must be of: read, write, agents, sources, dead-letters, admin",
+        ))?;
         let key = secrets::api_key();
         let secret = secrets::hash(&key);
         let command = Command::CreateKey { owner: Some(user.id.clone()), name: name.into(), scopes, secret };
@@ -157,7 +159,6 @@ fn token_row(key: &ApiKey, users: &[User]) -> TokenRow {
         user: owner.map(|user| user.username.to_string()).unwrap_or_default(),
         scopes: key.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
         created_at: iso(key.created_at),
-        last_used_at: None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::App;
 use crate::auth;
+use crate::connection::admission::admit;
 use crate::connection::census::Counted;
 use crate::connection::upgrade::{Upgraded, upgrade};
 use crate::connection::window::Window;
@@ -10,8 +11,6 @@ use crate::http::problem::Problem;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
-use parking_lot::Mutex;
-use parlor_engine::facts::Standing;
 use parlor_engine::switchboard::{Egress, Farewell, Viewer};
 use parlor_model::{
     Caller, Command, Delivery, Epoch, Logged, Message, Position, Receipt, Refusal, RoomId, Signal, Thing,
@@ -81,7 +80,8 @@ async fn converse(app: Arc<App>, upgraded: Upgraded) {
             outcome = talk.next_outcome(), if !talk.pending.is_empty() => talk.answer(&socket, outcome),
             () = ongoing.stopped() => outbox.close(talk.app.client_egress.farewell(Farewell::ShuttingDown)),
             () = &mut deadline => {
-                if talk.guest.is_some() {
+                // Its place is free before it can know that it has to go.
+                if talk.guest.take().is_some() {
                     socket.close(4001, "Authentication timeout");
                 } else if talk.is_over().await {
                     outbox.close(talk.app.client_egress.farewell(Farewell::Revoked));
@@ -269,17 +269,8 @@ impl Talk {
             outbox: self.outbox.clone(),
             present: true,
         };
-        let (app, guest) = (self.app.clone(), Arc::new(Mutex::new(self.guest.take())));
-        let place = guest.clone();
-        // Once it is somebody's, it is no stranger's any more, before it can know.
-        let count = move |standing: &Standing| {
-            let counted = app.census.user(&standing.user.id, standing.user.max_connections)?;
-            place.lock().take();
-            Ok(counted)
-        };
-        let connected = self.app.hub.connect(&caller, viewer.clone(), greeting, count).await;
-        self.guest = guest.lock().take();
-        let (standing, counted) = connected?;
+        let (standing, counted) =
+            admit(&self.app, &mut self.guest, &caller, viewer.clone(), greeting).await?;
         self.attempts = 0;
         self.signed = Some(Signed { caller, viewer, username: standing.user.username, _counted: counted });
         Ok(())
@@ -296,14 +287,17 @@ impl Talk {
                 None => return self.refuse(socket, &Refusal::invalid("since", "is not a position")),
             },
         };
-        match self.app.hub.attach(&signed.caller, &signed.viewer, &room, position).await {
-            Ok(position) if since.is_some() => socket.say(&egress::joined(&room, position)),
+        let (joined, lost) = (room.clone(), room.clone());
+        let asked = since.is_some();
+        let welcome = move |reached| asked.then(|| frame::text(&egress::joined(&joined, reached)));
+        match self.app.hub.attach(&signed.caller, &signed.viewer, &room, position, welcome).await {
             Ok(_) => {}
             Err(Refusal::Resync { now }) => {
                 // Live from here on; what lies before is read anew by the client.
-                match self.app.hub.attach(&signed.caller, &signed.viewer, &room, None).await {
-                    Ok(position) => socket.say(&egress::resync(&room, position)),
-                    Err(_) => socket.say(&egress::resync(&room, now)),
+                let resync = move |reached| Some(frame::text(&egress::resync(&lost, reached)));
+                let live = self.app.hub.attach(&signed.caller, &signed.viewer, &room, None, resync).await;
+                if live.is_err() {
+                    socket.say(&egress::resync(&room, now));
                 }
             }
             Err(refusal) => self.refuse(socket, &refusal),
@@ -323,7 +317,8 @@ impl Talk {
         };
         // A member who has not joined joins by sending; a key that may only write need not hear.
         if !self.app.hub.is_attached(signed.viewer.id, &room)
-            && let Err(refusal) = self.app.hub.attach(&signed.caller, &signed.viewer, &room, None).await
+            && let Err(refusal) =
+                self.app.hub.attach(&signed.caller, &signed.viewer, &room, None, |_| None).await
             && refusal != Refusal::Forbidden
         {
             self.settle(socket).await;

@@ -2,6 +2,7 @@
 
 use crate::App;
 use crate::auth;
+use crate::connection::admission::admit;
 use crate::connection::census::Counted;
 use crate::connection::upgrade::{Upgraded, upgrade};
 use crate::connection::{Incoming, LOOK_AGAIN, Socket, frame};
@@ -10,8 +11,6 @@ use crate::http::problem::Problem;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
-use parking_lot::Mutex;
-use parlor_engine::facts::Standing;
 use parlor_engine::switchboard::{Egress, Farewell, Viewer};
 use parlor_model::{
     Caller, Command, Delivery, Epoch, Logged, Mailbox, Message, Query, Receipt, Refusal, RoomId, Signal,
@@ -86,7 +85,8 @@ async fn converse(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
             outcome = talk.next_outcome(), if !talk.pending.is_empty() => talk.answer(&socket, outcome),
             () = ongoing.stopped() => outbox.close(talk.app.broker_egress.farewell(Farewell::ShuttingDown)),
             () = &mut deadline => {
-                if talk.guest.is_some() {
+                // Its place is free before it can know that it has to go.
+                if talk.guest.take().is_some() {
                     socket.say(&egress::error("auth.error", None, "Authentication timeout"));
                     socket.close(4001, "Authentication timeout");
                 } else if talk.is_over().await {
@@ -246,17 +246,7 @@ impl Talk {
             present: false,
         };
         let greeting = frame::text(&egress::plain("auth.ok", req_id));
-        let (app, guest) = (self.app.clone(), Arc::new(Mutex::new(self.guest.take())));
-        let place = guest.clone();
-        // Once it is somebody's, it is no stranger's any more, before it can know.
-        let count = move |standing: &Standing| {
-            let counted = app.census.user(&standing.user.id, standing.user.max_connections)?;
-            place.lock().take();
-            Ok(counted)
-        };
-        let connected = self.app.hub.connect(&caller, viewer.clone(), greeting, count).await;
-        self.guest = guest.lock().take();
-        let (_, counted) = connected?;
+        let (_, counted) = admit(&self.app, &mut self.guest, &caller, viewer.clone(), greeting).await?;
         self.signed = Some(Signed { caller, viewer, _counted: counted });
         Ok(())
     }

@@ -11,6 +11,7 @@ mod connection;
 mod http;
 mod listen;
 mod page;
+mod patience;
 mod rest;
 
 pub use app::App;

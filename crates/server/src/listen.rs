@@ -1,6 +1,7 @@
 //! Accepts connections until told to stop, then lets everyone go at once.
 
 use crate::http::{Peer, trace};
+use crate::patience::Patient;
 use crate::{App, agentim, broker, page, rest};
 use axum::Router;
 use axum::extract::Request;
@@ -19,6 +20,8 @@ use tower::ServiceExt;
 
 /// Headers must be complete within this time: a connection is not a place to dawdle.
 const HEADERS_WITHIN: Duration = Duration::from_secs(10);
+/// An answer must be taken within this time.
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 /// What ends connections that do not end by themselves after the good-bye.
 const DRAIN: Duration = Duration::from_secs(5);
 
@@ -94,7 +97,7 @@ async fn connection(tcp: TcpStream, peer: SocketAddr, router: Router, mut stoppe
         .timer(TokioTimer::new())
         .header_read_timeout(HEADERS_WITHIN)
         .max_buf_size(64 * 1024)
-        .serve_connection(TokioIo::new(tcp), TowerToHyperService::new(service))
+        .serve_connection(TokioIo::new(Patient::new(tcp, ANSWER_WITHIN)), TowerToHyperService::new(service))
         .with_upgrades();
     tokio::pin!(connection);
     let mut stopping = false;

@@ -2,7 +2,6 @@
 //!
 //! Owns: the process, its throw-away profile, and what pages complained about. One call is under way at a time.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::Stdio;
 
@@ -12,6 +11,7 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use crate::hub::Capture;
+use crate::skip::say_skipped;
 use crate::socket::{PATIENCE, Socket};
 
 pub struct Browser {
@@ -34,10 +34,7 @@ impl Browser {
     /// Starts Chromium, or says that the calling test is skipped because there is none.
     pub async fn start_or_skip() -> Result<Option<Self>> {
         let Some(binary) = chromium() else {
-            let thread = std::thread::current();
-            let test = thread.name().unwrap_or("a test");
-            // Past the test runner, which shows nothing of tests that pass.
-            let _ = writeln!(std::io::stderr(), "SKIPPED {test}: there is no chromium in PATH.");
+            say_skipped("There is no chromium in PATH.");
             return Ok(None);
         };
         let profile = tempfile::tempdir()?;

@@ -9,4 +9,5 @@ pub mod hub;
 pub mod oracle;
 pub mod rest;
 pub mod rng;
+mod skip;
 pub mod socket;

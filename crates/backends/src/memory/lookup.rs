@@ -96,6 +96,11 @@ impl Lookup for View {
         Ok(sorted(own.cloned(), |one| (one.added_at, one.pattern.clone())))
     }
 
+    fn agents_in(&mut self, room: &RoomId) -> Result<Vec<AgentId>, Fault> {
+        let agents = self.tables.members_of(room).filter_map(|row| row.member.agent().cloned());
+        Ok(sorted(agents, AgentId::clone))
+    }
+
     fn share_a_room(&mut self, one: &MemberId, other: &MemberId) -> Result<bool, Fault> {
         let mut rooms = self.tables.rooms.rows();
         Ok(rooms.any(|room| self.tables.in_room(&room.id, one) && self.tables.in_room(&room.id, other)))

@@ -85,9 +85,9 @@ impl Snapshot for View {
         Ok(Some(Recent { message: newest.clone(), unread: unread.count() as u64 }))
     }
 
-    fn revisions(&mut self, message: &MessageId) -> Result<Vec<Revision>, Fault> {
+    fn revisions(&mut self, message: &MessageId, limit: usize) -> Result<Vec<Revision>, Fault> {
         let revisions = self.tables.revisions.get(message).map(Vec::as_slice).unwrap_or_default();
-        Ok(revisions.iter().rev().cloned().collect())
+        Ok(revisions.iter().rev().take(limit).cloned().collect())
     }
 
     fn agents_near(&mut self, user: &UserId) -> Result<Vec<Agent>, Fault> {

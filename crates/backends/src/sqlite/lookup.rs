@@ -121,6 +121,11 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
         all(self.sql(), &query, &[&owner.as_str()], rows::agent)
     }
 
+    fn agents_in(&mut self, room: &RoomId) -> Result<Vec<AgentId>, Fault> {
+        let query = "SELECT member FROM members WHERE room = ?1 AND kind = 1 ORDER BY member";
+        all(self.sql(), query, &[&room.as_str()], |row| Ok(AgentId::stored(row.get::<_, String>(0)?)))
+    }
+
     fn share_a_room(&mut self, one: &MemberId, other: &MemberId) -> Result<bool, Fault> {
         let query = "SELECT 1 FROM members a JOIN members b ON b.room = a.room AND b.kind = ?3 AND b.member = ?4 \
                      WHERE a.kind = ?1 AND a.member = ?2 LIMIT 1";
@@ -242,6 +247,7 @@ macro_rules! through {
             newest_message(room: &parlor_model::RoomId) -> Option<parlor_model::Seq>;
             agent(id: &parlor_model::AgentId) -> Option<parlor_model::Agent>;
             agents_of(owner: &parlor_model::UserId) -> Vec<parlor_model::Agent>;
+            agents_in(room: &parlor_model::RoomId) -> Vec<parlor_model::AgentId>;
             share_a_room(one: &parlor_model::MemberId, other: &parlor_model::MemberId) -> bool;
             deliveries(message: &parlor_model::MessageId) -> Vec<parlor_model::Delivery>;
             agents_below(id: &parlor_model::AgentId) -> Vec<parlor_model::Agent>;

@@ -98,9 +98,10 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
         Ok(Some(Recent { message, unread }))
     }
 
-    fn revisions(&mut self, message: &MessageId) -> Result<Vec<Revision>, Fault> {
-        let query = "SELECT message, text, edited_at FROM revisions WHERE message = ?1 ORDER BY place DESC";
-        all(self.sql(), query, &[&message.as_str()], |row| {
+    fn revisions(&mut self, message: &MessageId, limit: usize) -> Result<Vec<Revision>, Fault> {
+        let query =
+            "SELECT message, text, edited_at FROM revisions WHERE message = ?1 ORDER BY place DESC LIMIT ?2";
+        all(self.sql(), query, &[&message.as_str(), &number(limit)], |row| {
             Ok(Revision {
                 message: MessageId::stored(row.get::<_, String>(0)?),
                 text: row.get::<_, String>(1)?.into(),

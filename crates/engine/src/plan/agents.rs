@@ -10,6 +10,9 @@ use parlor_model::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+/// How many agents one person may have. Everyone's are in the one routing index, and all of a person's leave
+/// with them at once.
+const MOST_AGENTS: usize = 1000;
 /// The most patterns one mailbox listens to.
 const MOST_SUBSCRIPTIONS: usize = 1000;
 const MOST_SESSIONS: usize = 1000;
@@ -39,6 +42,9 @@ fn create(
     // An agent that bore a person's id could be taken for that person.
     if draft.facts.agent.is_some() || draft.facts.user.is_some() {
         return Err(Refusal::AlreadyExists(Thing::Agent));
+    }
+    if draft.facts.agents.len() >= MOST_AGENTS {
+        return Err(Refusal::invalid("id", "one more than the 1000 agents a person may have"));
     }
     let now = draft.facts.now;
     let last = id.as_str().rsplit('/').next().unwrap_or_default();

@@ -4,9 +4,10 @@ use super::{Change, Draft, Plan};
 use crate::facts::{MEMBERS_TOLD, Membership, Names};
 use parlor_model::command::RoomChanges;
 use parlor_model::{
-    Command, Event, Member, MemberChange, MemberId, Receipt, Refusal, Room, RoomId, RoomKind, RoomRole, Seq,
-    Thing, Time, UserId,
+    AgentId, Command, Event, Member, MemberChange, MemberId, Receipt, Refusal, Room, RoomId, RoomKind,
+    RoomRole, Seq, Thing, Time, UserId,
 };
+use std::collections::HashSet;
 use std::sync::Arc;
 
 pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
@@ -133,7 +134,7 @@ fn add(wanted: &MemberId, role: RoomRole, mut draft: Draft) -> Result<Plan, Refu
     // What was said before they came is history to them, not unread.
     new.read_through = draft.facts.head;
     let room = Arc::new(room);
-    let mut members = draft.facts.members.clone();
+    let mut members = draft.facts.members.to_vec();
     members.push(new.clone());
     let new = Arc::new(new);
     draft.change(Change::PutMember(new.clone()));
@@ -151,7 +152,7 @@ fn change_member(role: RoomRole, mut draft: Draft) -> Result<Plan, Refusal> {
         let giver = draft.facts.membership.as_deref().cloned().ok_or(Refusal::NotFound(Thing::Member))?;
         changed.push(Member { role: RoomRole::Admin, ..giver });
     }
-    let mut members = draft.facts.members.clone();
+    let mut members = draft.facts.members.to_vec();
     for member in &changed {
         if let Some(old) = members.iter_mut().find(|old| old.member == member.member) {
             *old = member.clone();
@@ -170,11 +171,12 @@ fn change_member(role: RoomRole, mut draft: Draft) -> Result<Plan, Refusal> {
 fn remove(mut draft: Draft) -> Result<Plan, Refusal> {
     let room = Arc::new(the_room(&draft)?);
     let target = draft.facts.target.clone().ok_or(Refusal::NotFound(Thing::Member))?;
-    let is_own = |member: &MemberId| draft.facts.agents.iter().any(|own| member.agent() == Some(&own.id));
+    let own: HashSet<&AgentId> = draft.facts.agents.iter().map(|agent| &agent.id).collect();
+    let is_own = |member: &MemberId| member.agent().is_some_and(|agent| own.contains(agent));
     let mut leaving = vec![target.member.clone()];
     leaving.extend(draft.facts.members.iter().map(|member| member.member.clone()).filter(is_own));
-    let mut members = draft.facts.members.clone();
-    members.retain(|member| !leaving.contains(&member.member));
+    let mut members = draft.facts.members.to_vec();
+    members.retain(|member| member.member != target.member && !is_own(&member.member));
     let told = told(&members);
     for member in leaving {
         draft.change(Change::RemoveMember(room.id.clone(), member.clone()));
@@ -188,14 +190,14 @@ fn remove(mut draft: Draft) -> Result<Plan, Refusal> {
 /// highest-ranking person who stays, the oldest among equals; a room without people ends.
 pub fn leave_all(draft: &mut Draft) {
     let facts = draft.facts;
-    let leaving: Vec<&MemberId> = facts.memberships.iter().map(|m| &m.member.member).collect();
-    let mut ended: Vec<&RoomId> = Vec::new();
-    for Membership { room, member, others, .. } in &facts.memberships {
-        if ended.contains(&&room.id) {
+    let leaving: HashSet<&MemberId> = facts.memberships.iter().map(|m| &m.member.member).collect();
+    let mut ended: HashSet<&RoomId> = HashSet::new();
+    for Membership { room, member, everyone, .. } in &facts.memberships {
+        if ended.contains(&room.id) {
             continue;
         }
         let mut staying: Vec<Member> =
-            others.iter().filter(|other| !leaving.contains(&&other.member)).cloned().collect();
+            everyone.iter().filter(|other| !leaving.contains(&other.member)).cloned().collect();
         let heir = staying
             .iter()
             .enumerate()
@@ -203,12 +205,12 @@ pub fn leave_all(draft: &mut Draft) {
             .max_by_key(|(index, member)| (member.role, std::cmp::Reverse(*index)))
             .map(|(index, _)| index);
         let Some(heir) = heir else {
-            ended.push(&room.id);
+            ended.insert(&room.id);
             draft.change(Change::RemoveRoom(room.id.clone()));
             draft.tell(Event::RoomRemoved { room: room.id.clone(), people: Arc::new([]) });
             continue;
         };
-        let mut gone = others.iter().filter(|other| leaving.contains(&&other.member)).chain([member]);
+        let mut gone = everyone.iter().filter(|other| leaving.contains(&other.member));
         if gone.any(|gone| gone.role == RoomRole::Owner) {
             staying[heir].role = RoomRole::Owner;
         }

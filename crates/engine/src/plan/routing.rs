@@ -223,7 +223,7 @@ mod tests {
     fn in_a_room_neither_an_agent_nor_its_sessions_hear_themselves() {
         let mut facts = given(true, "coder", &["coder", "coder:main", "writer"]);
         facts.room = Some(Arc::new(room()));
-        facts.members = vec![member("coder"), member("zed")];
+        facts.members = [member("coder"), member("zed")].into();
         let Command::Route(plain) = route("coder", "room/lobby") else { unreachable!() };
         let mention = Command::Route(Route { text: Some("@coder and @zed".into()), ..plain });
         assert_eq!(reached(&facts, &mention), ["writer", "zed"], "also not by naming itself");

@@ -14,8 +14,8 @@ use audience::{Audience, Seat};
 use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
 use parlor_model::{
-    Delivery, Epoch, Event, Logged, Mailbox, MemberChange, Message, MessageId, Principal, Refusal, RoomId,
-    Seq, Signal, UserId,
+    Delivery, Epoch, Event, Logged, Mailbox, MemberChange, Message, MessageId, Position, Principal, Refusal,
+    RoomId, Seq, Signal, UserId,
 };
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -78,7 +78,7 @@ struct State {
 /// How an attempt to follow a room live ended.
 pub enum Joined {
     Live {
-        seq: Seq,
+        from: Position,
     },
     /// What was missed is older than what is kept in memory, or more than the outbox holds: read the store first.
     Behind,
@@ -149,13 +149,15 @@ impl Switchboard {
     }
 
     /// Goes live in a room from `since`, telling what is kept in memory first. `admitted` is asked under
-    /// the lock, so that no removal can slip between the question and the first event.
+    /// the lock, so that no removal can slip between the question and the first event; `welcome` is said
+    /// under it too, so that what it tells of the position is true where it stands.
     pub fn join(
         &self,
         id: ViewerId,
         room: &RoomId,
         since: Option<Seq>,
         admitted: impl FnOnce() -> Result<bool, Fault>,
+        welcome: impl FnOnce(Position) -> Option<Bytes>,
     ) -> Result<Option<Joined>, Fault> {
         let mut state = self.state.lock();
         let kept_from = state.recent.front().map_or(state.seen.next(), |logged| logged.seq);
@@ -181,8 +183,10 @@ impl Switchboard {
                 viewer.outbox.push(frame);
             }
         }
+        let from = Position { epoch: self.epoch, seq: state.seen };
+        push(welcome(from), &viewer);
         state.rooms.add(room.clone(), Seat::of(&viewer));
-        Ok(Some(Joined::Live { seq: state.seen }))
+        Ok(Some(Joined::Live { from }))
     }
 
     pub fn leave(&self, id: ViewerId, room: &RoomId) {

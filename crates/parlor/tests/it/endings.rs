@@ -3,11 +3,10 @@
 use std::time::{Duration, Instant};
 
 use parlor_testkit::agentim::{Client, message};
-use parlor_testkit::hub::PASSWORD;
 use parlor_testkit::socket::{Arrival, PATIENCE};
 use serde_json::json;
 
-use crate::scene::{Scene, auth_error, following, heard, next};
+use crate::scene::{PASSWORD, Scene, auth_error, following, heard, next};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_revoked_session_is_told_and_closed_within_a_second() {

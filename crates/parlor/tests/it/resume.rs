@@ -92,8 +92,14 @@ impl Wanderer {
             "server:presence" => return,
             other => panic!("{other} came: {frame}"),
         }
-        self.position = frame["position"].as_str().unwrap().to_owned();
+        let position = frame["position"].as_str().unwrap().to_owned();
+        assert!(seq(&position) >= seq(&self.position), "{position} came after {}", self.position);
+        self.position = position;
     }
+}
+
+fn seq(position: &str) -> u64 {
+    position.split_once('-').unwrap().1.parse().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -279,4 +285,34 @@ async fn say_by_rest(person: &Rest, room: &str, numbers: std::ops::Range<usize>)
     while let Some(posted) = posts.join_next().await {
         posted.unwrap().unwrap();
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn joining_again_a_room_that_is_followed_misses_nothing() {
+    const MESSAGES: usize = 300;
+    let scene = Scene::start().await;
+    let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
+    let mut restless = following(&scene.admin, &room).await;
+    let mut writer = Client::connect(&scene.admin).await.unwrap();
+    let all: Vec<String> = (0..MESSAGES).map(|n| format!("message {n}")).collect();
+    let saying = async {
+        for (n, content) in all.iter().enumerate() {
+            writer.say_acked(&room, content, &format!("again-{n}")).await.unwrap();
+        }
+    };
+    // As a page does that shows the room again: one join after the other, all without a position.
+    let hearing = async {
+        let mut seen = Vec::new();
+        while seen.last() != all.last() {
+            restless.send(&json!({ "type": "client:join_room", "roomId": room })).await.unwrap();
+            let frame = restless.frame(PATIENCE).await.unwrap();
+            if frame["type"] == "server:new_message" {
+                seen.push(frame["message"]["content"].as_str().unwrap().to_owned());
+            }
+        }
+        seen
+    };
+    let ((), seen) = tokio::join!(saying, hearing);
+    assert_eq!(seen, all);
+    scene.ends_well().await;
 }

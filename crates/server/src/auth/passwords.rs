@@ -44,8 +44,13 @@ impl Passwords {
 
     async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
         let busy = || Refusal::RateLimited { retry_after: Duration::from_secs(2) };
-        let _waiting = self.queue.try_acquire().map_err(|_| busy())?;
-        let _place = self.places.acquire().await.map_err(|_| busy())?;
+        let waiting = self.queue.clone().try_acquire_owned().map_err(|_| busy())?;
+        let place = self.places.clone().acquire_owned().await.map_err(|_| busy())?;
+        // The work keeps its place to its end: whoever asked may hang up, and the core is busy still.
+        let work = move || {
+            let _held = (waiting, place);
+            work()
+        };
         tokio::task::spawn_blocking(work).await.map_err(|_| Refusal::Unavailable)
     }
 }
@@ -62,4 +67,42 @@ fn hash(password: &str) -> String {
 fn matches(password: &str, known: &str) -> bool {
     let Ok(known) = PasswordHash::new(known) else { return false };
     Argon2::default().verify_password(password.as_bytes(), &known).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[test]
+    fn a_name_that_nobody_has_costs_as_much_as_one_that_somebody_has() {
+        let passwords = Passwords::new(1);
+        let somebody = hash("Correct-horse-1");
+        let cost = |hash: &str| {
+            let hash = PasswordHash::new(hash).unwrap();
+            (hash.algorithm, hash.version, hash.params)
+        };
+        assert_eq!(cost(&passwords.nobody), cost(&somebody));
+    }
+
+    #[tokio::test]
+    async fn who_hangs_up_does_not_free_the_place_of_the_work() {
+        let passwords = Passwords::new(1);
+        let (started, starts) = tokio::sync::oneshot::channel();
+        let (finish, finishes) = mpsc::channel::<()>();
+        let work = passwords.run(move || {
+            started.send(()).unwrap();
+            finishes.recv().unwrap();
+        });
+        let mut work = Box::pin(work);
+        tokio::select! {
+            _ = &mut work => panic!("the work is not done"),
+            began = starts => began.unwrap(),
+        }
+        drop(work);
+        assert_eq!(passwords.places.available_permits(), 0);
+        finish.send(()).unwrap();
+        let next = tokio::time::timeout(Duration::from_secs(10), passwords.run(|| 7)).await;
+        assert_eq!(next.unwrap().unwrap(), 7);
+    }
 }

@@ -3,6 +3,7 @@
 //! Owns: frames of one socket in order; nobody stays unauthenticated longer than the deadline; a connection
 //! that is ending ends, also when its peer no longer reads.
 
+pub mod admission;
 pub mod census;
 pub mod conversations;
 pub mod frame;

@@ -6,6 +6,7 @@ use crate::App;
 use crate::auth::origin;
 use crate::http::Peer;
 use crate::http::problem::Problem;
+use crate::patience::Patient;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
@@ -55,9 +56,9 @@ where
     let ongoing = app.conversations.begin();
     tokio::spawn(async move {
         let Ok(upgraded) = coming.await else { return };
-        let Ok(parts) = upgraded.downcast::<TokioIo<TcpStream>>() else { return };
-        converse(Upgraded { tcp: parts.io.into_inner(), already_read: parts.read_buf, counted, ongoing })
-            .await;
+        let Ok(parts) = upgraded.downcast::<TokioIo<Patient>>() else { return };
+        let tcp = parts.io.into_inner().into_inner();
+        converse(Upgraded { tcp, already_read: parts.read_buf, counted, ongoing }).await;
     });
     let response = Response::builder()
         .status(StatusCode::SWITCHING_PROTOCOLS)

@@ -18,6 +18,7 @@ pub use fuser::Errno;
 use parking_lot::{Condvar, Mutex};
 
 use crate::rng::Rng;
+use crate::skip::say_skipped;
 use disk::Disk;
 pub use faults::Counters;
 use faults::Fault;
@@ -113,7 +114,7 @@ impl FaultyDirectory {
         let mounted = tempfile::tempdir().map_err(Unavailable::because).and_then(|directory| {
             Ok(Self { disk: FaultFs::mount(directory.path())?, _directory: directory })
         });
-        mounted.inspect_err(Unavailable::skip_test).ok()
+        mounted.inspect_err(|reason| say_skipped(reason)).ok()
     }
 
     pub fn file(&self, name: &str) -> PathBuf {

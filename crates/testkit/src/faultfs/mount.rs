@@ -1,7 +1,6 @@
 //! Mounting, unmounting, and clearing away what a test process that died has left mounted.
 
 use std::fmt::{self, Display};
-use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,14 +21,6 @@ pub struct Unavailable(String);
 impl Unavailable {
     pub(super) fn because(reason: impl Display) -> Self {
         Self(format!("A FUSE file system cannot be mounted here: {reason}."))
-    }
-
-    /// Says that the calling test is skipped, past the test runner, which shows nothing of tests that pass.
-    pub fn skip_test(&self) {
-        let thread = std::thread::current();
-        let test = thread.name().unwrap_or("a test"); // The runner names the thread after its test.
-        // Nothing can be done about a standard error that is closed.
-        let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {self}");
     }
 }
 

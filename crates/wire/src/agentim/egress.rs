@@ -146,7 +146,7 @@ struct AboutMessage<'a> {
 }
 
 fn about_message(kind: &str, message: &MessageFrame, position: &str) -> String {
-    encode(&AboutMessage { kind, message, position })
+    encode_about(&AboutMessage { kind, message, position }, message.content.len() + 640)
 }
 
 #[derive(Serialize)]
@@ -160,7 +160,14 @@ struct RoomUpdate<'a> {
 }
 
 fn encode(frame: &impl Serialize) -> String {
-    serde_json::to_string(frame).expect("frames are texts, numbers and lists of them")
+    encode_about(frame, 256)
+}
+
+/// `size` is what the frame will need at least: a text that grows is copied again and again.
+fn encode_about(frame: &impl Serialize, size: usize) -> String {
+    let mut text = Vec::with_capacity(size);
+    serde_json::to_writer(&mut text, frame).expect("frames are texts, numbers and lists of them");
+    String::from_utf8(text).expect("JSON is UTF-8")
 }
 
 fn text(frame: serde_json::Value) -> String {

@@ -186,9 +186,10 @@ fn an_edit_keeps_what_was_said_before() {
             ports.change(vec![Change::Revise { message: Arc::new(current.clone()), previous }]);
         }
         assert_eq!(ports.read(|s| s.message(&message_id("m1"))).as_deref(), Some(&current));
-        assert_eq!(ports.read(|s| s.revisions(&message_id("m1"))), revisions, "the latest edit first");
+        assert_eq!(ports.read(|s| s.revisions(&message_id("m1"), 9)), revisions, "the latest edit first");
+        assert_eq!(ports.read(|s| s.revisions(&message_id("m1"), 1)), revisions[..1]);
         ports.change(vec![Change::Erase(message_id("m1"))]);
-        assert_eq!(ports.read(|s| s.revisions(&message_id("m1"))), []);
+        assert_eq!(ports.read(|s| s.revisions(&message_id("m1"), 9)), []);
     });
 }
 

@@ -147,13 +147,27 @@ fn a_removed_room_takes_everything_in_it_along() {
             let (lobby, gone, stays) = (room_id("lobby"), message_id("gone"), message_id("stays"));
             assert_eq!((s.room(&lobby)?, s.member(&lobby, &person("ann"))?), (None, None));
             assert_eq!((s.message(&gone)?, s.newest_message(&lobby)?), (None, None));
-            assert_eq!((s.revisions(&gone)?, s.deliveries(&gone)?), (vec![], vec![]));
+            assert_eq!((s.revisions(&gone, 9)?, s.deliveries(&gone)?), (vec![], vec![]));
             let mail = s.pending(&mailbox("coder", None), Time(0), 9)?;
             assert!(matches!(&mail[..], [(message, _)] if message.id == stays));
-            assert_eq!((s.revisions(&stays)?.len(), s.memberships(&person("ann"))?.len()), (1, 1));
+            assert_eq!((s.revisions(&stays, 9)?.len(), s.memberships(&person("ann"))?.len()), (1, 1));
             let key = OnceKey { kind: OnceKind::ClientMessage, owner: "ann".into(), key: "gone".into() };
             assert!(s.first_use(&key)?.is_some(), "a late retry is still known as one");
             Ok(())
         });
+    });
+}
+
+#[test]
+fn the_agents_in_a_room_are_found_without_its_people() {
+    each(|ports| {
+        let mut changes = vec![put_agent("zed", "ann"), put_agent("coder", "ann"), put_agent("away", "ann")];
+        changes.extend(
+            [agent_member("zed"), person("ann"), agent_member("coder")].map(|id| put_member("lobby", id, 7)),
+        );
+        changes.push(put_member("other", agent_member("away"), 7));
+        ports.change(changes);
+        assert_eq!(ports.read(|s| s.agents_in(&room_id("lobby"))), ["coder", "zed"].map(agent_id));
+        assert_eq!(ports.read(|s| s.agents_in(&room_id("empty"))), []);
     });
 }

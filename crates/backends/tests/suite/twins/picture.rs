@@ -232,7 +232,7 @@ fn said(store: &mut dyn Snapshot, id: &MessageId) -> Result<Said, Fault> {
     Ok(Said {
         message: store.message(id)?,
         deliveries: store.deliveries(id)?,
-        revisions: store.revisions(id)?,
+        revisions: store.revisions(id, usize::MAX)?,
     })
 }
 

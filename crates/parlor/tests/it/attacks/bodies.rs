@@ -183,3 +183,26 @@ async fn a_socket_refuses_such_frames_and_stays() {
     }
     broker.create_agent("still-here", &[]).await.unwrap();
 }
+
+/// Whoever asks for much and does not read it must not make the hub hold it all.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_answer_is_larger_than_a_few_megabytes() {
+    const MOST: usize = 2 * 1024 * 1024;
+    let scene = Scene::start().await;
+    let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
+    let text = "x".repeat(100_000);
+    let id = scene.admin.post_message(&room, &text).await.unwrap()["id"].as_str().unwrap().to_owned();
+    for n in 0..25 {
+        scene.admin.post_message(&room, &text).await.unwrap();
+        let edit = json!({ "content": format!("{n}{text:.60000}") });
+        scene.admin.put(&format!("/api/messages/{id}"), edit).await.unwrap().data().unwrap();
+    }
+    for path in [format!("/api/messages/rooms/{room}?limit=200"), format!("/api/messages/{id}/history")] {
+        let answer = scene.admin.get(&path).await.unwrap().data().unwrap().to_string();
+        assert!((text.len()..MOST).contains(&answer.len()), "{} bytes from {path}", answer.len());
+    }
+    let recent = scene.admin.get("/api/messages/recent").await.unwrap().data().unwrap();
+    assert_eq!(recent[&room]["content"], text[..1000]);
+    assert_eq!(scene.admin.history(&room).await.unwrap().len(), 26, "page by page it is all there");
+    scene.ends_well().await;
+}

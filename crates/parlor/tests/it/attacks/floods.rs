@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use parlor_testkit::agentim::Client;
+use parlor_testkit::broker::Broker;
 use parlor_testkit::rest::Rest;
 use parlor_testkit::socket::{NotUpgraded, PATIENCE, Socket};
 use serde_json::json;
@@ -89,7 +90,13 @@ async fn sockets_that_never_sign_in_are_closed_and_bounded_for_each_address() {
     for stranger in &mut strangers[1..] {
         assert_eq!(stranger.closed(Duration::from_secs(4)).await.unwrap(), 4001);
     }
-    Socket::open(scene.url(), "/ws/client", &[]).await.expect("all places are free again");
+    // A place is free when its connection is gone, which a peer that does not close delays by two seconds.
+    let began = Instant::now();
+    while let Err(refused) = Socket::open(scene.url(), "/ws/client", &[]).await {
+        assert_eq!(refused.downcast::<NotUpgraded>().unwrap().0, 429);
+        assert!(began.elapsed() < Duration::from_secs(5), "the places are still taken");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     strangers[0].send(&json!({ "type": "client:ping", "ts": 1 })).await.unwrap();
     strangers[0].wait_for_type("server:pong").await.unwrap();
 }
@@ -201,4 +208,27 @@ async fn guessing_tokens_on_a_socket_ends_after_five() {
         assert_eq!(socket.wait_for_type("server:auth_result").await.unwrap()["ok"], false);
     }
     assert_eq!(socket.closed(PATIENCE).await.unwrap(), 1008);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_person_cannot_fill_the_routing_index() {
+    const MOST: usize = 1000;
+    let scene = Scene::start().await;
+    let ada = scene.person("ada").await;
+    let mut broker = Broker::connect(scene.url(), ada.token()).await.unwrap();
+    let create = |n: usize| json!({ "type": "agent.create", "id": format!("a{n}"), "config": { "subscriptions": ["room/**"] } });
+    for n in 0..MOST {
+        broker.feed(&create(n)).await.unwrap();
+    }
+    broker.flush().await.unwrap();
+    for _ in 0..MOST {
+        broker.wait_for_type("agent.create.ok").await.unwrap();
+    }
+    let told = broker.ask(create(MOST)).await.unwrap();
+    assert_eq!(told["type"], "agent.create.error", "{told}");
+    // They leave with their owner, all at once, and others may have as many.
+    scene.admin.delete(&format!("/api/users/{}", ada.user_id())).await.unwrap();
+    let mut other = Broker::connect(scene.url(), scene.admin.token()).await.unwrap();
+    other.create_agent("a0", &[]).await.unwrap();
+    scene.ends_well().await;
 }

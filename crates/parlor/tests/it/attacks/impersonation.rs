@@ -138,7 +138,8 @@ async fn another_s_agent_and_no_agent_at_all_get_the_same_answer() {
             let mut reply = bob_agents.ask(ask(id)).await.unwrap();
             reply.as_object_mut().unwrap().remove("reqId");
             assert_eq!(reply["type"], format!("{kind}.error"), "{reply}");
-            answers.push(reply);
+            // The answer repeats the id that was asked for, and says nothing else of it.
+            answers.push(reply.to_string().replace(id, "…"));
         }
         assert_eq!(answers[0], answers[1]);
         let reply = no_agents.ask(ask("bob-helper")).await.unwrap();

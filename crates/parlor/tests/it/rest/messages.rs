@@ -2,9 +2,10 @@
 
 use parlor_testkit::agentim::Client;
 use parlor_testkit::rest::Rest;
+use parlor_testkit::socket::PATIENCE;
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, assert_refused};
+use crate::scene::{Scene, assert_refused, contains};
 
 async fn unread(person: &Rest, room: &str) -> Value {
     person.get("/api/messages/recent").await.unwrap().data().unwrap()[room]["unread"].clone()
@@ -91,8 +92,8 @@ async fn an_edit_keeps_what_was_said_before_for_those_in_the_room() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_text_is_in_no_answer_and_in_no_row() {
-    let scene = Scene::start().await;
+async fn a_deleted_text_is_in_no_answer_in_no_row_and_not_between_them() {
+    let mut scene = Scene::start().await;
     let (ada, bob) = (scene.person("ada").await, scene.person("bob").await);
     let room = scene.admin.make_room("a room", &[&ada, &bob]).await.unwrap();
     ada.post_message(&room, "stays").await.unwrap();
@@ -129,8 +130,8 @@ async fn a_deleted_text_is_in_no_answer_and_in_no_row() {
     assert!(!format!("{joined:?}").contains("canary"), "{joined:?}");
 
     let database = rusqlite::Connection::open(scene.data().join("parlor.db")).unwrap();
-    let mut tables = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").unwrap();
-    let tables: Vec<String> = tables.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    let mut names = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").unwrap();
+    let tables: Vec<String> = names.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
     assert!(tables.contains(&"messages".to_owned()));
     for table in tables {
         let mut rows = database.prepare(&format!("SELECT * FROM {table}")).unwrap();
@@ -143,6 +144,13 @@ async fn a_deleted_text_is_in_no_answer_and_in_no_row() {
             }
         }
     }
+    drop(names);
+    drop(database);
+
+    assert!(scene.hub.terminate(PATIENCE).await.unwrap().success());
+    let bytes = std::fs::read(scene.data().join("parlor.db")).unwrap();
+    assert!(contains(&bytes, "stays"), "the end of the hub moves everything to the database");
+    assert!(!contains(&bytes, "canary"), "a deleted text is overwritten");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,63 @@
+//! What makes a retry the same as the first: a digest of all that was asked for.
+
+use parlor_model::{Post, Route};
+use sha2::{Digest, Sha256};
+
+pub fn digest_of_post(post: &Post) -> [u8; 16] {
+    let reply = post.reply_to.as_ref().map_or("", |id| id.as_str());
+    // How many of what follows are mentions, so that none can be taken for an attachment.
+    let mentions = post.mentions.len().to_string();
+    let mut parts = vec![post.room.as_str(), &post.text, reply, &mentions];
+    parts.extend(post.mentions.iter().chain(&post.attachments).map(|part| &**part));
+    digest(&parts)
+}
+
+pub fn digest_of_route(route: &Route) -> [u8; 16] {
+    digest(&[&route.from, route.path.as_str(), &route.command, &route.payload.0])
+}
+
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Each part goes in with its length, so that no two lists of parts look alike.
+pub fn digest(parts: &[&str]) -> [u8; 16] {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part.as_bytes());
+    }
+    let mut digest = [0; 16];
+    digest.copy_from_slice(&hash.finalize()[..16]);
+    digest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parlor_model::{MessageId, RoomId};
+
+    #[test]
+    fn posts_that_differ_anywhere_have_different_digests() {
+        let post = Post {
+            room: RoomId::stored("lobby"),
+            text: "hello".into(),
+            mentions: vec!["ann".into()],
+            reply_to: None,
+            attachments: vec!["upload".into()],
+            client_message_id: Some("1".into()),
+        };
+        let others = [
+            Post { room: RoomId::stored("other"), ..post.clone() },
+            Post { text: "hello ".into(), ..post.clone() },
+            Post { reply_to: Some(MessageId::stored("m")), ..post.clone() },
+            Post { mentions: vec![], ..post.clone() },
+            Post { mentions: vec!["ann".into(), "upload".into()], attachments: vec![], ..post.clone() },
+            Post { mentions: vec![], attachments: vec!["ann".into(), "upload".into()], ..post.clone() },
+        ];
+        for other in others {
+            assert_ne!(digest_of_post(&other), digest_of_post(&post), "{other:?}");
+        }
+        assert_eq!(digest_of_post(&post.clone()), digest_of_post(&post));
+    }
+}
