@@ -2,6 +2,7 @@
 
 mod attacks;
 mod broker_door;
+mod broker_recorded;
 mod command_line;
 mod crash;
 mod dedupe;
