@@ -2,6 +2,8 @@
 
 mod attacks;
 mod broker_door;
+mod broker_leases;
+mod broker_mail;
 mod broker_recorded;
 mod command_line;
 mod crash;
