@@ -1,6 +1,7 @@
 //! The hub as a real process, seen from outside.
 
 mod attacks;
+mod broker_attacks;
 mod broker_door;
 mod broker_leases;
 mod broker_mail;
