@@ -2,6 +2,7 @@
 
 mod attacks;
 mod broker_attacks;
+mod broker_crash;
 mod broker_door;
 mod broker_leases;
 mod broker_mail;
