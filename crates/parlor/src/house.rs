@@ -66,6 +66,8 @@ pub fn token_secret(settings: &Settings) -> anyhow::Result<Vec<u8>> {
         out.write_all(&secret)?;
         out.sync_all()?;
         fs::rename(&new, &file)?;
+        // Until the directory is on the disk the new name is not: a power loss would sign everyone out.
+        File::open(&settings.data)?.sync_all()?;
         Ok(secret)
     };
     match fs::read(&file) {

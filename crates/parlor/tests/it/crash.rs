@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use parlor_testkit::crash::{CrashPlan, CrashReport};
 use parlor_testkit::faultfs::FaultyDirectory;
+use parlor_testkit::hub::HubCommand;
 use parlor_testkit::oracle::Violation;
 
 const PARLOR: &str = env!("CARGO_BIN_EXE_parlor");
@@ -24,7 +25,20 @@ async fn a_power_loss_takes_nothing_that_was_acknowledged() {
     assert!(directory.disk.counters().fsyncs > 12, "the hub does sync: {:?}", directory.disk.counters());
 }
 
-/// The control: the test above would notice a hub that does not sync.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_power_loss_right_after_the_first_start_signs_nobody_out() {
+    let Some(directory) = FaultyDirectory::new_or_skip() else { return };
+    let command = HubCommand::new(PARLOR, &directory.file("data"));
+    let mut hub = command.start().await.unwrap();
+    let admin = hub.admin().await.unwrap();
+    hub.kill_9().await.unwrap();
+    directory.disk.drop_unsynced();
+    let hub = command.start().await.unwrap();
+    let answer = admin.at(hub.url()).get("/api/rooms").await.unwrap();
+    assert_eq!(answer.status, 200, "{answer:?}");
+}
+
+/// The control: the first of these would notice a hub that does not sync.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_power_loss_takes_acknowledged_messages_from_a_hub_that_does_not_sync() {
     let Some(directory) = FaultyDirectory::new_or_skip() else { return };

@@ -1,7 +1,12 @@
 //! The hub as a real process, seen from outside.
 
 mod attacks;
+mod broker_attacks;
+mod broker_crash;
 mod broker_door;
+mod broker_leases;
+mod broker_mail;
+mod broker_recorded;
 mod command_line;
 mod crash;
 mod dedupe;

@@ -70,6 +70,10 @@ pub fn answer(kind: &str, req_id: Option<&str>, about: &About, answer: &Answer) 
         }
         Answer::Agent { agent, subscriptions, sessions } => {
             let mut agent = described(agent, subscriptions);
+            // Whether it runs by itself is always said here, although nothing does yet.
+            if agent.get("autoRun").is_none() {
+                agent["autoRun"] = Value::Null;
+            }
             agent["sessions"] = sessions.iter().map(session).collect();
             Frame::new(&result).with("agent", &agent)
         }

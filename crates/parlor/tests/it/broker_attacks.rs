@@ -1,0 +1,328 @@
+//! Attacks on the broker: wildcard bombs, ids that climb or blur, forged senders and recipients, overhearing.
+
+use std::time::{Duration, Instant};
+
+use parlor_testkit::broker::Broker;
+use parlor_testkit::rest::Rest;
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, make_key};
+
+const NOBODY: Vec<Value> = Vec::new();
+
+struct Two {
+    scene: Scene,
+    ada: Rest,
+    bob: Rest,
+    /// Ada's connection, with her agents `ada-1` and `ada-2`.
+    at_ada: Broker,
+    /// Bob's connection, with his agent `bob-1`.
+    at_bob: Broker,
+    bridge: Broker,
+}
+
+async fn two_owners() -> Two {
+    let scene = Scene::start().await;
+    let (ada, bob) = (scene.person("ada").await, scene.person("bob").await);
+    let mut at_ada = Broker::connect(scene.url(), ada.token()).await.unwrap();
+    let mut at_bob = Broker::connect(scene.url(), bob.token()).await.unwrap();
+    at_ada.create_agent("ada-1", &["slack/**"]).await.unwrap();
+    at_ada.create_agent("ada-2", &[]).await.unwrap();
+    at_bob.create_agent("bob-1", &[]).await.unwrap();
+    let (_, key) = make_key(&scene.admin, &["sources"]).await;
+    let bridge = Broker::connect(scene.url(), &key).await.unwrap();
+    Two { scene, ada, bob, at_ada, at_bob, bridge }
+}
+
+/// Expects the error of the frame's own type, and says which.
+async fn refusal(broker: &mut Broker, frame: Value) -> String {
+    let told = broker.ask(frame.clone()).await.unwrap();
+    assert_eq!(told["type"], format!("{}.error", frame["type"].as_str().unwrap()), "{frame:.200}: {told}");
+    told["error"].as_str().unwrap().to_owned()
+}
+
+/// Adds a member who is an agent, as its owner.
+async fn add_agent(owner: &Rest, room: &str, agent: &str) {
+    let body = json!({ "memberId": agent, "memberType": "agent" });
+    owner.post(&format!("/api/rooms/{room}/members"), body).await.unwrap().data().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pattern_that_is_a_bomb_is_refused_wherever_it_comes() {
+    let Two { scene, mut at_ada, .. } = two_owners().await;
+    let bombs = [
+        "**/**/**".to_owned(),
+        "**/a/".repeat(12) + "b",
+        "a/".repeat(33),
+        "x".repeat(1025),
+        String::new(),
+        "///".to_owned(),
+        "a\nb".to_owned(),
+        "a\0".to_owned(),
+    ];
+    for bomb in &bombs {
+        for frame in [
+            json!({ "type": "msg.sub.add", "agentId": "ada-1", "pattern": bomb }),
+            json!({ "type": "msg.session.sub.add", "agentId": "ada-1", "sessionId": "s", "pattern": bomb }),
+            json!({ "type": "msg.sub.remove", "agentId": "ada-1", "pattern": bomb }),
+            json!({ "type": "agent.create", "id": "bomber", "config": { "subscriptions": [bomb] } }),
+        ] {
+            refusal(&mut at_ada, frame).await;
+        }
+    }
+    let told = at_ada.ask(json!({ "type": "agent.get", "id": "ada-1" })).await.unwrap();
+    assert_eq!(told["agent"]["sessions"].as_array().unwrap().len(), 1, "no session was made: {told}");
+    let frame = json!({ "type": "agent.get", "id": "bomber" });
+    assert_eq!(refusal(&mut at_ada, frame).await, "Agent not found: bomber");
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wildcards_in_the_path_of_a_source_are_plain_text() {
+    let Two { scene, mut at_ada, mut at_bob, mut bridge, .. } = two_owners().await;
+    at_bob.create_agent("bob-all", &["**"]).await.unwrap();
+    for path in ["**", "*", "slack/../**", "agent/**", "agent/*", "*/*", "room/*", "**/**/**/**", "/**/"] {
+        let told = bridge.route("webhook", path, json!({ "text": "to all?" })).await.unwrap();
+        let reached = usize::from(!path.starts_with("agent"));
+        let mail = at_bob.receive("bob-all").await.unwrap();
+        assert_eq!(mail.len(), reached, "{path} is heard only by who hears everything: {told}");
+        for copy in mail {
+            assert_eq!(copy["path"], path.trim_matches('/'));
+        }
+        assert_eq!(at_bob.receive("bob-1").await.unwrap(), NOBODY, "{path}");
+        let heard = at_ada.receive("ada-1").await.unwrap().len();
+        assert_eq!(heard, usize::from(path.starts_with("slack")), "{path}");
+    }
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wildcards_in_the_path_of_an_agent_go_to_agents_it_may_reach_or_nowhere() {
+    let Two { scene, mut at_ada, mut at_bob, .. } = two_owners().await;
+    for path in ["**", "*/ada-2", "slack/**", "room/*", "room/**", "**/agent/bob-1", "*"] {
+        let frame = json!({ "type": "msg.route", "from": "ada-1", "path": path, "payload": { "text": "x" } });
+        let sentence = refusal(&mut at_ada, frame).await;
+        assert_eq!(sentence, "path may contain wildcards only below agent/", "{path}");
+    }
+    for path in ["agent/*", "agent/**", "agent/**/**", &format!("agent/{}", "**/".repeat(31))] {
+        let told = at_ada.route("ada-1", path, json!({})).await.unwrap();
+        assert_eq!(told["deliveredTo"], json!(["ada-2"]), "{path}");
+    }
+    for path in ["agent/**/bob-1", "agent/bob-1/**", "agent/*/*"] {
+        let told = at_ada.route("ada-1", path, json!({})).await.unwrap();
+        assert_eq!(told["unmatched"], true, "{path}: {told}");
+    }
+    assert_eq!(at_bob.receive("bob-1").await.unwrap(), NOBODY);
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_worst_patterns_and_paths_do_not_keep_the_hub_busy() {
+    let Two { scene, mut at_ada, mut bridge, .. } = two_owners().await;
+    // Each is a path of its own through the index, and all of them nearly match.
+    let hostile = |number: u32| {
+        let middle: Vec<&str> = (0..10).map(|bit| if number >> bit & 1 == 1 { "*" } else { "a" }).collect();
+        format!("**/{}/**/{}/b", middle.join("/"), middle.join("/"))
+    };
+    let patterns: Vec<String> = (0..300).map(hostile).collect();
+    for (number, patterns) in patterns.chunks(100).enumerate() {
+        let patterns: Vec<&str> = patterns.iter().map(String::as_str).collect();
+        at_ada.create_agent(&format!("bomber-{number}"), &patterns).await.unwrap();
+    }
+    let path = vec!["a"; 32].join("/");
+    let began = Instant::now();
+    for _ in 0..5 {
+        let told = bridge.route("webhook", &path, json!({})).await.unwrap();
+        assert_eq!(told["unmatched"], true);
+    }
+    println!("a message against 300 hostile patterns: {:?}", began.elapsed() / 5);
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ids_that_climb_or_blur_are_refused_in_every_frame_and_make_nothing() {
+    let Two { scene, mut at_ada, .. } = two_owners().await;
+    let long = "x".repeat(65);
+    let hostile =
+        ["../../../escape", "..", ".", "", "a:b", "a b", "a\nb", "a\0", "é", "*", "**", "a\\b", &long];
+    for id in hostile.into_iter().chain(["a/b", "ada-1:main"]) {
+        for verb in ["receive", "listen", "history", "sub.list", "sub.add", "sub.remove"] {
+            let kind = format!("msg.session.{verb}");
+            let frame = json!({ "type": kind, "agentId": "ada-1", "sessionId": id, "pattern": "x/y" });
+            assert_eq!(refusal(&mut at_ada, frame).await, format!("Invalid session ID: {id}"));
+        }
+        let ack = json!({ "type": "msg.ack", "agentId": "ada-1", "sessionId": id, "messageIds": [] });
+        refusal(&mut at_ada, ack).await;
+        let ack = json!({ "type": "msg.ack", "agentId": "ada-1", "messageIds": [id] });
+        assert_eq!(refusal(&mut at_ada, ack).await, "messageIds must be ids of messages");
+    }
+    for id in hostile.into_iter().chain(["a//b", "/a", "a/", "a/../b", "1/2/3/4/5/6/7/8/9"]) {
+        for verb in ["get", "create", "update", "delete"] {
+            let frame = json!({ "type": format!("agent.{verb}"), "id": id, "config": {} });
+            assert_eq!(refusal(&mut at_ada, frame).await, format!("Invalid agent ID: {id}"));
+        }
+        for verb in ["receive", "listen", "history", "sub.list", "sub.add", "sub.remove"] {
+            for prefix in ["msg", "msg.session"] {
+                let kind = format!("{prefix}.{verb}");
+                let frame = json!({ "type": kind, "agentId": id, "sessionId": "main", "pattern": "x" });
+                assert_eq!(refusal(&mut at_ada, frame).await, format!("Invalid agent ID: {id}"));
+            }
+        }
+        let send = json!({ "type": "msg.send", "from": "ada-1", "to": id });
+        refusal(&mut at_ada, send).await;
+    }
+    let told = at_ada.ask(json!({ "type": "agent.get", "id": "ada-1" })).await.unwrap();
+    assert_eq!(told["agent"]["sessions"].as_array().unwrap().len(), 1, "{told}");
+    let names: Vec<_> =
+        std::fs::read_dir(scene.data()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(names.iter().all(|name| !name.to_string_lossy().contains("escape")), "{names:?}");
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mailboxes_whose_names_would_blur_when_glued_stay_apart() {
+    let Two { scene, mut at_ada, mut bridge, .. } = two_owners().await;
+    let places = [("x", "y--z"), ("x--y", "z"), ("x/y", "z"), ("x", "y-z"), ("x--y--z", "main")];
+    for agent in ["x", "x--y", "x/y", "x--y--z"] {
+        at_ada.create_agent(agent, &[]).await.unwrap();
+    }
+    for (number, (agent, session)) in places.into_iter().enumerate() {
+        let frame = json!({ "type": "msg.session.sub.add", "agentId": agent, "sessionId": session, "pattern": format!("n/{number}") });
+        at_ada.ok(frame).await.unwrap();
+    }
+    for (number, (agent, session)) in places.into_iter().enumerate() {
+        let told = bridge.route("webhook", &format!("n/{number}"), json!({ "n": number })).await.unwrap();
+        assert_eq!(told["deliveredToSessions"], json!([{ "agentId": agent, "sessionId": session }]));
+    }
+    for (number, (agent, session)) in places.into_iter().enumerate() {
+        let frame = json!({ "type": "msg.session.receive", "agentId": agent, "sessionId": session });
+        let told = at_ada.ok(frame).await.unwrap();
+        let got: Vec<&Value> =
+            told["messages"].as_array().unwrap().iter().map(|copy| &copy["payload"]["n"]).collect();
+        assert_eq!(got, [number], "{agent}:{session}");
+    }
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_forged_sender_is_refused_by_send_broadcast_and_route_alike() {
+    let Two { scene, ada, mut at_ada, mut at_bob, .. } = two_owners().await;
+    let forged = [
+        "ada-1",
+        "agent/ada-1",
+        "agent/bob-1",
+        "agent/bob-1/session/main",
+        "bob-1:main",
+        "ada",
+        ada.user_id(),
+        "admin",
+        "system/heartbeat",
+        "slack-bridge",
+        "*",
+    ];
+    for from in forged {
+        for frame in [
+            json!({ "type": "msg.send", "from": from, "to": "ada-2" }),
+            json!({ "type": "msg.broadcast", "from": from }),
+            json!({ "type": "msg.route", "from": from, "path": "agent/ada-2" }),
+            json!({ "type": "msg.route", "from": from, "path": "slack/team/general" }),
+        ] {
+            assert_eq!(refusal(&mut at_bob, frame).await, "Agent not found", "{from}");
+        }
+    }
+    for agent in ["ada-1", "ada-2"] {
+        assert_eq!(at_ada.receive(agent).await.unwrap(), NOBODY);
+    }
+    let mut admin = Broker::connect(scene.url(), scene.admin.token()).await.unwrap();
+    let letters = admin.ok(json!({ "type": "msg.unmatched" })).await.unwrap();
+    assert_eq!(letters["messages"], json!([]), "a forgery leaves no trace");
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_forged_agent_id_is_answered_as_one_that_does_not_exist() {
+    let Two { scene, mut at_ada, mut at_bob, .. } = two_owners().await;
+    let sent = at_ada.route("ada-2", "agent/ada-1", json!({ "text": "private" })).await.unwrap();
+    let frames = |id: &str| {
+        let mut frames = Vec::new();
+        for verb in ["receive", "listen", "history", "sub.list", "sub.add", "sub.remove"] {
+            for prefix in ["msg", "msg.session"] {
+                let kind = format!("{prefix}.{verb}");
+                frames.push(
+                    json!({ "type": kind, "agentId": id, "sessionId": "main", "pattern": "**", "lease": 1 }),
+                );
+            }
+        }
+        let config = json!({ "name": "mine", "owner": "bob" });
+        for verb in ["get", "update", "delete"] {
+            frames.push(json!({ "type": format!("agent.{verb}"), "id": id, "config": config }));
+        }
+        frames.push(json!({ "type": "msg.ack", "agentId": id, "messageIds": [sent["id"]] }));
+        frames
+    };
+    for (forged, missing) in frames("ada-1").into_iter().zip(frames("nobody")) {
+        assert_eq!(refusal(&mut at_bob, forged).await, "Agent not found: ada-1");
+        assert_eq!(refusal(&mut at_bob, missing).await, "Agent not found: nobody");
+    }
+    // His own mailbox does not acknowledge hers, and names below hers are hers.
+    let ack = json!({ "type": "msg.ack", "agentId": "bob-1", "messageIds": [sent["id"]] });
+    assert_eq!(at_bob.ok(ack).await.unwrap()["acknowledged"], 0);
+    refusal(&mut at_bob, json!({ "type": "agent.create", "id": "ada-1/below" })).await;
+    let listed = at_bob.ask(json!({ "type": "agent.list" })).await.unwrap();
+    let ids: Vec<&Value> = listed["agents"].as_array().unwrap().iter().map(|agent| &agent["id"]).collect();
+    assert_eq!(ids, ["bob-1"]);
+    let told = at_ada.ask(json!({ "type": "agent.get", "id": "ada-1" })).await.unwrap();
+    assert_eq!(told["agent"]["name"], "ada-1", "{told}");
+    let config = json!({ "id": "ada-9", "owner": "bob", "name": "first" });
+    let told = at_ada.ok(json!({ "type": "agent.update", "id": "ada-1", "config": config })).await.unwrap();
+    assert_eq!((&told["agent"]["id"], &told["agent"]["name"]), (&json!("ada-1"), &json!("first")));
+    assert_eq!(at_ada.receive("ada-1").await.unwrap().len(), 1, "her mail is untouched");
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_subscription_overhears_what_is_between_others() {
+    let Two { scene, ada, bob, mut at_ada, mut at_bob, mut bridge } = two_owners().await;
+    let private = ada.make_room("ada's", &[]).await.unwrap();
+    let common = bob.make_room("common", &[&ada]).await.unwrap();
+    let room = format!("room/{private}");
+    add_agent(&ada, &private, "ada-1").await;
+    // Being acquainted makes an agent reachable, not a listener.
+    add_agent(&bob, &common, "bob-1").await;
+    let patterns = ["**", "*/*", "agent/**", "agent/*", "agent/ada-1", "agent/ada-2", "room/*", "room/**"];
+    for pattern in patterns {
+        for kind in ["msg.sub.add", "msg.session.sub.add"] {
+            let frame = json!({ "type": kind, "agentId": "bob-1", "sessionId": "ears", "pattern": pattern });
+            at_bob.ok(frame).await.unwrap();
+        }
+    }
+    for kind in ["msg.sub.add", "msg.session.sub.add"] {
+        let frame = json!({ "type": kind, "agentId": "bob-1", "sessionId": "ears", "pattern": room });
+        assert_eq!(refusal(&mut at_bob, frame).await, "Not a member of this room");
+    }
+    at_bob.create_agent("bob-2", &[&room, "agent/ada-1", "**"]).await.unwrap();
+    for agent in ["bob-1", "bob-2"] {
+        at_bob.listen(agent).await.unwrap();
+    }
+
+    at_ada.route("ada-1", "agent/ada-2", json!({ "text": "between us" })).await.unwrap();
+    at_ada.ok(json!({ "type": "msg.send", "from": "ada-2", "to": "ada-1" })).await.unwrap();
+    bridge.route("webhook", "agent/ada-1", json!({ "text": "for ada" })).await.unwrap();
+    at_ada.route("ada-1", &room, json!({ "text": "in her room" })).await.unwrap();
+    ada.post_message(&private, "in her room too").await.unwrap();
+    // Somebody who shares no room with her hears none of her own paths either.
+    let told = at_ada.route("ada-1", "notes/today", json!({})).await.unwrap();
+    assert_eq!(told["deliveredTo"], json!(["bob-1"]), "who shares a room with her, and nobody else");
+    let push = at_bob.pushed().await.unwrap();
+    assert_eq!(push["path"], "notes/today", "nothing was pushed before it");
+    let mail = at_bob.receive("bob-1").await.unwrap();
+    let paths: Vec<&Value> = mail.iter().map(|copy| &copy["path"]).collect();
+    assert_eq!(paths, ["notes/today"]);
+    assert_eq!(at_bob.receive("bob-2").await.unwrap(), NOBODY);
+    let frame = json!({ "type": "msg.session.receive", "agentId": "bob-1", "sessionId": "ears" });
+    assert_eq!(at_bob.ok(frame).await.unwrap()["messages"].as_array().unwrap().len(), 1);
+    assert_eq!(at_ada.receive("ada-1").await.unwrap().len(), 2);
+    assert_eq!(at_ada.receive("ada-2").await.unwrap().len(), 1);
+    scene.ends_well().await;
+}
