@@ -77,6 +77,11 @@ impl Writer {
             }
         }
         self.tend();
+        if self.health.get() != Health::Broken
+            && let Err(fault) = self.store.close()
+        {
+            tracing::warn!(%fault, "the store could not be closed tidily; it will be at the next start");
+        }
     }
 
     /// One walk through the corridor for everything that waited.

@@ -73,6 +73,10 @@ pub trait Store: Send {
     /// House-keeping between groups (checkpoints, trimming); `now` decides what is old. The log loses its
     /// beginning only, and never its newest event.
     fn tend(&mut self, now: Time) -> Result<(), Fault>;
+    /// The last thing asked of a store that never failed for good: leaves nothing behind that was only on its way.
+    fn close(&mut self) -> Result<(), Fault> {
+        Ok(())
+    }
 }
 
 /// Where the log stands.

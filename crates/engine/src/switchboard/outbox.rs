@@ -51,9 +51,10 @@ impl Outbox {
         if waiting.closed {
             return false;
         }
-        let over = waiting.bytes + bytes.len() > self.caps.bytes || waiting.queue.len() >= self.caps.buffers;
-        // One buffer larger than the whole cap still goes through an empty outbox.
-        if over && !waiting.queue.is_empty() {
+        // What waits already is the reader's doing; how large the next buffer is, a whole group of messages at
+        // times, is not, and its bytes are shared with the other readers.
+        let over = waiting.bytes >= self.caps.bytes || waiting.queue.len() >= self.caps.buffers;
+        if over {
             waiting.queue.clear();
             waiting.bytes = self.too_slow.len();
             waiting.queue.push_back(self.too_slow.clone());
@@ -181,7 +182,8 @@ mod tests {
         let outbox = outbox();
         let buffer = Bytes::from(vec![b'x'; 60]);
         assert!(outbox.push(buffer.clone()));
-        assert!(!outbox.push(buffer.clone()), "over the cap");
+        assert!(outbox.push(buffer.clone()), "what waits is below the cap");
+        assert!(!outbox.push(buffer.clone()), "what waits is over the cap");
         assert!(!outbox.push(buffer), "nothing goes out afterwards");
         let (out, taken) = everything(&outbox).await;
         assert_eq!((out, taken), (vec![Bytes::from_static(b"slow")], Taken::Last));
