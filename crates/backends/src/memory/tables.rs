@@ -11,6 +11,9 @@ use parlor_model::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// The message, and the mailbox that gave it up.
+type Grave = (MessageId, Option<Mailbox>);
+
 #[derive(Clone)]
 pub struct Tables {
     pub head: Head,
@@ -31,7 +34,7 @@ pub struct Tables {
     pub subscriptions: Table<(AgentId, Option<SessionId>, Pattern), Subscription>,
     pub deliveries: Table<(MessageId, Mailbox), Delivery>,
     /// Which message, which mailbox gave it up if it had reached one, and why.
-    pub dead_letters: Table<(MessageId, Option<Mailbox>), (MessageId, Option<Mailbox>, Box<str>)>,
+    pub dead_letters: Table<Grave, (MessageId, Option<Mailbox>, Box<str>)>,
     pub first_uses: BTreeMap<OnceKey, (FirstUse, Time)>,
 }
 

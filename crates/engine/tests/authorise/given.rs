@@ -53,7 +53,8 @@ pub const OWN_AGENT_OF_ANOTHER_NAME: Given = |facts, who| {
 };
 
 /// Agents above and below the name in question.
-pub const OWN_AGENTS_AROUND: Given = |facts, who| facts.relatives = who.user().map(agent).into_iter().collect();
+pub const OWN_AGENTS_AROUND: Given =
+    |facts, who| facts.relatives = who.user().map(agent).into_iter().collect();
 pub const KEEPERS_AGENTS_AROUND: Given = |facts, _| OWN_AGENTS_AROUND(facts, Who::Keeper);
 pub const ANOTHERS_AGENT_AMONG_OWN_AROUND: Given = |facts, who| {
     OWN_AGENTS_AROUND(facts, who);
