@@ -84,7 +84,7 @@ fn each_mailbox_has_subscriptions_of_its_own_by_the_time_they_were_added() {
         }
         let subscriptions = |ports: &Ports, mailbox: &Mailbox| ports.read(|s| s.subscriptions_of(mailbox));
         assert_eq!(subscriptions(ports, &coder), own);
-        assert_eq!(subscriptions(ports, &main), [of_session.clone()]);
+        assert_eq!(subscriptions(ports, &main), std::slice::from_ref(&of_session));
         assert_eq!(subscriptions(ports, &mailbox("writer", None)), []);
 
         ports.change(vec![Change::RemoveSubscription(coder.clone(), Pattern::parse("z").unwrap())]);

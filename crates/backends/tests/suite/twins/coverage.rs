@@ -52,7 +52,10 @@ impl Coverage {
 /// Only seen when everything is compared.
 pub const GIVEN_UP: &str = "mail given up";
 
-const NOTABLE: [(&str, fn(&Outcome) -> bool); 13] = [
+/// What must have come about, and how one knows it by an outcome.
+type Notable = (&'static str, fn(&Outcome) -> bool);
+
+const NOTABLE: [Notable; 13] = [
     ("retry", |outcome| posted(outcome, |posted| posted.repeated && posted.message.is_some())),
     ("retry of a deleted message", |outcome| {
         posted(outcome, |posted| posted.repeated && posted.message.is_none())

@@ -113,7 +113,7 @@ fn names_below_an_agent_are_its_owners(picture: &Picture) -> Result<(), TestCase
 
 fn a_session_never_has_mail_without_its_agent(picture: &Picture) -> Result<(), TestCaseError> {
     for said in &picture.messages {
-        let taken: Vec<SessionRef> = said.deliveries.iter().filter_map(|copy| session(copy)).collect();
+        let taken: Vec<SessionRef> = said.deliveries.iter().filter_map(session).collect();
         let of_agents = said.deliveries.iter().filter(|copy| copy.mailbox.session.is_none());
         let named: Vec<SessionRef> = of_agents.flat_map(|copy| copy.handled_by.iter().cloned()).collect();
         prop_assert_eq!(taken, named, "what sessions took is named by their agents' copies");
