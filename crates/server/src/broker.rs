@@ -22,7 +22,10 @@ use serde_json::json;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// Commands of one connection that may wait for their commit, and how long their frames may be together;
+/// then it is read no further.
 const PENDING: usize = 256;
+const PENDING_BYTES: usize = 4 * 1024 * 1024;
 const BOUNDS: Bounds = Bounds { depth: 32, items: 10_000 };
 /// The largest frame; a larger one ends the connection.
 const LIMIT: usize = 1024 * 1024;
@@ -83,7 +86,7 @@ async fn converse(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
         tokio::select! {
             biased;
             () = outbox.closed() => break,
-            outcome = talk.next_outcome(), if !talk.pending.is_empty() => talk.answer(&socket, outcome),
+            outcome = talk.next_outcome(), if !talk.pending.is_empty() => talk.answer(outcome).await,
             () = ongoing.stopped() => outbox.close(talk.app.broker_egress.farewell(Farewell::ShuttingDown)),
             () = &mut deadline => {
                 // Its place is free before it can know that it has to go.
@@ -95,7 +98,7 @@ async fn converse(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
                 }
                 deadline.as_mut().reset(tokio::time::Instant::now() + LOOK_AGAIN);
             }
-            incoming = socket.next(), if talk.pending.len() < PENDING => match incoming {
+            incoming = socket.next(), if talk.may_hear_more() => match incoming {
                 Incoming::Text(text) => talk.hear(&socket, &text).await,
                 Incoming::Binary => socket.say(&egress::error("error", None, "Invalid JSON")),
                 Incoming::TooLarge => socket.close(1009, "Message exceeds maximum size"),
@@ -131,6 +134,8 @@ struct Pending {
     kind: Box<str>,
     req_id: Option<Box<str>>,
     agent: Option<AgentId>,
+    /// Of the frame it came in.
+    bytes: usize,
 }
 
 type Outcome = Option<(Result<Receipt, Refusal>, Pending)>;
@@ -148,12 +153,12 @@ impl Talk {
         self.pending.pop_front().map(|pending| (outcome, pending))
     }
 
-    fn answer(&self, socket: &Socket, outcome: Outcome) {
+    async fn answer(&self, outcome: Outcome) {
         let Some((outcome, Pending { kind, req_id, agent, .. })) = outcome else { return };
         let req_id = req_id.as_deref();
         let ok = format!("{kind}.ok");
         let asked = agent.as_ref().map(AgentId::as_str);
-        socket.say(&match outcome {
+        let reply = match outcome {
             Ok(Receipt::Posted(posted)) => egress::reply(&ok, req_id, egress::routed(&posted)),
             Ok(Receipt::Received { mail }) => egress::received(req_id, asked.unwrap_or_default(), &mail),
             Ok(Receipt::Agent { agent, subscriptions }) => {
@@ -163,26 +168,28 @@ impl Talk {
             Err(refusal) => {
                 egress::error(&format!("{kind}.error"), req_id, &codes::sentence(&refusal, asked))
             }
-        });
+        };
+        // Replies repeat what was sent, which may be long: who sends much is heard as fast as it reads.
+        self.outbox.push_in_time(frame::text(&reply)).await;
     }
 
-    async fn settle(&mut self, socket: &Socket) {
+    async fn settle(&mut self) {
         while !self.pending.is_empty() {
             let outcome = self.next_outcome().await;
-            self.answer(socket, outcome);
+            self.answer(outcome).await;
         }
     }
 
     async fn hear(&mut self, socket: &Socket, text: &str) {
         let Ok(Frame { kind, req_id, asked }) = ingress::read(text, BOUNDS) else {
-            self.settle(socket).await;
+            self.settle().await;
             return socket.say(&egress::error("error", None, "Invalid JSON"));
         };
         let id = req_id.as_deref();
         // Commands queue behind each other; every other answer must not overtake theirs.
         let queues = matches!(asked, Ok(Asked::Command(_))) && self.signed.is_some();
         if !queues {
-            self.settle(socket).await;
+            self.settle().await;
         }
         match asked {
             Ok(Asked::Auth { token }) => self.authenticate(socket, &token, id).await,
@@ -191,7 +198,7 @@ impl Talk {
                 socket.say(&egress::error("auth.error", id, "Must authenticate first"))
             }
             Ok(Asked::Ping) => socket.say(&egress::reply("pong", id, json!({}))),
-            Ok(Asked::Command(command)) => self.submit(command, kind, req_id).await,
+            Ok(Asked::Command(command)) => self.submit(command, kind, req_id, text.len()).await,
             Ok(Asked::Listen { agent }) => self.listen(socket, agent, id).await,
             Ok(Asked::Unknown) => {
                 let kind: String = kind.chars().take(100).collect();
@@ -201,14 +208,19 @@ impl Talk {
         }
     }
 
-    async fn submit(&mut self, command: Command, kind: Box<str>, req_id: Option<Box<str>>) {
+    fn may_hear_more(&self) -> bool {
+        let bytes: usize = self.pending.iter().map(|pending| pending.bytes).sum();
+        self.pending.len() < PENDING && bytes < PENDING_BYTES
+    }
+
+    async fn submit(&mut self, command: Command, kind: Box<str>, req_id: Option<Box<str>>, bytes: usize) {
         let Some(signed) = &self.signed else { return };
         let agent = match &command {
             Command::Receive { agent, .. } | Command::CreateAgent { id: agent, .. } => Some(agent.clone()),
             _ => None,
         };
         let receipt = self.app.hub.submit(&signed.caller, command).await;
-        self.pending.push_back(Pending { receipt, kind, req_id, agent });
+        self.pending.push_back(Pending { receipt, kind, req_id, agent, bytes });
     }
 
     async fn listen(&mut self, socket: &Socket, agent: AgentId, req_id: Option<&str>) {
