@@ -2,6 +2,7 @@
 
 use crate::Fault;
 use crate::digest::{digest, digest_of_post, digest_of_route, hex};
+use crate::hub::fitting;
 use crate::plan::MOST_ATTEMPTS;
 use crate::ports::{FirstUse, Lookup, OnceKey, OnceKind};
 use crate::routes::{Recipient, Routes};
@@ -329,6 +330,9 @@ impl Facts {
                 if lease.is_some() {
                     self.past_what_is_given_up(mailbox, *limit, store)?;
                 }
+                // What does not fit into one answer waits for the next.
+                let fits = fitting(self.mail.iter().map(|(message, _)| message.length()));
+                self.mail.truncate(fits);
             }
             Command::Acknowledge { mailbox, messages } => {
                 self.agent = store.agent(&mailbox.agent)?;

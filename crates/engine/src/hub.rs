@@ -75,7 +75,7 @@ impl Hub {
         let health = Arc::new(HealthCell::default());
         let writer = Writer::new(store, bus.clone(), clock.clone(), ids, health.clone(), limits.clone())?;
         let Head { epoch, seq, .. } = writer.head();
-        let switchboard = Arc::new(Switchboard::new(epoch, seq, limits.recent_events));
+        let switchboard = Arc::new(Switchboard::new(epoch, seq, &limits));
         let (queue, waiting) = mpsc::channel(limits.waiting_commands);
         let stop = Arc::new(AtomicBool::new(false));
         let follower =
@@ -85,6 +85,7 @@ impl Hub {
             spawn("parlor-writer", move || writer.run(waiting, &runtime))?,
             spawn("parlor-follower", move || follower.run())?,
         ];
+        let reads = limits.reads;
         let inner = Inner {
             queue: parking_lot::Mutex::new(Some(queue)),
             reader,
@@ -93,7 +94,7 @@ impl Hub {
             limits,
             epoch,
             health,
-            reads: Arc::new(Semaphore::new(16)),
+            reads: Arc::new(Semaphore::new(reads)),
             threads: parking_lot::Mutex::new(threads),
             stop,
         };
@@ -174,10 +175,9 @@ impl Hub {
         greeting: Bytes,
         count: impl FnOnce(&Standing) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<(Standing, T), Refusal> {
-        let (caller, hub) = (caller.clone(), self.clone());
-        blocking(move || {
-            let user = viewer.user.clone();
-            let connected = hub.inner.switchboard.connect(viewer, greeting, || {
+        let (caller, hub, user) = (caller.clone(), self.clone(), viewer.user.clone());
+        let (admission, first) = blocking(move || {
+            hub.inner.switchboard.connect(viewer, greeting, || {
                 let mut standing = None;
                 hub.inner.reader.with(&mut |snapshot| {
                     standing = hub.facts(&caller, &Query::Me, snapshot)?.standing.as_deref().cloned();
@@ -185,18 +185,14 @@ impl Hub {
                 })?;
                 let Some(standing) = standing else { return Ok(Err(Refusal::NotSignedIn)) };
                 Ok(count(&standing).map(|counted| (standing, counted)))
-            })?;
-            let (admission, first) = match connected {
-                Ok(connected) => connected,
-                Err(refusal) => return Ok(Err(refusal)),
-            };
-            if first && let Err(fault) = hub.present(&user, true) {
-                // Only a signal is lost; the connection stands.
-                tracing::error!(%fault, "presence could not be told");
-            }
-            Ok(Ok(admission))
+            })
         })
-        .await?
+        .await??;
+        if first {
+            // Only a signal is lost if it cannot be told; the connection stands.
+            let _ = self.present(&user, true).await;
+        }
+        Ok(admission)
     }
 
     /// Lets a connection go; says whether its person is no longer present.
@@ -209,18 +205,14 @@ impl Hub {
         if self.inner.switchboard.is_present(user) {
             return Ok(());
         }
-        let (hub, user) = (self.clone(), user.clone());
-        blocking(move || hub.present(&user, false)).await
+        self.present(user, false).await
     }
 
     /// Tells everyone who shares a room with this person, and their own connections.
-    fn present(&self, user: &UserId, online: bool) -> Result<(), Fault> {
-        let mut found = None;
-        self.inner.reader.with(&mut |snapshot| {
-            found = Some((snapshot.user(user)?, snapshot.peers(user)?));
-            Ok(())
-        })?;
-        let Some((Some(person), mut people)) = found else { return Ok(()) };
+    async fn present(&self, user: &UserId, online: bool) -> Result<(), Refusal> {
+        let wanted = user.clone();
+        let found = self.look(move |_, snapshot| Ok((snapshot.user(&wanted)?, snapshot.peers(&wanted)?)));
+        let (Some(person), mut people) = found.await? else { return Ok(()) };
         people.push(user.clone());
         let signal = Signal::Presence { user: user.clone(), username: person.username, online };
         self.inner.switchboard.signal_people(&people, &signal);
@@ -443,7 +435,7 @@ const REVISIONS: usize = 100;
 const GLANCE_CHARACTERS: usize = 1000;
 
 /// How many texts of these lengths go into one answer: at least one.
-fn fitting(lengths: impl Iterator<Item = usize>) -> usize {
+pub(crate) fn fitting(lengths: impl Iterator<Item = usize>) -> usize {
     let mut total = 0;
     let within = |length: &usize| {
         total += length;
@@ -519,8 +511,16 @@ fn answer(query: &Query, facts: &Facts, snapshot: &mut dyn Snapshot) -> Result<A
             sessions: snapshot.sessions(id)?,
         },
         Query::Subscriptions { mailbox } => Answer::Subscriptions(snapshot.subscriptions_of(mailbox)?),
-        Query::Mail { mailbox, page } => Answer::Mail(snapshot.mail(mailbox, *page)?),
-        Query::DeadLetters { page } => Answer::DeadLetters(snapshot.dead_letters(*page)?),
+        Query::Mail { mailbox, page } => {
+            let mut mail = snapshot.mail(mailbox, *page)?;
+            mail.truncate(fitting(mail.iter().map(|(message, _)| message.length())));
+            Answer::Mail(mail)
+        }
+        Query::DeadLetters { page } => {
+            let mut letters = snapshot.dead_letters(*page)?;
+            letters.truncate(fitting(letters.iter().map(|letter| letter.message.length())));
+            Answer::DeadLetters(letters)
+        }
         Query::MayFollow { .. } | Query::MayListen { .. } => Answer::Yes,
     })
 }

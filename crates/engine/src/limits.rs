@@ -10,6 +10,11 @@ pub struct Limits {
     pub group: usize,
     /// Events kept in memory for those who come back quickly.
     pub recent_events: usize,
+    /// How much of what people said these may hold together; the oldest are let go first.
+    pub recent_bytes: usize,
+    /// Reads for callers at once; the rest wait. Fewer than the store has readers: one is for those who join
+    /// while the fan-out waits for them, and one for the fan-out itself.
+    pub reads: usize,
     /// Batches of news that may wait for the fan-out; beyond that it reads the store instead.
     pub waiting_news: usize,
 }
@@ -22,6 +27,8 @@ impl Default for Limits {
             waiting_commands: 8192,
             group: 1024,
             recent_events: 1024,
+            recent_bytes: 16 * 1024 * 1024,
+            reads: 4,
             waiting_news: 64,
         }
     }

@@ -110,6 +110,13 @@ pub struct Message {
     pub edited_at: Option<Time>,
 }
 
+impl Message {
+    /// Bytes of what it says.
+    pub fn length(&self) -> usize {
+        self.text.len() + self.payload.as_ref().map_or(0, |payload| payload.0.len())
+    }
+}
+
 /// What a message said before an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Revision {

@@ -21,7 +21,10 @@ use parlor_wire::json::Bounds;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// Commands of one connection that may wait for their commit, and how long their frames may be together;
+/// then it is read no further.
 const PENDING: usize = 256;
+const PENDING_BYTES: usize = 4 * 1024 * 1024;
 const BOUNDS: Bounds = Bounds { depth: 32, items: 10_000 };
 /// The largest frame; a larger one ends the connection.
 const LIMIT: usize = 1024 * 1024;
@@ -82,7 +85,7 @@ async fn converse(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
         tokio::select! {
             biased;
             () = outbox.closed() => break,
-            outcome = talk.next_outcome(), if !talk.pending.is_empty() => talk.answer(&socket, outcome),
+            outcome = talk.next_outcome(), if !talk.pending.is_empty() => talk.answer(outcome).await,
             () = ongoing.stopped() => outbox.close(talk.app.broker_egress.farewell(Farewell::ShuttingDown)),
             () = &mut deadline => {
                 // Its place is free before it can know that it has to go.
@@ -94,7 +97,7 @@ async fn converse(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
                 }
                 deadline.as_mut().reset(tokio::time::Instant::now() + LOOK_AGAIN);
             }
-            incoming = socket.next(), if talk.pending.len() < PENDING => match incoming {
+            incoming = socket.next(), if talk.may_hear_more() => match incoming {
                 Incoming::Text(text) => talk.hear(&socket, &text).await,
                 Incoming::Binary => socket.say(&egress::error("error", None, "Invalid JSON")),
                 Incoming::TooLarge => socket.close(1009, "Message exceeds maximum size"),
@@ -130,6 +133,8 @@ struct Pending {
     kind: Box<str>,
     req_id: Option<Box<str>>,
     about: About,
+    /// Of the frame it came in.
+    bytes: usize,
 }
 
 type Outcome = Option<(Result<Receipt, Refusal>, Pending)>;
@@ -147,32 +152,34 @@ impl Talk {
         self.pending.pop_front().map(|pending| (outcome, pending))
     }
 
-    fn answer(&self, socket: &Socket, outcome: Outcome) {
+    async fn answer(&self, outcome: Outcome) {
         let Some((outcome, Pending { kind, req_id, about, .. })) = outcome else { return };
         let id = req_id.as_deref();
-        socket.say(&match outcome {
+        let reply = match outcome {
             Ok(receipt) => egress::receipt(&kind, id, &about, &receipt),
             Err(refusal) => egress::refusal(&kind, id, &about, &refusal),
-        });
+        };
+        // Replies repeat what was sent, which may be long: who sends much is heard as fast as it reads.
+        self.outbox.push_in_time(frame::text(&reply)).await;
     }
 
-    async fn settle(&mut self, socket: &Socket) {
+    async fn settle(&mut self) {
         while !self.pending.is_empty() {
             let outcome = self.next_outcome().await;
-            self.answer(socket, outcome);
+            self.answer(outcome).await;
         }
     }
 
     async fn hear(&mut self, socket: &Socket, text: &str) {
         let Ok(Frame { kind, req_id, about, asked }) = ingress::read(text, BOUNDS) else {
-            self.settle(socket).await;
+            self.settle().await;
             return socket.say(&egress::error("error", None, "Invalid JSON"));
         };
         let id = req_id.as_deref();
-        // Commands may follow one another to the disk; everything else waits for those before it.
-        let pipelined = matches!(asked, Ok(Asked::Command(_))) && self.signed.is_some();
-        if !pipelined {
-            self.settle(socket).await;
+        // Commands queue behind each other; every other answer must not overtake theirs.
+        let queues = matches!(asked, Ok(Asked::Command(_))) && self.signed.is_some();
+        if !queues {
+            self.settle().await;
         }
         match asked {
             Ok(Asked::Auth { token }) => self.authenticate(socket, &token, id).await,
@@ -181,8 +188,12 @@ impl Talk {
                 socket.say(&egress::error("auth.error", id, "Must authenticate first"))
             }
             Ok(Asked::Ping) => socket.say(&egress::plain("pong", id)),
-            Ok(Asked::Command(command)) => self.submit(command, kind, req_id, about).await,
-            Ok(Asked::Query(query)) => self.read(socket, query, &kind, id, &about).await,
+            Ok(Asked::Command(command)) => {
+                let receipt = self.submit(command).await;
+                let bytes = text.len();
+                self.pending.extend(receipt.map(|receipt| Pending { receipt, kind, req_id, about, bytes }));
+            }
+            Ok(Asked::Query(query)) => self.read(query, &kind, id, &about).await,
             Ok(Asked::Listen { mailbox }) => self.listen(socket, mailbox, &kind, id, &about).await,
             Ok(Asked::Unknown) => {
                 let kind: String = kind.chars().take(100).collect();
@@ -192,18 +203,23 @@ impl Talk {
         }
     }
 
-    async fn submit(&mut self, command: Command, kind: Box<str>, req_id: Option<Box<str>>, about: About) {
-        let Some(signed) = &self.signed else { return };
-        let receipt = self.app.hub.submit(&signed.caller, command).await;
-        self.pending.push_back(Pending { receipt, kind, req_id, about });
+    fn may_hear_more(&self) -> bool {
+        let bytes: usize = self.pending.iter().map(|pending| pending.bytes).sum();
+        self.pending.len() < PENDING && bytes < PENDING_BYTES
     }
 
-    async fn read(&self, socket: &Socket, query: Query, kind: &str, req_id: Option<&str>, about: &About) {
+    async fn submit(&self, command: Command) -> Option<parlor_engine::Receipt> {
+        let signed = self.signed.as_ref()?;
+        Some(self.app.hub.submit(&signed.caller, command).await)
+    }
+
+    async fn read(&self, query: Query, kind: &str, req_id: Option<&str>, about: &About) {
         let Some(signed) = &self.signed else { return };
-        socket.say(&match self.app.hub.read(&signed.caller, query).await {
+        let reply = match self.app.hub.read(&signed.caller, query).await {
             Ok(answer) => egress::answer(kind, req_id, about, &answer),
             Err(refusal) => egress::refusal(kind, req_id, about, &refusal),
-        });
+        };
+        self.outbox.push_in_time(frame::text(&reply)).await;
     }
 
     async fn listen(

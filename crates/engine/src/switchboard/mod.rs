@@ -9,7 +9,7 @@ mod outbox;
 
 pub use outbox::{Caps, Outbox, Taken};
 
-use crate::Fault;
+use crate::{Fault, Limits};
 use audience::{Audience, Seat};
 use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
@@ -60,6 +60,7 @@ pub struct Switchboard {
     next_viewer: AtomicU64,
     epoch: Epoch,
     recent_events: usize,
+    recent_bytes: usize,
     /// Where the feed stands, for those who wait for it.
     told: watch::Sender<Seq>,
     /// Locked by the follower while it tells a batch, and by connections that come and go.
@@ -69,6 +70,8 @@ pub struct Switchboard {
 struct State {
     seen: Seq,
     recent: VecDeque<Logged>,
+    /// How much was said in these, by its length.
+    recent_bytes: usize,
     viewers: HashMap<ViewerId, Viewer>,
     by_user: HashMap<UserId, Vec<ViewerId>>,
     rooms: Audience<RoomId>,
@@ -87,10 +90,11 @@ pub enum Joined {
 }
 
 impl Switchboard {
-    pub fn new(epoch: Epoch, seen: Seq, recent_events: usize) -> Self {
+    pub fn new(epoch: Epoch, seen: Seq, limits: &Limits) -> Self {
         let state = State {
             seen,
             recent: VecDeque::new(),
+            recent_bytes: 0,
             viewers: HashMap::new(),
             by_user: HashMap::new(),
             rooms: Audience::default(),
@@ -99,7 +103,8 @@ impl Switchboard {
         Self {
             next_viewer: AtomicU64::new(1),
             epoch,
-            recent_events,
+            recent_events: limits.recent_events,
+            recent_bytes: limits.recent_bytes,
             told: watch::Sender::new(seen),
             state: Mutex::new(state),
         }
@@ -227,11 +232,13 @@ impl Switchboard {
             if let Event::MessageDeleted { message, .. } = &logged.event {
                 state.fade(message);
             }
+            state.recent_bytes += length(&logged.event);
             state.recent.push_back(logged.clone());
         }
         run.flush(&state, self.epoch);
-        while state.recent.len() > self.recent_events {
-            state.recent.pop_front();
+        while state.recent.len() > self.recent_events || state.recent_bytes > self.recent_bytes {
+            let Some(oldest) = state.recent.pop_front() else { break };
+            state.recent_bytes -= length(&oldest.event);
         }
         self.told.send_replace(state.seen);
     }
@@ -360,14 +367,17 @@ impl Switchboard {
 impl State {
     /// What was deleted is not told again to those who come back.
     fn fade(&mut self, deleted: &MessageId) {
+        let mut faded = 0;
         for logged in &mut self.recent {
             let (Event::MessagePosted { message, .. } | Event::MessageEdited(message)) = &logged.event else {
                 continue;
             };
             if message.id == *deleted {
+                faded += length(&logged.event);
                 logged.event = Event::Faded;
             }
         }
+        self.recent_bytes -= faded;
     }
 
     fn is_present(&self, user: &UserId) -> bool {
@@ -399,6 +409,16 @@ impl State {
             self.remove(viewer.id);
             viewer.outbox.close(viewer.egress.farewell(Farewell::Revoked));
         }
+    }
+}
+
+/// How much somebody said with it.
+fn length(event: &Event) -> usize {
+    match event {
+        Event::MessagePosted { message, .. } | Event::MessageEdited(message) => {
+            message.text.len() + message.payload.as_ref().map_or(0, |payload| payload.0.len())
+        }
+        _ => 0,
     }
 }
 
@@ -456,5 +476,54 @@ impl Encoded {
         let bytes = encode(&**egress);
         self.0.push((egress.clone(), bytes.clone()));
         bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parlor_model::{MessageKind, Place, Sender, Time};
+
+    fn said(seq: u64, length: usize) -> Logged {
+        let message = Message {
+            id: MessageId::stored(format!("m{seq}")),
+            seq: Seq(seq),
+            at: Time(0),
+            place: Place::Room(RoomId::stored("lobby")),
+            sender: Sender::Source("test".into()),
+            sender_name: "test".into(),
+            kind: MessageKind::Text,
+            text: "x".repeat(length).into(),
+            mentions: Vec::new(),
+            reply_to: None,
+            client_message_id: None,
+            command: None,
+            payload: None,
+            source: "test".into(),
+            external_id: None,
+            edited_at: None,
+        };
+        let event = Event::MessagePosted { message: Arc::new(message), deliveries: Arc::new([]) };
+        Logged { seq: Seq(seq), at: Time(0), event }
+    }
+
+    fn kept(switchboard: &Switchboard) -> Vec<u64> {
+        switchboard.state.lock().recent.iter().map(|logged| logged.seq.0).collect()
+    }
+
+    #[test]
+    fn what_is_kept_for_those_who_come_back_is_bounded_in_number_and_length() {
+        let limits = Limits { recent_events: 3, recent_bytes: 100, ..Limits::default() };
+        let switchboard = Switchboard::new(Epoch(1), Seq(0), &limits);
+        switchboard.publish(&[said(1, 1), said(2, 1), said(3, 1), said(4, 1)]);
+        assert_eq!(kept(&switchboard), [2, 3, 4]);
+        switchboard.publish(&[said(5, 99)]);
+        assert_eq!(kept(&switchboard), [4, 5]);
+        let (room, message) = (RoomId::stored("lobby"), MessageId::stored("m5"));
+        let deleted = Event::MessageDeleted { room, message };
+        switchboard.publish(&[Logged { seq: Seq(6), at: Time(0), event: deleted }]);
+        assert_eq!((kept(&switchboard).len(), switchboard.state.lock().recent_bytes), (3, 1));
+        switchboard.publish(&[said(7, 1000)]);
+        assert_eq!(kept(&switchboard), [], "too long to keep at all");
     }
 }

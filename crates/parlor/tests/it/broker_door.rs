@@ -122,3 +122,24 @@ async fn a_revoked_key_and_a_shutdown_end_the_connection() {
     assert_eq!(reader.await.unwrap(), 1001);
     scene.assert_never_panicked();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_sends_much_at_once_is_heard_as_fast_as_it_reads() {
+    const ROUTES: usize = 20;
+    let scene = Scene::start().await;
+    let mut broker = Broker::connect(scene.url(), scene.admin.token()).await.unwrap();
+    broker.create_agent("coder", &[]).await.unwrap();
+    let payload = json!({ "text": "x".repeat(900_000) });
+    let route = json!({ "type": "msg.route", "from": "coder", "path": "agent/coder", "payload": payload });
+    for sent in 0..ROUTES {
+        broker.send(&route).await.unwrap();
+        // A few are always under way, and their replies together are more than the outbox holds.
+        if sent >= 3 {
+            broker.wait_for_type("msg.route.ok").await.unwrap();
+        }
+    }
+    for _ in 0..3 {
+        broker.wait_for_type("msg.route.ok").await.unwrap();
+    }
+    scene.ends_well().await;
+}

@@ -34,7 +34,7 @@ impl Throttle {
 }
 
 /// One household has a whole /64 of IPv6.
-fn network(address: IpAddr) -> IpAddr {
+pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(address),
         IpAddr::V6(address) => {
@@ -42,5 +42,23 @@ fn network(address: IpAddr) -> IpAddr {
             segments[4..].fill(0);
             IpAddr::V6(segments.into())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(address: &str, expected: &str) {
+        assert_eq!(network(address.parse().unwrap()), expected.parse::<IpAddr>().unwrap());
+    }
+
+    #[test]
+    fn a_household_is_one_address_of_the_old_kind_or_64_bits_of_the_new() {
+        check("192.0.2.7", "192.0.2.7");
+        check("::ffff:192.0.2.7", "192.0.2.7");
+        check("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::");
+        check("2001:db8:1:2:ffff::1", "2001:db8:1:2::");
     }
 }

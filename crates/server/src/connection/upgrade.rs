@@ -4,6 +4,7 @@ use super::census::Counted;
 use super::conversations::Ongoing;
 use crate::App;
 use crate::auth::origin;
+use crate::auth::throttle::network;
 use crate::http::Peer;
 use crate::http::problem::Problem;
 use crate::patience::Patient;
@@ -49,7 +50,7 @@ where
         return Err(Problem::Status(StatusCode::UPGRADE_REQUIRED, "This is a WebSocket endpoint"));
     };
     let peer = request.extensions().get::<Peer>().copied().unwrap_or_default();
-    let counted = app.census.stranger(peer.0.ip())?;
+    let counted = app.census.stranger(network(peer.0.ip()))?;
     let Some(coming) = request.extensions_mut().remove::<OnUpgrade>() else {
         return Err(Problem::Status(StatusCode::UPGRADE_REQUIRED, "This connection cannot be upgraded"));
     };
