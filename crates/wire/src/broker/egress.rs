@@ -92,9 +92,9 @@ pub fn answer(kind: &str, req_id: Option<&str>, about: &About, answer: &Answer) 
 
 fn echoed(kind: &str, about: &About) -> Frame {
     Frame::new(kind)
-        .with_some("agentId", about.agent.as_ref())
-        .with_some("sessionId", about.session.as_ref())
-        .with_some("pattern", about.pattern.as_ref())
+        .with_some("agentId", about.agent.as_deref())
+        .with_some("sessionId", about.session.as_deref())
+        .with_some("pattern", about.pattern.as_deref())
 }
 
 fn copies(mail: &[(Arc<Message>, Delivery)]) -> Vec<Copy<'_>> {

@@ -120,7 +120,7 @@ impl Frame {
         self
     }
 
-    pub fn with_some(self, key: &str, value: Option<&Box<str>>) -> Self {
+    pub fn with_some(self, key: &str, value: Option<&str>) -> Self {
         match value {
             Some(value) => self.with(key, value),
             None => self,
