@@ -2,6 +2,7 @@
 
 use super::{Change, Draft, Plan};
 use parlor_model::{Command, DeliveryState, Mailbox, Receipt, Refusal};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// How often mail is handed out on a lease before it is given up.
@@ -22,9 +23,11 @@ pub fn plan(command: &Command, mut draft: Draft) -> Result<Plan, Refusal> {
         Command::Acknowledge { mailbox, .. } => {
             let waiting = |state| matches!(state, DeliveryState::Pending | DeliveryState::Leased { .. });
             let waiting = draft.facts.deliveries.iter().filter(|delivery| waiting(delivery.state));
-            let messages: Vec<_> = waiting.map(|delivery| delivery.message.clone()).collect();
+            // Named twice it is still one.
+            let messages: BTreeSet<_> = waiting.map(|delivery| delivery.message.clone()).collect();
             let count = messages.len();
             if count > 0 {
+                let messages = messages.into_iter().collect();
                 draft.change(Change::MarkDelivered { mailbox: mailbox.clone(), messages });
             }
             draft.done(Receipt::Acknowledged(count))
