@@ -10,7 +10,8 @@ use crate::connection::{Incoming, LOOK_AGAIN, Socket, frame};
 use crate::http::problem::Problem;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use futures_util::FutureExt;
 use parlor_engine::switchboard::{Egress, Farewell, Viewer};
 use parlor_model::{
     Caller, Command, Delivery, Epoch, Logged, Message, Position, Receipt, Refusal, RoomId, Signal, Thing,
@@ -25,6 +26,8 @@ use std::time::{Duration, Instant};
 const PENDING: usize = 256;
 /// Larger messages end the connection; smaller ones that are too large are refused and it goes on.
 const HARD_LIMIT: usize = 1024 * 1024;
+/// Frames handled before anything else gets its turn.
+const BURST: usize = 64;
 const AUTH_ATTEMPTS: u32 = 5;
 const TYPING_EVERY: Duration = Duration::from_secs(1);
 /// A reload of the page is not an absence.
@@ -77,7 +80,7 @@ async fn converse(app: Arc<App>, upgraded: Upgraded) {
         tokio::select! {
             biased;
             () = outbox.closed() => break,
-            outcome = talk.next_outcome(), if !talk.pending.is_empty() => talk.answer(&socket, outcome),
+            outcome = talk.next_outcome(), if !talk.pending.is_empty() => talk.answer(outcome),
             () = ongoing.stopped() => outbox.close(talk.app.client_egress.farewell(Farewell::ShuttingDown)),
             () = &mut deadline => {
                 // Its place is free before it can know that it has to go.
@@ -88,17 +91,11 @@ async fn converse(app: Arc<App>, upgraded: Upgraded) {
                 }
                 deadline.as_mut().reset(tokio::time::Instant::now() + LOOK_AGAIN);
             }
-            incoming = socket.next(), if talk.pending.len() < PENDING => match incoming {
-                Incoming::Text(text) => talk.hear(&socket, &text).await,
-                Incoming::Binary => talk.misread(&socket, Misread::Unknown),
-                Incoming::TooLarge => {
-                    talk.misread(&socket, Misread::TooLarge);
-                    socket.close(1009, "Message exceeds maximum size");
+            incoming = socket.next(), if talk.pending.len() < PENDING => {
+                if !talk.take(&mut socket, incoming).await {
+                    break;
                 }
-                Incoming::NotUtf8 => socket.close(1007, "Not UTF-8"),
-                Incoming::Malformed => socket.close(1002, "Malformed frame"),
-                Incoming::Gone => break,
-            },
+            }
         }
     }
     talk.leave();
@@ -161,20 +158,57 @@ impl Talk {
         (outcome, id)
     }
 
-    fn answer(&self, socket: &Socket, (outcome, id): Outcome) {
-        match (outcome, id) {
-            (Ok(Receipt::Posted(posted)), Some(id)) => socket.say(&egress::acknowledged(&posted, &id)),
-            (Ok(_), _) => {}
-            (Err(refusal), id) => socket.say(&egress::refusal(&refusal, id.as_deref())),
+    /// Answers one message, and those whose commit is known by now too: a group is told in one buffer.
+    fn answer(&mut self, first: Outcome) {
+        let mut replies = BytesMut::new();
+        let mut outcome = Some(first);
+        while let Some((decided, id)) = outcome.take() {
+            let reply = match (decided, id) {
+                (Ok(Receipt::Posted(posted)), Some(id)) => Some(egress::acknowledged(&posted, &id)),
+                (Ok(_), _) => None,
+                (Err(refusal), id) => Some(egress::refusal(&refusal, id.as_deref())),
+            };
+            reply.iter().for_each(|reply| frame::append_text(&mut replies, reply));
+            if !self.pending.is_empty() {
+                outcome = self.next_outcome().now_or_never();
+            }
+        }
+        if !replies.is_empty() {
+            self.outbox.push(replies.freeze());
         }
     }
 
     /// What comes after a message must not overtake it.
-    async fn settle(&mut self, socket: &Socket) {
+    async fn settle(&mut self) {
         while !self.pending.is_empty() {
             let outcome = self.next_outcome().await;
-            self.answer(socket, outcome);
+            self.answer(outcome);
         }
+    }
+
+    /// Handles what came, and what lies ready behind it: frames come in bursts. `false` at the end.
+    async fn take(&mut self, socket: &mut Socket, first: Incoming) -> bool {
+        let mut incoming = Some(first);
+        for turn in 1..=BURST {
+            match incoming.take() {
+                Some(Incoming::Text(text)) => self.hear(socket, &text).await,
+                Some(Incoming::Binary) => self.misread(socket, Misread::Unknown),
+                Some(Incoming::TooLarge) => {
+                    self.misread(socket, Misread::TooLarge);
+                    socket.close(1009, "Message exceeds maximum size");
+                }
+                Some(Incoming::NotUtf8) => socket.close(1007, "Not UTF-8"),
+                Some(Incoming::Malformed) => socket.close(1002, "Malformed frame"),
+                Some(Incoming::Gone) => return false,
+                None => break,
+            }
+            // What is taken from the socket must be handled, so the last turn takes nothing more.
+            if turn == BURST || self.pending.len() >= PENDING || self.outbox.is_closed() {
+                break;
+            }
+            incoming = socket.next().now_or_never();
+        }
+        true
     }
 
     fn misread(&mut self, socket: &Socket, misread: Misread) {
@@ -193,13 +227,13 @@ impl Talk {
         let asked = match ingress::read(text, &self.app.config.frames) {
             Ok(asked) => asked,
             Err(misread) => {
-                self.settle(socket).await;
+                self.settle().await;
                 return self.misread(socket, misread);
             }
         };
         let counts = !matches!(asked, Asked::Auth { .. } | Asked::Ping { .. });
         if counts && self.signed.is_some() && !self.window.admits_one_more() {
-            self.settle(socket).await;
+            self.settle().await;
             let id = match &asked {
                 Asked::Send { post, .. } => post.client_message_id.as_deref(),
                 _ => None,
@@ -209,7 +243,7 @@ impl Talk {
         if let Asked::Send { room, post } = asked {
             return self.send(socket, room, post).await;
         }
-        self.settle(socket).await;
+        self.settle().await;
         match asked {
             Asked::Ping { ts } => socket.say(&egress::pong(&ts)),
             Asked::Auth { token, version } => self.authenticate(socket, &token, version.as_deref()).await,
@@ -308,11 +342,11 @@ impl Talk {
         let id = draft.client_message_id.clone();
         let refuse = |refusal: &Refusal| socket.say(&egress::refusal(refusal, id.as_deref()));
         let Some(signed) = &self.signed else {
-            self.settle(socket).await;
+            self.settle().await;
             return refuse(&Refusal::NotSignedIn);
         };
         let Some(room) = room else {
-            self.settle(socket).await;
+            self.settle().await;
             return refuse(&Refusal::NotFound(Thing::Room));
         };
         // A member who has not joined joins by sending; a key that may only write need not hear.
@@ -321,7 +355,7 @@ impl Talk {
                 self.app.hub.attach(&signed.caller, &signed.viewer, &room, None, |_| None).await
             && refusal != Refusal::Forbidden
         {
-            self.settle(socket).await;
+            self.settle().await;
             return refuse(&refusal);
         }
         let receipt = self.app.hub.submit(&signed.caller, Command::Post(draft.into_post(room))).await;

@@ -7,9 +7,14 @@ const CLOSE: u8 = 0x88;
 
 pub fn text(payload: &str) -> Bytes {
     let mut frame = BytesMut::with_capacity(payload.len() + 10);
-    header(&mut frame, TEXT, payload.len());
-    frame.put_slice(payload.as_bytes());
+    append_text(&mut frame, payload);
     frame.freeze()
+}
+
+/// One more frame behind those that are there.
+pub fn append_text(frames: &mut BytesMut, payload: &str) {
+    header(frames, TEXT, payload.len());
+    frames.put_slice(payload.as_bytes());
 }
 
 pub fn close(code: u16, reason: &str) -> Bytes {
