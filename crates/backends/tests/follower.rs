@@ -10,8 +10,8 @@ use parlor_engine::switchboard::{Caps, Egress, Farewell, Outbox, Viewer};
 use parlor_engine::{Hub, Limits};
 use parlor_model::command::{NewSignIn, NewUser, RoomChanges};
 use parlor_model::{
-    Caller, Command, Delivery, Epoch, Logged, Message, Post, Receipt, RoomId, SecretHash, Signal, SiteRole,
-    Time,
+    Caller, Command, Delivery, Epoch, Logged, Message, Position, Post, Receipt, RoomId, SecretHash, Seq,
+    Signal, SiteRole, Time,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -23,42 +23,85 @@ async fn whatever_the_bus_loses_repeats_or_reorders_everyone_hears_each_event_on
     let directory = tempfile::tempdir().unwrap();
     let hub = open(directory.path());
     let (caller, room) = somebody_in_a_room(&hub).await;
-    let outbox = Arc::new(Outbox::new(Caps { bytes: 1 << 20, buffers: 4096 }, Bytes::new()));
-    let viewer = Viewer {
-        id: hub.viewer_id(),
-        user: caller.user().unwrap().clone(),
-        principal: caller.principal.clone(),
-        egress: Arc::new(Places),
-        outbox: outbox.clone(),
-        present: false,
-    };
+    let viewer = viewer(&hub, &caller);
     hub.connect(&caller, viewer.clone(), Bytes::new(), |_| Ok(())).await.unwrap();
     hub.attach(&caller, &viewer, &room, None, |_| None).await.unwrap();
 
     let mut said = Vec::new();
     for n in 0..MESSAGES {
-        let post = Post {
-            room: room.clone(),
-            text: n.to_string().into(),
-            mentions: Vec::new(),
-            reply_to: None,
-            attachments: Vec::new(),
-            client_message_id: None,
-        };
-        let posted = hub.call(&caller, Command::Post(post)).await;
+        let posted = hub.call(&caller, Command::Post(post(&room, n))).await;
         let Ok(Receipt::Posted(posted)) = posted else { panic!("{posted:?}") };
         said.push(posted.position.seq.0);
     }
     let mut heard = Vec::new();
     while heard.last() < said.last() {
         let mut buffers = Vec::new();
-        outbox.take(&mut buffers, 64).await;
+        viewer.outbox.take(&mut buffers, 64).await;
         heard.extend(buffers.concat().chunks(8).map(|seq| u64::from_le_bytes(seq.try_into().unwrap())));
     }
-    // The room itself may be told late, to somebody who is in it by then.
-    heard.retain(|seq| *seq >= said[0]);
+    // That the room was made may be told only after the viewer has joined it.
+    heard.retain(|seq| Some(seq) >= said.first());
     assert_eq!(heard, said);
     hub.close().await;
+}
+
+/// A client takes the position of whatever comes last: it must never go back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_answer_to_a_join_comes_right_before_what_follows_its_position() {
+    let directory = tempfile::tempdir().unwrap();
+    let hub = open(directory.path());
+    let (caller, room) = somebody_in_a_room(&hub).await;
+    let said = async {
+        for n in 0.. {
+            hub.call(&caller, Command::Post(post(&room, n))).await.unwrap();
+        }
+    };
+    let joined = async {
+        for _ in 0..200 {
+            let viewer = viewer(&hub, &caller);
+            hub.connect(&caller, viewer.clone(), Bytes::new(), |_| Ok(())).await.unwrap();
+            let place = |seq: Seq| Bytes::from(seq.0.to_le_bytes().to_vec());
+            let answer = move |position: Position| Some(place(position.seq));
+            hub.attach(&caller, &viewer, &room, None, answer).await.unwrap();
+            let mut heard = Vec::new();
+            while heard.len() < 3 {
+                let mut buffers = Vec::new();
+                viewer.outbox.take(&mut buffers, 64).await;
+                heard.extend(
+                    buffers.concat().chunks(8).map(|seq| u64::from_le_bytes(seq.try_into().unwrap())),
+                );
+            }
+            assert!(heard.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{heard:?}");
+            hub.disconnect(viewer.id);
+        }
+    };
+    tokio::select! {
+        () = joined => {}
+        () = said => unreachable!("it says more for as long as somebody joins"),
+    }
+    hub.close().await;
+}
+
+fn viewer(hub: &Hub, caller: &Caller) -> Viewer {
+    Viewer {
+        id: hub.viewer_id(),
+        user: caller.user().unwrap().clone(),
+        principal: caller.principal.clone(),
+        egress: Arc::new(Places),
+        outbox: Arc::new(Outbox::new(Caps { bytes: 1 << 20, buffers: 4096 }, Bytes::new())),
+        present: false,
+    }
+}
+
+fn post(room: &RoomId, n: usize) -> Post {
+    Post {
+        room: room.clone(),
+        text: n.to_string().into(),
+        mentions: Vec::new(),
+        reply_to: None,
+        attachments: Vec::new(),
+        client_message_id: None,
+    }
 }
 
 fn open(directory: &std::path::Path) -> Hub {

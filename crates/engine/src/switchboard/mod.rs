@@ -176,20 +176,21 @@ impl Switchboard {
             return Ok(None);
         }
         let Some(viewer) = state.viewers.get(&id).cloned() else { return Ok(None) };
+        let mut frames = Vec::new();
         if let Some(since) = since {
             let missed = state.recent.iter().filter(|logged| logged.seq > since);
             let missed = missed.filter(|logged| logged.event.room() == Some(room));
-            let frames: Vec<Bytes> =
-                missed.filter_map(|logged| viewer.egress.event(logged, self.epoch)).collect();
-            if !frames.is_empty() && !viewer.outbox.fits(&frames) {
-                return Ok(Some(Joined::Behind));
-            }
-            for frame in frames {
-                viewer.outbox.push(frame);
-            }
+            frames.extend(missed.filter_map(|logged| viewer.egress.event(logged, self.epoch)));
         }
+        let anything_missed = !frames.is_empty();
         let from = Position { epoch: self.epoch, seq: state.seen };
-        push(welcome(from), &viewer);
+        frames.extend(welcome(from));
+        if anything_missed && !viewer.outbox.fits(&frames) {
+            return Ok(Some(Joined::Behind));
+        }
+        for frame in frames {
+            viewer.outbox.push(frame);
+        }
         state.rooms.add(room.clone(), Seat::of(&viewer));
         Ok(Some(Joined::Live { from }))
     }
@@ -525,5 +526,54 @@ mod tests {
         assert_eq!((kept(&switchboard).len(), switchboard.state.lock().recent_bytes), (3, 1));
         switchboard.publish(&[said(7, 1000)]);
         assert_eq!(kept(&switchboard), [], "too long to keep at all");
+    }
+
+    struct Plain;
+
+    impl Egress for Plain {
+        fn event(&self, _: &Logged, _: Epoch) -> Option<Bytes> {
+            Some(Bytes::from_static(b"event"))
+        }
+
+        fn room_lost(&self, _: &RoomId) -> Option<Bytes> {
+            None
+        }
+
+        fn delivery(&self, _: &Message, _: &Delivery) -> Option<Bytes> {
+            None
+        }
+
+        fn signal(&self, _: &Signal) -> Option<Bytes> {
+            None
+        }
+
+        fn farewell(&self, _: Farewell) -> Bytes {
+            Bytes::new()
+        }
+    }
+
+    #[test]
+    fn a_replay_that_leaves_no_room_for_its_answer_is_read_from_the_store() {
+        let switchboard = Switchboard::new(Epoch(1), Seq(0), &Limits::default());
+        switchboard.publish(&[said(1, 1), said(2, 1)]);
+        let outbox = Arc::new(Outbox::new(Caps { bytes: 1000, buffers: 3 }, Bytes::new()));
+        let viewer = Viewer {
+            id: switchboard.viewer_id(),
+            user: UserId::stored("ann"),
+            principal: Principal::Operator,
+            egress: Arc::new(Plain),
+            outbox: outbox.clone(),
+            present: false,
+        };
+        let id = viewer.id;
+        switchboard.connect(viewer, Bytes::from_static(b"greeting"), || Ok(Ok(()))).unwrap().unwrap();
+        let room = RoomId::stored("lobby");
+        let welcome = |_| Some(Bytes::from_static(b"joined"));
+        let joined = switchboard.join(id, &room, Some(Seq(0)), || Ok(true), welcome).unwrap();
+        assert!(matches!(joined, Some(Joined::Behind)));
+        assert!(!outbox.is_closed() && !switchboard.is_in(id, &room));
+        let joined = switchboard.join(id, &room, Some(Seq(1)), || Ok(true), welcome).unwrap();
+        assert!(matches!(joined, Some(Joined::Live { .. })));
+        assert!(!outbox.is_closed() && switchboard.is_in(id, &room));
     }
 }

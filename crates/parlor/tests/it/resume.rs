@@ -88,7 +88,8 @@ impl Wanderer {
     fn take(&mut self, frame: Value) {
         match frame["type"].as_str().unwrap() {
             "server:new_message" => self.seen.push(frame["message"].clone()),
-            "server:room_joined" => {}
+            // That the room was made may be told late.
+            "server:room_joined" | "server:room_update" => {}
             "server:presence" => return,
             other => panic!("{other} came: {frame}"),
         }
