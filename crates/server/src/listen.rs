@@ -10,6 +10,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use socket2::{SockRef, TcpKeepalive};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,6 +90,12 @@ async fn accept(app: Arc<App>, listener: TcpListener, mut stopped: watch::Receiv
 
 async fn connection(tcp: TcpStream, peer: SocketAddr, router: Router, mut stopped: watch::Receiver<bool>) {
     let _ = tcp.set_nodelay(true);
+    // A peer whose network went away says nothing: after two minutes it counts as gone.
+    let keepalive = TcpKeepalive::new()
+        .with_time(Duration::from_secs(60))
+        .with_interval(Duration::from_secs(15))
+        .with_retries(4);
+    let _ = SockRef::from(&tcp).set_tcp_keepalive(&keepalive);
     let service = router.map_request(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(Peer(peer));
         request.map(axum::body::Body::new)

@@ -8,7 +8,7 @@ use crate::http::problem::Problem;
 use crate::http::{Peer, Signed};
 use axum::extract::State;
 use axum::response::Response;
-use http::header::{COOKIE, SET_COOKIE, USER_AGENT};
+use http::header::{COOKIE, ORIGIN, SET_COOKIE, USER_AGENT};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use parlor_engine::password_flaws;
 use parlor_model::command::{NewSignIn, NewUser};
@@ -28,6 +28,7 @@ pub async fn login(
     Body(body): Body<rest::Login>,
 ) -> Result<Response, Problem> {
     app.logins.check(peer.0.ip())?;
+    no_foreign_page(&headers, &app)?;
     let account = app.hub.account(&body.username).await?;
     let now = app.hub.now();
     let locked = account.as_ref().is_some_and(|user| user.locked_until.is_some_and(|until| until > now));
@@ -38,7 +39,8 @@ pub async fn login(
             let lock_until = now.plus(app.config.lockout);
             let lock_after = app.config.lockout_failures;
             let failed = Command::SignInFailed { user: user.id, lock_after, lock_until };
-            app.hub.call(&Caller::OUTSIDER, failed).await?;
+            // Not waited for: the time of a commit would tell that there is such an account.
+            drop(app.hub.submit(&Caller::OUTSIDER, failed).await);
         }
         return Err(Refusal::WrongCredentials.into());
     };
@@ -52,6 +54,7 @@ pub async fn set_up(
     Body(body): Body<rest::SetUp>,
 ) -> Result<Response, Problem> {
     app.logins.check(peer.0.ip())?;
+    no_foreign_page(&headers, &app)?;
     let password_hash = new_password(&app, &body.password).await?;
     let account = NewUser {
         username: body.username.into(),
@@ -64,6 +67,14 @@ pub async fn set_up(
         return Err(Refusal::Unavailable.into());
     };
     sign_in(&app, &user, peer, &headers).await
+}
+
+/// Somebody else's web page must not sign a visitor in, as whomever it likes.
+fn no_foreign_page(headers: &HeaderMap, app: &App) -> Result<(), Problem> {
+    if headers.contains_key(ORIGIN) && !origin::is_allowed(headers, &app.config) {
+        return Err(Problem::Status(StatusCode::FORBIDDEN, "This origin may not sign in"));
+    }
+    Ok(())
 }
 
 /// Holds a new password to the rules and hashes it.

@@ -141,3 +141,22 @@ async fn the_cookie_alone_opens_no_socket_and_no_other_path() {
     socket.send(&json!({ "type": "client:join_room", "roomId": "any" })).await.unwrap();
     assert_eq!(socket.wait_for_type("server:error").await.unwrap()["code"], "NOT_AUTHENTICATED");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_foreign_page_signs_nobody_in() {
+    let scene = Scene::start().await;
+    let outsider = Rest::outsider(scene.url());
+    let sign_in = json!({ "username": "admin", "password": parlor_testkit::hub::PASSWORD });
+    for (path, body) in [
+        ("/api/auth/login", sign_in.clone()),
+        ("/api/setup", json!({ "token": "x", "username": "eve", "password": PASSWORD })),
+    ] {
+        let request =
+            outsider.request(Method::POST, path).json(&body).header("origin", "http://evil.example");
+        let answer = Answer::of(request).await.unwrap();
+        assert_refused(&answer, 403);
+        assert!(!answer.headers.contains_key("set-cookie"), "{answer:?}");
+    }
+    let own = outsider.request(Method::POST, "/api/auth/login").json(&sign_in).header("origin", scene.url());
+    assert_eq!(Answer::of(own).await.unwrap().status, 200);
+}
