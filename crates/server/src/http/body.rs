@@ -43,15 +43,15 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for MaybeBody<T> {
 async fn read(request: Request) -> Result<String, Problem> {
     // Nothing is ever decompressed, so a small body stays small.
     if request.headers().get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
-        return Err(Problem::Status(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Send the body as it is"));
+        return Err(Problem::Unread(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Send the body as it is"));
     }
     let body = Limited::new(request.into_body(), MOST_BYTES).collect();
     let body = tokio::time::timeout(WITHIN, body).await;
-    let body = body.map_err(|_| Problem::Status(StatusCode::REQUEST_TIMEOUT, "The body came too slowly"))?;
+    let body = body.map_err(|_| Problem::Unread(StatusCode::REQUEST_TIMEOUT, "The body came too slowly"))?;
     let collected = body.map_err(|error| {
         let too_large = error.downcast_ref::<LengthLimitError>().is_some();
         let status = if too_large { StatusCode::PAYLOAD_TOO_LARGE } else { StatusCode::BAD_REQUEST };
-        Problem::Status(status, if too_large { "Body exceeds 1 MB" } else { "The body could not be read" })
+        Problem::Unread(status, if too_large { "Body exceeds 1 MB" } else { "The body could not be read" })
     })?;
     String::from_utf8(collected.to_bytes().into()).map_err(|_| Problem::NotJson)
 }

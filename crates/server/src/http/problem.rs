@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use http::StatusCode;
-use http::header::RETRY_AFTER;
+use http::header::{CONNECTION, RETRY_AFTER};
+use http::{HeaderValue, StatusCode};
 use parlor_model::{Flaw, Refusal};
 use parlor_wire::agentim::codes;
 use serde_json::{Value, json};
@@ -18,6 +18,8 @@ pub enum Problem {
         message: Box<str>,
     },
     Status(StatusCode, &'static str),
+    /// The body was not read to its end: the connection cannot be used again, and whoever sent it is told so.
+    Unread(StatusCode, &'static str),
 }
 
 impl From<Refusal> for Problem {
@@ -46,6 +48,11 @@ impl IntoResponse for Problem {
                 json!({ "error": "Validation failed", "fields": [{ "field": field, "message": message }] }),
             ),
             Self::Status(status, sentence) => answer(status, json!({ "error": sentence })),
+            Self::Unread(status, sentence) => {
+                let mut response = answer(status, json!({ "error": sentence }));
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                response
+            }
             Self::Refused(refusal) => refused(&refusal),
         }
     }
