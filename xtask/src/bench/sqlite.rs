@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// The hub's own tables and indexes, so that the same rows cost the same.
-const SCHEMA: &str = include_str!("../../../crates/backends/src/sqlite/schema.sql");
+const SCHEMA: &str = include_str!("../../../crates/backends/src/sqlite/migrations/0001_first.sql");
 
 /// As the hub sets them.
 const SETTINGS: &str = "

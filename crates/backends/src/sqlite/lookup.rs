@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn what_waits_is_found_without_reading_what_was_delivered() {
         let sql = Connection::open_in_memory().unwrap();
-        sql.execute_batch(include_str!("schema.sql")).unwrap();
+        sql.execute_batch(&crate::sqlite::migrations::MIGRATIONS.concat()).unwrap();
         let query = format!("EXPLAIN QUERY PLAN {}", pending_query());
         let values: [&dyn rusqlite::ToSql; 4] = [&"coder", &"", &0, &1];
         let steps = all(&sql, &query, &values, |row| row.get::<_, String>("detail")).unwrap();

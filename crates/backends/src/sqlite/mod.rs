@@ -7,6 +7,7 @@
 mod apply;
 mod log;
 mod lookup;
+mod migrations;
 mod rows;
 mod snapshot;
 
@@ -23,9 +24,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Every step ever taken; `user_version` says how many a file has behind it.
-const MIGRATIONS: [&str; 1] = [include_str!("schema.sql")];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Synchronous {
@@ -102,28 +100,9 @@ pub fn open(directory: &Path, options: Options) -> Result<Sides, OpenError> {
     connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "cache_size", -16_000)?;
     let mut connection = connection;
-    migrate(&mut connection)?;
+    migrations::migrate(&mut connection)?;
     let reader = Pool::open(&file, options.readers)?;
     Ok((Box::new(SqliteStore { connection, options, debt: 0 }), Arc::new(reader)))
-}
-
-fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let found: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    let known = MIGRATIONS.len() as i64;
-    if found > known {
-        return Err(OpenError::Newer { found, known });
-    }
-    for step in &MIGRATIONS[found as usize..] {
-        transaction.execute_batch(step)?;
-    }
-    transaction.pragma_update(None, "user_version", known)?;
-    if found == 0 {
-        let epoch = i64::from(getrandom::u32()?);
-        transaction.execute("INSERT INTO meta VALUES ('epoch', ?1), ('trimmed', 0)", [epoch])?;
-    }
-    transaction.commit()?;
-    Ok(())
 }
 
 /// The tables, seen through a plain connection or an open transaction.

@@ -1,0 +1,58 @@
+//! What one group of commands looks up only once.
+
+use super::Standing;
+use crate::Fault;
+use crate::ports::Lookup;
+use parlor_model::{Agent, AgentId, Caller, Member, MemberId, Room, RoomId, UserId};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What was already looked up within one open transaction. Nobody else can write meanwhile, so it stays true
+/// until the transaction itself changes something other than messages; then it is emptied.
+#[derive(Default)]
+pub struct Memo {
+    pub(super) standings: HashMap<Caller, Option<Arc<Standing>>>,
+    pub(super) rooms: HashMap<RoomId, Option<Arc<Room>>>,
+    pub(super) memberships: HashMap<(RoomId, UserId), Option<Arc<Member>>>,
+    pub(super) members: HashMap<RoomId, Arc<[Member]>>,
+    pub(super) agents_in: HashMap<RoomId, Arc<[AgentId]>>,
+    pub(super) agents: HashMap<AgentId, Option<Arc<Agent>>>,
+    pub(super) acquaintances: HashMap<(UserId, AgentId), bool>,
+}
+
+impl Memo {
+    pub(super) fn agent(
+        &mut self,
+        id: &AgentId,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<Option<Arc<Agent>>, Fault> {
+        if let Some(known) = self.agents.get(id) {
+            return Ok(known.clone());
+        }
+        let found = store.agent(id)?.map(Arc::new);
+        self.agents.insert(id.clone(), found.clone());
+        Ok(found)
+    }
+
+    /// An agent reaches those its owner may know of: the owner's own, and those in a common room. A source
+    /// reaches whoever listens.
+    pub(super) fn may_reach(
+        &mut self,
+        sender: Option<&Agent>,
+        target: &Agent,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<bool, Fault> {
+        let Some(sender) = sender else { return Ok(true) };
+        if sender.owner == target.owner {
+            return Ok(true);
+        }
+        let key = (sender.owner.clone(), target.id.clone());
+        if let Some(known) = self.acquaintances.get(&key) {
+            return Ok(*known);
+        }
+        let (owner, agent) = (MemberId::User(sender.owner.clone()), MemberId::Agent(target.id.clone()));
+        let acquainted = store.share_a_room(&owner, &agent)?;
+        self.acquaintances.insert(key, acquainted);
+        Ok(acquainted)
+    }
+}

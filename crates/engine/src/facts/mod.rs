@@ -1,0 +1,337 @@
+//! What is true when a command is decided: looked up inside the transaction that will make it happen.
+
+mod mail;
+mod memo;
+mod people;
+mod posts;
+
+pub use memo::Memo;
+
+use crate::Fault;
+use crate::ports::{FirstUse, Lookup, OnceKey};
+use crate::routes::{Recipient, Routes};
+use parlor_model::{
+    Agent, ApiKey, Caller, Command, Delivery, Epoch, Mailbox, Member, MemberId, Message, Path, Query,
+    RefreshToken, Room, RoomId, Scope, SecretHash, Seq, Session, SignIn, SiteRole, Subscription, Time, User,
+    UserId,
+};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// How many members a change of members is told with.
+pub const MEMBERS_TOLD: usize = 100;
+
+#[derive(Debug, Clone)]
+pub struct Facts {
+    pub now: Time,
+    pub epoch: Epoch,
+    pub head: Seq,
+    pub standing: Option<Arc<Standing>>,
+    pub room: Option<Arc<Room>>,
+    /// The caller's own membership in that room.
+    pub membership: Option<Arc<Member>>,
+    /// The membership of whom the command is about.
+    pub target: Option<Member>,
+    pub members: Arc<[Member]>,
+    /// The rooms the command touches with the person it removes, or the memberships it reads through.
+    pub memberships: Vec<Membership>,
+    /// The account the command is about.
+    pub user: Option<User>,
+    pub users: Vec<(MemberId, Option<Names>)>,
+    pub name_taken: bool,
+    pub admins: u64,
+    pub sign_in: Option<SignIn>,
+    pub refresh: Option<RefreshToken>,
+    pub key: Option<ApiKey>,
+    pub setup: Option<(SecretHash, Time)>,
+    pub message: Option<Arc<Message>>,
+    pub reply: Option<Arc<Message>>,
+    pub newest: Option<Seq>,
+    pub agent: Option<Agent>,
+    /// The agents that go along with what the command is about: a person's own, or those above and below an id.
+    pub agents: Vec<Agent>,
+    /// The agents above and below an id that is to be given.
+    pub relatives: Vec<Agent>,
+    pub subscriptions: Vec<Subscription>,
+    pub sessions: Vec<Session>,
+    pub deliveries: Vec<Delivery>,
+    pub mail: Vec<(Arc<Message>, Delivery)>,
+    pub recipients: Vec<Recipient>,
+    pub once: Option<Once>,
+}
+
+/// Who the caller is, as the store has it now.
+#[derive(Debug, Clone)]
+pub struct Standing {
+    pub user: User,
+    /// `None` for a person, who may do all that the account may.
+    pub scopes: Option<Vec<Scope>>,
+}
+
+impl Standing {
+    pub fn has(&self, scope: Scope) -> bool {
+        self.scopes.as_ref().is_none_or(|scopes| scopes.contains(&scope))
+    }
+
+    pub fn is_site_admin(&self) -> bool {
+        self.user.role == SiteRole::Admin && self.has(Scope::Admin)
+    }
+}
+
+/// How somebody is shown, and what else they can be mentioned by.
+#[derive(Debug, Clone)]
+pub struct Names {
+    pub name: Box<str>,
+    pub handle: Box<str>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Membership {
+    pub room: Room,
+    pub member: Member,
+    /// Everyone in the room, where the command may take somebody out of it.
+    pub everyone: Arc<[Member]>,
+    pub newest: Option<Seq>,
+}
+
+/// A key given to make a retry harmless, the body's digest, and its first use if there was one.
+#[derive(Debug, Clone)]
+pub struct Once {
+    pub key: OnceKey,
+    pub digest: [u8; 16],
+    pub first: Option<FirstUse>,
+    pub first_message: Option<Arc<Message>>,
+    pub first_deliveries: Vec<Delivery>,
+}
+
+impl Facts {
+    pub fn blank(now: Time, epoch: Epoch, head: Seq) -> Self {
+        Self {
+            now,
+            epoch,
+            head,
+            standing: None,
+            room: None,
+            membership: None,
+            target: None,
+            members: Arc::new([]),
+            memberships: Vec::new(),
+            user: None,
+            users: Vec::new(),
+            name_taken: false,
+            admins: 0,
+            sign_in: None,
+            refresh: None,
+            key: None,
+            setup: None,
+            message: None,
+            reply: None,
+            newest: None,
+            agent: None,
+            agents: Vec::new(),
+            relatives: Vec::new(),
+            subscriptions: Vec::new(),
+            sessions: Vec::new(),
+            deliveries: Vec::new(),
+            mail: Vec::new(),
+            recipients: Vec::new(),
+            once: None,
+        }
+    }
+
+    /// Looks up what the decision about `command` rests on.
+    pub fn about(
+        &mut self,
+        caller: &Caller,
+        command: &Command,
+        store: &mut (impl Lookup + ?Sized),
+        routes: &Routes,
+        memo: &mut Memo,
+    ) -> Result<(), Fault> {
+        self.who(caller, store, memo)?;
+        match command {
+            Command::OfferSetup { .. } => self.admins = store.admins()?,
+            Command::SetUp { account, .. } => {
+                self.admins = store.admins()?;
+                self.setup = store.setup()?;
+                self.name_taken = store.user_named(&account.username)?.is_some();
+            }
+            Command::CreateUser(account) => self.name_taken = store.user_named(&account.username)?.is_some(),
+            Command::ChangeUser { user, .. } => {
+                self.user = store.user(user)?;
+                self.admins = store.admins()?;
+            }
+            Command::RemoveUser { user } => {
+                self.user = store.user(user)?;
+                self.admins = store.admins()?;
+                self.whole_memberships(&MemberId::User(user.clone()), store)?;
+                self.agents = store.agents_of(user)?;
+                for agent in self.agents.clone() {
+                    self.whole_memberships(&MemberId::Agent(agent.id), store)?;
+                }
+            }
+            Command::ChangeProfile { .. } | Command::ChangePassword { .. } => {}
+            Command::SignIn(new) => self.user = store.user(&new.user)?,
+            Command::SignInFailed { user, .. } => self.user = store.user(user)?,
+            Command::Refresh { token, .. } => {
+                self.refresh = store.refresh_token(token)?;
+                if let Some(refresh) = &self.refresh {
+                    self.sign_in = store.sign_in(&refresh.sign_in)?;
+                }
+                if let Some(sign_in) = &self.sign_in {
+                    self.user = store.user(&sign_in.user)?;
+                }
+            }
+            Command::EndSignIn { sign_in } => self.sign_in = store.sign_in(sign_in)?,
+            Command::CreateKey { owner, .. } => {
+                if let Some(owner) = owner {
+                    self.user = store.user(owner)?;
+                }
+            }
+            Command::RevokeKey { key } => self.key = store.key(key)?,
+            Command::CreateRoom { members, .. } => {
+                for member in members {
+                    let name = self.name_of(member, store)?;
+                    self.users.push((member.clone(), name));
+                }
+            }
+            Command::ChangeRoom { room, .. } => self.in_room(caller, room, store, memo)?,
+            Command::DeleteRoom { room } => {
+                self.in_room(caller, room, store, memo)?;
+                self.everyone(room, store, memo)?;
+            }
+            Command::AddMember { room, member, .. } => {
+                self.in_room(caller, room, store, memo)?;
+                self.target = store.member(room, member)?;
+                self.members = store.members(room, MEMBERS_TOLD + 1, 0)?.into();
+                let name = self.name_of(member, store)?;
+                self.users.push((member.clone(), name));
+                if let MemberId::Agent(agent) = member {
+                    self.agent = store.agent(agent)?;
+                }
+            }
+            Command::ChangeMember { room, member, .. } | Command::RemoveMember { room, member } => {
+                self.in_room(caller, room, store, memo)?;
+                self.target = store.member(room, member)?;
+                self.members = store.members(room, MEMBERS_TOLD + 1, 0)?.into();
+                match member {
+                    MemberId::Agent(agent) => self.agent = store.agent(agent)?,
+                    MemberId::User(user) => self.agents = store.agents_of(user)?,
+                }
+                if !self.agents.is_empty() {
+                    self.everyone(room, store, memo)?;
+                }
+            }
+            Command::Post(post) => self.about_post(caller, post, store, routes, memo)?,
+            Command::Edit { message, .. } | Command::Delete { message } => {
+                self.message = store.message(message)?;
+                let room = self.message.as_ref().and_then(|message| message.place.room().cloned());
+                if let Some(room) = room {
+                    self.in_room(caller, &room, store, memo)?;
+                    if matches!(command, Command::Edit { text, .. } if text.contains('@')) {
+                        self.everyone(&room, store, memo)?;
+                    }
+                }
+            }
+            Command::MarkRead { room } => {
+                self.in_room(caller, room, store, memo)?;
+                self.newest = store.newest_message(room)?;
+            }
+            Command::MarkAllRead => {
+                if let Some(user) = caller.user() {
+                    self.memberships(&MemberId::User(user.clone()), store)?;
+                }
+            }
+            Command::CreateAgent { id, .. } => {
+                self.agent = store.agent(id)?;
+                if let Some(user) = caller.user() {
+                    self.agents = store.agents_of(user)?;
+                }
+                if let Ok(id) = UserId::parse(id.as_str()) {
+                    self.user = store.user(&id)?;
+                }
+                self.relatives = store.agents_below(id)?;
+                for ancestor in id.ancestors() {
+                    self.relatives.extend(store.agent(&ancestor)?);
+                }
+            }
+            Command::Route(route) => self.about_route(caller, route, store, routes, memo)?,
+            Command::ChangeAgent { id, .. } => {
+                self.agent = store.agent(id)?;
+                self.subscriptions = store.subscriptions_of(&Mailbox::of(id.clone()))?;
+            }
+            Command::RemoveAgent { id } => {
+                self.agent = store.agent(id)?;
+                self.agents = store.agents_below(id)?;
+                self.agents.extend(self.agent.clone());
+                for agent in self.agents.clone() {
+                    self.whole_memberships(&MemberId::Agent(agent.id), store)?;
+                }
+            }
+            Command::Subscribe { mailbox, pattern } | Command::Unsubscribe { mailbox, pattern } => {
+                self.agent = store.agent(&mailbox.agent)?;
+                self.subscriptions = store.subscriptions_of(mailbox)?;
+                self.sessions = store.sessions(&mailbox.agent)?;
+                let path = Path::stored(pattern.as_str());
+                if let Some(room) = path.below("room").and_then(|room| RoomId::parse(room).ok()) {
+                    let member = MemberId::Agent(mailbox.agent.clone());
+                    self.target = store.member(&room, &member)?;
+                }
+            }
+            Command::Receive { mailbox, limit, lease } => {
+                self.about_receive(mailbox, *limit, lease.is_some(), store)?;
+            }
+            Command::Acknowledge { mailbox, messages } => {
+                self.agent = store.agent(&mailbox.agent)?;
+                // One that is named twice is one.
+                for message in messages.iter().collect::<BTreeSet<_>>() {
+                    self.deliveries.extend(store.delivery(mailbox, message)?);
+                }
+            }
+            Command::ClearDeadLetters => {}
+        }
+        Ok(())
+    }
+
+    /// Looks up what the decision about `query` rests on.
+    pub fn about_query(
+        &mut self,
+        caller: &Caller,
+        query: &Query,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<(), Fault> {
+        let memo = &mut Memo::default();
+        self.who(caller, store, memo)?;
+        match query {
+            Query::Room { room }
+            | Query::Members { room, .. }
+            | Query::History { room, .. }
+            | Query::MayFollow { room } => self.in_room(caller, room, store, memo)?,
+            Query::Revisions { message } => {
+                self.message = store.message(message)?;
+                let room = self.message.as_ref().and_then(|message| message.place.room().cloned());
+                if let Some(room) = room {
+                    self.in_room(caller, &room, store, memo)?;
+                }
+            }
+            Query::MayListen { agent } | Query::Agent { id: agent } => self.agent = store.agent(agent)?,
+            Query::Subscriptions { mailbox } | Query::Mail { mailbox, .. } => {
+                self.agent = store.agent(&mailbox.agent)?;
+            }
+            Query::Me
+            | Query::Users { .. }
+            | Query::SearchUsers { .. }
+            | Query::SignIns
+            | Query::Keys
+            | Query::Rooms
+            | Query::Recent
+            | Query::DeadLetters { .. }
+            | Query::Agents => {}
+        }
+        Ok(())
+    }
+
+    pub fn owner_of_agent(&self) -> Option<&UserId> {
+        self.agent.as_ref().map(|agent| &agent.owner)
+    }
+}

@@ -1,0 +1,137 @@
+//! Who the caller is, and who is in a room.
+
+use super::{Facts, Membership, Memo, Names, Standing};
+use crate::Fault;
+use crate::ports::Lookup;
+use parlor_model::{Caller, MemberId, Principal, RoomId};
+use std::sync::Arc;
+
+impl Facts {
+    /// The account, and the sign-in or key, must still be there: a token alone proves only the past.
+    pub(super) fn who(
+        &mut self,
+        caller: &Caller,
+        store: &mut (impl Lookup + ?Sized),
+        memo: &mut Memo,
+    ) -> Result<(), Fault> {
+        if let Some(known) = memo.standings.get(caller) {
+            self.standing = known.clone();
+            return Ok(());
+        }
+        let standing = match &caller.principal {
+            Principal::Outsider | Principal::Operator => None,
+            Principal::Person { user, sign_in } => match store.sign_in(sign_in)? {
+                Some(found) if found.user == *user && found.expires_at > self.now => {
+                    store.user(user)?.map(|user| Standing { user, scopes: None })
+                }
+                _ => None,
+            },
+            Principal::Program { user, key } => match store.key(key)? {
+                Some(found) if found.owner == *user => {
+                    store.user(user)?.map(|user| Standing { user, scopes: Some(found.scopes) })
+                }
+                _ => None,
+            },
+        };
+        self.standing = standing.map(Arc::new);
+        memo.standings.insert(caller.clone(), self.standing.clone());
+        Ok(())
+    }
+
+    pub(super) fn in_room(
+        &mut self,
+        caller: &Caller,
+        room: &RoomId,
+        store: &mut (impl Lookup + ?Sized),
+        memo: &mut Memo,
+    ) -> Result<(), Fault> {
+        if let Some(known) = memo.rooms.get(room) {
+            self.room = known.clone();
+        } else {
+            self.room = store.room(room)?.map(Arc::new);
+            memo.rooms.insert(room.clone(), self.room.clone());
+        }
+        let (Some(_), Some(user)) = (&self.room, caller.user()) else { return Ok(()) };
+        let key = (room.clone(), user.clone());
+        if let Some(known) = memo.memberships.get(&key) {
+            self.membership = known.clone();
+        } else {
+            self.membership = store.member(room, &MemberId::User(user.clone()))?.map(Arc::new);
+            memo.memberships.insert(key, self.membership.clone());
+        }
+        Ok(())
+    }
+
+    /// Everyone in a room that the caller is in: nobody else has it read for them.
+    pub(super) fn everyone(
+        &mut self,
+        room: &RoomId,
+        store: &mut (impl Lookup + ?Sized),
+        memo: &mut Memo,
+    ) -> Result<(), Fault> {
+        if self.membership.is_some() { self.all_members(room, store, memo) } else { Ok(()) }
+    }
+
+    pub(super) fn all_members(
+        &mut self,
+        room: &RoomId,
+        store: &mut (impl Lookup + ?Sized),
+        memo: &mut Memo,
+    ) -> Result<(), Fault> {
+        if let Some(known) = memo.members.get(room) {
+            self.members = known.clone();
+            return Ok(());
+        }
+        self.members = store.members(room, usize::MAX, 0)?.into();
+        memo.members.insert(room.clone(), self.members.clone());
+        Ok(())
+    }
+
+    pub(super) fn name_of(
+        &self,
+        member: &MemberId,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<Option<Names>, Fault> {
+        Ok(match member {
+            MemberId::User(user) => {
+                store.user(user)?.map(|user| Names { name: user.display_name, handle: user.username })
+            }
+            MemberId::Agent(agent) => {
+                store.agent(agent)?.map(|agent| Names { name: agent.name, handle: agent.id.as_str().into() })
+            }
+        })
+    }
+
+    pub(super) fn memberships(
+        &mut self,
+        member: &MemberId,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<(), Fault> {
+        for member in store.memberships(member)? {
+            if let Some(room) = store.room(&member.room)? {
+                let newest = store.newest_message(&member.room)?;
+                self.memberships.push(Membership { room, member, everyone: Arc::new([]), newest });
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn whole_memberships(
+        &mut self,
+        member: &MemberId,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<(), Fault> {
+        let known = self.memberships.len();
+        self.memberships(member, store)?;
+        let (before, new) = self.memberships.split_at_mut(known);
+        for membership in new {
+            // Somebody's agents are often in the same rooms: each is read once.
+            let same = before.iter().find(|other| other.room.id == membership.room.id);
+            membership.everyone = match same {
+                Some(other) => other.everyone.clone(),
+                None => store.members(&membership.room.id, usize::MAX, 0)?.into(),
+            };
+        }
+        Ok(())
+    }
+}

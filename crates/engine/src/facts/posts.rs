@@ -1,0 +1,155 @@
+//! What a message to a room or a path rests on.
+
+use super::{Facts, Memo, Once};
+use crate::Fault;
+use crate::digest::{digest, digest_of_post, digest_of_route, hex};
+use crate::ports::{Lookup, OnceKey, OnceKind};
+use crate::routes::Routes;
+use parlor_model::{Agent, AgentId, Caller, MemberId, Path, Post, RoomId, Route, UserId};
+use std::sync::Arc;
+
+impl Facts {
+    pub(super) fn about_post(
+        &mut self,
+        caller: &Caller,
+        post: &Post,
+        store: &mut (impl Lookup + ?Sized),
+        routes: &Routes,
+        memo: &mut Memo,
+    ) -> Result<(), Fault> {
+        self.in_room(caller, &post.room, store, memo)?;
+        if let Some(reply) = &post.reply_to {
+            self.reply = store.message(reply)?;
+        }
+        if !post.mentions.is_empty() || post.text.contains('@') {
+            self.everyone(&post.room, store, memo)?;
+        }
+        self.room_recipients(&post.room, None, store, routes, memo)?;
+        if let (Some(key), Some(user)) = (&post.client_message_id, caller.user()) {
+            let key =
+                OnceKey { kind: OnceKind::ClientMessage, owner: user.as_str().into(), key: key.clone() };
+            self.only_once(key, digest_of_post(post), store)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn about_route(
+        &mut self,
+        caller: &Caller,
+        route: &Route,
+        store: &mut (impl Lookup + ?Sized),
+        routes: &Routes,
+        memo: &mut Memo,
+    ) -> Result<(), Fault> {
+        if let Ok(from) = AgentId::parse(&route.from) {
+            self.agent = memo.agent(&from, store)?.as_deref().cloned();
+        }
+        if self.agent.is_none() {
+            self.user = match UserId::parse(&route.from) {
+                Ok(id) => store.user(&id)?,
+                Err(_) => None,
+            };
+            if self.user.is_none() {
+                self.user = store.user_named(&route.from)?;
+            }
+        }
+        if let (Some(id), Some(user)) = (&route.external_id, caller.user()) {
+            // A source is what the caller says it is: one caller's claims must not shut out another's.
+            let body = digest_of_route(route);
+            // Several messages of one thread may share an id: only the same message under it is a retry.
+            let key = hex(&digest(&[&route.source, id, &hex(&body)])).into();
+            let key = OnceKey { kind: OnceKind::External, owner: user.as_str().into(), key };
+            self.only_once(key, body, store)?;
+        }
+        if let Some(room) = route.path.below("room").and_then(|room| RoomId::parse(room).ok()) {
+            self.in_room(caller, &room, store, memo)?;
+            if let Some(agent) = &self.agent {
+                self.target = store.member(&room, &MemberId::Agent(agent.id.clone()))?;
+            }
+            if self.room.is_some() && self.target.is_some() {
+                if route.text.as_deref().is_some_and(|text| text.contains('@')) {
+                    self.all_members(&room, store, memo)?;
+                }
+                let sender = self.agent.as_ref().map(|agent| agent.id.clone());
+                self.room_recipients(&room, sender.as_ref(), store, routes, memo)?;
+            }
+            return Ok(());
+        }
+        let sender = self.agent.clone();
+        let broadcast = sender.is_some() && route.path.has_wildcard();
+        let addressed = match route.path.below("agent").filter(|_| !broadcast) {
+            Some(id) => Some(self.addressed(id, sender.as_ref(), store, memo)?),
+            None => None,
+        };
+        let found = if broadcast { routes.covered(&route.path) } else { routes.matching(&route.path) };
+        for recipient in found {
+            let Some(agent) = memo.agent(&recipient.mailbox.agent, store)? else { continue };
+            let hears = match &addressed {
+                // What is sent to an agent is heard by it, and by others of its owner who listen.
+                Some(addressed) => addressed.as_ref().is_some_and(|addressed| addressed.owner == agent.owner),
+                None => memo.may_reach(sender.as_ref(), &agent, store)?,
+            };
+            if hears {
+                self.recipients.push(recipient);
+            }
+        }
+        Ok(())
+    }
+
+    /// The agent that `agent/{id}` addresses, if the sender may know of it.
+    pub(super) fn addressed(
+        &self,
+        id: &str,
+        sender: Option<&Agent>,
+        store: &mut (impl Lookup + ?Sized),
+        memo: &mut Memo,
+    ) -> Result<Option<Arc<Agent>>, Fault> {
+        let Ok(id) = AgentId::parse(id) else { return Ok(None) };
+        let Some(agent) = memo.agent(&id, store)? else { return Ok(None) };
+        Ok(memo.may_reach(sender, &agent, store)?.then_some(agent))
+    }
+
+    /// Agents that are members of the room and listen to its path. Asked in this order: anybody's agents may
+    /// listen to every room there is, and must not make a message dearer in rooms they are not in.
+    pub(super) fn room_recipients(
+        &mut self,
+        room: &RoomId,
+        sender: Option<&AgentId>,
+        store: &mut (impl Lookup + ?Sized),
+        routes: &Routes,
+        memo: &mut Memo,
+    ) -> Result<(), Fault> {
+        if routes.is_empty() {
+            return Ok(());
+        }
+        let agents = match memo.agents_in.get(room) {
+            Some(known) => known.clone(),
+            None => {
+                let found: Arc<[AgentId]> = store.agents_in(room)?.into();
+                memo.agents_in.insert(room.clone(), found.clone());
+                found
+            }
+        };
+        let path = Path::of_room(room);
+        for agent in agents.iter().filter(|agent| sender != Some(*agent)) {
+            self.recipients.extend(routes.of_agent(agent, &path));
+        }
+        Ok(())
+    }
+
+    pub(super) fn only_once(
+        &mut self,
+        key: OnceKey,
+        digest: [u8; 16],
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<(), Fault> {
+        let first = store.first_use(&key)?;
+        let (mut first_message, mut first_deliveries) = (None, Vec::new());
+        if let Some(first) = &first {
+            first_message = store.message(&first.message)?;
+            first_deliveries = store.deliveries(&first.message)?;
+        }
+        self.once = Some(Once { key, digest, first, first_message, first_deliveries });
+        Ok(())
+    }
+}
