@@ -1,6 +1,6 @@
 //! Development commands, run as `cargo xtask <command>`.
 //!
-//! Owns: what `test` checks, what `bench` measures. Never: anything the shipped binary needs.
+//! Owns: what `test` checks, what `bench` measures, what `types` writes. Never: anything the shipped binary needs.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,6 +13,7 @@ mod packages;
 mod test;
 #[cfg(test)]
 mod tidy;
+mod types;
 
 const USAGE: &str = "\
 Usage: cargo xtask <command>
@@ -21,6 +22,7 @@ Usage: cargo xtask <command>
                      --quick installs nothing and runs the unit tests only.
   bench [options]    Measure the hub against bare references, in release builds.
                      `cargo xtask bench --help` lists the options.
+  types              Write the TypeScript of the web from the Rust types.
 ";
 
 fn main() -> ExitCode {
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
     };
     let outcome = match command {
         "test" => test::run(rest),
+        "types" => types::run(rest),
         "bench" => bench_launch::run(rest),
         #[cfg(feature = "bench")]
         _ if bench::is_inner(command) => bench::inner(command, rest),

@@ -1,21 +1,28 @@
 //! JSON bodies: bounded, looked over before anything is built from them, refused in one form.
 
+use super::describe::{Describe, Sheet};
 use super::problem::Problem;
-use axum::Json;
 use axum::extract::{FromRequest, Request};
-use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use http::header::CONTENT_ENCODING;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use parlor_wire::json::{self, Bounds};
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
 use std::time::Duration;
+use utoipa::ToSchema;
 
 const MOST_BYTES: usize = 1024 * 1024;
 /// The whole body must be here within this time, however it trickles.
 const WITHIN: Duration = Duration::from_secs(10);
 const BOUNDS: Bounds = Bounds { depth: 32, items: 1000 };
+
+/// How a body is refused, whatever it was meant for.
+const REFUSALS: [StatusCode; 4] = [
+    StatusCode::BAD_REQUEST,
+    StatusCode::REQUEST_TIMEOUT,
+    StatusCode::PAYLOAD_TOO_LARGE,
+    StatusCode::UNSUPPORTED_MEDIA_TYPE,
+];
 
 pub struct Body<T>(pub T);
 
@@ -28,6 +35,13 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     }
 }
 
+impl<T: ToSchema> Describe for Body<T> {
+    fn describe(sheet: &mut Sheet) {
+        sheet.takes::<T>(true);
+        sheet.refuses(&REFUSALS);
+    }
+}
+
 /// A body that may be left out altogether.
 pub struct MaybeBody<T>(pub Option<T>);
 
@@ -37,6 +51,13 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for MaybeBody<T> {
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         let text = read(request).await?;
         if text.trim().is_empty() { Ok(Self(None)) } else { parse(&text).map(|body| Self(Some(body))) }
+    }
+}
+
+impl<T: ToSchema> Describe for MaybeBody<T> {
+    fn describe(sheet: &mut Sheet) {
+        sheet.takes::<T>(false);
+        sheet.refuses(&REFUSALS);
     }
 }
 
@@ -62,18 +83,4 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
         let json::Misfit { field, rule } = json::misfit(&error);
         Problem::Malformed { field: field.unwrap_or("body".into()), message: rule }
     })
-}
-
-/// `{ok: true, data}`
-pub fn data(data: Value) -> Response {
-    Json(json!({ "ok": true, "data": data })).into_response()
-}
-
-pub fn created(data: Value) -> Response {
-    (StatusCode::CREATED, Json(json!({ "ok": true, "data": data }))).into_response()
-}
-
-/// `{ok: true}`
-pub fn done() -> Response {
-    Json(json!({ "ok": true })).into_response()
 }

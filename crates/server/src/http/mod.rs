@@ -1,6 +1,9 @@
 //! What every HTTP request goes through, whatever it asks for.
 
+pub mod answer;
 pub mod body;
+pub mod browser;
+pub mod describe;
 pub mod parameters;
 pub mod problem;
 pub mod trace;
@@ -8,12 +11,15 @@ pub mod trace;
 use crate::App;
 use crate::auth;
 use axum::extract::FromRequestParts;
+use describe::{Describe, Sheet};
+use http::StatusCode;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use parlor_model::{Caller, Refusal};
 use problem::Problem;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use utoipa::openapi::security::SecurityRequirement;
 
 /// Where the connection comes from.
 #[derive(Clone, Copy)]
@@ -44,10 +50,19 @@ impl FromRequestParts<Arc<App>> for Signed {
         match auth::caller(app, token).await {
             Ok(caller) => Ok(Self(caller)),
             Err(Refusal::NotSignedIn) => {
-                Err(Problem::Status(http::StatusCode::UNAUTHORIZED, "Invalid or expired token"))
+                Err(Problem::Status(StatusCode::UNAUTHORIZED, "Invalid or expired token"))
             }
             Err(refusal) => Err(refusal.into()),
         }
+    }
+}
+
+/// The caller may be nobody, or not allowed to, or nobody can say because the store cannot be asked.
+impl Describe for Signed {
+    fn describe(sheet: &mut Sheet) {
+        sheet.secured([SecurityRequirement::new::<_, [&str; 0], _>(describe::BEARER, [])]);
+        let refusals = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::SERVICE_UNAVAILABLE];
+        sheet.refuses(&refusals);
     }
 }
 

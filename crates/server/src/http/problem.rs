@@ -5,8 +5,7 @@ use axum::response::{IntoResponse, Response};
 use http::header::{CONNECTION, RETRY_AFTER};
 use http::{HeaderValue, StatusCode};
 use parlor_model::{Flaw, Refusal};
-use parlor_wire::agentim::codes;
-use serde_json::{Value, json};
+use parlor_wire::agentim::{codes, rest};
 
 #[derive(Debug)]
 pub enum Problem {
@@ -42,14 +41,14 @@ impl Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         match self {
-            Self::NotJson => answer(StatusCode::BAD_REQUEST, json!({ "error": "Invalid JSON body" })),
-            Self::Malformed { field, message } => answer(
-                StatusCode::BAD_REQUEST,
-                json!({ "error": "Validation failed", "fields": [{ "field": field, "message": message }] }),
-            ),
-            Self::Status(status, sentence) => answer(status, json!({ "error": sentence })),
+            Self::NotJson => answer(StatusCode::BAD_REQUEST, "Invalid JSON body"),
+            Self::Malformed { field, message } => {
+                let fields = Some(vec![rest::Field { field: &field, message: &message }]);
+                encode(StatusCode::BAD_REQUEST, rest::Problem { fields, ..said("Validation failed") })
+            }
+            Self::Status(status, sentence) => answer(status, sentence),
             Self::Unread(status, sentence) => {
-                let mut response = answer(status, json!({ "error": sentence }));
+                let mut response = answer(status, sentence);
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 response
             }
@@ -60,18 +59,15 @@ impl IntoResponse for Problem {
 
 fn refused(refusal: &Refusal) -> Response {
     let (status, sentence, code) = codes::status(refusal);
-    let mut body = json!({ "error": sentence });
-    if let Some(code) = code {
-        body["code"] = json!(code);
-    }
+    let mut body = rest::Problem { code, ..said(&sentence) };
     if let Refusal::Invalid(flaws) = refusal {
-        body["fields"] = flaws.iter().map(field).collect();
+        body.fields = Some(flaws.iter().map(field).collect());
     }
     if let Refusal::Resync { now } = refusal {
-        body["position"] = json!(now.to_string());
+        body.position = Some(now.to_string());
     }
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = answer(status, body);
+    let mut response = encode(status, body);
     if let Refusal::RateLimited { retry_after } = refusal {
         let seconds = retry_after.as_secs().saturating_add(1);
         response.headers_mut().insert(RETRY_AFTER, seconds.into());
@@ -81,14 +77,18 @@ fn refused(refusal: &Refusal) -> Response {
     response
 }
 
-fn field(flaw: &Flaw) -> Value {
-    json!({ "field": flaw.field, "message": flaw.rule })
+fn field(flaw: &Flaw) -> rest::Field<'_> {
+    rest::Field { field: flaw.field, message: flaw.rule }
 }
 
-fn answer(status: StatusCode, body: Value) -> Response {
-    let mut answer = json!({ "ok": false });
-    if let (Value::Object(answer), Value::Object(body)) = (&mut answer, body) {
-        answer.extend(body);
-    }
-    (status, Json(answer)).into_response()
+fn said(sentence: &str) -> rest::Problem<'_> {
+    rest::Problem { ok: rest::False, error: sentence, code: None, fields: None, position: None }
+}
+
+fn answer(status: StatusCode, sentence: &str) -> Response {
+    encode(status, said(sentence))
+}
+
+fn encode(status: StatusCode, body: rest::Problem) -> Response {
+    (status, Json(body)).into_response()
 }

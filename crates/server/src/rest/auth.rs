@@ -1,14 +1,15 @@
 //! Signing in and out.
 
 use crate::App;
-use crate::auth::{origin, secrets};
-use crate::http::body::{Body, MaybeBody, data, done};
+use crate::auth::secrets;
+use crate::http::answer::{Data, Done, Header, List, data, list};
+use crate::http::body::{Body, MaybeBody};
+use crate::http::browser::{COOKIE_NAME, NoForeignPage, RefreshCookie};
 use crate::http::parameters::Path;
 use crate::http::problem::Problem;
 use crate::http::{Peer, Signed};
 use axum::extract::State;
-use axum::response::Response;
-use http::header::{COOKIE, ORIGIN, SET_COOKIE, USER_AGENT};
+use http::header::{SET_COOKIE, USER_AGENT};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use parlor_engine::password_flaws;
 use parlor_model::command::{NewSignIn, NewUser};
@@ -16,19 +17,18 @@ use parlor_model::{
     Answer, Caller, Command, Principal, Query, Receipt, Refusal, SignIn, SignInId, SiteRole, User,
 };
 use parlor_wire::agentim::rest;
-use serde_json::{Value, json};
 use std::sync::Arc;
 
-const COOKIE_NAME: &str = "parlor_rt";
+type SignedIn = Result<(Header, Data<rest::SignedIn<'static>>), Problem>;
 
 pub async fn login(
     State(app): State<Arc<App>>,
     peer: Peer,
     headers: HeaderMap,
+    _: NoForeignPage,
     Body(body): Body<rest::Login>,
-) -> Result<Response, Problem> {
+) -> SignedIn {
     app.logins.check(peer.0.ip())?;
-    no_foreign_page(&headers, &app)?;
     let account = app.hub.account(&body.username).await?;
     let now = app.hub.now();
     let locked = account.as_ref().is_some_and(|user| user.locked_until.is_some_and(|until| until > now));
@@ -51,10 +51,10 @@ pub async fn set_up(
     State(app): State<Arc<App>>,
     peer: Peer,
     headers: HeaderMap,
+    _: NoForeignPage,
     Body(body): Body<rest::SetUp>,
-) -> Result<Response, Problem> {
+) -> SignedIn {
     app.logins.check(peer.0.ip())?;
-    no_foreign_page(&headers, &app)?;
     let password_hash = new_password(&app, &body.password).await?;
     let account = NewUser {
         username: body.username.into(),
@@ -69,14 +69,6 @@ pub async fn set_up(
     sign_in(&app, &user, peer, &headers).await
 }
 
-/// Somebody else's web page must not sign a visitor in, as whomever it likes.
-fn no_foreign_page(headers: &HeaderMap, app: &App) -> Result<(), Problem> {
-    if headers.contains_key(ORIGIN) && !origin::is_allowed(headers, &app.config) {
-        return Err(Problem::Status(StatusCode::FORBIDDEN, "This origin may not sign in"));
-    }
-    Ok(())
-}
-
 /// Holds a new password to the rules and hashes it.
 pub async fn new_password(app: &App, password: &str) -> Result<Box<str>, Problem> {
     let flaws = password_flaws(password);
@@ -86,7 +78,7 @@ pub async fn new_password(app: &App, password: &str) -> Result<Box<str>, Problem
     Ok(app.passwords.hash(password).await?)
 }
 
-async fn sign_in(app: &App, user: &User, peer: Peer, headers: &HeaderMap) -> Result<Response, Problem> {
+async fn sign_in(app: &App, user: &User, peer: Peer, headers: &HeaderMap) -> SignedIn {
     let refresh = secrets::refresh_token();
     let device = headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or("unknown");
     let command = Command::SignIn(NewSignIn {
@@ -100,32 +92,24 @@ async fn sign_in(app: &App, user: &User, peer: Peer, headers: &HeaderMap) -> Res
     let Receipt::SignedIn { user, sign_in } = app.hub.call(&Caller::OUTSIDER, command).await? else {
         return Err(Refusal::Unavailable.into());
     };
-    let mut body = tokens(app, &sign_in, Some(&refresh));
-    body["user"] = rest::user(&user);
-    Ok(with_cookie(app, data(body), Some(&refresh)))
+    let access = access_token(app, &sign_in);
+    let body = rest::SignedIn { access_token: &access, refresh_token: &refresh, user: (&*user).into() };
+    Ok((cookie(app, Some(&refresh)), data(body)))
 }
 
-fn tokens(app: &App, sign_in: &SignIn, refresh: Option<&str>) -> Value {
-    let access = app.tokens.issue(&sign_in.user, &sign_in.id, app.hub.now());
-    match refresh {
-        Some(refresh) => json!({ "accessToken": access, "refreshToken": refresh }),
-        None => json!({ "accessToken": access }),
-    }
+fn access_token(app: &App, sign_in: &SignIn) -> String {
+    app.tokens.issue(&sign_in.user, &sign_in.id, app.hub.now())
 }
 
 pub async fn refresh(
     State(app): State<Arc<App>>,
     peer: Peer,
-    headers: HeaderMap,
+    RefreshCookie(sent): RefreshCookie,
     MaybeBody(body): MaybeBody<rest::RefreshBody>,
-) -> Result<Response, Problem> {
+) -> Result<(Header, Data<rest::Tokens<'static>>), Problem> {
     app.refreshes.check(peer.0.ip())?;
-    let cookie = cookie(&headers);
-    if cookie.is_some() && !origin::is_allowed(&headers, &app.config) {
-        return Err(Problem::Status(StatusCode::FORBIDDEN, "This origin may not use the cookie"));
-    }
-    let by_cookie = cookie.is_some();
-    let given = cookie.or_else(|| body.and_then(|body| body.refresh_token));
+    let by_cookie = sent.is_some();
+    let given = sent.or_else(|| body.and_then(|body| body.refresh_token));
     let Some(given) = given else {
         return Err(Problem::Status(StatusCode::UNAUTHORIZED, "Refresh token required"));
     };
@@ -138,8 +122,10 @@ pub async fn refresh(
     match app.hub.call(&Caller::OUTSIDER, command).await? {
         Receipt::SignedIn { sign_in, .. } => {
             // A page whose cookie was renewed has no use for the token, and a script in it should not see it.
-            let body = tokens(&app, &sign_in, (!by_cookie).then_some(&*next));
-            Ok(with_cookie(&app, data(body), Some(&next)))
+            let shown = (!by_cookie).then_some(&*next);
+            let access = access_token(&app, &sign_in);
+            let body = rest::Tokens { access_token: &access, refresh_token: shown };
+            Ok((cookie(&app, Some(&next)), data(body)))
         }
         _ => Err(Refusal::TokenRevoked.into()),
     }
@@ -147,22 +133,22 @@ pub async fn refresh(
 
 pub async fn logout(
     State(app): State<Arc<App>>,
-    headers: HeaderMap,
     Signed(caller): Signed,
-) -> Result<Response, Problem> {
-    if cookie(&headers).is_some() && !origin::is_allowed(&headers, &app.config) {
-        return Err(Problem::Status(StatusCode::FORBIDDEN, "This origin may not use the cookie"));
-    }
+    _: RefreshCookie,
+) -> Result<(Header, Done), Problem> {
     let Principal::Person { sign_in, .. } = &caller.principal else { return Err(Refusal::Forbidden.into()) };
     app.hub.call(&caller, Command::EndSignIn { sign_in: sign_in.clone() }).await?;
-    Ok(with_cookie(&app, done(), None))
+    Ok((cookie(&app, None), Done))
 }
 
-pub async fn oauth_providers() -> Response {
-    data(json!([]))
+pub async fn oauth_providers() -> List<rest::OauthProvider<'static>> {
+    list([])
 }
 
-pub async fn sessions(State(app): State<Arc<App>>, Signed(caller): Signed) -> Result<Response, Problem> {
+pub async fn sessions(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+) -> Result<List<rest::Session<'static>>, Problem> {
     let current = match &caller.principal {
         Principal::Person { sign_in, .. } => Some(sign_in),
         _ => None,
@@ -170,37 +156,25 @@ pub async fn sessions(State(app): State<Arc<App>>, Signed(caller): Signed) -> Re
     let Answer::SignIns(found) = app.hub.read(&caller, Query::SignIns).await? else {
         return Err(Refusal::Unavailable.into());
     };
-    Ok(data(found.iter().map(|sign_in| rest::sign_in(sign_in, current)).collect()))
+    Ok(list(found.iter().map(|sign_in| rest::Session::new(sign_in, current))))
 }
 
 pub async fn end_session(
     State(app): State<Arc<App>>,
     Signed(caller): Signed,
     Path(id): Path<String>,
-) -> Result<Response, Problem> {
+) -> Result<Done, Problem> {
     let sign_in = SignInId::parse(&id).map_err(|_| Problem::not_an_id())?;
     app.hub.call(&caller, Command::EndSignIn { sign_in }).await?;
-    Ok(done())
-}
-
-fn cookie(headers: &HeaderMap) -> Option<String> {
-    let pairs = headers.get_all(COOKIE).into_iter().filter_map(|value| value.to_str().ok());
-    let mut pairs = pairs.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs
-        .find(|(name, _)| *name == COOKIE_NAME)
-        .map(|(_, value)| value.to_owned())
-        .filter(|value| !value.is_empty())
+    Ok(Done)
 }
 
 /// Sets the cookie, or takes it away. Scripts cannot read it, and it goes nowhere but to `/api/auth`.
-fn with_cookie(app: &App, mut response: Response, token: Option<&str>) -> Response {
+fn cookie(app: &App, token: Option<&str>) -> Header {
     let secure = if app.config.secure_cookies { "; Secure" } else { "" };
     let age = token.map_or(0, |_| app.config.refresh_token_ttl.as_secs());
     let token = token.unwrap_or_default();
     let cookie =
         format!("{COOKIE_NAME}={token}; Max-Age={age}; Path=/api/auth; HttpOnly; SameSite=Strict{secure}");
-    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
-        response.headers_mut().append(SET_COOKIE, cookie);
-    }
-    response
+    [(SET_COOKIE, HeaderValue::from_str(&cookie).expect("a token of ours has no control characters"))]
 }

@@ -1,28 +1,47 @@
 //! Whether the hub can do its work.
 
 use crate::App;
-use axum::Json;
+use crate::http::answer::{Whole, whole};
+use crate::http::describe::{Describe, Sheet};
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use parlor_engine::Health;
+use parlor_wire::agentim::rest;
 use parlor_wire::time::iso;
-use serde_json::json;
 use std::sync::Arc;
 
-pub async fn health(State(app): State<Arc<App>>) -> Response {
+/// Says the same in both cases, with another status.
+pub struct Report(StatusCode, Whole<rest::Health<'static>>);
+
+impl IntoResponse for Report {
+    fn into_response(self) -> Response {
+        (self.0, self.1).into_response()
+    }
+}
+
+impl Describe for Report {
+    fn describe(sheet: &mut Sheet) {
+        for status in [StatusCode::OK, StatusCode::SERVICE_UNAVAILABLE] {
+            let form = sheet.form::<rest::Health>();
+            sheet.answers(status, form);
+        }
+    }
+}
+
+pub async fn health(State(app): State<Arc<App>>) -> Report {
     let (status, store) = match app.hub.health() {
         Health::Good => (StatusCode::OK, "ok"),
         Health::Full => (StatusCode::SERVICE_UNAVAILABLE, "full"),
         Health::Broken => (StatusCode::SERVICE_UNAVAILABLE, "failed"),
     };
     let ok = status == StatusCode::OK;
-    let body = json!({
-        "ok": ok,
-        "status": if ok { "ok" } else { "degraded" },
-        "timestamp": iso(app.hub.now()),
-        "version": env!("CARGO_PKG_VERSION"),
-        "checks": { "store": store },
-    });
-    (status, Json(body)).into_response()
+    let body = rest::Health {
+        ok,
+        status: if ok { "ok" } else { "degraded" },
+        timestamp: iso(app.hub.now()),
+        version: env!("CARGO_PKG_VERSION"),
+        checks: rest::Checks { store },
+    };
+    Report(status, whole(body))
 }

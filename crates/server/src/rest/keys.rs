@@ -3,28 +3,30 @@
 use crate::App;
 use crate::auth::secrets;
 use crate::http::Signed;
-use crate::http::body::{Body, created, data, done};
+use crate::http::answer::{Created, Done, List, created, list as all};
+use crate::http::body::Body;
 use crate::http::parameters::Path;
 use crate::http::problem::Problem;
 use axum::extract::State;
-use axum::response::Response;
 use parlor_model::{Answer, Command, KeyId, Query, Receipt, Refusal, Scope};
 use parlor_wire::agentim::rest;
-use serde_json::json;
 use std::sync::Arc;
 
-pub async fn list(State(app): State<Arc<App>>, Signed(caller): Signed) -> Result<Response, Problem> {
+pub async fn list(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+) -> Result<List<rest::Key<'static>>, Problem> {
     let Answer::Keys(keys) = app.hub.read(&caller, Query::Keys).await? else {
         return Err(Refusal::Unavailable.into());
     };
-    Ok(data(keys.iter().map(rest::key).collect()))
+    Ok(all(keys.iter().map(rest::Key::from)))
 }
 
 pub async fn create(
     State(app): State<Arc<App>>,
     Signed(caller): Signed,
     Body(body): Body<rest::NewKey>,
-) -> Result<Response, Problem> {
+) -> Result<Created<rest::CreatedKey<'static>>, Problem> {
     let scopes: Option<Vec<Scope>> = body.scopes.iter().map(|scope| Scope::parse(scope)).collect();
     let scopes = scopes
         .ok_or(Problem::invalid("scopes", "must be of: read, write, agents, sources, dead-letters, admin"))?;
@@ -33,18 +35,15 @@ pub async fn create(
     let Receipt::Key(key) = app.hub.call(&caller, command).await? else {
         return Err(Refusal::Unavailable.into());
     };
-    let mut body = rest::key(&key);
-    // Shown this once.
-    body["key"] = json!(secret);
-    Ok(created(body))
+    Ok(created(rest::CreatedKey { about: (&*key).into(), key: &secret }))
 }
 
 pub async fn revoke(
     State(app): State<Arc<App>>,
     Signed(caller): Signed,
     Path(id): Path<String>,
-) -> Result<Response, Problem> {
+) -> Result<Done, Problem> {
     let key = KeyId::parse(&id).map_err(|_| Problem::not_an_id())?;
     app.hub.call(&caller, Command::RevokeKey { key }).await?;
-    Ok(done())
+    Ok(Done)
 }

@@ -3,25 +3,26 @@
 use super::rooms::room_id;
 use crate::App;
 use crate::http::Signed;
-use crate::http::body::{Body, created, data, done};
+use crate::http::answer::{Created, Data, Done, Either, List, created, data, list};
+use crate::http::body::Body;
 use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
 use axum::extract::State;
-use axum::response::Response;
 use parlor_model::query::Page;
 use parlor_model::{Answer, Command, MessageId, Position, Post, Query, Receipt, Refusal, Seq};
+use parlor_wire::agentim::frames::MessageFrame;
 use parlor_wire::agentim::rest;
 use parlor_wire::time;
 use serde::Deserialize;
-use serde_json::json;
 use std::sync::Arc;
+use utoipa::IntoParams;
 
 pub async fn create(
     State(app): State<Arc<App>>,
     Signed(caller): Signed,
     Path(id): Path<String>,
     Body(body): Body<rest::NewMessage>,
-) -> Result<Response, Problem> {
+) -> Result<Either<Created<MessageFrame<'static>>, Data<rest::Repeated<'static>>>, Problem> {
     let reply_to = match body.reply_to_id {
         None => None,
         Some(id) => Some(MessageId::parse(&id).map_err(|_| Problem::invalid("replyToId", "is not an id"))?),
@@ -37,17 +38,23 @@ pub async fn create(
     let Receipt::Posted(posted) = app.hub.call(&caller, command).await? else {
         return Err(Refusal::Unavailable.into());
     };
-    let body = match &posted.message {
-        Some(message) => rest::message(message),
-        None => json!({ "id": posted.id.as_str(), "seq": posted.position.seq.0, "deleted": true }),
-    };
-    Ok(if posted.repeated { data(body) } else { created(body) })
+    Ok(match &posted.message {
+        Some(message) if !posted.repeated => Either::This(created(MessageFrame::from(&**message))),
+        Some(message) => Either::That(data(rest::Repeated::Message((&**message).into()))),
+        None => {
+            let left = rest::DeletedMessage::new(&posted.id, posted.position.seq);
+            Either::That(data(rest::Repeated::Deleted(left)))
+        }
+    })
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 pub struct Paging {
+    /// 50 where it is left out, 200 at most.
     limit: Option<usize>,
+    /// Goes on into the past from here.
     cursor: Option<String>,
+    /// Goes forward from here: a position, a `seq`, or a time.
     after: Option<String>,
 }
 
@@ -56,7 +63,7 @@ pub async fn history(
     Signed(caller): Signed,
     Path(id): Path<String>,
     Parameters(paging): Parameters<Paging>,
-) -> Result<Response, Problem> {
+) -> Result<Data<rest::History<'static>>, Problem> {
     let page = match (&paging.cursor, &paging.after) {
         (Some(_), Some(_)) => return Err(Problem::invalid("cursor", "give either cursor or after")),
         (None, None) => Page::Before(None),
@@ -78,7 +85,7 @@ pub async fn history(
     let forward = paging.after.is_some();
     let last = messages.last().filter(|_| more || forward).map(|message| &**message);
     let items = messages.iter().map(|message| &**message);
-    Ok(data(rest::history(items, more, app.hub.epoch(), last)))
+    Ok(data(rest::History::new(items, more, app.hub.epoch(), last)))
 }
 
 enum Place {
@@ -100,25 +107,28 @@ fn place(app: &App, text: &str, field: &'static str) -> Result<Place, Problem> {
         .ok_or(Problem::invalid(field, "is neither a position nor a time"))
 }
 
-pub async fn recent(State(app): State<Arc<App>>, Signed(caller): Signed) -> Result<Response, Problem> {
+pub async fn recent(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+) -> Result<Data<rest::RecentRooms<'static>>, Problem> {
     let Answer::Recent(recent) = app.hub.read(&caller, Query::Recent).await? else {
         return Err(Refusal::Unavailable.into());
     };
-    Ok(data(rest::recent(&recent)))
+    Ok(data(rest::RecentRooms::new(&recent)))
 }
 
 pub async fn mark_read(
     State(app): State<Arc<App>>,
     Signed(caller): Signed,
     Path(id): Path<String>,
-) -> Result<Response, Problem> {
+) -> Result<Done, Problem> {
     app.hub.call(&caller, Command::MarkRead { room: room_id(&id)? }).await?;
-    Ok(done())
+    Ok(Done)
 }
 
-pub async fn mark_all_read(State(app): State<Arc<App>>, Signed(caller): Signed) -> Result<Response, Problem> {
+pub async fn mark_all_read(State(app): State<Arc<App>>, Signed(caller): Signed) -> Result<Done, Problem> {
     app.hub.call(&caller, Command::MarkAllRead).await?;
-    Ok(done())
+    Ok(Done)
 }
 
 pub async fn edit(
@@ -126,33 +136,33 @@ pub async fn edit(
     Signed(caller): Signed,
     Path(id): Path<String>,
     Body(body): Body<rest::MessageEdit>,
-) -> Result<Response, Problem> {
+) -> Result<Data<MessageFrame<'static>>, Problem> {
     let command = Command::Edit { message: message_id(&id)?, text: body.content.into() };
     let Receipt::Message(message) = app.hub.call(&caller, command).await? else {
         return Err(Refusal::Unavailable.into());
     };
-    Ok(data(rest::message(&message)))
+    Ok(data(MessageFrame::from(&*message)))
 }
 
 pub async fn remove(
     State(app): State<Arc<App>>,
     Signed(caller): Signed,
     Path(id): Path<String>,
-) -> Result<Response, Problem> {
+) -> Result<Done, Problem> {
     app.hub.call(&caller, Command::Delete { message: message_id(&id)? }).await?;
-    Ok(done())
+    Ok(Done)
 }
 
 pub async fn revisions(
     State(app): State<Arc<App>>,
     Signed(caller): Signed,
     Path(id): Path<String>,
-) -> Result<Response, Problem> {
+) -> Result<List<rest::Revision<'static>>, Problem> {
     let query = Query::Revisions { message: message_id(&id)? };
     let Answer::Revisions(revisions) = app.hub.read(&caller, query).await? else {
         return Err(Refusal::Unavailable.into());
     };
-    Ok(data(revisions.iter().map(rest::revision).collect()))
+    Ok(list(revisions.iter().map(rest::Revision::from)))
 }
 
 fn message_id(id: &str) -> Result<MessageId, Problem> {

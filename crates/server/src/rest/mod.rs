@@ -1,6 +1,7 @@
 //! The REST API: bodies in, one call to the hub, bodies out.
 
 mod agents;
+mod api;
 mod auth;
 mod health;
 mod keys;
@@ -10,42 +11,64 @@ mod users;
 
 use crate::App;
 use crate::http::problem::Problem;
+use api::Api;
 use axum::Router;
-use axum::routing::{delete, get, post, put};
 use http::StatusCode;
 use serde::Deserialize;
 use std::sync::Arc;
+use utoipa::IntoParams;
 
+const UNAUTHORIZED: StatusCode = StatusCode::UNAUTHORIZED;
+const NOT_FOUND: StatusCode = StatusCode::NOT_FOUND;
+const CONFLICT: StatusCode = StatusCode::CONFLICT;
+const GONE: StatusCode = StatusCode::GONE;
+const OFTEN: StatusCode = StatusCode::TOO_MANY_REQUESTS;
+const UNAVAILABLE: StatusCode = StatusCode::SERVICE_UNAVAILABLE;
+
+/// Each route with what it is for and with how it refuses, besides what its arguments say of themselves.
+#[rustfmt::skip]
 pub fn router() -> Router<Arc<App>> {
-    Router::new()
-        .route("/health", get(health::health))
-        .route("/setup", post(auth::set_up))
-        .route("/auth/login", post(auth::login))
-        .route("/auth/refresh", post(auth::refresh))
-        .route("/auth/logout", post(auth::logout))
-        .route("/auth/oauth/providers", get(auth::oauth_providers))
-        .route("/auth/sessions", get(auth::sessions))
-        .route("/auth/sessions/{id}", delete(auth::end_session))
-        .route("/keys", get(keys::list).post(keys::create))
-        .route("/keys/{id}", delete(keys::revoke))
-        .route("/users", get(users::list).post(users::create))
-        .route("/users/me", get(users::me).put(users::change_me))
-        .route("/users/me/password", put(users::change_password))
-        .route("/users/search", get(users::search))
-        .route("/users/{id}", put(users::change).delete(users::remove))
-        .route("/rooms", get(rooms::list).post(rooms::create))
-        .route("/rooms/{id}", get(rooms::show).put(rooms::change).delete(rooms::remove))
-        .route("/rooms/{id}/members", get(rooms::members).post(rooms::add_member))
-        .route("/rooms/{id}/members/{member}", put(rooms::change_member).delete(rooms::remove_member))
-        .route("/rooms/{id}/messages", post(messages::create).get(messages::history))
-        .route("/messages/recent", get(messages::recent))
-        .route("/messages/mark-all-read", post(messages::mark_all_read))
-        .route("/messages/rooms/{id}", get(messages::history))
-        .route("/messages/rooms/{id}/read", post(messages::mark_read))
-        .route("/messages/{id}", put(messages::edit).delete(messages::remove))
-        .route("/messages/{id}/history", get(messages::revisions))
-        .route("/agents", get(agents::list))
-        .route("/agents/shared", get(agents::shared))
+    Api::default()
+        .get("/health", "Whether the hub can do its work", &[], health::health)
+        .post("/setup", "Makes the first admin", &[NOT_FOUND, OFTEN, UNAVAILABLE], auth::set_up)
+        .post("/auth/login", "Signs in", &[UNAUTHORIZED, OFTEN, UNAVAILABLE], auth::login)
+        .post("/auth/refresh", "Exchanges a refresh token", &[UNAUTHORIZED, OFTEN, UNAVAILABLE], auth::refresh)
+        .post("/auth/logout", "Ends this sign-in", &[], auth::logout)
+        .get("/auth/oauth/providers", "Other ways to sign in", &[], auth::oauth_providers)
+        .get("/auth/sessions", "One's signed-in devices", &[], auth::sessions)
+        .delete("/auth/sessions/{id}", "Ends one of them", &[], auth::end_session)
+        .get("/keys", "One's API keys", &[], keys::list)
+        .post("/keys", "Makes a key", &[], keys::create)
+        .delete("/keys/{id}", "Revokes a key", &[], keys::revoke)
+        .get("/users", "All accounts", &[], users::list)
+        .post("/users", "Makes an account", &[CONFLICT], users::create)
+        .get("/users/me", "One's own account", &[], users::me)
+        .put("/users/me", "Changes one's profile", &[], users::change_me)
+        .put("/users/me/password", "Changes one's password", &[OFTEN], users::change_password)
+        .get("/users/search", "Finds people by name", &[], users::search)
+        .put("/users/{id}", "Changes an account", &[CONFLICT], users::change)
+        .delete("/users/{id}", "Removes an account", &[CONFLICT], users::remove)
+        .get("/rooms", "One's rooms", &[], rooms::list)
+        .post("/rooms", "Makes a room", &[NOT_FOUND], rooms::create)
+        .get("/rooms/{id}", "A room and its first members", &[], rooms::show)
+        .put("/rooms/{id}", "Changes a room", &[], rooms::change)
+        .delete("/rooms/{id}", "Removes a room and what was said in it", &[], rooms::remove)
+        .get("/rooms/{id}/members", "Who is in a room", &[], rooms::members)
+        .post("/rooms/{id}/members", "Adds a member", &[CONFLICT], rooms::add_member)
+        .put("/rooms/{id}/members/{member}", "Changes a role", &[CONFLICT], rooms::change_member)
+        .delete("/rooms/{id}/members/{member}", "Removes a member", &[CONFLICT], rooms::remove_member)
+        .post("/rooms/{id}/messages", "Posts a message", &[CONFLICT], messages::create)
+        .get("/rooms/{id}/messages", "What was said", &[GONE], messages::history)
+        .get("/messages/recent", "The newest message of each room", &[], messages::recent)
+        .post("/messages/mark-all-read", "Marks every room as read", &[], messages::mark_all_read)
+        .get("/messages/rooms/{id}", "What was said", &[GONE], messages::history)
+        .post("/messages/rooms/{id}/read", "Marks a room as read", &[], messages::mark_read)
+        .put("/messages/{id}", "Edits a message", &[], messages::edit)
+        .delete("/messages/{id}", "Erases a message", &[], messages::remove)
+        .get("/messages/{id}/history", "What a message said before", &[], messages::revisions)
+        .get("/agents", "One's agents", &[], agents::list)
+        .get("/agents/shared", "Agents that others share", &[], agents::shared)
+        .finish()
         .fallback(not_found)
 }
 
@@ -58,8 +81,9 @@ pub async fn method_not_allowed() -> Problem {
 }
 
 /// `?limit=&offset=`
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 struct Pages {
+    /// 100 where it is left out, 500 at most.
     limit: Option<usize>,
     offset: Option<usize>,
 }

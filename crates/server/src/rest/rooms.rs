@@ -3,37 +3,38 @@
 use super::Pages;
 use crate::App;
 use crate::http::Signed;
-use crate::http::body::{Body, created, data, done};
+use crate::http::answer::{Created, Data, Done, List, Whole, created, data, list as all, whole};
+use crate::http::body::Body;
 use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
-use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
 use parlor_model::command::RoomChanges;
 use parlor_model::{
     AgentId, Answer, Caller, Command, MemberId, Query, Receipt, Refusal, RoomId, RoomKind, RoomRole, Thing,
     UserId,
 };
 use parlor_wire::agentim::rest;
-use serde_json::{Value, json};
 use std::sync::Arc;
 
 pub fn room_id(id: &str) -> Result<RoomId, Problem> {
     RoomId::parse(id).map_err(|_| Problem::not_an_id())
 }
 
-pub async fn list(State(app): State<Arc<App>>, Signed(caller): Signed) -> Result<Response, Problem> {
+pub async fn list(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+) -> Result<List<rest::RoomOfMember<'static>>, Problem> {
     let Answer::Rooms(rooms) = app.hub.read(&caller, Query::Rooms).await? else {
         return Err(Refusal::Unavailable.into());
     };
-    Ok(data(rooms.iter().map(|(room, member)| rest::room_of_member(room, member)).collect()))
+    Ok(all(rooms.iter().map(|(room, member)| rest::RoomOfMember::new(room, member))))
 }
 
 pub async fn create(
     State(app): State<Arc<App>>,
     Signed(caller): Signed,
     Body(body): Body<rest::RoomBody>,
-) -> Result<Response, Problem> {
+) -> Result<Created<rest::Room<'static>>, Problem> {
     let ids = body.member_ids.as_deref().unwrap_or_default();
     let members = ids.iter().map(|id| UserId::parse(id).map(MemberId::User)).collect::<Result<_, _>>();
     let members = members.map_err(|_| Problem::invalid("memberIds", "must be ids of people"))?;
@@ -41,22 +42,20 @@ pub async fn create(
     let Receipt::Room(room) = app.hub.call(&caller, command).await? else {
         return Err(Refusal::Unavailable.into());
     };
-    Ok(created(rest::room(&room)))
+    Ok(created(rest::Room::from(&*room)))
 }
 
 pub async fn show(
     State(app): State<Arc<App>>,
     Signed(caller): Signed,
     Path(id): Path<String>,
-) -> Result<Response, Problem> {
+) -> Result<Data<rest::RoomWithMembers<'static>>, Problem> {
     let query = Query::Room { room: room_id(&id)? };
     let Answer::Room { room, members, total } = app.hub.read(&caller, query).await? else {
         return Err(Refusal::Unavailable.into());
     };
-    let mut body = rest::room(&room);
-    body["members"] = members.iter().map(rest::member).collect();
-    body["totalMembers"] = json!(total);
-    Ok(data(body))
+    let members = members.iter().map(rest::Member::from).collect();
+    Ok(data(rest::RoomWithMembers { room: (&room).into(), members, total_members: total }))
 }
 
 pub async fn change(
@@ -64,21 +63,21 @@ pub async fn change(
     Signed(caller): Signed,
     Path(id): Path<String>,
     Body(body): Body<rest::RoomBody>,
-) -> Result<Response, Problem> {
+) -> Result<Data<rest::Room<'static>>, Problem> {
     let command = Command::ChangeRoom { room: room_id(&id)?, changes: changes(body)? };
     let Receipt::Room(room) = app.hub.call(&caller, command).await? else {
         return Err(Refusal::Unavailable.into());
     };
-    Ok(data(rest::room(&room)))
+    Ok(data(rest::Room::from(&*room)))
 }
 
 pub async fn remove(
     State(app): State<Arc<App>>,
     Signed(caller): Signed,
     Path(id): Path<String>,
-) -> Result<Response, Problem> {
+) -> Result<Done, Problem> {
     app.hub.call(&caller, Command::DeleteRoom { room: room_id(&id)? }).await?;
-    Ok(done())
+    Ok(Done)
 }
 
 pub async fn members(
@@ -86,15 +85,15 @@ pub async fn members(
     Signed(caller): Signed,
     Path(id): Path<String>,
     Parameters(pages): Parameters<Pages>,
-) -> Result<Response, Problem> {
+) -> Result<Whole<rest::Members<'static>>, Problem> {
     let (limit, offset) = (pages.limit(), pages.offset());
     let query = Query::Members { room: room_id(&id)?, limit, offset };
     let Answer::Members { members, total } = app.hub.read(&caller, query).await? else {
         return Err(Refusal::Unavailable.into());
     };
-    let members: Value = members.iter().map(rest::member).collect();
-    let pagination = json!({ "limit": limit, "offset": offset, "total": total });
-    Ok(Json(json!({ "ok": true, "data": members, "pagination": pagination })).into_response())
+    let data = members.iter().map(rest::Member::from).collect();
+    let pagination = rest::Pagination { limit, offset, total };
+    Ok(whole(rest::Members { ok: rest::True, data, pagination }))
 }
 
 pub async fn add_member(
@@ -102,7 +101,7 @@ pub async fn add_member(
     Signed(caller): Signed,
     Path(id): Path<String>,
     Body(body): Body<rest::NewMember>,
-) -> Result<Response, Problem> {
+) -> Result<Created<rest::Member<'static>>, Problem> {
     let wrong = || Problem::invalid("memberId", "is not an id");
     let member = match body.member_type.as_deref() {
         None | Some("user") => MemberId::User(UserId::parse(&body.member_id).map_err(|_| wrong())?),
@@ -114,7 +113,7 @@ pub async fn add_member(
     let Receipt::Member(member) = app.hub.call(&caller, command).await? else {
         return Err(Refusal::Unavailable.into());
     };
-    Ok(created(rest::member(&member)))
+    Ok(created(rest::Member::from(&*member)))
 }
 
 pub async fn change_member(
@@ -122,12 +121,12 @@ pub async fn change_member(
     Signed(caller): Signed,
     Path((id, member)): Path<(String, String)>,
     Body(body): Body<rest::MemberRole>,
-) -> Result<Response, Problem> {
+) -> Result<Data<rest::Member<'static>>, Problem> {
     let room = room_id(&id)?;
     let role = room_role(Some(&body.role))?.unwrap_or(RoomRole::Member);
     let command = |member| Command::ChangeMember { room: room.clone(), member, role };
     match either(&app, &caller, &member, command).await? {
-        Receipt::Member(member) => Ok(data(rest::member(&member))),
+        Receipt::Member(member) => Ok(data(rest::Member::from(&*member))),
         _ => Err(Refusal::Unavailable.into()),
     }
 }
@@ -136,10 +135,10 @@ pub async fn remove_member(
     State(app): State<Arc<App>>,
     Signed(caller): Signed,
     Path((id, member)): Path<(String, String)>,
-) -> Result<Response, Problem> {
+) -> Result<Done, Problem> {
     let room = room_id(&id)?;
     either(&app, &caller, &member, |member| Command::RemoveMember { room: room.clone(), member }).await?;
-    Ok(done())
+    Ok(Done)
 }
 
 /// The path does not say whether it names a person or an agent: first the one, then the other.

@@ -3,35 +3,37 @@
 use super::Pages;
 use super::auth::new_password;
 use crate::App;
-use crate::http::body::{Body, data, done};
+use crate::http::answer::{Data, Done, List, Whole, data, list as all, whole};
+use crate::http::body::Body;
 use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
 use crate::http::{Peer, Signed};
-use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
 use parlor_model::command::{NewUser, UserChanges};
 use parlor_model::{Answer, Command, Query, Receipt, Refusal, SiteRole, UserId};
 use parlor_wire::agentim::rest;
 use serde::Deserialize;
-use serde_json::{Value, json};
 use std::sync::Arc;
+use utoipa::IntoParams;
 
-pub async fn me(State(app): State<Arc<App>>, Signed(caller): Signed) -> Result<Response, Problem> {
+pub async fn me(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+) -> Result<Data<rest::User<'static>>, Problem> {
     let Answer::User(user) = app.hub.read(&caller, Query::Me).await? else {
         return Err(Refusal::Unavailable.into());
     };
-    Ok(data(rest::user(&user)))
+    Ok(data(rest::User::from(&*user)))
 }
 
 pub async fn change_me(
     State(app): State<Arc<App>>,
     Signed(caller): Signed,
     Body(body): Body<rest::Profile>,
-) -> Result<Response, Problem> {
+) -> Result<Data<rest::User<'static>>, Problem> {
     let command = Command::ChangeProfile { display_name: body.display_name };
     let changed = user(app.hub.call(&caller, command).await?)?;
-    Ok(data(rest::user(&changed)))
+    Ok(data(rest::User::from(&*changed)))
 }
 
 pub async fn change_password(
@@ -39,7 +41,7 @@ pub async fn change_password(
     peer: Peer,
     Signed(caller): Signed,
     Body(body): Body<rest::PasswordChange>,
-) -> Result<Response, Problem> {
+) -> Result<Done, Problem> {
     // Whoever took a session over could guess the password here as well as at the sign-in.
     app.logins.check(peer.0.ip())?;
     let Answer::User(user) = app.hub.read(&caller, Query::Me).await? else {
@@ -51,11 +53,12 @@ pub async fn change_password(
     let password_hash = new_password(&app, &body.new_password).await?;
     let proven = user.password_hash.clone();
     app.hub.call(&caller, Command::ChangePassword { proven, password_hash }).await?;
-    Ok(done())
+    Ok(Done)
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 pub struct Search {
+    /// Part of a name, 2 to 100 characters.
     q: Option<String>,
 }
 
@@ -63,7 +66,7 @@ pub async fn search(
     State(app): State<Arc<App>>,
     Signed(caller): Signed,
     Parameters(search): Parameters<Search>,
-) -> Result<Response, Problem> {
+) -> Result<List<rest::Person<'static>>, Problem> {
     let text = search.q.unwrap_or_default();
     if !(2..=100).contains(&text.trim().chars().count()) {
         return Err(Problem::invalid("q", "must have 2 to 100 characters"));
@@ -72,35 +75,35 @@ pub async fn search(
     let Answer::Users { users, .. } = app.hub.read(&caller, query).await? else {
         return Err(Refusal::Unavailable.into());
     };
-    Ok(data(users.iter().map(rest::person).collect()))
+    Ok(all(users.iter().map(rest::Person::from)))
 }
 
 pub async fn list(
     State(app): State<Arc<App>>,
     Signed(caller): Signed,
     Parameters(pages): Parameters<Pages>,
-) -> Result<Response, Problem> {
+) -> Result<Whole<rest::Users<'static>>, Problem> {
     let query = Query::Users { limit: pages.limit(), offset: pages.offset() };
     let Answer::Users { users, total } = app.hub.read(&caller, query).await? else {
         return Err(Refusal::Unavailable.into());
     };
     let now = app.hub.now();
-    let users: Value = users.iter().map(|user| rest::managed_user(user, now)).collect();
-    Ok(Json(json!({ "ok": true, "data": users, "total": total })).into_response())
+    let data = users.iter().map(|user| rest::ManagedUser::new(user, now)).collect();
+    Ok(whole(rest::Users { ok: rest::True, data, total }))
 }
 
 pub async fn create(
     State(app): State<Arc<App>>,
     Signed(caller): Signed,
     Body(body): Body<rest::NewUser>,
-) -> Result<Response, Problem> {
+) -> Result<Data<rest::User<'static>>, Problem> {
     let role = site_role(body.role.as_deref())?.unwrap_or(SiteRole::User);
     // Asked first, so that only an admin can make the hub work at a hash.
     app.hub.may(&caller, Query::Users { limit: 1, offset: 0 }).await?;
     let password_hash = new_password(&app, &body.password).await?;
     let account = NewUser { username: body.username, display_name: body.display_name, role, password_hash };
     let created = user(app.hub.call(&caller, Command::CreateUser(account)).await?)?;
-    Ok(data(rest::user(&created)))
+    Ok(data(rest::User::from(&*created)))
 }
 
 pub async fn change(
@@ -108,7 +111,7 @@ pub async fn change(
     Signed(caller): Signed,
     Path(id): Path<String>,
     Body(body): Body<rest::UserChanges>,
-) -> Result<Response, Problem> {
+) -> Result<Data<rest::ManagedUser<'static>>, Problem> {
     let id = UserId::parse(&id).map_err(|_| Problem::not_an_id())?;
     let role = site_role(body.role.as_deref())?;
     app.hub.may(&caller, Query::Users { limit: 1, offset: 0 }).await?;
@@ -123,17 +126,17 @@ pub async fn change(
         max_connections: body.max_connections,
     };
     let changed = user(app.hub.call(&caller, Command::ChangeUser { user: id, changes }).await?)?;
-    Ok(data(rest::managed_user(&changed, app.hub.now())))
+    Ok(data(rest::ManagedUser::new(&changed, app.hub.now())))
 }
 
 pub async fn remove(
     State(app): State<Arc<App>>,
     Signed(caller): Signed,
     Path(id): Path<String>,
-) -> Result<Response, Problem> {
+) -> Result<Done, Problem> {
     let user = UserId::parse(&id).map_err(|_| Problem::not_an_id())?;
     app.hub.call(&caller, Command::RemoveUser { user }).await?;
-    Ok(done())
+    Ok(Done)
 }
 
 fn site_role(role: Option<&str>) -> Result<Option<SiteRole>, Problem> {

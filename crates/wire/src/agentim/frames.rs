@@ -1,33 +1,48 @@
 //! The shapes that AgentIM frames and REST bodies share. Absent fields are left out, never `null`: the real
 //! clients throw away a frame that carries one.
 
+use super::rest::{MemberType, MessageType, RoomKind, RoomRole, SenderType};
 use crate::time::iso;
-use parlor_model::{Member, MemberId, Message, Room, Sender};
+use parlor_model::{Member, Message, Room};
 use serde::Serialize;
+#[cfg(test)]
+use ts_rs::TS;
+use utoipa::ToSchema;
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS), ts(rename = "Message", optional_fields))]
+#[schema(as = Message)]
 #[serde(rename_all = "camelCase")]
 pub struct MessageFrame<'a> {
     pub id: &'a str,
     pub room_id: &'a str,
     pub sender_id: &'a str,
-    pub sender_type: &'a str,
+    pub sender_type: SenderType,
     pub sender_name: &'a str,
     #[serde(rename = "type")]
-    pub kind: &'a str,
+    pub kind: MessageType,
     pub content: &'a str,
     pub mentions: Vec<&'a str>,
     /// Uploads are not there yet; clients expect the list all the same.
+    #[schema(value_type = Vec<Object>, max_items = 0)]
+    #[cfg_attr(test, ts(type = "never[]"))]
     pub attachments: [(); 0],
+    #[schema(value_type = Vec<Object>, max_items = 0)]
+    #[cfg_attr(test, ts(type = "never[]"))]
     pub reactions: [(); 0],
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub reply_to_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub client_message_id: Option<&'a str>,
+    #[schema(format = DateTime)]
     pub created_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, format = DateTime)]
     pub updated_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, format = DateTime)]
     pub edited_at: Option<String>,
     pub seq: u64,
 }
@@ -39,14 +54,9 @@ impl<'a> From<&'a Message> for MessageFrame<'a> {
             id: message.id.as_str(),
             room_id: message.place.room().map_or("", |room| room.as_str()),
             sender_id: message.sender.id(),
-            // What is neither a person nor an agent is the system's, in the clients' closed list.
-            sender_type: match message.sender {
-                Sender::User(_) => "user",
-                Sender::Agent(_) => "agent",
-                Sender::Source(_) => "system",
-            },
+            sender_type: (&message.sender).into(),
             sender_name: &message.sender_name,
-            kind: message.kind.as_str(),
+            kind: message.kind.into(),
             content: &message.text,
             mentions: message.mentions.iter().map(|mention| &*mention.name).collect(),
             attachments: [],
@@ -62,16 +72,17 @@ impl<'a> From<&'a Message> for MessageFrame<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct RoomFrame<'a> {
     pub id: &'a str,
     pub name: &'a str,
     #[serde(rename = "type")]
-    pub kind: &'a str,
+    pub kind: RoomKind,
     pub broadcast_mode: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<&'a str>,
-    pub agent_command_role: &'a str,
+    pub agent_command_role: RoomRole,
     pub created_by_id: &'a str,
     pub created_at: String,
     pub updated_at: String,
@@ -82,10 +93,10 @@ impl<'a> From<&'a Room> for RoomFrame<'a> {
         Self {
             id: room.id.as_str(),
             name: &room.name,
-            kind: room.kind.as_str(),
+            kind: room.kind.into(),
             broadcast_mode: room.broadcast_mode,
             system_prompt: room.system_prompt.as_deref(),
-            agent_command_role: room.agent_command_role.as_str(),
+            agent_command_role: room.agent_command_role.into(),
             created_by_id: room.created_by.as_str(),
             created_at: iso(room.created_at),
             updated_at: iso(room.updated_at),
@@ -94,12 +105,13 @@ impl<'a> From<&'a Room> for RoomFrame<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct MemberFrame<'a> {
     pub room_id: &'a str,
     pub member_id: &'a str,
-    pub member_type: &'a str,
-    pub role: &'a str,
+    pub member_type: MemberType,
+    pub role: RoomRole,
     pub notification_pref: &'a str,
     pub display_name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,11 +124,8 @@ impl<'a> From<&'a Member> for MemberFrame<'a> {
         Self {
             room_id: member.room.as_str(),
             member_id: member.member.as_str(),
-            member_type: match member.member {
-                MemberId::User(_) => "user",
-                MemberId::Agent(_) => "agent",
-            },
-            role: member.role.as_str(),
+            member_type: (&member.member).into(),
+            role: member.role.into(),
             notification_pref: "all",
             display_name: &member.name,
             last_read_at: member.read_at.map(iso),

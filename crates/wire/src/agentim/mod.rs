@@ -5,3 +5,5 @@ pub mod egress;
 pub mod frames;
 pub mod ingress;
 pub mod rest;
+#[cfg(test)]
+mod typescript;

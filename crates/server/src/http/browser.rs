@@ -1,0 +1,67 @@
+//! What only browsers send: the refresh cookie, and from which page a request comes.
+
+use super::describe::{self, Describe, Sheet};
+use super::problem::Problem;
+use crate::App;
+use crate::auth::origin;
+use axum::extract::FromRequestParts;
+use http::header::{COOKIE, ORIGIN};
+use http::request::Parts;
+use http::{HeaderMap, StatusCode};
+use std::sync::Arc;
+use utoipa::openapi::security::SecurityRequirement;
+
+pub const COOKIE_NAME: &str = "parlor_rt";
+
+/// Somebody else's web page must not sign a visitor in, as whomever it likes.
+pub struct NoForeignPage;
+
+impl FromRequestParts<Arc<App>> for NoForeignPage {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        if parts.headers.contains_key(ORIGIN) && !origin::is_allowed(&parts.headers, &app.config) {
+            return Err(Problem::Status(StatusCode::FORBIDDEN, "This origin may not sign in"));
+        }
+        Ok(Self)
+    }
+}
+
+impl Describe for NoForeignPage {
+    fn describe(sheet: &mut Sheet) {
+        sheet.refuses(&[StatusCode::FORBIDDEN]);
+    }
+}
+
+/// The refresh token, if a page of ours has sent it along.
+pub struct RefreshCookie(pub Option<String>);
+
+impl FromRequestParts<Arc<App>> for RefreshCookie {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let cookie = cookie(&parts.headers);
+        if cookie.is_some() && !origin::is_allowed(&parts.headers, &app.config) {
+            return Err(Problem::Status(StatusCode::FORBIDDEN, "This origin may not use the cookie"));
+        }
+        Ok(Self(cookie))
+    }
+}
+
+/// It is one way to say who is calling, where nothing else is asked for.
+impl Describe for RefreshCookie {
+    fn describe(sheet: &mut Sheet) {
+        let cookie = SecurityRequirement::new::<_, [&str; 0], _>(describe::COOKIE, []);
+        sheet.secured([cookie, SecurityRequirement::default()]);
+        sheet.refuses(&[StatusCode::FORBIDDEN]);
+    }
+}
+
+fn cookie(headers: &HeaderMap) -> Option<String> {
+    let pairs = headers.get_all(COOKIE).into_iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = pairs.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs
+        .find(|(name, _)| *name == COOKIE_NAME)
+        .map(|(_, value)| value.to_owned())
+        .filter(|value| !value.is_empty())
+}

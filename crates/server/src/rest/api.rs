@@ -1,0 +1,135 @@
+//! Mounts handlers and writes the OpenAPI document of what is mounted, in one step: neither can be without
+//! the other.
+
+use crate::App;
+use crate::http::describe::{BEARER, COOKIE, Described, Sheet};
+use axum::Router;
+use axum::handler::Handler;
+use axum::routing::{MethodFilter, get, on};
+use bytes::Bytes;
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use utoipa::openapi::path::{HttpMethod, Parameter, ParameterIn, Paths};
+use utoipa::openapi::schema::{Components, Object, Schema, Type};
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme};
+use utoipa::openapi::{Info, OpenApi, RefOr};
+
+/// Where the routes hang.
+const BASE: &str = "/api";
+const DOCUMENT: &str = "/openapi.json";
+/// An agent has up to eight parts, everything else one.
+const ID: &str = "^[A-Za-z0-9_-]{1,64}(/[A-Za-z0-9_-]{1,64}){0,7}$";
+
+#[derive(Default)]
+pub struct Api {
+    router: Router<Arc<App>>,
+    paths: Paths,
+    forms: BTreeMap<String, RefOr<Schema>>,
+}
+
+/// The statuses, besides those of its arguments, with which a handler refuses.
+type Refusals<'a> = &'a [StatusCode];
+
+macro_rules! methods {
+    ($($name:ident $filter:ident $method:ident),+) => { $(
+        pub fn $name<T: 'static, A>(
+            self,
+            path: &str,
+            summary: &str,
+            refusals: Refusals,
+            handler: impl Handler<T, Arc<App>> + Described<A>,
+        ) -> Self {
+            self.mount(MethodFilter::$filter, HttpMethod::$method, path, summary, refusals, handler)
+        }
+    )+ };
+}
+
+impl Api {
+    methods!(get GET Get, post POST Post, put PUT Put, delete DELETE Delete);
+
+    fn mount<T: 'static, A, H: Handler<T, Arc<App>> + Described<A>>(
+        mut self,
+        filter: MethodFilter,
+        method: HttpMethod,
+        path: &str,
+        summary: &str,
+        refusals: Refusals,
+        handler: H,
+    ) -> Self {
+        let mut sheet = Sheet::default();
+        sheet.reads(path.split('/').filter_map(named).map(identifier));
+        H::describe(&mut sheet);
+        sheet.refuses(refusals);
+        self.note(method, path, summary, sheet);
+        self.router = self.router.route(path, on(filter, handler));
+        self
+    }
+
+    fn note(&mut self, method: HttpMethod, path: &str, summary: &str, mut sheet: Sheet) {
+        // Said of all, so that nobody has to know what holds when nothing is said.
+        sheet.secured([]);
+        let Sheet { mut operation, forms } = sheet;
+        operation.summary = Some(summary.into());
+        operation.tags = path.split('/').nth(1).map(|tag| vec![tag.into()]);
+        operation.operation_id = Some(operation_id(&method, path));
+        self.paths.add_path_operation(format!("{BASE}{path}"), vec![method], operation);
+        for (name, form) in forms {
+            let known = self.forms.entry(name).or_insert_with(|| form.clone());
+            assert!(*known == form, "two forms have one name, of which one is in {path}");
+        }
+    }
+
+    /// The routes, and one more that shows the document.
+    pub fn finish(mut self) -> Router<Arc<App>> {
+        let mut sheet = Sheet::default();
+        sheet.answers(StatusCode::OK, Object::new());
+        self.note(HttpMethod::Get, DOCUMENT, "This document", sheet);
+        let mut components = Components::new();
+        components.schemas = self.forms;
+        let bearer = Http::builder().scheme(HttpAuthScheme::Bearer);
+        let bearer = bearer.description(Some("An access token, or an API key")).build();
+        let cookie = ApiKeyValue::with_description("parlor_rt", "The refresh token, set by a sign-in");
+        components.add_security_scheme(BEARER, SecurityScheme::Http(bearer));
+        components.add_security_scheme(COOKIE, SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
+        let mut document = OpenApi::new(Info::new("Parlor", env!("CARGO_PKG_VERSION")), self.paths);
+        document.components = Some(components);
+        let text = document.to_json().expect("the document is made of texts, lists and maps");
+        let text = Bytes::from(text);
+        let show = move || {
+            let answer = ([(CONTENT_TYPE, "application/json")], text.clone());
+            std::future::ready(answer)
+        };
+        self.router.route(DOCUMENT, get(show))
+    }
+}
+
+/// `{id}` in a path is a parameter of this name.
+fn named(segment: &str) -> Option<&str> {
+    segment.strip_prefix('{')?.strip_suffix('}')
+}
+
+fn identifier(name: &str) -> Parameter {
+    let form = Object::builder().schema_type(Type::String).pattern(Some(ID)).build();
+    let mut parameter = Parameter::new(name);
+    parameter.parameter_in = ParameterIn::Path;
+    parameter.schema = Some(form.into());
+    parameter
+}
+
+/// `getRoomsIdMembers`: method and path are unique together, so this is too.
+fn operation_id(method: &HttpMethod, path: &str) -> String {
+    let method = match method {
+        HttpMethod::Get => "get",
+        HttpMethod::Post => "post",
+        HttpMethod::Put => "put",
+        _ => "delete",
+    };
+    let words = path.split(|c: char| !c.is_ascii_alphanumeric());
+    words.fold(method.to_owned(), |mut id, word| {
+        let mut letters = word.chars();
+        id.extend(letters.next().map(|first| first.to_ascii_uppercase()));
+        id + letters.as_str()
+    })
+}

@@ -1,0 +1,510 @@
+//! What REST answers carry. Unlike frames they may hold `null`: the real clients expect these keys.
+
+use super::{False, MemberType, RoomKind, RoomRole, Scope, SiteRole, True};
+use crate::agentim::frames::MessageFrame;
+use crate::time::iso;
+use parlor_model::{Epoch, MessageId, Position, Seq, SignInId, Time, query};
+use serde::Serialize;
+use std::collections::BTreeMap;
+#[cfg(test)]
+use ts_rs::TS;
+use utoipa::ToSchema;
+
+/// What most answers are.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+pub struct Success<T> {
+    #[schema(inline)]
+    pub ok: True,
+    pub data: T,
+}
+
+/// What is answered where there is nothing to tell.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+pub struct Done {
+    #[schema(inline)]
+    pub ok: True,
+}
+
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct User<'a> {
+    pub id: &'a str,
+    pub username: &'a str,
+    pub display_name: &'a str,
+    #[schema(required)]
+    pub avatar_url: Option<&'a str>,
+    pub role: SiteRole,
+    pub totp_enabled: bool,
+    #[schema(format = DateTime)]
+    pub created_at: String,
+    #[schema(format = DateTime)]
+    pub updated_at: String,
+}
+
+impl<'a> From<&'a parlor_model::User> for User<'a> {
+    fn from(user: &'a parlor_model::User) -> Self {
+        Self {
+            id: user.id.as_str(),
+            username: &user.username,
+            display_name: &user.display_name,
+            avatar_url: None,
+            role: user.role.into(),
+            totp_enabled: false,
+            created_at: iso(user.created_at),
+            updated_at: iso(user.updated_at),
+        }
+    }
+}
+
+/// What only admins see of an account.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ManagedUser<'a> {
+    #[serde(flatten)]
+    pub user: User<'a>,
+    #[schema(required)]
+    pub max_connections: Option<u32>,
+    pub locked: bool,
+}
+
+impl<'a> ManagedUser<'a> {
+    pub fn new(user: &'a parlor_model::User, now: Time) -> Self {
+        let locked = user.locked_until.is_some_and(|until| until > now);
+        Self { user: user.into(), max_connections: user.max_connections, locked }
+    }
+}
+
+/// What everyone sees of another person.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct Person<'a> {
+    pub id: &'a str,
+    pub username: &'a str,
+    pub display_name: &'a str,
+    #[schema(required)]
+    pub avatar_url: Option<&'a str>,
+}
+
+impl<'a> From<&'a parlor_model::User> for Person<'a> {
+    fn from(user: &'a parlor_model::User) -> Self {
+        Self {
+            id: user.id.as_str(),
+            username: &user.username,
+            display_name: &user.display_name,
+            avatar_url: None,
+        }
+    }
+}
+
+/// What a sign-in gives.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct SignedIn<'a> {
+    pub access_token: &'a str,
+    pub refresh_token: &'a str,
+    pub user: User<'a>,
+}
+
+/// What a refresh gives; the refresh token only if the old one came in the body.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
+#[serde(rename_all = "camelCase")]
+pub struct Tokens<'a> {
+    pub access_token: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub refresh_token: Option<&'a str>,
+}
+
+/// The name of another house that vouches for people. There are none so far.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+pub struct OauthProvider<'a>(pub &'a str);
+
+/// A device that is signed in.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct Session<'a> {
+    pub id: &'a str,
+    pub device: &'a str,
+    pub address: &'a str,
+    #[schema(format = DateTime)]
+    pub created_at: String,
+    #[schema(format = DateTime)]
+    pub last_used_at: String,
+    #[schema(format = DateTime)]
+    pub expires_at: String,
+    pub current: bool,
+}
+
+impl<'a> Session<'a> {
+    pub fn new(sign_in: &'a parlor_model::SignIn, current: Option<&SignInId>) -> Self {
+        Self {
+            id: sign_in.id.as_str(),
+            device: &sign_in.device,
+            address: &sign_in.address,
+            created_at: iso(sign_in.created_at),
+            last_used_at: iso(sign_in.used_at),
+            expires_at: iso(sign_in.expires_at),
+            current: current == Some(&sign_in.id),
+        }
+    }
+}
+
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct Key<'a> {
+    pub id: &'a str,
+    pub name: &'a str,
+    pub scopes: Vec<Scope>,
+    #[schema(format = DateTime)]
+    pub created_at: String,
+}
+
+impl<'a> From<&'a parlor_model::ApiKey> for Key<'a> {
+    fn from(key: &'a parlor_model::ApiKey) -> Self {
+        Self {
+            id: key.id.as_str(),
+            name: &key.name,
+            scopes: key.scopes.iter().map(|scope| (*scope).into()).collect(),
+            created_at: iso(key.created_at),
+        }
+    }
+}
+
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+pub struct CreatedKey<'a> {
+    #[serde(flatten)]
+    pub about: Key<'a>,
+    /// The secret, shown this once.
+    pub key: &'a str,
+}
+
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct Room<'a> {
+    pub id: &'a str,
+    pub name: &'a str,
+    #[serde(rename = "type")]
+    pub kind: RoomKind,
+    pub broadcast_mode: bool,
+    #[schema(required)]
+    pub system_prompt: Option<&'a str>,
+    pub agent_command_role: RoomRole,
+    pub created_by_id: &'a str,
+    #[schema(format = DateTime)]
+    pub created_at: String,
+    #[schema(format = DateTime)]
+    pub updated_at: String,
+    #[schema(required)]
+    pub router_id: Option<&'a str>,
+}
+
+impl<'a> From<&'a parlor_model::Room> for Room<'a> {
+    fn from(room: &'a parlor_model::Room) -> Self {
+        Self {
+            id: room.id.as_str(),
+            name: &room.name,
+            kind: room.kind.into(),
+            broadcast_mode: room.broadcast_mode,
+            system_prompt: room.system_prompt.as_deref(),
+            agent_command_role: room.agent_command_role.into(),
+            created_by_id: room.created_by.as_str(),
+            created_at: iso(room.created_at),
+            updated_at: iso(room.updated_at),
+            router_id: None,
+        }
+    }
+}
+
+/// A room as one of its members has it.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct RoomOfMember<'a> {
+    #[serde(flatten)]
+    pub room: Room<'a>,
+    #[schema(required, format = DateTime)]
+    pub pinned_at: Option<String>,
+    #[schema(required, format = DateTime)]
+    pub archived_at: Option<String>,
+    pub role: RoomRole,
+}
+
+impl<'a> RoomOfMember<'a> {
+    pub fn new(room: &'a parlor_model::Room, member: &parlor_model::Member) -> Self {
+        Self { room: room.into(), pinned_at: None, archived_at: None, role: member.role.into() }
+    }
+}
+
+/// A room and the first of its members.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct RoomWithMembers<'a> {
+    #[serde(flatten)]
+    pub room: Room<'a>,
+    pub members: Vec<Member<'a>>,
+    pub total_members: usize,
+}
+
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct Member<'a> {
+    pub room_id: &'a str,
+    pub member_id: &'a str,
+    pub member_type: MemberType,
+    pub role: RoomRole,
+    pub notification_pref: &'a str,
+    pub display_name: &'a str,
+    #[schema(required, format = DateTime)]
+    pub last_read_at: Option<String>,
+    #[schema(format = DateTime)]
+    pub joined_at: String,
+    #[schema(required)]
+    pub role_description: Option<&'a str>,
+    #[schema(required, format = DateTime)]
+    pub pinned_at: Option<String>,
+    #[schema(required, format = DateTime)]
+    pub archived_at: Option<String>,
+    #[schema(required, format = DateTime)]
+    pub cleared_at: Option<String>,
+}
+
+impl<'a> From<&'a parlor_model::Member> for Member<'a> {
+    fn from(member: &'a parlor_model::Member) -> Self {
+        Self {
+            room_id: member.room.as_str(),
+            member_id: member.member.as_str(),
+            member_type: (&member.member).into(),
+            role: member.role.into(),
+            notification_pref: "all",
+            display_name: &member.name,
+            last_read_at: member.read_at.map(iso),
+            joined_at: iso(member.joined_at),
+            role_description: None,
+            pinned_at: None,
+            archived_at: None,
+            cleared_at: None,
+        }
+    }
+}
+
+/// A page of members, and where it lies in the whole.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+pub struct Members<'a> {
+    #[schema(inline)]
+    pub ok: True,
+    pub data: Vec<Member<'a>>,
+    pub pagination: Pagination,
+}
+
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+pub struct Pagination {
+    pub limit: usize,
+    pub offset: usize,
+    pub total: usize,
+}
+
+/// A page of accounts, and how many there are in all.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+pub struct Users<'a> {
+    #[schema(inline)]
+    pub ok: True,
+    pub data: Vec<ManagedUser<'a>>,
+    pub total: usize,
+}
+
+/// The message that an earlier, equal request made.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+#[serde(untagged)]
+pub enum Repeated<'a> {
+    Message(MessageFrame<'a>),
+    Deleted(DeletedMessage<'a>),
+}
+
+/// What is left of a message that was deleted since.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+pub struct DeletedMessage<'a> {
+    pub id: &'a str,
+    pub seq: u64,
+    pub deleted: bool,
+}
+
+impl<'a> DeletedMessage<'a> {
+    pub fn new(id: &'a MessageId, seq: Seq) -> Self {
+        Self { id: id.as_str(), seq: seq.0, deleted: true }
+    }
+}
+
+/// A page of a room's history.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
+#[serde(rename_all = "camelCase")]
+pub struct History<'a> {
+    pub items: Vec<MessageFrame<'a>>,
+    pub has_more: bool,
+    /// Where the next page begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub next_cursor: Option<String>,
+}
+
+impl<'a> History<'a> {
+    pub fn new(
+        messages: impl IntoIterator<Item = &'a parlor_model::Message>,
+        has_more: bool,
+        epoch: Epoch,
+        last: Option<&parlor_model::Message>,
+    ) -> Self {
+        Self {
+            items: messages.into_iter().map(MessageFrame::from).collect(),
+            has_more,
+            next_cursor: last.map(|last| Position { epoch, seq: last.seq }.to_string()),
+        }
+    }
+}
+
+/// The newest message of each room, by the room's id.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+pub struct RecentRooms<'a>(pub BTreeMap<&'a str, Recent<'a>>);
+
+impl<'a> RecentRooms<'a> {
+    pub fn new(recent: &'a [query::Recent]) -> Self {
+        let entry = |found: &'a query::Recent| Some((found.message.place.room()?.as_str(), found.into()));
+        Self(recent.iter().filter_map(entry).collect())
+    }
+}
+
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct Recent<'a> {
+    pub content: &'a str,
+    pub sender_name: &'a str,
+    #[schema(format = DateTime)]
+    pub created_at: String,
+    pub unread: u64,
+}
+
+impl<'a> From<&'a query::Recent> for Recent<'a> {
+    fn from(found: &'a query::Recent) -> Self {
+        Self {
+            content: &found.message.text,
+            sender_name: &found.message.sender_name,
+            created_at: iso(found.message.at),
+            unread: found.unread,
+        }
+    }
+}
+
+/// What a message said before an edit.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct Revision<'a> {
+    pub message_id: &'a str,
+    pub previous_content: &'a str,
+    #[schema(format = DateTime)]
+    pub edited_at: String,
+}
+
+impl<'a> From<&'a parlor_model::Revision> for Revision<'a> {
+    fn from(revision: &'a parlor_model::Revision) -> Self {
+        Self {
+            message_id: revision.message.as_str(),
+            previous_content: &revision.text,
+            edited_at: iso(revision.edited_at),
+        }
+    }
+}
+
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct Agent<'a> {
+    pub id: &'a str,
+    pub name: &'a str,
+    pub description: &'a str,
+    #[serde(rename = "type")]
+    pub kind: &'a str,
+    pub status: &'a str,
+    pub visibility: &'a str,
+    #[schema(format = DateTime)]
+    pub created_at: String,
+}
+
+impl<'a> From<&'a parlor_model::Agent> for Agent<'a> {
+    fn from(agent: &'a parlor_model::Agent) -> Self {
+        Self {
+            id: agent.id.as_str(),
+            name: &agent.name,
+            description: &agent.description,
+            kind: "generic",
+            status: "offline",
+            visibility: "private",
+            created_at: iso(agent.created_at),
+        }
+    }
+}
+
+/// Whether the hub can do its work.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+pub struct Health<'a> {
+    pub ok: bool,
+    pub status: &'a str,
+    #[schema(format = DateTime)]
+    pub timestamp: String,
+    pub version: &'a str,
+    pub checks: Checks<'a>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+pub struct Checks<'a> {
+    pub store: &'a str,
+}
+
+/// Why a request was refused: a sentence for people, and for programs a code where they need one.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
+pub struct Problem<'a> {
+    #[schema(inline)]
+    pub ok: False,
+    pub error: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub code: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub fields: Option<Vec<Field<'a>>>,
+    /// Where the log is now, for one whose place in it is no longer known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub position: Option<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+pub struct Field<'a> {
+    pub field: &'a str,
+    pub message: &'a str,
+}

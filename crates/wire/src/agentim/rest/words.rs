@@ -1,0 +1,132 @@
+//! The closed lists of words in bodies and frames. Each follows from its type in the model: a new variant
+//! there gets a word here, or does not compile.
+
+use serde::Serialize;
+#[cfg(test)]
+use ts_rs::TS;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{Object, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
+
+macro_rules! words {
+    ($name:ident, $case:literal, $from:ident { $($variant:ident),+ }) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+        #[cfg_attr(test, derive(TS))]
+        #[serde(rename_all = $case)]
+        pub enum $name { $($variant),+ }
+
+        impl From<parlor_model::$from> for $name {
+            fn from(word: parlor_model::$from) -> Self {
+                match word { $(parlor_model::$from::$variant => Self::$variant),+ }
+            }
+        }
+    };
+}
+
+words!(SiteRole, "lowercase", SiteRole { User, Admin });
+words!(RoomRole, "lowercase", RoomRole { Member, Admin, Owner });
+words!(RoomKind, "lowercase", RoomKind { Group, Private });
+words!(Scope, "kebab-case", Scope { Read, Write, Agents, Sources, DeadLetters, Admin });
+words!(MessageType, "snake_case", MessageKind { Text, AgentResponse });
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+#[serde(rename_all = "lowercase")]
+pub enum MemberType {
+    User,
+    Agent,
+}
+
+impl From<&parlor_model::MemberId> for MemberType {
+    fn from(member: &parlor_model::MemberId) -> Self {
+        match member {
+            parlor_model::MemberId::User(_) => Self::User,
+            parlor_model::MemberId::Agent(_) => Self::Agent,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+#[serde(rename_all = "lowercase")]
+pub enum SenderType {
+    User,
+    Agent,
+    System,
+}
+
+impl From<&parlor_model::Sender> for SenderType {
+    fn from(sender: &parlor_model::Sender) -> Self {
+        match sender {
+            parlor_model::Sender::User(_) => Self::User,
+            parlor_model::Sender::Agent(_) => Self::Agent,
+            // What is neither a person nor an agent is the system's, in the clients' closed list.
+            parlor_model::Sender::Source(_) => Self::System,
+        }
+    }
+}
+
+/// A boolean that can have one value only, so that a success and a refusal can be told apart by it.
+macro_rules! always {
+    ($name:ident, $value:literal) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub struct $name;
+
+        impl Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_bool($value)
+            }
+        }
+
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                Object::builder().schema_type(Type::Boolean).enum_values(Some([$value])).into()
+            }
+        }
+
+        impl ToSchema for $name {}
+
+        #[cfg(test)]
+        impl TS for $name {
+            type WithoutGenerics = Self;
+            type OptionInnerType = Self;
+
+            fn name(_: &ts_rs::Config) -> String {
+                stringify!($value).into()
+            }
+
+            fn inline(config: &ts_rs::Config) -> String {
+                <Self as TS>::name(config)
+            }
+        }
+    };
+}
+
+always!(True, true);
+always!(False, false);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parlor_model as model;
+    use serde_json::json;
+
+    #[test]
+    fn the_words_are_those_of_the_model() {
+        for role in [model::SiteRole::User, model::SiteRole::Admin] {
+            assert_eq!(json!(SiteRole::from(role)), role.as_str());
+        }
+        for role in [model::RoomRole::Member, model::RoomRole::Admin, model::RoomRole::Owner] {
+            assert_eq!(json!(RoomRole::from(role)), role.as_str());
+        }
+        for kind in [model::RoomKind::Group, model::RoomKind::Private] {
+            assert_eq!(json!(RoomKind::from(kind)), kind.as_str());
+        }
+        for kind in [model::MessageKind::Text, model::MessageKind::AgentResponse] {
+            assert_eq!(json!(MessageType::from(kind)), kind.as_str());
+        }
+        for scope in model::Scope::ALL {
+            assert_eq!(json!(Scope::from(scope)), scope.as_str());
+        }
+    }
+}

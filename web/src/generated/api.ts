@@ -1,0 +1,129 @@
+// Made by `cargo xtask types` from the Rust types; changed there, not here.
+
+export type SiteRole = "user" | "admin";
+
+export type RoomRole = "member" | "admin" | "owner";
+
+export type RoomKind = "group" | "private";
+
+export type Scope = "read" | "write" | "agents" | "sources" | "dead-letters" | "admin";
+
+export type MessageType = "text" | "agent_response";
+
+export type MemberType = "user" | "agent";
+
+export type SenderType = "user" | "agent" | "system";
+
+export type Login = { username: string, password: string, };
+
+export type RefreshBody = { refreshToken?: string, };
+
+export type SetUp = { token: string, username: string, password: string, displayName?: string, };
+
+export type NewUser = { username: string, password: string, displayName?: string, role?: SiteRole, };
+
+export type UserChanges = { displayName?: string, role?: SiteRole, password?: string, 
+/**
+ * `null` takes the override away; absent leaves it.
+ */
+maxConnections?: number | null, };
+
+export type Profile = { displayName: string, };
+
+export type PasswordChange = { currentPassword: string, newPassword: string, };
+
+export type NewKey = { name: string, scopes: Array<Scope>, };
+
+export type RoomBody = { name?: string, type?: RoomKind, broadcastMode?: boolean, 
+/**
+ * `null` takes it away; absent leaves it.
+ */
+systemPrompt?: string | null, agentCommandRole?: RoomRole, memberIds?: Array<string>, };
+
+export type NewMember = { memberId: string, memberType?: MemberType, role?: RoomRole, };
+
+export type MemberRole = { role: RoomRole, };
+
+export type NewMessage = { content: string, mentions?: Array<string>, replyToId?: string, attachmentIds?: Array<string>, clientMessageId?: string, };
+
+export type MessageEdit = { content: string, };
+
+export type Success<T> = { ok: true, data: T, };
+
+export type Done = { ok: true, };
+
+export type User = { id: string, username: string, displayName: string, avatarUrl: string | null, role: SiteRole, totpEnabled: boolean, createdAt: string, updatedAt: string, };
+
+export type ManagedUser = { maxConnections: number | null, locked: boolean, id: string, username: string, displayName: string, avatarUrl: string | null, role: SiteRole, totpEnabled: boolean, createdAt: string, updatedAt: string, };
+
+export type Person = { id: string, username: string, displayName: string, avatarUrl: string | null, };
+
+export type SignedIn = { accessToken: string, refreshToken: string, user: User, };
+
+export type Tokens = { accessToken: string, refreshToken?: string, };
+
+export type OauthProvider = string;
+
+export type Session = { id: string, device: string, address: string, createdAt: string, lastUsedAt: string, expiresAt: string, current: boolean, };
+
+export type Key = { id: string, name: string, scopes: Array<Scope>, createdAt: string, };
+
+export type CreatedKey = { 
+/**
+ * The secret, shown this once.
+ */
+key: string, id: string, name: string, scopes: Array<Scope>, createdAt: string, };
+
+export type Room = { id: string, name: string, type: RoomKind, broadcastMode: boolean, systemPrompt: string | null, agentCommandRole: RoomRole, createdById: string, createdAt: string, updatedAt: string, routerId: string | null, };
+
+export type RoomOfMember = { pinnedAt: string | null, archivedAt: string | null, role: RoomRole, id: string, name: string, type: RoomKind, broadcastMode: boolean, systemPrompt: string | null, agentCommandRole: RoomRole, createdById: string, createdAt: string, updatedAt: string, routerId: string | null, };
+
+export type RoomWithMembers = { members: Array<Member>, totalMembers: number, id: string, name: string, type: RoomKind, broadcastMode: boolean, systemPrompt: string | null, agentCommandRole: RoomRole, createdById: string, createdAt: string, updatedAt: string, routerId: string | null, };
+
+export type Member = { roomId: string, memberId: string, memberType: MemberType, role: RoomRole, notificationPref: string, displayName: string, lastReadAt: string | null, joinedAt: string, roleDescription: string | null, pinnedAt: string | null, archivedAt: string | null, clearedAt: string | null, };
+
+export type Members = { ok: true, data: Array<Member>, pagination: Pagination, };
+
+export type Pagination = { limit: number, offset: number, total: number, };
+
+export type Users = { ok: true, data: Array<ManagedUser>, total: number, };
+
+export type Repeated = Message | DeletedMessage;
+
+export type DeletedMessage = { id: string, seq: number, deleted: boolean, };
+
+export type History = { items: Array<Message>, hasMore: boolean, 
+/**
+ * Where the next page begins.
+ */
+nextCursor?: string, };
+
+export type RecentRooms = { [key in string]: Recent };
+
+export type Recent = { content: string, senderName: string, createdAt: string, unread: number, };
+
+export type Revision = { messageId: string, previousContent: string, editedAt: string, };
+
+export type Agent = { id: string, name: string, description: string, type: string, status: string, visibility: string, createdAt: string, };
+
+export type Health = { ok: boolean, status: string, timestamp: string, version: string, checks: Checks, };
+
+export type Checks = { store: string, };
+
+export type Problem = { ok: false, error: string, code?: string, fields?: Array<Field>, 
+/**
+ * Where the log is now, for one whose place in it is no longer known.
+ */
+position?: string, };
+
+export type Field = { field: string, message: string, };
+
+export type Message = { id: string, roomId: string, senderId: string, senderType: SenderType, senderName: string, type: MessageType, content: string, mentions: Array<string>, 
+/**
+ * Uploads are not there yet; clients expect the list all the same.
+ */
+attachments: never[], reactions: never[], replyToId?: string, clientMessageId?: string, createdAt: string, updatedAt?: string, editedAt?: string, seq: number, };
+
+export type RoomFrame = { id: string, name: string, type: RoomKind, broadcastMode: boolean, systemPrompt?: string, agentCommandRole: RoomRole, createdById: string, createdAt: string, updatedAt: string, };
+
+export type MemberFrame = { roomId: string, memberId: string, memberType: MemberType, role: RoomRole, notificationPref: string, displayName: string, lastReadAt?: string, joinedAt: string, };
