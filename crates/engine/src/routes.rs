@@ -2,8 +2,9 @@
 //!
 //! A trie over pattern segments: the cost of a look-up grows with the length of the path and the
 //! number of matches, not with the number of subscriptions. Owned by the writer, changed in its order.
+//! Patterns with a gap can nearly match in many ways, so how many of them there are is counted for each person.
 
-use parlor_model::{Agent, AgentId, Mailbox, Path, Pattern, Subscription};
+use parlor_model::{Agent, AgentId, Mailbox, Path, Pattern, Subscription, UserId};
 use std::collections::{BTreeSet, HashMap};
 
 /// A mailbox that a path reaches.
@@ -15,7 +16,7 @@ pub struct Recipient {
 /// A step that keeps the index in step with the store.
 #[derive(Debug, Clone)]
 pub enum RouteChange {
-    Add { pattern: Pattern, mailbox: Mailbox },
+    Add { pattern: Pattern, mailbox: Mailbox, owner: UserId },
     Remove { pattern: Pattern, mailbox: Mailbox },
     RemoveAgent(AgentId),
 }
@@ -24,7 +25,15 @@ pub enum RouteChange {
 pub struct Routes {
     root: Node,
     /// The other way round, so that what an agent leaves behind is found without a search.
-    by_agent: HashMap<AgentId, BTreeSet<(Pattern, Mailbox)>>,
+    by_agent: HashMap<AgentId, Listening>,
+    /// How many patterns with a gap the agents of each person have.
+    gaps: HashMap<UserId, usize>,
+}
+
+#[derive(Debug)]
+struct Listening {
+    owner: UserId,
+    patterns: BTreeSet<(Pattern, Mailbox)>,
 }
 
 #[derive(Debug, Default)]
@@ -36,23 +45,26 @@ struct Node {
 impl Routes {
     pub fn build(agents: Vec<Agent>, subscriptions: Vec<Subscription>) -> Self {
         let mut routes = Self::default();
-        for agent in agents {
-            routes.add(&Pattern::stored(Path::of_agent(&agent.id).as_str()), Mailbox::of(agent.id));
+        for Agent { id, owner, .. } in agents {
+            let own = Pattern::stored(Path::of_agent(&id).as_str());
+            routes.add(&own, Mailbox::of(id), &owner);
         }
         for Subscription { agent, session, pattern, .. } in subscriptions {
-            routes.add(&pattern, Mailbox { agent, session });
+            if let Some(owner) = routes.by_agent.get(&agent).map(|known| known.owner.clone()) {
+                routes.add(&pattern, Mailbox { agent, session }, &owner);
+            }
         }
         routes
     }
 
     pub fn apply(&mut self, change: &RouteChange) {
         match change {
-            RouteChange::Add { pattern, mailbox } => self.add(pattern, mailbox.clone()),
+            RouteChange::Add { pattern, mailbox, owner } => self.add(pattern, mailbox.clone(), owner),
             RouteChange::Remove { pattern, mailbox } => self.remove(pattern, mailbox),
             RouteChange::RemoveAgent(agent) => {
-                for (pattern, mailbox) in self.by_agent.remove(agent).unwrap_or_default() {
-                    let segments: Vec<&str> = pattern.segments().collect();
-                    self.root.remove(&segments, &mailbox);
+                let Some(Listening { owner, patterns }) = self.by_agent.remove(agent) else { return };
+                for (pattern, mailbox) in patterns {
+                    self.forget(&pattern, &mailbox, &owner);
                 }
             }
         }
@@ -60,7 +72,7 @@ impl Routes {
 
     /// The mailboxes of one agent that listen to a path.
     pub fn of_agent(&self, agent: &AgentId, path: &Path) -> Vec<Recipient> {
-        let own = self.by_agent.get(agent).into_iter().flatten();
+        let own = self.by_agent.get(agent).into_iter().flat_map(|known| &known.patterns);
         let found: BTreeSet<&Mailbox> =
             own.filter(|(pattern, _)| pattern.matches(path)).map(|(_, mailbox)| mailbox).collect();
         found.into_iter().map(|mailbox| Recipient { mailbox: mailbox.clone() }).collect()
@@ -70,22 +82,48 @@ impl Routes {
         self.by_agent.is_empty()
     }
 
-    fn add(&mut self, pattern: &Pattern, mailbox: Mailbox) {
+    /// How many patterns with a gap a person's agents have together.
+    pub fn gaps_of(&self, owner: &UserId) -> usize {
+        self.gaps.get(owner).copied().unwrap_or_default()
+    }
+
+    fn add(&mut self, pattern: &Pattern, mailbox: Mailbox, owner: &UserId) {
+        let known = self.by_agent.entry(mailbox.agent.clone());
+        let known = known.or_insert_with(|| Listening { owner: owner.clone(), patterns: BTreeSet::new() });
+        if !known.patterns.insert((pattern.clone(), mailbox.clone())) {
+            return;
+        }
+        if pattern.has_gap() {
+            *self.gaps.entry(owner.clone()).or_default() += 1;
+        }
         let mut node = &mut self.root;
         for segment in pattern.segments() {
             node = node.children.entry(segment.into()).or_default();
         }
-        node.mailboxes.insert(mailbox.clone());
-        self.by_agent.entry(mailbox.agent.clone()).or_default().insert((pattern.clone(), mailbox));
+        node.mailboxes.insert(mailbox);
     }
 
     fn remove(&mut self, pattern: &Pattern, mailbox: &Mailbox) {
+        let Some(known) = self.by_agent.get_mut(&mailbox.agent) else { return };
+        if !known.patterns.remove(&(pattern.clone(), mailbox.clone())) {
+            return;
+        }
+        let owner = known.owner.clone();
+        if known.patterns.is_empty() {
+            self.by_agent.remove(&mailbox.agent);
+        }
+        self.forget(pattern, mailbox, &owner);
+    }
+
+    fn forget(&mut self, pattern: &Pattern, mailbox: &Mailbox, owner: &UserId) {
         let segments: Vec<&str> = pattern.segments().collect();
         self.root.remove(&segments, mailbox);
-        if let Some(known) = self.by_agent.get_mut(&mailbox.agent) {
-            known.remove(&(pattern.clone(), mailbox.clone()));
-            if known.is_empty() {
-                self.by_agent.remove(&mailbox.agent);
+        if pattern.has_gap()
+            && let Some(gaps) = self.gaps.get_mut(owner)
+        {
+            *gaps -= 1;
+            if *gaps == 0 {
+                self.gaps.remove(owner);
             }
         }
     }
@@ -104,12 +142,72 @@ impl Routes {
 
     /// Every mailbox with a pattern that matches, each once, in a fixed order.
     pub fn matching(&self, path: &Path) -> Vec<Recipient> {
-        let segments: Vec<&str> = path.segments().collect();
-        let mut found = BTreeSet::new();
-        // A node is reached at a segment at most once: `**` would otherwise reach it many times.
-        let mut reached = BTreeSet::new();
-        self.root.collect(&segments, 0, &mut found, &mut reached);
+        let mut search = Search::of(path);
+        search.visit(&self.root, 1);
+        let mut found = search.found;
+        found.sort_unstable();
+        found.dedup();
         found.into_iter().map(|mailbox| Recipient { mailbox: mailbox.clone() }).collect()
+    }
+}
+
+/// A walk over the nodes whose patterns match some beginning of a path. How long these beginnings are is a set of
+/// numbers up to 32, kept as the bits of one word, so a node is visited once whatever its `**` stand for.
+struct Search<'node, 'path> {
+    /// What a pattern can go on with.
+    segments: Vec<&'path str>,
+    /// Where each of these stands; `*` stands everywhere.
+    places: HashMap<&'path str, u64>,
+    /// The beginning that is the whole path.
+    whole: u64,
+    found: Vec<&'node Mailbox>,
+}
+
+impl<'node, 'path> Search<'node, 'path> {
+    fn of(path: &'path Path) -> Self {
+        let mut places: HashMap<&str, u64> = HashMap::from([("**", 0)]);
+        let mut whole = 1;
+        for segment in path.segments() {
+            for stands in [segment, "*"] {
+                *places.entry(stands).or_default() |= whole;
+            }
+            whole <<= 1;
+        }
+        Self { segments: places.keys().copied().collect(), places, whole, found: Vec::new() }
+    }
+
+    /// Which beginnings are matched once a pattern goes on with this segment.
+    fn after(&self, reached: u64, segment: &str) -> u64 {
+        match segment {
+            // The shortest that was reached, and every longer one.
+            "**" => (reached | reached.wrapping_neg()) & ((self.whole << 1) - 1),
+            _ => (reached & self.places.get(segment).copied().unwrap_or_default()) << 1,
+        }
+    }
+
+    /// Says how many nodes it looked at: of each one's children all, or those the path has segments for, whichever
+    /// are fewer.
+    fn visit(&mut self, node: &'node Node, reached: u64) -> usize {
+        if reached == 0 {
+            return 1;
+        }
+        if reached & self.whole != 0 {
+            self.found.extend(&node.mailboxes);
+        }
+        let mut looked_at = 1;
+        if node.children.len() <= self.segments.len() {
+            for (segment, child) in &node.children {
+                looked_at += self.visit(child, self.after(reached, segment));
+            }
+        } else {
+            for index in 0..self.segments.len() {
+                let segment = self.segments[index];
+                if let Some(child) = node.children.get(segment) {
+                    looked_at += self.visit(child, self.after(reached, segment));
+                }
+            }
+        }
+        looked_at
     }
 }
 
@@ -157,43 +255,16 @@ impl Node {
             }
         }
     }
-
-    fn collect<'a>(
-        &'a self,
-        path: &[&str],
-        at: usize,
-        found: &mut BTreeSet<&'a Mailbox>,
-        reached: &mut BTreeSet<(*const Node, usize)>,
-    ) {
-        if !reached.insert((std::ptr::from_ref(self), at)) {
-            return;
-        }
-        if at == path.len() {
-            found.extend(&self.mailboxes);
-        }
-        if let Some(rest) = self.children.get("**") {
-            for end in at..=path.len() {
-                rest.collect(path, end, found, reached);
-            }
-        }
-        let Some(segment) = path.get(at) else { return };
-        if let Some(one) = self.children.get("*") {
-            one.collect(path, at + 1, found, reached);
-        }
-        // A wildcard in the path is plain text here; its own node was visited above already.
-        if *segment != "*"
-            && *segment != "**"
-            && let Some(exact) = self.children.get(*segment)
-        {
-            exact.collect(path, at + 1, found, reached);
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn owner() -> UserId {
+        UserId::stored("ann")
+    }
 
     fn mailbox(name: usize) -> Mailbox {
         Mailbox::of(AgentId::stored(format!("a{name}")))
@@ -202,10 +273,65 @@ mod tests {
     #[test]
     fn a_removed_agent_leaves_nothing_behind() {
         let mut routes = Routes::default();
-        routes.add(&Pattern::parse("slack/**").unwrap(), mailbox(1));
+        for pattern in ["slack/**", "**/x", "**/x"] {
+            routes.add(&Pattern::parse(pattern).unwrap(), mailbox(1), &owner());
+        }
+        assert_eq!(routes.gaps_of(&owner()), 1);
         routes.apply(&RouteChange::RemoveAgent(mailbox(1).agent));
-        assert!(routes.is_empty() && routes.root.children.is_empty());
+        assert!(routes.is_empty() && routes.root.children.is_empty() && routes.gaps.is_empty());
         assert_eq!(routes.matching(&Path::parse("slack/x").unwrap()), []);
+    }
+
+    fn listening(patterns: impl IntoIterator<Item = String>) -> Routes {
+        let mut routes = Routes::default();
+        for (index, pattern) in patterns.into_iter().enumerate() {
+            routes.add(&Pattern::parse(&pattern).unwrap(), mailbox(index), &owner());
+        }
+        routes
+    }
+
+    /// How many nodes a look-up looks at, and how many mailboxes it finds.
+    fn cost(routes: &Routes, path: &str) -> (usize, usize) {
+        let path = Path::parse(path).unwrap();
+        let mut search = Search::of(&path);
+        (search.visit(&routes.root, 1), search.found.len())
+    }
+
+    #[test]
+    fn more_subscriptions_elsewhere_do_not_make_a_look_up_dearer() {
+        let ordinary = |count: usize| {
+            let patterns = (0..count).flat_map(|number| {
+                let (team, channel) = (number / 100, number % 100);
+                [
+                    format!("slack/team-{team}/#{channel}"),
+                    format!("slack/*/#{channel}-{team}"),
+                    format!("email/**/from-{number}"),
+                    format!("team-{team}/**"),
+                ]
+            });
+            listening(patterns)
+        };
+        let (few, many) = (ordinary(100), ordinary(20_000));
+        for path in ["slack/team-0/#7", "email/to/from-7", "team-0/any/thing"] {
+            let ((at_few, found), (at_many, as_many)) = (cost(&few, path), cost(&many, path));
+            assert!(found > 0 && found == as_many, "{path}");
+            assert!(at_many <= at_few.max(20), "{path}: {at_few} nodes, then {at_many}");
+        }
+    }
+
+    #[test]
+    fn patterns_that_nearly_match_are_each_followed_once() {
+        let middle = |number: usize| {
+            let middle = (0..10).map(|bit| if number >> bit & 1 == 1 { "*" } else { "a" });
+            middle.collect::<Vec<_>>().join("/")
+        };
+        let hostile = (0..1000).map(|number| format!("**/{}/**/{}/b", middle(number), middle(number)));
+        let routes = listening(hostile);
+        let (looked_at, found) = cost(&routes, &vec!["a"; 32].join("/"));
+        assert_eq!(found, 0);
+        // As many as there are nodes, at most: where in the path a pattern could stand costs nothing more.
+        assert!(looked_at <= 1000 * 23, "{looked_at} nodes");
+        assert_eq!(routes.gaps_of(&owner()), 1000);
     }
 
     proptest! {
@@ -220,7 +346,7 @@ mod tests {
             let path = Path::parse(&path.join("/")).unwrap();
             let mut routes = Routes::default();
             for (index, pattern) in patterns.iter().enumerate() {
-                routes.add(pattern, mailbox(index));
+                routes.add(pattern, mailbox(index), &owner());
             }
             if let Some(pattern) = patterns.get(removed) {
                 routes.apply(&RouteChange::Remove { pattern: pattern.clone(), mailbox: mailbox(removed) });
@@ -247,7 +373,7 @@ mod tests {
             let path = Path::parse(&path.join("/")).unwrap();
             let mut routes = Routes::default();
             for (index, pattern) in patterns.iter().enumerate() {
-                routes.add(pattern, mailbox(index));
+                routes.add(pattern, mailbox(index), &owner());
             }
             let found: BTreeSet<_> = routes.matching(&path).into_iter().map(|r| r.mailbox).collect();
             let expected: BTreeSet<_> = patterns

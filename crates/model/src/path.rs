@@ -115,6 +115,11 @@ impl Pattern {
         self.0.split('/')
     }
 
+    /// Whether `**` stands before its end: what follows can then begin anywhere.
+    pub fn has_gap(&self) -> bool {
+        self.0.starts_with("**/") || self.0.contains("/**/")
+    }
+
     pub fn matches(&self, path: &Path) -> bool {
         matches(&self.0, path.as_str())
     }
@@ -174,6 +179,21 @@ mod tests {
         check("a/**/b", "a/x/y/b", true);
         check("a/**/b", "a/b/c", false);
         check("**/x", "a/x/b", false);
+    }
+
+    #[test]
+    fn a_gap_is_a_double_star_before_the_end() {
+        for (pattern, expected) in [
+            ("**/a", true),
+            ("a/**/b", true),
+            ("**/**", true),
+            ("a/**", false),
+            ("**", false),
+            ("***/b", false),
+            ("a/*/b**/c", false),
+        ] {
+            assert_eq!(Pattern::parse(pattern).unwrap().has_gap(), expected, "{pattern}");
+        }
     }
 
     #[test]

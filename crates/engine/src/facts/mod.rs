@@ -57,6 +57,8 @@ pub struct Facts {
     pub deliveries: Vec<Delivery>,
     pub mail: Vec<(Arc<Message>, Delivery)>,
     pub recipients: Vec<Recipient>,
+    /// How many patterns with a gap the caller's agents have together.
+    pub gaps: usize,
     pub once: Option<Once>,
 }
 
@@ -135,6 +137,7 @@ impl Facts {
             deliveries: Vec::new(),
             mail: Vec::new(),
             recipients: Vec::new(),
+            gaps: 0,
             once: None,
         }
     }
@@ -246,6 +249,7 @@ impl Facts {
                 self.agent = store.agent(id)?;
                 if let Some(user) = caller.user() {
                     self.agents = store.agents_of(user)?;
+                    self.gaps = routes.gaps_of(user);
                 }
                 if let Ok(id) = UserId::parse(id.as_str()) {
                     self.user = store.user(&id)?;
@@ -272,6 +276,7 @@ impl Facts {
                 self.agent = store.agent(&mailbox.agent)?;
                 self.subscriptions = store.subscriptions_of(mailbox)?;
                 self.sessions = store.sessions(&mailbox.agent)?;
+                self.gaps = caller.user().map(|user| routes.gaps_of(user)).unwrap_or_default();
                 let path = Path::stored(pattern.as_str());
                 if let Some(room) = path.below("room").and_then(|room| RoomId::parse(room).ok()) {
                     let member = MemberId::Agent(mailbox.agent.clone());

@@ -16,6 +16,9 @@ const MOST_AGENTS: usize = 1000;
 /// The most patterns one mailbox listens to.
 const MOST_SUBSCRIPTIONS: usize = 1000;
 const MOST_SESSIONS: usize = 1000;
+/// The most patterns with a gap that the agents of one person have together. Each may be followed a long way for a
+/// message that it does not match in the end, and that message may be anybody's.
+const MOST_GAPS: usize = 1000;
 
 pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
     match command {
@@ -64,10 +67,15 @@ fn create(
     draft.change(Change::PutSession(main));
     let own = own_address(id);
     let wanted: BTreeSet<&Pattern> = wanted.iter().filter(|pattern| **pattern != own).collect();
-    draft.routes.push(RouteChange::Add { pattern: own.clone(), mailbox: Mailbox::of(id.clone()) });
+    let mailbox = Mailbox::of(id.clone());
+    draft.routes.push(RouteChange::Add {
+        pattern: own,
+        mailbox: mailbox.clone(),
+        owner: agent.owner.clone(),
+    });
     let mut subscriptions = Vec::new();
     for pattern in wanted {
-        subscriptions.push(add(&Mailbox::of(id.clone()), pattern, &mut draft));
+        subscriptions.push(add(&mailbox, pattern, &mut draft)?);
     }
     draft.tell(Event::AgentChanged(agent.clone()));
     draft.done(Receipt::Agent { agent, subscriptions })
@@ -83,7 +91,14 @@ fn apply(profile: &AgentProfile, agent: &mut Agent) {
     agent.settings.extend(profile.settings.iter().cloned());
 }
 
-fn add(mailbox: &Mailbox, pattern: &Pattern, draft: &mut Draft) -> Subscription {
+fn add(mailbox: &Mailbox, pattern: &Pattern, draft: &mut Draft) -> Result<Subscription, Refusal> {
+    let added = draft.routes.iter();
+    let added =
+        added.filter(|change| matches!(change, RouteChange::Add { pattern, .. } if pattern.has_gap()));
+    if pattern.has_gap() && draft.facts.gaps + added.count() >= MOST_GAPS {
+        let rule = "one more than the 1000 with ** before the end that a person's agents may have";
+        return Err(Refusal::invalid("pattern", rule));
+    }
     let subscription = Subscription {
         agent: mailbox.agent.clone(),
         session: mailbox.session.clone(),
@@ -91,8 +106,9 @@ fn add(mailbox: &Mailbox, pattern: &Pattern, draft: &mut Draft) -> Subscription 
         added_at: draft.facts.now,
     };
     draft.change(Change::PutSubscription(subscription.clone()));
-    draft.routes.push(RouteChange::Add { pattern: pattern.clone(), mailbox: mailbox.clone() });
-    subscription
+    let owner = draft.actor()?.id.clone();
+    draft.routes.push(RouteChange::Add { pattern: pattern.clone(), mailbox: mailbox.clone(), owner });
+    Ok(subscription)
 }
 
 fn change(profile: &AgentProfile, mut draft: Draft) -> Result<Plan, Refusal> {
@@ -133,7 +149,7 @@ fn subscribe(mailbox: &Mailbox, pattern: &Pattern, mut draft: Draft) -> Result<P
         if subscriptions.len() >= MOST_SUBSCRIPTIONS {
             return Err(Refusal::invalid("pattern", "the mailbox has too many subscriptions"));
         }
-        subscriptions.push(add(mailbox, pattern, &mut draft));
+        subscriptions.push(add(mailbox, pattern, &mut draft)?);
     }
     draft.done(Receipt::Subscriptions(subscriptions))
 }
@@ -249,6 +265,25 @@ mod tests {
     }
 
     #[test]
+    fn the_agents_of_one_person_have_so_many_patterns_with_a_gap() {
+        let full = Facts { gaps: MOST_GAPS, ..listening("coder", &["**/known"]) };
+        let rule = "one more than the 1000 with ** before the end that a person's agents may have";
+        let refused = decide(&subscribe("coder", "**/x"), &full).map(|plan| plan.receipt);
+        assert_eq!(refused, Err(Refusal::invalid("pattern", rule)));
+        for pattern in ["slack/**", "*/x", "**/known"] {
+            assert!(decide(&subscribe("coder", pattern), &full).is_ok(), "{pattern}");
+        }
+        let create = |patterns: &[&str]| {
+            let subscriptions = patterns.iter().map(|text| pattern(text)).collect();
+            let (id, profile) = (AgentId::stored("new"), AgentProfile::default());
+            let facts = Facts { gaps: MOST_GAPS - 2, ..facts() };
+            decide(&Command::CreateAgent { id, profile, subscriptions }, &facts).map(|_| ())
+        };
+        assert_eq!(create(&["**/x", "**/y", "z/**"]), Ok(()));
+        assert_eq!(create(&["**/x", "**/y", "**/z"]), Err(Refusal::invalid("pattern", rule)));
+    }
+
+    #[test]
     fn a_new_agent_has_its_main_session_and_hears_its_own_address() {
         let subscriptions = ["slack/**", "agent/team/coder", "slack/**"].map(pattern).into();
         let (id, profile) = (AgentId::stored("team/coder"), AgentProfile::default());
@@ -261,7 +296,11 @@ mod tests {
         assert_eq!((&*made.name, made.owner.as_str()), ("coder", "ann"));
         assert_eq!((&main.id, one.pattern.as_str()), (&SessionId::main(), "slack/**"));
         let heard = plan.routes.iter().map(|change| match change {
-            RouteChange::Add { pattern, mailbox } if mailbox.session.is_none() => pattern.as_str(),
+            RouteChange::Add { pattern, mailbox, owner }
+                if owner.as_str() == "ann" && mailbox.session.is_none() =>
+            {
+                pattern.as_str()
+            }
             other => panic!("not heard by the agent: {other:?}"),
         });
         assert_eq!(heard.collect::<Vec<_>>(), ["agent/team/coder", "slack/**"]);
