@@ -10,7 +10,8 @@ use crate::http::bearer;
 use crate::http::problem::Problem;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use futures_util::FutureExt;
 use parlor_engine::switchboard::{Egress, Farewell, Viewer};
 use parlor_model::{
     Caller, Command, Delivery, Epoch, Logged, Mailbox, Message, Query, Receipt, Refusal, RoomId, Signal,
@@ -25,6 +26,10 @@ use std::sync::Arc;
 /// then it is read no further.
 const PENDING: usize = 256;
 const PENDING_BYTES: usize = 4 * 1024 * 1024;
+/// Frames handled before anything else gets its turn.
+const BURST: usize = 64;
+/// Replies go out as one buffer until it is this long.
+const TOGETHER: usize = 16 * 1024;
 const BOUNDS: Bounds = Bounds { depth: 32, items: 10_000 };
 /// The largest frame; a larger one ends the connection.
 const LIMIT: usize = 1024 * 1024;
@@ -77,6 +82,7 @@ async fn converse(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
         guest: Some(counted),
         signed: None,
         pending: VecDeque::new(),
+        pending_bytes: 0,
     };
     if let Some(token) = token {
         talk.authenticate(&socket, &token, None).await;
@@ -97,14 +103,11 @@ async fn converse(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
                 }
                 deadline.as_mut().reset(tokio::time::Instant::now() + LOOK_AGAIN);
             }
-            incoming = socket.next(), if talk.may_hear_more() => match incoming {
-                Incoming::Text(text) => talk.hear(&socket, &text).await,
-                Incoming::Binary => socket.say(&egress::error("error", None, "Invalid JSON")),
-                Incoming::TooLarge => socket.close(1009, "Message exceeds maximum size"),
-                Incoming::NotUtf8 => socket.close(1007, "Not UTF-8"),
-                Incoming::Malformed => socket.close(1002, "Malformed frame"),
-                Incoming::Gone => break,
-            },
+            incoming = socket.next(), if talk.may_hear_more() => {
+                if !talk.take(&mut socket, incoming).await {
+                    break;
+                }
+            }
         }
     }
     if let Some(signed) = talk.signed.take() {
@@ -119,6 +122,8 @@ struct Talk {
     guest: Option<Counted>,
     signed: Option<Signed>,
     pending: VecDeque<Pending>,
+    /// Of the frames that these came in.
+    pending_bytes: usize,
 }
 
 struct Signed {
@@ -137,7 +142,7 @@ struct Pending {
     bytes: usize,
 }
 
-type Outcome = Option<(Result<Receipt, Refusal>, Pending)>;
+type Outcome = (Result<Receipt, Refusal>, Pending);
 
 impl Talk {
     /// Whether the sign-in behind the connection ran out while it was open; everything else is told at once.
@@ -146,21 +151,32 @@ impl Talk {
         matches!(self.app.hub.standing(&signed.caller).await, Err(Refusal::NotSignedIn))
     }
 
+    /// Waits for the oldest command under way; may be dropped and asked again.
     async fn next_outcome(&mut self) -> Outcome {
         let Some(front) = self.pending.front_mut() else { return std::future::pending().await };
         let outcome = (&mut front.receipt).await;
-        self.pending.pop_front().map(|pending| (outcome, pending))
+        let pending = self.pending.pop_front().expect("there is a front");
+        self.pending_bytes -= pending.bytes;
+        (outcome, pending)
     }
 
-    async fn answer(&self, outcome: Outcome) {
-        let Some((outcome, Pending { kind, req_id, about, .. })) = outcome else { return };
-        let id = req_id.as_deref();
-        let reply = match outcome {
-            Ok(receipt) => egress::receipt(&kind, id, &about, &receipt),
-            Err(refusal) => egress::refusal(&kind, id, &about, &refusal),
-        };
+    /// Answers one command, and those whose commit is known by now too: a group is told in few buffers.
+    async fn answer(&mut self, first: Outcome) {
+        let mut replies = BytesMut::new();
+        let mut outcome = Some(first);
+        while let Some((decided, Pending { kind, req_id, about, .. })) = outcome.take() {
+            let id = req_id.as_deref();
+            let reply = match decided {
+                Ok(receipt) => egress::receipt(&kind, id, &about, &receipt),
+                Err(refusal) => egress::refusal(&kind, id, &about, &refusal),
+            };
+            frame::append_text(&mut replies, &reply);
+            if !self.pending.is_empty() && replies.len() < TOGETHER {
+                outcome = self.next_outcome().now_or_never();
+            }
+        }
         // Replies repeat what was sent, which may be long: who sends much is heard as fast as it reads.
-        self.outbox.push_in_time(frame::text(&reply)).await;
+        self.outbox.push_in_time(replies.freeze()).await;
     }
 
     async fn settle(&mut self) {
@@ -168,6 +184,28 @@ impl Talk {
             let outcome = self.next_outcome().await;
             self.answer(outcome).await;
         }
+    }
+
+    /// Handles what came, and what lies ready behind it: frames come in bursts. `false` at the end.
+    async fn take(&mut self, socket: &mut Socket, first: Incoming) -> bool {
+        let mut incoming = Some(first);
+        for turn in 1..=BURST {
+            match incoming.take() {
+                Some(Incoming::Text(text)) => self.hear(socket, &text).await,
+                Some(Incoming::Binary) => socket.say(&egress::error("error", None, "Invalid JSON")),
+                Some(Incoming::TooLarge) => socket.close(1009, "Message exceeds maximum size"),
+                Some(Incoming::NotUtf8) => socket.close(1007, "Not UTF-8"),
+                Some(Incoming::Malformed) => socket.close(1002, "Malformed frame"),
+                Some(Incoming::Gone) => return false,
+                None => break,
+            }
+            // What is taken from the socket must be handled, so the last turn takes nothing more.
+            if turn == BURST || !self.may_hear_more() || self.outbox.is_closed() {
+                break;
+            }
+            incoming = socket.next().now_or_never();
+        }
+        true
     }
 
     async fn hear(&mut self, socket: &Socket, text: &str) {
@@ -191,7 +229,10 @@ impl Talk {
             Ok(Asked::Command(command)) => {
                 let receipt = self.submit(command).await;
                 let bytes = text.len();
-                self.pending.extend(receipt.map(|receipt| Pending { receipt, kind, req_id, about, bytes }));
+                if let Some(receipt) = receipt {
+                    self.pending_bytes += bytes;
+                    self.pending.push_back(Pending { receipt, kind, req_id, about, bytes });
+                }
             }
             Ok(Asked::Query(query)) => self.read(query, &kind, id, &about).await,
             Ok(Asked::Listen { mailbox }) => self.listen(socket, mailbox, &kind, id, &about).await,
@@ -204,8 +245,7 @@ impl Talk {
     }
 
     fn may_hear_more(&self) -> bool {
-        let bytes: usize = self.pending.iter().map(|pending| pending.bytes).sum();
-        self.pending.len() < PENDING && bytes < PENDING_BYTES
+        self.pending.len() < PENDING && self.pending_bytes < PENDING_BYTES
     }
 
     async fn submit(&self, command: Command) -> Option<parlor_engine::Receipt> {

@@ -3,7 +3,7 @@
 use super::Standing;
 use crate::Fault;
 use crate::ports::Lookup;
-use parlor_model::{Agent, AgentId, Caller, Member, MemberId, Room, RoomId, UserId};
+use parlor_model::{Agent, AgentId, Caller, Member, MemberId, Room, RoomId, User, UserId};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -18,6 +18,8 @@ pub struct Memo {
     pub(super) agents_in: HashMap<RoomId, Arc<[AgentId]>>,
     pub(super) agents: HashMap<AgentId, Option<Arc<Agent>>>,
     pub(super) acquaintances: HashMap<(UserId, AgentId), bool>,
+    /// The person whom a source's name would be taken for.
+    namesakes: HashMap<Box<str>, Option<User>>,
 }
 
 impl Memo {
@@ -31,6 +33,26 @@ impl Memo {
         }
         let found = store.agent(id)?.map(Arc::new);
         self.agents.insert(id.clone(), found.clone());
+        Ok(found)
+    }
+
+    /// The person with this id or this name.
+    pub(super) fn namesake(
+        &mut self,
+        name: &str,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<Option<User>, Fault> {
+        if let Some(known) = self.namesakes.get(name) {
+            return Ok(known.clone());
+        }
+        let mut found = match UserId::parse(name) {
+            Ok(id) => store.user(&id)?,
+            Err(_) => None,
+        };
+        if found.is_none() {
+            found = store.user_named(name)?;
+        }
+        self.namesakes.insert(name.into(), found.clone());
         Ok(found)
     }
 

@@ -5,7 +5,7 @@ use crate::Fault;
 use crate::digest::{digest, digest_of_post, digest_of_route, hex};
 use crate::ports::{Lookup, OnceKey, OnceKind};
 use crate::routes::Routes;
-use parlor_model::{Agent, AgentId, Caller, MemberId, Path, Post, RoomId, Route, UserId};
+use parlor_model::{Agent, AgentId, Caller, MemberId, Path, Post, RoomId, Route};
 use std::sync::Arc;
 
 impl Facts {
@@ -45,13 +45,7 @@ impl Facts {
             self.agent = memo.agent(&from, store)?.as_deref().cloned();
         }
         if self.agent.is_none() {
-            self.user = match UserId::parse(&route.from) {
-                Ok(id) => store.user(&id)?,
-                Err(_) => None,
-            };
-            if self.user.is_none() {
-                self.user = store.user_named(&route.from)?;
-            }
+            self.user = memo.namesake(&route.from, store)?;
         }
         if let (Some(id), Some(user)) = (&route.external_id, caller.user()) {
             // A source is what the caller says it is: one caller's claims must not shut out another's.

@@ -1,6 +1,6 @@
 //! From outcomes, answers and deliveries to broker frames.
 
-use super::frames::{Copy, Frame, Taker};
+use super::frames::{Frame, Taker, place};
 use super::ingress::About;
 use crate::broker::codes;
 use parlor_model::command::Posted;
@@ -21,13 +21,13 @@ pub fn refusal(kind: &str, req_id: Option<&str>, about: &About, refusal: &Refusa
 }
 
 pub fn push(message: &Message, delivery: &Delivery) -> String {
-    let copy = Copy::delivered(message, delivery);
+    let copy = Frame::of_copy(message, delivery);
     match &delivery.mailbox.session {
-        None => Frame::new("msg.push").with("message", &copy).end(None),
+        None => Frame::new("msg.push").with_object("message", copy).end(None),
         Some(session) => Frame::new("msg.session.push")
             .with("agentId", &delivery.mailbox.agent.as_str())
             .with("sessionId", &session.as_str())
-            .with("message", &copy)
+            .with_object("message", copy)
             .end(None),
     }
 }
@@ -42,10 +42,10 @@ pub fn receipt(kind: &str, req_id: Option<&str>, about: &About, receipt: &Receip
     let frame = match receipt {
         Receipt::Posted(posted) if kind == "msg.route" => routed(Frame::new(&ok), posted),
         Receipt::Posted(posted) => {
-            let message = routed(Frame::object(), posted).raw();
-            Frame::new(&ok).with("messageId", &posted.id.as_str()).with("message", &message)
+            let message = routed(Frame::object(), posted);
+            Frame::new(&ok).with("messageId", posted.id.as_str()).with_object("message", message)
         }
-        Receipt::Received { mail } => echoed(&ok, about).with("messages", &copies(mail)),
+        Receipt::Received { mail } => echoed(&ok, about).with_objects("messages", copies(mail)),
         Receipt::Acknowledged(count) => echoed(&ok, about).with("acknowledged", count),
         Receipt::Subscriptions(subscriptions) => {
             echoed(&ok, about).with("subscriptions", &listed(subscriptions))
@@ -80,10 +80,9 @@ pub fn answer(kind: &str, req_id: Option<&str>, about: &About, answer: &Answer) 
         Answer::Subscriptions(subscriptions) => {
             echoed(&ok, about).with("subscriptions", &listed(subscriptions))
         }
-        Answer::Mail(mail) => echoed(&ok, about).with("messages", &copies(mail)),
+        Answer::Mail(mail) => echoed(&ok, about).with_objects("messages", copies(mail)),
         Answer::DeadLetters(letters) => {
-            let letters: Vec<_> = letters.iter().map(dead_letter).collect();
-            Frame::new(&ok).with("messages", &letters)
+            Frame::new(&ok).with_objects("messages", letters.iter().map(dead_letter))
         }
         _ => Frame::new(&ok),
     };
@@ -97,8 +96,8 @@ fn echoed(kind: &str, about: &About) -> Frame {
         .with_some("pattern", about.pattern.as_deref())
 }
 
-fn copies(mail: &[(Arc<Message>, Delivery)]) -> Vec<Copy<'_>> {
-    mail.iter().map(|(message, delivery)| Copy::delivered(message, delivery)).collect()
+fn copies(mail: &[(Arc<Message>, Delivery)]) -> impl Iterator<Item = Frame> {
+    mail.iter().map(|(message, delivery)| Frame::of_copy(message, delivery))
 }
 
 fn listed(subscriptions: &[Subscription]) -> Vec<Value> {
@@ -109,21 +108,17 @@ fn listed(subscriptions: &[Subscription]) -> Vec<Value> {
 fn routed(frame: Frame, posted: &Posted) -> Frame {
     let own = posted.deliveries.iter().filter(|delivery| delivery.mailbox.session.is_none());
     let agents: Vec<&str> = own.map(|delivery| delivery.mailbox.agent.as_str()).collect();
-    let session = |delivery: &'_ Delivery| delivery.mailbox.session.clone();
-    let sessions: Vec<Value> = posted
-        .deliveries
-        .iter()
-        .filter_map(|delivery| Some((delivery, session(delivery)?)))
-        .map(|(delivery, session)| {
-            json!(Taker { agent_id: delivery.mailbox.agent.as_str(), session_id: session.as_str() })
-        })
-        .collect();
+    let sessions = posted.deliveries.iter().filter_map(|delivery| {
+        let session_id = delivery.mailbox.session.as_ref()?.as_str();
+        Some(Taker { agent_id: delivery.mailbox.agent.as_str(), session_id })
+    });
+    let sessions: Vec<Taker> = sessions.collect();
     let in_room = posted.message.as_ref().is_some_and(|message| message.place.room().is_some());
     let delivered = in_room || !posted.deliveries.is_empty();
     // Every copy bears the id of the message; the list has one for each place it came to.
     let places = agents.len().max(usize::from(delivered));
     let frame = match &posted.message {
-        Some(message) => Copy::of(message, "pending").into_frame(frame),
+        Some(message) => frame.with_message(message, Some("pending")),
         None => frame.with("id", &posted.id.as_str()),
     };
     frame
@@ -135,22 +130,12 @@ fn routed(frame: Frame, posted: &Posted) -> Frame {
         .with("position", &posted.position.to_string())
 }
 
-fn dead_letter(letter: &DeadLetter) -> Box<serde_json::value::RawValue> {
-    let copy = Copy::of(&letter.message, "");
-    let mut frame = Frame::object()
-        .with("id", &copy.id)
-        .with("from", &copy.from)
-        .with("path", &copy.path)
-        .with("command", &copy.command)
-        .with("payload", &copy.payload)
-        .with("source", &copy.source)
-        .with("externalId", &copy.external_id)
-        .with("reason", &letter.reason)
-        .with("timestamp", &copy.timestamp);
-    if let Some(mailbox) = &letter.mailbox {
-        frame = frame.with("_deliveredTo", &Copy::place(mailbox));
+fn dead_letter(letter: &DeadLetter) -> Frame {
+    let frame = Frame::object().with_message(&letter.message, None).with("reason", &letter.reason);
+    match &letter.mailbox {
+        Some(mailbox) => frame.with("_deliveredTo", &place(mailbox)),
+        None => frame,
     }
-    frame.raw()
 }
 
 fn session(session: &Session) -> Value {

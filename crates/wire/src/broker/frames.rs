@@ -1,33 +1,7 @@
-//! The message as the broker shows it.
+//! Frames written field by field, and the message as the broker shows it in them.
 
 use parlor_model::{Delivery, Mailbox, Message, SessionRef};
 use serde::Serialize;
-use serde_json::value::RawValue;
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Copy<'a> {
-    pub id: &'a str,
-    pub from: &'a str,
-    pub path: String,
-    pub command: &'a str,
-    pub payload: Box<RawValue>,
-    pub status: &'a str,
-    /// Milliseconds since 1970.
-    pub timestamp: i64,
-    pub source: &'a str,
-    /// `null` when absent, as this protocol has it.
-    pub external_id: Option<&'a str>,
-    #[serde(rename = "_deliveredTo", skip_serializing_if = "Option::is_none")]
-    pub delivered_to: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub handled: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub handled_by: Option<Vec<Taker<'a>>>,
-    /// How often it was handed out on a lease.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub attempts: Option<u32>,
-}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -42,66 +16,15 @@ impl<'a> From<&'a SessionRef> for Taker<'a> {
     }
 }
 
-impl<'a> Copy<'a> {
-    pub fn of(message: &'a Message, status: &'a str) -> Self {
-        Self {
-            id: message.id.as_str(),
-            from: message.sender.id(),
-            path: message.place.path().to_string(),
-            command: message.command.as_deref().unwrap_or("message"),
-            payload: payload(message),
-            status,
-            timestamp: message.at.millis(),
-            source: &message.source,
-            external_id: message.external_id.as_deref(),
-            delivered_to: None,
-            handled: None,
-            handled_by: None,
-            attempts: None,
-        }
-    }
-
-    /// The copy in one mailbox; only an agent's own copy says whether a session took the message.
-    pub fn delivered(message: &'a Message, delivery: &'a Delivery) -> Self {
-        let mut copy = Self::of(message, delivery.state.as_str());
-        copy.delivered_to = Some(Self::place(&delivery.mailbox));
-        copy.attempts = (delivery.attempts > 0).then_some(delivery.attempts);
-        if delivery.mailbox.session.is_none() {
-            let taken = !delivery.handled_by.is_empty();
-            copy.handled = Some(taken);
-            copy.handled_by = taken.then(|| delivery.handled_by.iter().map(Taker::from).collect());
-        }
-        copy
-    }
-
-    pub fn place(mailbox: &Mailbox) -> String {
-        match &mailbox.session {
-            Some(session) => format!("{}:{}", mailbox.agent, session),
-            None => mailbox.agent.to_string(),
-        }
-    }
-
-    /// The message's own fields, spread into a larger frame.
-    pub fn into_frame(self, frame: Frame) -> Frame {
-        frame
-            .with("id", &self.id)
-            .with("from", &self.from)
-            .with("path", &self.path)
-            .with("command", &self.command)
-            .with("payload", &self.payload)
-            .with("status", &self.status)
-            .with("timestamp", &self.timestamp)
-            .with("source", &self.source)
-            .with("externalId", &self.external_id)
-    }
-}
-
-/// A JSON object written field by field: through a `Value` the payload's large numbers would lose digits.
-pub struct Frame(String);
+/// A JSON object in the making: through a `Value` the payload's large numbers would lose digits.
+pub struct Frame(Vec<u8>);
 
 impl Frame {
     pub fn object() -> Self {
-        Self("{".into())
+        // As long as a frame with a short message.
+        let mut bytes = Vec::with_capacity(512);
+        bytes.push(b'{');
+        Self(bytes)
     }
 
     pub fn new(kind: &str) -> Self {
@@ -109,14 +32,8 @@ impl Frame {
     }
 
     pub fn with(mut self, key: &str, value: &(impl Serialize + ?Sized)) -> Self {
-        if self.0.len() > 1 {
-            self.0.push(',');
-        }
-        let value = serde_json::to_string(value).expect("frames are texts, numbers and lists of them");
-        self.0.push('"');
-        self.0.push_str(key);
-        self.0.push_str("\":");
-        self.0.push_str(&value);
+        self.key(key);
+        serde_json::to_writer(&mut self.0, value).expect("frames are texts, numbers and lists of them");
         self
     }
 
@@ -127,35 +44,100 @@ impl Frame {
         }
     }
 
+    pub fn with_object(self, key: &str, object: Self) -> Self {
+        self.with_json(key, &object.closed())
+    }
+
+    pub fn with_objects(mut self, key: &str, objects: impl IntoIterator<Item = Self>) -> Self {
+        self.key(key);
+        self.0.push(b'[');
+        for (number, object) in objects.into_iter().enumerate() {
+            if number > 0 {
+                self.0.push(b',');
+            }
+            self.0.extend_from_slice(&object.closed());
+        }
+        self.0.push(b']');
+        self
+    }
+
+    /// The message's own fields; a dead letter has no status.
+    pub fn with_message(self, message: &Message, status: Option<&str>) -> Self {
+        self.with("id", message.id.as_str())
+            .with("from", message.sender.id())
+            .with("path", message.place.path().as_str())
+            .with("command", message.command.as_deref().unwrap_or("message"))
+            .with_payload(message)
+            .with_some("status", status)
+            // Milliseconds since 1970.
+            .with("timestamp", &message.at.millis())
+            .with("source", &*message.source)
+            // `null` when absent, as this protocol has it.
+            .with("externalId", &message.external_id)
+    }
+
+    /// The copy in one mailbox; only an agent's own copy says whether a session took the message.
+    pub fn of_copy(message: &Message, delivery: &Delivery) -> Self {
+        let mut frame = Self::object()
+            .with_message(message, Some(delivery.state.as_str()))
+            .with("_deliveredTo", &place(&delivery.mailbox));
+        if delivery.mailbox.session.is_none() {
+            frame = frame.with("handled", &!delivery.handled_by.is_empty());
+        }
+        if delivery.mailbox.session.is_none() && !delivery.handled_by.is_empty() {
+            frame = frame.with("handledBy", &delivery.handled_by.iter().map(Taker::from).collect::<Vec<_>>());
+        }
+        // How often it was handed out on a lease.
+        if delivery.attempts > 0 { frame.with("attempts", &delivery.attempts) } else { frame }
+    }
+
+    /// What came as JSON goes out as it came; what was said in a room becomes a payload that names it.
+    fn with_payload(self, message: &Message) -> Self {
+        if let Some(payload) = &message.payload {
+            return self.with_json("payload", payload.0.as_bytes());
+        }
+        let said = Self::object()
+            .with("text", &*message.text)
+            .with("messageId", message.id.as_str())
+            .with("roomId", &message.place.room().map(|room| room.as_str()))
+            .with("senderId", message.sender.id())
+            .with("senderType", message.sender.kind())
+            .with("senderName", &*message.sender_name);
+        self.with_object("payload", said)
+    }
+
     /// `req_id` is JSON, as the request had it.
     pub fn end(mut self, req_id: Option<&str>) -> String {
         if let Some(id) = req_id {
-            self.0.push_str(",\"reqId\":");
-            self.0.push_str(id);
+            self = self.with_json("reqId", id.as_bytes());
         }
-        self.0.push('}');
-        self.0
+        String::from_utf8(self.closed()).expect("JSON is text")
     }
 
-    pub fn raw(self) -> Box<RawValue> {
-        RawValue::from_string(self.end(None)).expect("an object written field by field is JSON")
+    fn with_json(mut self, key: &str, json: &[u8]) -> Self {
+        self.key(key);
+        self.0.extend_from_slice(json);
+        self
+    }
+
+    fn key(&mut self, key: &str) {
+        if self.0.len() > 1 {
+            self.0.push(b',');
+        }
+        self.0.push(b'"');
+        self.0.extend_from_slice(key.as_bytes());
+        self.0.extend_from_slice(b"\":");
+    }
+
+    fn closed(mut self) -> Vec<u8> {
+        self.0.push(b'}');
+        self.0
     }
 }
 
-/// What came as JSON goes out as it came; what was said in a room becomes a payload that names it.
-fn payload(message: &Message) -> Box<RawValue> {
-    if let Some(payload) = &message.payload
-        && let Ok(raw) = RawValue::from_string(payload.0.to_string())
-    {
-        return raw;
+pub fn place(mailbox: &Mailbox) -> String {
+    match &mailbox.session {
+        Some(session) => format!("{}:{}", mailbox.agent, session),
+        None => mailbox.agent.to_string(),
     }
-    let said = serde_json::json!({
-        "text": &*message.text,
-        "messageId": message.id.as_str(),
-        "roomId": message.place.room().map(|room| room.as_str()),
-        "senderId": message.sender.id(),
-        "senderType": message.sender.kind(),
-        "senderName": message.sender_name,
-    });
-    RawValue::from_string(said.to_string()).expect("a JSON value is JSON")
 }
