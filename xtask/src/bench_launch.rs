@@ -2,7 +2,7 @@
 //!
 //! Stands outside the `bench` feature, so that asking for a benchmark is what compiles it.
 
-use crate::{cargo, root};
+use crate::{cargo, packages, root};
 use anyhow::{Result, bail};
 use std::process::Command;
 
@@ -12,7 +12,8 @@ Usage: cargo xtask bench [options]
   --json FILE      Also write every round's numbers as JSON.
   --strict         Exit with an error when a bar is missed.
   --only NAME      Only the scenario NAME, or all whose names contain it:
-                   fan-out-100, fan-out-1000, publish, idle, connect.
+                   fan-out-100, fan-out-1000, publish, idle, connect, route-100,
+                   route-10000, route-100000, route-loss, receive.
   --rounds N       Rounds of each scenario (default 5); medians are reported.
   --seconds S      Length of one timed measurement (default 3).
   --dir DIR        Where the data of hub and references goes (default target/bench-data).
@@ -29,6 +30,9 @@ pub fn run(arguments: &[String]) -> Result<()> {
     // Named instead of entered, so that paths among the options keep their meaning.
     let workspace = ["--manifest-path".to_string(), root().join("Cargo.toml").display().to_string()];
     // The hub is built alone: together with xtask it would get the features of both, not those it ships with.
+    if !arguments.iter().any(|argument| argument == "--stand-in") {
+        packages::install_missing(packages::FOR_BENCH);
+    }
     if !arguments.iter().any(|argument| argument == "--hub" || argument == "--stand-in") {
         run_to_end(
             Command::new(cargo()).args(["build", "--release", "--package", "parlor"]).args(&workspace),

@@ -1,28 +1,31 @@
-//! Installs the Debian packages that tests need and that are missing.
+//! Installs the Debian packages that tests and benchmarks need and that are missing.
 //!
-//! Owns: the table of packages. A package that cannot be installed stops nothing here: the test that needs it
-//! says so itself, and everything else still runs.
+//! Owns: the tables of packages. A package that cannot be installed stops nothing here: what needs it says so
+//! itself, and everything else still runs.
 
 use std::process::{Command, Stdio};
 
-struct Package {
+pub struct Package {
     name: &'static str,
     needed_for: &'static str,
 }
 
-const PACKAGES: &[Package] = &[
+pub const FOR_TESTS: &[Package] = &[
     Package { name: "fuse3", needed_for: "the tests that drop unsynced data below the store" },
     Package { name: "chromium", needed_for: "the test that opens the page in a browser" },
 ];
 
+pub const FOR_BENCH: &[Package] =
+    &[Package { name: "nats-server", needed_for: "the measurements of routing, which compare with NATS" }];
+
 /// Installs what is missing and says what it did.
-pub fn install_missing() {
+pub fn install_missing(packages: &[Package]) {
     if !succeeds(Command::new("dpkg").arg("--version")) {
-        println!("This is not a Debian system: install these yourself if tests miss them:");
-        PACKAGES.iter().for_each(|package| println!("  {} for {}", package.name, package.needed_for));
+        println!("This is not a Debian system: install these yourself if anything misses them:");
+        packages.iter().for_each(|package| println!("  {} for {}", package.name, package.needed_for));
         return;
     }
-    let missing: Vec<&Package> = PACKAGES.iter().filter(|package| !is_installed(package.name)).collect();
+    let missing: Vec<&Package> = packages.iter().filter(|package| !is_installed(package.name)).collect();
     if missing.is_empty() {
         println!("All packages are there.");
         return;

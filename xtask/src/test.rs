@@ -112,7 +112,7 @@ fn perform(action: &Action) -> Result<()> {
 }
 
 fn install_packages() -> Result<()> {
-    packages::install_missing();
+    packages::install_missing(packages::FOR_TESTS);
     Ok(())
 }
 

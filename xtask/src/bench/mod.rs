@@ -7,21 +7,25 @@ mod connect;
 mod fan_out;
 mod frames;
 mod idle;
+mod nats;
 mod options;
 mod process;
 mod publish;
+mod receive;
 mod reference;
 mod report;
 mod rest;
+mod route;
 mod server;
 mod socket;
 mod sqlite;
 mod stand_in;
+mod subscriptions;
 mod timed;
 mod words;
 
 use anyhow::{Context, Result, bail};
-use options::Options;
+use options::{Hub, Options};
 use report::{Bar, Judged, Row};
 use server::Server;
 use std::sync::Arc;
@@ -29,18 +33,42 @@ use std::time::Duration;
 
 /// What one measurement of one side yields.
 struct Sample {
-    /// The number in the scenario's unit: a rate, or KiB.
+    /// The number in the scenario's unit: a rate, KiB, or ms.
     value: f64,
+    /// A second number of the same measurement.
+    beside: Option<f64>,
     server_cpu_us: Option<f64>,
     /// Cores that neither server nor client had: what was measured beside them is less to be trusted.
     cores_of_others: Option<f64>,
 }
 
 enum Scenario {
-    FanOut { subscribers: usize, bar: f64 },
-    Publish { publishers: usize },
-    Idle { connections: usize },
+    FanOut {
+        subscribers: usize,
+        bar: f64,
+    },
+    Publish {
+        publishers: usize,
+    },
+    Idle {
+        connections: usize,
+    },
     Connect,
+    /// Against NATS with as many subscriptions.
+    Route {
+        senders: usize,
+        subscriptions: usize,
+    },
+    /// Against another hub with few of them.
+    RouteLoss {
+        senders: usize,
+        subscriptions: usize,
+        few: usize,
+    },
+    /// Against another hub without a history.
+    Receive {
+        history: usize,
+    },
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -75,7 +103,10 @@ pub fn inner(command: &str, arguments: &[String]) -> Result<()> {
 }
 
 async fn run(options: &Options) -> Result<()> {
-    let scenarios = chosen(scenarios(options.small), options.only.as_deref())?;
+    let mut all = scenarios(options.small);
+    // The stand-in has rooms only.
+    all.retain(|scenario| !scenario.needs_a_broker() || !matches!(options.hub, Hub::StandIn));
+    let scenarios = chosen(all, options.only.as_deref())?;
     std::fs::create_dir_all(&options.folder)
         .with_context(|| format!("making the folder {}", options.folder.display()))?;
     let mut rows = Vec::new();
@@ -131,6 +162,11 @@ fn scenarios(small: bool) -> Vec<Scenario> {
         Scenario::Publish { publishers: size(64, 3) },
         Scenario::Idle { connections: size(5_000, 20) },
         Scenario::Connect,
+        Scenario::Route { senders: size(64, 3), subscriptions: 100 },
+        Scenario::Route { senders: size(64, 3), subscriptions: size(10_000, 200) },
+        Scenario::Route { senders: size(64, 3), subscriptions: size(100_000, 400) },
+        Scenario::RouteLoss { senders: size(64, 3), subscriptions: size(100_000, 400), few: 100 },
+        Scenario::Receive { history: size(1_000_000, 1_000) },
     ]
 }
 
@@ -167,12 +203,31 @@ type Pair = (Arc<Server>, Arc<Server>);
 
 async fn start_pair(scenario: &Scenario, options: &Options) -> Result<Pair> {
     let people = match scenario {
-        Scenario::FanOut { .. } | Scenario::Publish { .. } => 8,
-        Scenario::Idle { .. } | Scenario::Connect => 1,
+        Scenario::Idle { .. } | Scenario::Connect | Scenario::Receive { .. } => 1,
+        _ => 8,
     };
-    let hub = Server::start_hub(options, people).await.context("starting the hub")?;
-    let reference = Server::start_reference().context("starting the reference")?;
-    Ok((Arc::new(hub), Arc::new(reference)))
+    let hub = Arc::new(Server::start_hub(options, "hub", people).await.context("starting the hub")?);
+    let other = async || Server::start_hub(options, "other", people).await.context("starting the other hub");
+    let reference = Arc::new(match scenario {
+        Scenario::Route { subscriptions, .. } => {
+            Server::start_nats(options, *subscriptions).await.context("starting NATS")?
+        }
+        Scenario::RouteLoss { .. } | Scenario::Receive { .. } => other().await?,
+        _ => Server::start_reference().context("starting the reference")?,
+    });
+    match scenario {
+        Scenario::Route { subscriptions, .. } => hub.subscribe(*subscriptions).await?,
+        Scenario::RouteLoss { subscriptions, few, .. } => {
+            hub.subscribe(*subscriptions).await?;
+            reference.subscribe(*few).await?;
+        }
+        Scenario::Receive { history } => {
+            receive::fill(&hub, *history).await.context("making a history")?;
+            receive::fill(&reference, 0).await?;
+        }
+        _ => {}
+    }
+    Ok((hub, reference))
 }
 
 async fn measure(scenario: &Scenario, side: Side, pair: &Pair, options: &Options) -> Result<Sample> {
@@ -195,6 +250,15 @@ async fn measure(scenario: &Scenario, side: Side, pair: &Pair, options: &Options
         }
         Scenario::Idle { connections } => idle::measure(server, *connections).await,
         Scenario::Connect => connect::measure(server, length).await,
+        Scenario::Route { senders, .. } => route::measure(server, *senders, length).await,
+        Scenario::RouteLoss { senders, subscriptions, few } => {
+            // Both hubs have stored about as much by now.
+            let more = pair.0.process.resident_kib()?.saturating_sub(pair.1.process.resident_kib()?);
+            let each = more as f64 * 1024.0 / (subscriptions - few) as f64;
+            let sample = route::measure(server, *senders, length).await?;
+            Ok(Sample { beside: (side == Side::Hub).then_some(each), ..sample })
+        }
+        Scenario::Receive { .. } => receive::measure(server, length).await,
     }
 }
 
@@ -205,7 +269,14 @@ impl Scenario {
             Self::Publish { .. } => "publish".into(),
             Self::Idle { .. } => "idle".into(),
             Self::Connect => "connect".into(),
+            Self::Route { subscriptions, .. } => format!("route-{subscriptions}"),
+            Self::RouteLoss { .. } => "route-loss".into(),
+            Self::Receive { .. } => "receive".into(),
         }
+    }
+
+    fn needs_a_broker(&self) -> bool {
+        matches!(self, Self::Route { .. } | Self::RouteLoss { .. } | Self::Receive { .. })
     }
 
     fn rows(&self, hub: &[Sample], reference: &[Sample]) -> Vec<Row> {
@@ -215,6 +286,9 @@ impl Scenario {
         };
         let cpu = |label: &str, bar: Bar| {
             Row::new(format!("{name}: {label}"), bar, hub, reference, |sample| sample.server_cpu_us)
+        };
+        let beside = |label: &str| {
+            Row::new(format!("{name}: {label}"), Bar::None, hub, reference, |sample| sample.beside)
         };
         match self {
             Self::FanOut { bar, .. } => vec![
@@ -238,6 +312,25 @@ impl Scenario {
                 ),
                 cpu("server CPU µs each", Bar::None),
             ],
+            Self::Route { .. } => vec![
+                value(
+                    "routed, stored and pushed/s (reference: NATS core)",
+                    Bar::RatioAtLeast { must: 0.3, going_to: Some(1.0) },
+                ),
+                cpu("server CPU µs each", Bar::None),
+            ],
+            Self::RouteLoss { subscriptions, few, .. } => vec![
+                value(
+                    &format!("routed/s at {subscriptions} (reference: at {few})"),
+                    Bar::RatioAtLeast { must: 0.85, going_to: Some(1.0) },
+                ),
+                cpu("server CPU µs each", Bar::None),
+                beside("bytes each subscription"),
+            ],
+            Self::Receive { history } => vec![
+                value(&format!("ms, median, after {history} messages (reference: after none)"), Bar::None),
+                beside("ms, 99 of 100 below"),
+            ],
         }
     }
 }
@@ -250,7 +343,18 @@ mod tests {
     fn a_full_name_chooses_one_scenario_and_a_part_all_that_have_it() {
         check(Some("fan-out-100"), &["fan-out-100"]);
         check(Some("fan-out"), &["fan-out-100", "fan-out-1000"]);
-        check(None, &["fan-out-100", "fan-out-1000", "publish", "idle", "connect"]);
+        check(Some("route-100"), &["route-100"]);
+        let others = [
+            "publish",
+            "idle",
+            "connect",
+            "route-100",
+            "route-10000",
+            "route-100000",
+            "route-loss",
+            "receive",
+        ];
+        check(None, &[&["fan-out-100", "fan-out-1000"], &others[..]].concat());
         assert!(chosen(scenarios(false), Some("nothing")).is_err());
     }
 

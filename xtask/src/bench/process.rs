@@ -79,7 +79,8 @@ impl Drop for Process {
 }
 
 fn address_in(line: &str) -> Option<SocketAddr> {
-    let (_, rest) = line.split_once("http://")?;
+    let named = line.split_once("http://").or_else(|| line.split_once("client connections on "));
+    let (_, rest) = named?;
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ':').unwrap_or(rest.len());
     rest[..end].parse().ok()
 }
@@ -102,6 +103,7 @@ mod tests {
     fn the_address_is_found_in_any_line_that_names_it() {
         check("http://127.0.0.1:7878", Some("127.0.0.1:7878"));
         check("Parlor is at http://127.0.0.1:40123/ now.", Some("127.0.0.1:40123"));
+        check("[7] [INF] Listening for client connections on 127.0.0.1:41133", Some("127.0.0.1:41133"));
         check("data: /var/lib/parlor", None);
         check("see http://parlor.example/docs", None);
     }

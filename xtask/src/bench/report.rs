@@ -115,7 +115,7 @@ pub fn table(rows: &[Judged]) -> String {
             Some(true) => "ok",
             Some(false) => "BELOW",
         };
-        let ratio = format!("{:.2}", row.ratio);
+        let ratio = if row.ratio.is_finite() { format!("{:.2}", row.ratio) } else { String::new() };
         line([&row.row.label, &amount(row.hub), &amount(row.reference), &ratio, &must, &going_to, verdict]);
     }
     out
@@ -160,7 +160,10 @@ pub fn median(numbers: &[f64]) -> f64 {
 
 /// Small numbers with decimals, large ones in groups of three digits.
 fn amount(number: f64) -> String {
-    if number < 1_000.0 || !number.is_finite() {
+    if !number.is_finite() {
+        return String::new();
+    }
+    if number < 1_000.0 {
         return format!("{number:.2}");
     }
     let digits = format!("{number:.0}");

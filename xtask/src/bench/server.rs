@@ -1,10 +1,14 @@
-//! The two servers of a measurement and how a client behaves at each: the hub through `/ws/client`, the bare
-//! reference with the least that does the same.
+//! The two servers of a measurement and how a client behaves at each: the hub through `/ws/client` or `/ws/broker`,
+//! the reference with the least that does the same.
 
+use super::frames::FrameCounter;
+use super::nats;
 use super::options::{Hub, Options};
 use super::process::Process;
 use super::rest;
+use super::route::{Counter, LISTENERS, Wire};
 use super::socket::Socket;
+use super::subscriptions::{channel, patterns};
 use super::words;
 use anyhow::{Context, Result, bail};
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -37,6 +41,10 @@ enum Kind {
     Reference {
         frame_bytes: AtomicUsize,
     },
+    /// With the connection that holds its many subscriptions.
+    Nats {
+        _subscriptions: nats::Client,
+    },
 }
 
 /// Somebody who may speak in the common room and in one of their own.
@@ -51,13 +59,21 @@ impl Server {
         Ok(Self { process, kind: Kind::Reference { frame_bytes: AtomicUsize::new(512) } })
     }
 
+    /// Starts NATS with that many subscriptions that nothing is sent to.
+    pub async fn start_nats(options: &Options, subscriptions: usize) -> Result<Self> {
+        let process = nats::start(&options.folder)?;
+        let mut client = nats::Client::connect(process.address, false).await?;
+        client.subscribe(patterns(subscriptions).map(|pattern| nats::subject(&pattern))).await?;
+        Ok(Self { process, kind: Kind::Nats { _subscriptions: client } })
+    }
+
     /// Starts the hub with an empty store and makes the people; the first of them is its admin.
-    pub async fn start_hub(options: &Options, people: usize) -> Result<Self> {
-        let data = options.folder.join("hub");
+    pub async fn start_hub(options: &Options, name: &str, people: usize) -> Result<Self> {
+        let data = options.folder.join(name);
         if data.exists() {
             fs::remove_dir_all(&data)?;
         }
-        let log = options.folder.join("hub.log");
+        let log = options.folder.join(format!("{name}.log"));
         let mut command = match &options.hub {
             Hub::Binary(file) => Command::new(file),
             Hub::StandIn => Command::new(std::env::current_exe()?),
@@ -98,7 +114,7 @@ impl Server {
                 socket.expect(&["server:auth_result", "\"ok\":true"]).await?;
                 Ok(socket)
             }
-            Kind::Reference { .. } => {
+            Kind::Reference { .. } | Kind::Nats { .. } => {
                 let mut socket = Socket::open(self.process.address, "/echo").await?;
                 socket.send("hello").await?;
                 socket.expect(&["hello"]).await?;
@@ -117,13 +133,68 @@ impl Server {
                 socket.expect(&["server:room_joined"]).await?;
                 Ok(socket)
             }
-            Kind::Reference { .. } => {
+            Kind::Reference { .. } | Kind::Nats { .. } => {
                 let mut socket = Socket::open(self.process.address, "/broadcast").await?;
                 socket.send("join").await?;
                 socket.expect(&["joined"]).await?;
                 Ok(socket)
             }
         }
+    }
+
+    /// A person's connection to the broker; the first person may speak as a source.
+    pub async fn broker(&self, number: usize) -> Result<Socket> {
+        let Kind::Hub { people, .. } = &self.kind else { bail!("only the hub is a broker") };
+        let mut socket = Socket::open(self.process.address, "/ws/broker").await?;
+        let token = &people[number % people.len()].token;
+        socket.send(&json!({"type": "auth", "token": token}).to_string()).await?;
+        socket.expect(&["auth.ok"]).await?;
+        Ok(socket)
+    }
+
+    /// Makes agents of everybody's with that many subscriptions that nothing is sent to, and those that listen.
+    pub async fn subscribe(&self, subscriptions: usize) -> Result<()> {
+        let Kind::Hub { people, .. } = &self.kind else { bail!("only the hub has agents") };
+        let wanted: Vec<String> = patterns(subscriptions).collect();
+        let agents: Vec<_> = wanted.chunks(100).enumerate().collect();
+        let of_person = agents.chunks(agents.len().div_ceil(people.len()).max(1)).enumerate();
+        let making = of_person.map(async |(person, agents)| {
+            let mut socket = self.broker(person).await?;
+            for (number, patterns) in agents {
+                make_agent(&mut socket, &format!("crowd-{number}"), patterns).await?;
+            }
+            anyhow::Ok(())
+        });
+        futures_util::future::try_join_all(making).await?;
+        let mut socket = self.broker(0).await?;
+        for number in 0..LISTENERS {
+            make_agent(&mut socket, &format!("listener-{number}"), &[channel(number)]).await?;
+        }
+        Ok(())
+    }
+
+    /// A connection to which everything on one channel is pushed.
+    pub async fn route_listener(&self, number: usize) -> Result<Wire> {
+        if let Kind::Nats { .. } = &self.kind {
+            let mut client = nats::Client::connect(self.process.address, false).await?;
+            client.subscribe(std::iter::once(nats::subject(&channel(number)))).await?;
+            let nats::Client { stream, counter } = client;
+            return Ok(Wire { stream, counter: Counter::Nats { counter, sends: false } });
+        }
+        let mut socket = self.broker(0).await?;
+        let listen = json!({"type": "msg.listen", "agentId": format!("listener-{number}")});
+        socket.send(&listen.to_string()).await?;
+        socket.expect(&["msg.listen.ok"]).await?;
+        Ok(counted(socket, "msg.push"))
+    }
+
+    /// A connection that may send to every channel.
+    pub async fn route_sender(&self) -> Result<Wire> {
+        if let Kind::Nats { .. } = &self.kind {
+            let nats::Client { stream, counter } = nats::Client::connect(self.process.address, true).await?;
+            return Ok(Wire { stream, counter: Counter::Nats { counter, sends: true } });
+        }
+        Ok(counted(self.broker(0).await?, "msg.route.ok"))
     }
 
     /// Many connections of one kind, opened a few dozen at a time.
@@ -143,7 +214,9 @@ impl Server {
     pub async fn publisher(&self, number: usize) -> Result<Socket> {
         match &self.kind {
             Kind::Hub { .. } => self.visitor(number).await,
-            Kind::Reference { .. } => Socket::open(self.process.address, "/broadcast").await,
+            Kind::Reference { .. } | Kind::Nats { .. } => {
+                Socket::open(self.process.address, "/broadcast").await
+            }
         }
     }
 
@@ -162,6 +235,7 @@ impl Server {
                 let filling = frame_bytes.load(Ordering::Relaxed).saturating_sub(before.len() + after.len());
                 words::texts(TEXTS, filling).into_iter().map(|text| before.clone() + &text + after).collect()
             }
+            Kind::Nats { .. } => Vec::new(),
         }
     }
 
@@ -169,9 +243,21 @@ impl Server {
     pub fn own_room(&self, number: usize) -> Result<&str> {
         match &self.kind {
             Kind::Hub { people, .. } => Ok(&people[number % people.len()].own_room),
-            Kind::Reference { .. } => bail!("the reference has no rooms"),
+            Kind::Reference { .. } | Kind::Nats { .. } => bail!("the reference has no rooms"),
         }
     }
+}
+
+async fn make_agent(socket: &mut Socket, id: &str, patterns: &[String]) -> Result<()> {
+    let config = json!({"subscriptions": patterns});
+    socket.send(&json!({"type": "agent.create", "id": id, "config": config}).to_string()).await?;
+    socket.expect(&["agent.create.ok"]).await.map(|_| ())
+}
+
+fn counted(socket: Socket, marker: &'static str) -> Wire {
+    let mut counter = FrameCounter::new(marker);
+    counter.feed(&socket.unread);
+    Wire { stream: socket.stream, counter: Counter::Hub(counter) }
 }
 
 async fn furnish(process: &Process, count: usize) -> Result<Kind> {

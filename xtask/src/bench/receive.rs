@@ -1,0 +1,101 @@
+//! How long it takes to receive one message from a mailbox with a long history.
+
+use super::Sample;
+use super::frames::{self, FrameCounter};
+use super::server::{Server, TEXT_BYTES};
+use super::socket::{PATIENCE, Socket};
+use super::words;
+use anyhow::{Context, Result, bail};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::task::JoinSet;
+
+const SENDERS: usize = 32;
+/// Messages on the way for each sender while the history is made.
+const WINDOW: usize = 32;
+const RECEIVE: &str = r#"{"type":"msg.receive","agentId":"historian"}"#;
+
+/// Makes the agent, and has it receive that many messages.
+pub async fn fill(server: &Arc<Server>, count: usize) -> Result<()> {
+    let mut owner = server.broker(0).await?;
+    owner
+        .send(r#"{"type":"agent.create","id":"historian","config":{"subscriptions":["slack/history"]}}"#)
+        .await?;
+    owner.expect(&["agent.create.ok"]).await?;
+    let message = route(&words::texts(1, TEXT_BYTES)[0]);
+    let mut sending = JoinSet::new();
+    for number in 0..SENDERS.min(count) {
+        let share = count / SENDERS.min(count) + usize::from(number < count % SENDERS.min(count));
+        sending.spawn(send(server.broker(0).await?, message.clone(), share));
+    }
+    let mut received = 0;
+    while received < count {
+        let got = receive(&mut owner).await?;
+        received += got;
+        // The mailbox is emptied more quickly than it is filled: what failed there is seen at once.
+        while let Some(ended) = sending.try_join_next() {
+            ended??;
+        }
+        if got == 0 && sending.is_empty() && received < count {
+            received += receive(&mut owner).await?;
+            if received < count {
+                bail!("{received} of {count} messages were received");
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn send(mut socket: Socket, message: String, count: usize) -> Result<()> {
+    let mut counter = FrameCounter::new("msg.route.ok");
+    let (mut out, mut buffer) = (Vec::new(), vec![0; 8 * 1024]);
+    let mut sent = 0;
+    while counter.marked < count as u64 {
+        out.clear();
+        while sent < count && sent < counter.marked as usize + WINDOW {
+            frames::push_text(&mut out, message.as_bytes());
+            sent += 1;
+        }
+        socket.stream.write_all(&out).await?;
+        let read = tokio::time::timeout(PATIENCE, socket.stream.read(&mut buffer)).await;
+        match read.with_context(|| format!("no acknowledgement for {PATIENCE:?}"))?? {
+            0 => bail!("the hub closed a sender's connection; last words: {:?}", counter.last_other),
+            read => counter.feed(&buffer[..read]),
+        }
+    }
+    Ok(())
+}
+
+/// Sends and receives one message after the other: the median, and beside it what 99 of 100 stay below, in ms.
+pub async fn measure(server: &Arc<Server>, length: Duration) -> Result<Sample> {
+    let mut socket = server.broker(0).await?;
+    let message = route(&words::texts(1, TEXT_BYTES)[0]);
+    let mut took = Vec::new();
+    let started = Instant::now();
+    while started.elapsed() < length {
+        socket.send(&message).await?;
+        socket.expect(&["msg.route.ok"]).await?;
+        let asked = Instant::now();
+        let got = receive(&mut socket).await?;
+        took.push(asked.elapsed().as_secs_f64() * 1e3);
+        if got != 1 {
+            bail!("{got} messages were received instead of one");
+        }
+    }
+    took.sort_by(f64::total_cmp);
+    let at = |share: f64| took[((took.len() - 1) as f64 * share) as usize];
+    Ok(Sample { value: at(0.5), beside: Some(at(0.99)), server_cpu_us: None, cores_of_others: None })
+}
+
+/// How many messages came.
+async fn receive(socket: &mut Socket) -> Result<usize> {
+    socket.send(RECEIVE).await?;
+    Ok(socket.expect(&["msg.receive.ok"]).await?.matches("\"_deliveredTo\"").count())
+}
+
+fn route(text: &str) -> String {
+    format!(
+        r#"{{"type":"msg.route","from":"slack-bridge","path":"slack/history","payload":{{"text":"{text}"}},"source":"slack"}}"#
+    )
+}
