@@ -14,6 +14,7 @@ mod disk_faults;
 mod endings;
 mod limits;
 mod malformed;
+mod openapi;
 mod page;
 mod rest;
 mod resume;

@@ -1,6 +1,6 @@
 //! Signing in: the first admin, passwords, tokens and their renewal, sessions, keys, and the people an admin keeps.
 
-mod first_admin;
+pub mod first_admin;
 mod keys;
 mod people;
 mod sessions;

@@ -59,6 +59,7 @@ pub async fn change_password(
 #[derive(Deserialize, IntoParams)]
 pub struct Search {
     /// Part of a name, 2 to 100 characters.
+    #[param(required = true)]
     q: Option<String>,
 }
 

@@ -9,7 +9,7 @@ use utoipa::openapi::schema::{Object, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 macro_rules! words {
-    ($name:ident, $case:literal, $from:ident { $($variant:ident),+ }) => {
+    ($name:ident, $case:tt, $from:ident { $($variant:ident),+ }) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
         #[cfg_attr(test, derive(TS))]
         #[serde(rename_all = $case)]

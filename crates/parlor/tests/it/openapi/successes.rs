@@ -1,0 +1,120 @@
+//! Each operation doing what it is for, and the refusals that only a story can lead to. Whoever adds a route
+//! adds its lines here; the refusals that every route has are in `refusals`.
+
+use parlor_testkit::broker::Broker;
+use parlor_testkit::rest::Rest;
+use serde_json::json;
+
+use super::tour::{Tour, id};
+use crate::scene::{PASSWORD, Scene};
+
+pub async fn all(tour: &Tour, scene: &Scene) {
+    let outsider = Rest::outsider(scene.url());
+    tour.ask(&outsider, "GET /api/health", &[], 200).await;
+    tour.ask(&outsider, "GET /api/openapi.json", &[], 200).await;
+    tour.ask(&outsider, "GET /api/auth/oauth/providers", &[], 200).await;
+    people(tour, scene).await;
+    sign_ins(tour, scene).await;
+    keys(tour, scene).await;
+    rooms(tour, scene).await;
+    messages(tour, scene).await;
+}
+
+async fn people(tour: &Tour, scene: &Scene) {
+    let admin = &scene.admin;
+    let body = json!({ "username": "grace", "password": PASSWORD, "displayName": "Grace", "role": "user" });
+    let grace = tour.tell(admin, "POST /api/users", &[], body.clone(), 200).await;
+    tour.tell(admin, "POST /api/users", &[], body, 409).await;
+    tour.ask(admin, "GET /api/users?limit=1&offset=1", &[], 200).await;
+    tour.ask(admin, "GET /api/users?limit=some", &[], 400).await;
+    let changes = json!({ "displayName": "Grace H.", "maxConnections": 3 });
+    tour.tell(admin, "PUT /api/users/{id}", &[id(&grace)], changes, 200).await;
+    tour.tell(admin, "PUT /api/users/{id}", &[admin.user_id()], json!({ "role": "user" }), 409).await;
+    tour.ask(admin, "GET /api/users/search?q=gra", &[], 200).await;
+    tour.ask(admin, "GET /api/users/search?q=g", &[], 400).await;
+    tour.ask(admin, "DELETE /api/users/{id}", &[id(&grace)], 200).await;
+    tour.ask(admin, "DELETE /api/users/{id}", &[admin.user_id()], 409).await;
+    tour.ask(admin, "GET /api/users/me", &[], 200).await;
+    tour.tell(admin, "PUT /api/users/me", &[], json!({ "displayName": "The admin" }), 200).await;
+}
+
+async fn sign_ins(tour: &Tour, scene: &Scene) {
+    let (ada, outsider) = (scene.person("ada-of-the-keys").await, Rest::outsider(scene.url()));
+    let body = |password: &str| json!({ "username": "ada-of-the-keys", "password": password });
+    tour.tell(&outsider, "POST /api/auth/login", &[], body("wrong"), 401).await;
+    let signed = tour.tell(&outsider, "POST /api/auth/login", &[], body(PASSWORD), 200).await;
+    let refresh = json!({ "refreshToken": signed["refreshToken"] });
+    tour.tell(&outsider, "POST /api/auth/refresh", &[], refresh, 200).await;
+    tour.tell(&outsider, "POST /api/auth/refresh", &[], json!({ "refreshToken": "spent" }), 401).await;
+    let sessions = tour.ask(&ada, "GET /api/auth/sessions", &[], 200).await;
+    let other = sessions.as_array().unwrap().iter().find(|session| session["current"] == false).unwrap();
+    tour.ask(&ada, "DELETE /api/auth/sessions/{id}", &[id(other)], 200).await;
+    let change = json!({ "currentPassword": PASSWORD, "newPassword": "Another-one-7" });
+    tour.tell(&ada, "PUT /api/users/me/password", &[], change, 200).await;
+    let again = Rest::sign_in(scene.url(), "ada-of-the-keys", "Another-one-7").await.unwrap();
+    tour.ask(&again, "POST /api/auth/logout", &[], 200).await;
+}
+
+async fn keys(tour: &Tour, scene: &Scene) {
+    let body = json!({ "name": "a program", "scopes": ["read", "dead-letters"] });
+    let key = tour.tell(&scene.admin, "POST /api/keys", &[], body, 201).await;
+    tour.ask(&scene.admin, "GET /api/keys", &[], 200).await;
+    tour.ask(&scene.admin, "DELETE /api/keys/{id}", &[id(&key)], 200).await;
+}
+
+async fn rooms(tour: &Tour, scene: &Scene) {
+    let (admin, bob) = (&scene.admin, scene.person("bob").await);
+    let body = json!({ "name": "Salon", "systemPrompt": "Be kind" });
+    let room = tour.tell(admin, "POST /api/rooms", &[], body, 201).await;
+    let stranger = json!({ "name": "Salon", "memberIds": ["nobody"] });
+    tour.tell(admin, "POST /api/rooms", &[], stranger, 404).await;
+    let room = id(&room);
+    tour.ask(admin, "GET /api/rooms", &[], 200).await;
+    tour.ask(admin, "GET /api/rooms/{id}", &[room], 200).await;
+    let change = json!({ "name": "Parlour", "systemPrompt": null });
+    tour.tell(admin, "PUT /api/rooms/{id}", &[room], change, 200).await;
+    let member = json!({ "memberId": bob.user_id() });
+    tour.tell(admin, "POST /api/rooms/{id}/members", &[room], member.clone(), 201).await;
+    tour.tell(admin, "POST /api/rooms/{id}/members", &[room], member, 409).await;
+    tour.ask(admin, "GET /api/rooms/{id}/members?limit=1", &[room], 200).await;
+    let one = "PUT /api/rooms/{id}/members/{member}";
+    tour.tell(admin, one, &[room, bob.user_id()], json!({ "role": "admin" }), 200).await;
+    tour.tell(admin, one, &[room, admin.user_id()], json!({ "role": "admin" }), 409).await;
+    let one = "DELETE /api/rooms/{id}/members/{member}";
+    tour.ask(admin, one, &[room, admin.user_id()], 409).await;
+    tour.ask(admin, one, &[room, bob.user_id()], 200).await;
+    let mut broker = Broker::connect(scene.url(), admin.token()).await.unwrap();
+    broker.create_agent("helper/first", &[]).await.unwrap();
+    tour.ask(admin, "GET /api/agents", &[], 200).await;
+    tour.ask(admin, "GET /api/agents/shared", &[], 200).await;
+    let agent = json!({ "memberId": "helper/first", "memberType": "agent" });
+    tour.tell(admin, "POST /api/rooms/{id}/members", &[room], agent, 201).await;
+    tour.ask(admin, one, &[room, "helper%2Ffirst"], 200).await;
+    tour.ask(admin, "DELETE /api/rooms/{id}", &[room], 200).await;
+}
+
+async fn messages(tour: &Tour, scene: &Scene) {
+    let admin = &scene.admin;
+    let room = admin.make_room("a room", &[]).await.unwrap();
+    let post = "POST /api/rooms/{id}/messages";
+    let body = json!({ "content": "hello", "clientMessageId": "c1" });
+    let message = tour.tell(admin, post, &[&room], body.clone(), 201).await;
+    tour.tell(admin, post, &[&room], body.clone(), 200).await;
+    tour.tell(admin, post, &[&room], json!({ "content": "other", "clientMessageId": "c1" }), 409).await;
+    let reply = json!({ "content": "hello again", "replyToId": message["id"] });
+    tour.tell(admin, post, &[&room], reply, 201).await;
+    tour.tell(admin, "PUT /api/messages/{id}", &[id(&message)], json!({ "content": "edited" }), 200).await;
+    tour.ask(admin, "GET /api/messages/{id}/history", &[id(&message)], 200).await;
+    for history in ["GET /api/rooms/{id}/messages", "GET /api/messages/rooms/{id}"] {
+        let page = tour.ask(admin, &format!("{history}?limit=1"), &[&room], 200).await;
+        assert!(page["nextCursor"].is_string(), "{page}");
+        tour.ask(admin, &format!("{history}?after=0"), &[&room], 200).await;
+        tour.ask(admin, &format!("{history}?after=00000000-1"), &[&room], 410).await;
+    }
+    tour.ask(admin, "GET /api/messages/recent", &[], 200).await;
+    tour.ask(admin, "POST /api/messages/rooms/{id}/read", &[&room], 200).await;
+    tour.ask(admin, "POST /api/messages/mark-all-read", &[], 200).await;
+    tour.ask(admin, "DELETE /api/messages/{id}", &[id(&message)], 200).await;
+    let gone = tour.tell(admin, post, &[&room], body, 200).await;
+    assert_eq!(gone["deleted"], true, "a retry of what was deleted since");
+}
