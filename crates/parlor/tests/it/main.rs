@@ -16,6 +16,7 @@ mod limits;
 mod malformed;
 mod openapi;
 mod page;
+mod recorded_page;
 mod rest;
 mod resume;
 mod scene;
