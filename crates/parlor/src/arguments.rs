@@ -5,6 +5,7 @@
 
 use crate::admin::Role;
 use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
 use std::{collections::BTreeMap, path::PathBuf};
 
 const EXAMPLES: &str = "\
@@ -54,6 +55,17 @@ pub enum Command {
     Admin {
         #[command(subcommand)]
         command: AdminCommand,
+    },
+    /// Print what lets a shell complete these commands
+    Completions {
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+    /// Print the manual page, or write the pages of all commands into a directory
+    Man {
+        /// Where to write them; it must exist
+        #[arg(value_name = "DIR")]
+        directory: Option<PathBuf>,
     },
 }
 

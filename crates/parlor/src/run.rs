@@ -5,7 +5,7 @@
 use crate::{
     admin_command,
     arguments::{Arguments, Command, ConfigCommand},
-    config_command,
+    config_command, handbook,
     serve::serve,
     settings::{self, Loaded, Sources},
 };
@@ -33,6 +33,8 @@ pub fn run() -> ExitCode {
             let text = in_runtime(admin_command::run(&loaded.settings, command))?;
             print(&text)
         }),
+        Command::Completions { shell } => print(&handbook::completions(shell)),
+        Command::Man { directory } => handbook::manual(directory.as_deref()).and_then(|text| print(&text)),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

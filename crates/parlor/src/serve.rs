@@ -2,28 +2,29 @@
 
 use crate::control::ControlSocket;
 use crate::house::{self, House};
+use crate::log;
 use crate::paint::Paint;
 use crate::perform::Operator;
 use crate::report::{self, SetupLink, StartFacts};
 use crate::secret::Secret;
-use crate::settings::{LogFormat, LogLevel, Settings};
+use crate::settings::Settings;
 use anyhow::Context;
 use parlor_engine::switchboard::Caps;
 use parlor_model::{Caller, Command};
 use parlor_server::{App, Config, secrets};
 use parlor_wire::agentim::ingress::FrameLimits;
 use parlor_wire::json::Bounds;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
-use tracing_subscriber::EnvFilter;
 
 /// Opens the store, starts the engine and the listeners, reports, and serves until a signal.
 pub async fn serve(settings: Settings) -> anyhow::Result<()> {
-    start_log(&settings);
+    let log = log::start(&settings)?;
     let mut terminate = signal(SignalKind::terminate()).context("cannot wait for signals")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for signals")?;
+    let mut hang_up = signal(SignalKind::hangup()).context("cannot wait for signals")?;
     let house = house::open(&settings)?;
     let app = App::new(house.hub.clone(), config(&settings)?);
     let listener = TcpListener::bind(settings.listen).await;
@@ -45,9 +46,12 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
     // A closed standard output is no reason not to serve.
     let _ = std::io::stdout().lock().write_all(report::render(&facts, Paint::for_stdout()).as_bytes());
 
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+            _ = hang_up.recv() => log.reopen(),
+        }
     }
     tracing::info!("shutting down");
     listening.stop().await;
@@ -105,16 +109,4 @@ fn config(settings: &Settings) -> anyhow::Result<Config> {
         secure_cookies: public.is_some_and(|url| url.scheme() == "https"),
         hashing_jobs: settings.password_hashing_jobs,
     })
-}
-
-fn start_log(settings: &Settings) {
-    // Other people's crates log what passes through them, and that is messages and tokens.
-    let others = if settings.log_level == LogLevel::Error { "error" } else { "warn" };
-    let filter = EnvFilter::new(format!("{others},parlor={}", settings.log_level.as_str()));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    // A second hub in one process, as in a test, keeps the first one's log.
-    let _ = match settings.log_format {
-        LogFormat::Json => log.json().try_init(),
-        LogFormat::Text => log.with_target(false).with_ansi(std::io::stderr().is_terminal()).try_init(),
-    };
 }

@@ -22,8 +22,8 @@ pub use words::{LimitSwitch, LogFormat, LogLevel, Synchronous};
 
 use crate::secret::Secret;
 use form::{
-    Address, Directory, Host, List, SecretText, Username, WebAddress, bytes, choice, count, days, hours,
-    seconds,
+    Address, Directory, FilePath, Host, List, SecretText, Username, WebAddress, bytes, choice, count, days,
+    hours, seconds,
 };
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use url::Url;
@@ -125,6 +125,9 @@ table::settings! {
         log_format: LogFormat = choice(), default "text";
         /// "error", "warn", "info", "debug" or "trace".
         log_level: LogLevel = choice(), default "info";
+        /// The file to log to, instead of standard error. After a rotation, SIGHUP has it
+        /// opened anew.
+        log_file: Option<PathBuf> = FilePath, example "/var/log/parlor/parlor.log";
     }
 }
 

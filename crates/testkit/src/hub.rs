@@ -137,6 +137,12 @@ impl Hub {
             .with_context(|| format!("still alive {within:?} after SIGTERM"))?
     }
 
+    /// SIGHUP: what rotates logs and renews certificates sends it.
+    pub fn hang_up(&self) -> Result<()> {
+        let id = self.process.id().context("the hub has already ended")?;
+        Ok(kill(Pid::from_raw(id as i32), Signal::SIGHUP)?)
+    }
+
     async fn ended(&mut self) -> Result<ExitStatus> {
         let status = self.process.wait().await?;
         self.stdout.finish().await;

@@ -55,6 +55,20 @@ impl Form for Directory {
     }
 }
 
+/// The path of a file.
+pub struct FilePath;
+
+impl Form for FilePath {
+    type Output = PathBuf;
+
+    fn read(&self, value: &Value) -> Result<PathBuf, String> {
+        match text_of(value)? {
+            "" => Err("must name a file, not be empty".into()),
+            text => Ok(PathBuf::from(text)),
+        }
+    }
+}
+
 /// The name of a user: 3 to 50 letters, digits, `_` and `-`.
 pub struct Username;
 

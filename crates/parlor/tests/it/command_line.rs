@@ -11,14 +11,14 @@ use parlor_testkit::rest::Rest;
 
 use crate::scene::{PARLOR, PASSWORD, Scene, assert_refused, assert_revoked, bytes_in};
 
-struct Done {
-    code: i32,
-    out: String,
-    err: String,
+pub struct Done {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
 }
 
 /// Runs `parlor` with these arguments and variables, and no others of its own.
-fn parlor(arguments: &[&str], variables: &[(&str, &str)], input: &str) -> Done {
+pub fn parlor(arguments: &[&str], variables: &[(&str, &str)], input: &str) -> Done {
     let mut command = Command::new(PARLOR);
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PARLOR_")) {
         command.env_remove(name);
@@ -39,7 +39,7 @@ fn parlor(arguments: &[&str], variables: &[(&str, &str)], input: &str) -> Done {
 }
 
 #[track_caller]
-fn ok(arguments: &[&str]) -> String {
+pub fn ok(arguments: &[&str]) -> String {
     let done = parlor(arguments, &[], "");
     assert_eq!((done.code, done.err.as_str()), (0, ""), "{arguments:?}: {}", done.out);
     done.out
@@ -47,7 +47,7 @@ fn ok(arguments: &[&str]) -> String {
 
 /// What it says in one sentence, having done nothing.
 #[track_caller]
-fn refused(arguments: &[&str], variables: &[(&str, &str)]) -> String {
+pub fn refused(arguments: &[&str], variables: &[(&str, &str)]) -> String {
     let done = parlor(arguments, variables, "");
     assert_eq!((done.code, done.out.as_str()), (1, ""), "{}", done.err);
     done.err.trim_end().to_owned()

@@ -15,6 +15,7 @@ mod endings;
 mod limits;
 mod malformed;
 mod openapi;
+mod operating;
 mod page;
 mod recorded_page;
 mod rest;

@@ -1,0 +1,77 @@
+//! Where the log goes: standard error, or a file that another program may move away.
+
+use crate::settings::{LogFormat, LogLevel, Settings};
+use anyhow::Context;
+use parking_lot::Mutex;
+use std::fs::{File, OpenOptions};
+use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::writer::BoxMakeWriter;
+
+/// The log that was started; whoever rotates its file has it opened anew.
+pub struct Log {
+    file: Option<Arc<LogFile>>,
+}
+
+/// Starts the log of this process.
+pub fn start(settings: &Settings) -> anyhow::Result<Log> {
+    let file = settings.log_file.as_deref().map(LogFile::open).transpose()?.map(Arc::new);
+    // Other people's crates log what passes through them, and that is messages and tokens.
+    let others = if settings.log_level == LogLevel::Error { "error" } else { "warn" };
+    let filter = EnvFilter::new(format!("{others},parlor={}", settings.log_level.as_str()));
+    let coloured = file.is_none() && io::stderr().is_terminal();
+    let writer = match file.clone() {
+        Some(file) => BoxMakeWriter::new(move || Line(file.clone())),
+        None => BoxMakeWriter::new(io::stderr),
+    };
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
+    // A second hub in one process, as in a test, keeps the first one's log.
+    let _ = match settings.log_format {
+        LogFormat::Json => log.json().try_init(),
+        LogFormat::Text => log.with_target(false).with_ansi(coloured).try_init(),
+    };
+    Ok(Log { file })
+}
+
+impl Log {
+    /// Goes on in a new file if the old one was moved away; keeps the old one if that cannot be had.
+    pub fn reopen(&self) {
+        let Some(file) = &self.file else { return };
+        match open(&file.path) {
+            Ok(new) => *file.open.lock() = new,
+            Err(error) => tracing::warn!(%error, "the log file could not be opened anew"),
+        }
+    }
+}
+
+struct LogFile {
+    path: PathBuf,
+    open: Mutex<File>,
+}
+
+impl LogFile {
+    fn open(path: &Path) -> anyhow::Result<Self> {
+        let file = open(path).with_context(|| format!("cannot write the log to {}", path.display()))?;
+        Ok(Self { path: path.to_owned(), open: Mutex::new(file) })
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).mode(0o600).open(path)
+}
+
+/// Takes whole lines: each is handed over by one write.
+struct Line(Arc<LogFile>);
+
+impl Write for Line {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.0.open.lock().write(line)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

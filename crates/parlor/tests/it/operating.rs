@@ -1,0 +1,3 @@
+//! What whoever runs a hub relies on.
+
+mod logs;
