@@ -29,6 +29,12 @@ pub struct Arguments {
     /// Directory for everything Parlor keeps [default: ./parlor-data]
     #[arg(long, global = true, value_name = "DIR")]
     data: Option<String>,
+    /// Certificate chain, in PEM: Parlor then speaks HTTPS
+    #[arg(long, global = true, value_name = "FILE")]
+    tls_cert: Option<String>,
+    /// The certificate's private key, in PEM
+    #[arg(long, global = true, value_name = "FILE")]
+    tls_key: Option<String>,
     /// File with settings, in TOML
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -37,7 +43,12 @@ pub struct Arguments {
 impl Arguments {
     /// The settings that were given as flags, by their keys.
     pub fn flags(&self) -> BTreeMap<&'static str, String> {
-        let flags = [("listen", &self.listen), ("data", &self.data)];
+        let flags = [
+            ("listen", &self.listen),
+            ("data", &self.data),
+            ("tls_cert", &self.tls_cert),
+            ("tls_key", &self.tls_key),
+        ];
         flags.into_iter().filter_map(|(key, value)| Some((key, value.clone()?))).collect()
     }
 }

@@ -17,6 +17,7 @@ use url::Url;
 pub struct StartFacts {
     /// The address the listener got, with the true port.
     pub listening: SocketAddr,
+    pub tls: bool,
     pub public_url: Option<Url>,
     pub data: PathBuf,
     /// Present while there is no admin.
@@ -36,7 +37,8 @@ impl StartFacts {
     pub fn new(settings: &Settings, listening: SocketAddr, setup: Option<SetupLink>) -> Self {
         let data = std::path::absolute(&settings.data).unwrap_or_else(|_| settings.data.clone());
         let warnings = settings.warnings();
-        Self { listening, public_url: settings.public_url.clone(), data, setup, warnings }
+        let public_url = settings.public_url.clone();
+        Self { listening, tls: settings.speaks_tls(), public_url, data, setup, warnings }
     }
 
     /// The URL that works on this machine.
@@ -47,7 +49,8 @@ impl StartFacts {
             IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
             ip => ip,
         };
-        format!("http://{}", SocketAddr::new(ip, self.listening.port()))
+        let scheme = if self.tls { "https" } else { "http" };
+        format!("{scheme}://{}", SocketAddr::new(ip, self.listening.port()))
     }
 }
 
@@ -87,7 +90,9 @@ pub fn render(facts: &StartFacts, paint: Paint) -> String {
         }
         None => {
             line(format!("{}  {}", paint.dim("Try  "), "open the link above, or from a terminal:"));
-            line(format!("       curl {local}/api/health"));
+            // A certificate is for a name, not for this address.
+            let known = if facts.tls { &people_use } else { &local };
+            line(format!("       curl {known}/api/health"));
             line("       parlor admin user add ada".into());
         }
     }
@@ -150,6 +155,8 @@ mod tests {
         assert_eq!(facts("0.0.0.0:80").local_url(), "http://127.0.0.1:80");
         assert_eq!(facts("[::]:80").local_url(), "http://[::1]:80");
         assert_eq!(facts("192.168.1.4:80").local_url(), "http://192.168.1.4:80");
+        let over_tls = StartFacts { tls: true, ..facts("127.0.0.1:443") };
+        assert_eq!(over_tls.local_url(), "https://127.0.0.1:443");
     }
 
     #[test]
@@ -196,6 +203,7 @@ mod tests {
     fn facts(listening: &str) -> StartFacts {
         StartFacts {
             listening: listening.parse().unwrap(),
+            tls: false,
             public_url: None,
             data: "/srv/./parlor".into(),
             setup: None,

@@ -11,7 +11,7 @@ use crate::settings::Settings;
 use anyhow::Context;
 use parlor_engine::switchboard::Caps;
 use parlor_model::{Caller, Command};
-use parlor_server::{App, Config, secrets};
+use parlor_server::{App, Config, Tls, secrets};
 use parlor_wire::agentim::ingress::FrameLimits;
 use parlor_wire::json::Bounds;
 use std::io::Write;
@@ -27,6 +27,10 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
     let mut hang_up = signal(SignalKind::hangup()).context("cannot wait for signals")?;
     let house = house::open(&settings)?;
     let app = App::new(house.hub.clone(), config(&settings)?);
+    let tls = match (&settings.tls_cert, &settings.tls_key) {
+        (Some(certificate), Some(key)) => Some(Tls::load(certificate, key).context("cannot speak TLS")?),
+        _ => None,
+    };
     let listener = TcpListener::bind(settings.listen).await;
     let listener = listener.with_context(|| format!("cannot listen on {}", settings.listen))?;
     let setup = first_admin(&house, &settings).await?;
@@ -41,7 +45,7 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
         },
         async { control_stopped.await.unwrap_or_default() },
     ));
-    let listening = parlor_server::serve(app, listener).context("cannot listen")?;
+    let listening = parlor_server::serve(app, listener, tls.clone()).context("cannot listen")?;
     let facts = StartFacts::new(&settings, listening.address, setup);
     // A closed standard output is no reason not to serve.
     let _ = std::io::stdout().lock().write_all(report::render(&facts, Paint::for_stdout()).as_bytes());
@@ -50,7 +54,12 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
         tokio::select! {
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
-            _ = hang_up.recv() => log.reopen(),
+            _ = hang_up.recv() => {
+                log.reopen();
+                if let Some(tls) = &tls {
+                    tls.look_again();
+                }
+            }
         }
     }
     tracing::info!("shutting down");
@@ -106,7 +115,7 @@ fn config(settings: &Settings) -> anyhow::Result<Config> {
         outbox: Caps { bytes: settings.outbox_max_bytes, buffers: settings.outbox_max_frames },
         allowed_origins,
         allowed_hosts,
-        secure_cookies: public.is_some_and(|url| url.scheme() == "https"),
+        secure_cookies: settings.is_reached_over_tls(),
         hashing_jobs: settings.password_hashing_jobs,
     })
 }

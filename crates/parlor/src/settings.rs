@@ -33,7 +33,7 @@ const YEAR_IN_SECONDS: u64 = 366 * 86_400;
 table::settings! {
     "Where Parlor listens and keeps its data" {
         /// The address and port to listen on. Port 0 takes a free one. An address other than
-        /// loopback is reachable by others: put a proxy that speaks TLS in front of it.
+        /// loopback is reachable by others: set tls_cert, or put a proxy that speaks TLS in front.
         listen: SocketAddr = Address, default "127.0.0.1:7878";
         /// The directory for the database and everything else Parlor keeps. It is made if it
         /// is missing; a relative path starts at the working directory.
@@ -46,6 +46,13 @@ table::settings! {
         /// Further names under which this hub may be addressed (the Host header), such as
         /// "chat.local". Loopback names and public_url are always allowed.
         allowed_hosts: Vec<String> = List(Host), default Vec::<String>::new();
+    }
+    "TLS" {
+        /// The certificate and those that lead to its root, in PEM. With it and tls_key Parlor
+        /// speaks HTTPS. When the files change they are read anew.
+        tls_cert: Option<PathBuf> = FilePath, example "/etc/parlor/fullchain.pem";
+        /// The private key of the certificate, in PEM.
+        tls_key: Option<PathBuf> = FilePath, example "/etc/parlor/privkey.pem";
     }
     "The first admin, and secrets" {
         /// The name of the first admin, made at start if admin_password is set and there is no
@@ -157,6 +164,15 @@ impl Settings {
         self.listen.ip().to_canonical().is_loopback()
     }
 
+    pub fn speaks_tls(&self) -> bool {
+        self.tls_cert.is_some()
+    }
+
+    /// Whether browsers reach this hub over TLS, by itself or by a proxy.
+    pub fn is_reached_over_tls(&self) -> bool {
+        self.speaks_tls() || self.public_url.as_ref().is_some_and(|url| url.scheme() == "https")
+    }
+
     /// The origin browsers send for [`public_url`](Self::public_url).
     pub fn public_origin(&self) -> Option<String> {
         self.public_url.as_ref().map(|url| url.origin().ascii_serialization())
@@ -165,10 +181,10 @@ impl Settings {
     /// What runs, but should be known; shown at start.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        if !self.listens_on_loopback() {
+        if !self.listens_on_loopback() && !self.speaks_tls() {
             warnings.push(format!(
                 "Listening on {} without TLS: passwords and messages can be read on the way. \
-                 Put a proxy that speaks TLS in front, or listen on 127.0.0.1.",
+                 Set tls_cert and tls_key, put a proxy that speaks TLS in front, or listen on 127.0.0.1.",
                 self.listen
             ));
         }
@@ -208,6 +224,11 @@ impl Settings {
                 "limits",
                 format!("can be \"off\" only on a loopback address, and listen is {}", self.listen),
             ));
+        }
+        match (&self.tls_cert, &self.tls_key) {
+            (Some(_), None) => problems.push(Problem::new("tls_key", "must be set together with tls_cert")),
+            (None, Some(_)) => problems.push(Problem::new("tls_cert", "must be set together with tls_key")),
+            _ => {}
         }
         if self.refresh_token_ttl < self.access_token_ttl {
             problems.push(Problem::new("refresh_token_ttl", "must not be shorter than access_token_ttl"));

@@ -68,10 +68,10 @@ pub async fn mount(State(app): State<Arc<App>>, request: Request) -> Result<Resp
 }
 
 async fn converse(app: Arc<App>, upgraded: Upgraded) {
-    let Upgraded { tcp, already_read, counted, mut ongoing } = upgraded;
+    let Upgraded { stream, already_read, counted, mut ongoing } = upgraded;
     let too_slow = app.client_egress.farewell(Farewell::TooSlow);
     let hard_limit = HARD_LIMIT.max(app.config.frames.bytes);
-    let mut socket = Socket::open(tcp, already_read, hard_limit, app.config.outbox, too_slow).await;
+    let mut socket = Socket::open(stream, already_read, hard_limit, app.config.outbox, too_slow).await;
     let mut talk = Talk::new(app, &socket, counted);
     let deadline = tokio::time::sleep(talk.app.config.auth_timeout);
     tokio::pin!(deadline);

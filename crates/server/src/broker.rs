@@ -70,9 +70,9 @@ pub async fn mount(State(app): State<Arc<App>>, request: Request) -> Result<Resp
 }
 
 async fn converse(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
-    let Upgraded { tcp, already_read, counted, mut ongoing } = upgraded;
+    let Upgraded { stream, already_read, counted, mut ongoing } = upgraded;
     let too_slow = app.broker_egress.farewell(Farewell::TooSlow);
-    let mut socket = Socket::open(tcp, already_read, LIMIT, app.config.outbox, too_slow).await;
+    let mut socket = Socket::open(stream, already_read, LIMIT, app.config.outbox, too_slow).await;
     let deadline = tokio::time::sleep(app.config.auth_timeout);
     tokio::pin!(deadline);
     let outbox = socket.outbox.clone();

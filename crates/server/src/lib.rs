@@ -13,9 +13,11 @@ mod listen;
 mod page;
 mod patience;
 mod rest;
+mod tls;
 
 pub use app::App;
 pub use auth::passwords::Passwords;
 pub use auth::secrets;
 pub use config::Config;
 pub use listen::{Listening, serve};
+pub use tls::{Tls, TlsError};

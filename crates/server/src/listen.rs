@@ -1,8 +1,9 @@
 //! Accepts connections until told to stop, then lets everyone go at once.
 
+use crate::connection::stream::Stream;
 use crate::http::{Peer, trace};
 use crate::patience::Patient;
-use crate::{App, agentim, broker, page, rest};
+use crate::{App, Tls, agentim, broker, page, rest};
 use axum::Router;
 use axum::extract::Request;
 use axum::routing::get;
@@ -23,6 +24,8 @@ use tower::ServiceExt;
 const HEADERS_WITHIN: Duration = Duration::from_secs(10);
 /// An answer must be taken within this time.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+/// How often it is asked whether there is a new certificate.
+const LOOK_AT_CERTIFICATES: Duration = Duration::from_secs(2);
 /// What ends connections that do not end by themselves after the good-bye.
 const DRAIN: Duration = Duration::from_secs(5);
 
@@ -40,10 +43,10 @@ impl Listening {
     }
 }
 
-pub fn serve(app: Arc<App>, listener: TcpListener) -> std::io::Result<Listening> {
+pub fn serve(app: Arc<App>, listener: TcpListener, tls: Option<Arc<Tls>>) -> std::io::Result<Listening> {
     let address = listener.local_addr()?;
     let (stop, stopped) = watch::channel(false);
-    let task = tokio::spawn(accept(app, listener, stopped));
+    let task = tokio::spawn(accept(app, listener, tls, stopped));
     Ok(Listening { address, stop, task })
 }
 
@@ -60,16 +63,26 @@ fn router(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-async fn accept(app: Arc<App>, listener: TcpListener, mut stopped: watch::Receiver<bool>) {
+async fn accept(
+    app: Arc<App>,
+    listener: TcpListener,
+    tls: Option<Arc<Tls>>,
+    mut stopped: watch::Receiver<bool>,
+) {
     let router = router(app.clone());
+    let mut look_again = tokio::time::interval(LOOK_AT_CERTIFICATES);
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             _ = stopped.changed() => break,
+            _ = look_again.tick(), if tls.is_some() => {
+                let tls = tls.clone();
+                drop(tokio::task::spawn_blocking(move || tls.map(|tls| tls.look_again())));
+            }
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
             accepted = listener.accept() => match accepted {
                 Ok((tcp, peer)) => {
-                    connections.spawn(connection(tcp, peer, router.clone(), stopped.clone()));
+                    connections.spawn(connection(tcp, peer, tls.clone(), router.clone(), stopped.clone()));
                 }
                 // Out of file descriptors, most likely: connections that end make room again.
                 Err(error) => {
@@ -88,7 +101,13 @@ async fn accept(app: Arc<App>, listener: TcpListener, mut stopped: watch::Receiv
     let _ = tokio::time::timeout(DRAIN, drained).await;
 }
 
-async fn connection(tcp: TcpStream, peer: SocketAddr, router: Router, mut stopped: watch::Receiver<bool>) {
+async fn connection(
+    tcp: TcpStream,
+    peer: SocketAddr,
+    tls: Option<Arc<Tls>>,
+    router: Router,
+    mut stopped: watch::Receiver<bool>,
+) {
     let _ = tcp.set_nodelay(true);
     // A peer whose network went away says nothing: after two minutes it counts as gone.
     let keepalive = TcpKeepalive::new()
@@ -96,6 +115,14 @@ async fn connection(tcp: TcpStream, peer: SocketAddr, router: Router, mut stoppe
         .with_interval(Duration::from_secs(15))
         .with_retries(4);
     let _ = SockRef::from(&tcp).set_tcp_keepalive(&keepalive);
+    let stream = match &tls {
+        None => Some(Stream::Plain(tcp)),
+        Some(tls) => tokio::select! {
+            stream = tls.greet(tcp) => stream,
+            _ = stopped.changed() => None,
+        },
+    };
+    let Some(stream) = stream else { return };
     let service = router.map_request(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(Peer(peer));
         request.map(axum::body::Body::new)
@@ -104,7 +131,10 @@ async fn connection(tcp: TcpStream, peer: SocketAddr, router: Router, mut stoppe
         .timer(TokioTimer::new())
         .header_read_timeout(HEADERS_WITHIN)
         .max_buf_size(64 * 1024)
-        .serve_connection(TokioIo::new(Patient::new(tcp, ANSWER_WITHIN)), TowerToHyperService::new(service))
+        .serve_connection(
+            TokioIo::new(Patient::new(stream, ANSWER_WITHIN)),
+            TowerToHyperService::new(service),
+        )
         .with_upgrades();
     tokio::pin!(connection);
     let mut stopping = false;

@@ -2,36 +2,32 @@
 //!
 //! Without it an answer that nobody reads stays in memory for as long as its reader likes.
 
+use crate::connection::stream::Stream;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
 pub struct Patient {
-    tcp: TcpStream,
+    stream: Stream,
     patience: Duration,
     /// Runs from the first write that had to wait until everything is written.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
 impl Patient {
-    pub fn new(tcp: TcpStream, patience: Duration) -> Self {
-        Self { tcp, patience, waiting: None }
+    pub fn new(stream: Stream, patience: Duration) -> Self {
+        Self { stream, patience, waiting: None }
     }
 
-    pub fn into_inner(self) -> TcpStream {
-        self.tcp
+    pub fn into_inner(self) -> Stream {
+        self.stream
     }
 
     /// What a write came to; an error once it has waited too long.
-    fn written(
-        &mut self,
-        written: Poll<io::Result<usize>>,
-        context: &mut Context<'_>,
-    ) -> Poll<io::Result<usize>> {
+    fn written<T>(&mut self, written: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         if written.is_pending() {
             let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(self.patience)));
             ready!(waiting.as_mut().poll(context));
@@ -47,7 +43,7 @@ impl AsyncRead for Patient {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.tcp).poll_read(context, buffer)
+        Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
 
@@ -57,7 +53,7 @@ impl AsyncWrite for Patient {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.tcp).poll_write(context, bytes);
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.written(written, context)
     }
 
@@ -66,22 +62,26 @@ impl AsyncWrite for Patient {
         context: &mut Context<'_>,
         buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.tcp).poll_write_vectored(context, buffers);
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, buffers);
         self.written(written, context)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.tcp.is_write_vectored()
+        self.stream.is_write_vectored()
     }
 
     /// Asked for when nothing is left to write.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.waiting = None;
-        Pin::new(&mut self.tcp).poll_flush(context)
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        if flushed.is_ready() {
+            self.waiting = None;
+        }
+        self.written(flushed, context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.tcp).poll_shutdown(context)
+        let ended = Pin::new(&mut self.stream).poll_shutdown(context);
+        self.written(ended, context)
     }
 }
 
@@ -89,13 +89,13 @@ impl AsyncWrite for Patient {
 mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpStream};
 
     async fn pair(patience: Duration) -> (Patient, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (accepted, connected) = tokio::join!(listener.accept(), TcpStream::connect(address));
-        (Patient::new(accepted.unwrap().0, patience), connected.unwrap())
+        (Patient::new(Stream::Plain(accepted.unwrap().0), patience), connected.unwrap())
     }
 
     const MUCH: usize = 32 * 1024 * 1024;

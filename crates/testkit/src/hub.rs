@@ -90,7 +90,7 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// `http://127.0.0.1:PORT`
+    /// `http://127.0.0.1:PORT`, or `https` when it speaks TLS.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -153,10 +153,11 @@ impl Hub {
 
 /// The origin in a line of the start-up text.
 fn served_url(line: &str) -> Option<String> {
-    const ORIGIN: &str = "http://127.0.0.1:";
-    let start = line.find(ORIGIN)?;
-    let port: String = line[start + ORIGIN.len()..].chars().take_while(char::is_ascii_digit).collect();
-    (!port.is_empty()).then(|| format!("{ORIGIN}{port}"))
+    ["http://127.0.0.1:", "https://127.0.0.1:"].into_iter().find_map(|origin| {
+        let start = line.find(origin)?;
+        let port: String = line[start + origin.len()..].chars().take_while(char::is_ascii_digit).collect();
+        (!port.is_empty()).then(|| format!("{origin}{port}"))
+    })
 }
 
 /// Reads a stream to its end, so that the process never blocks on it.
@@ -216,6 +217,7 @@ mod tests {
         let found = |line| served_url(line).unwrap_or_default();
         assert_eq!(found("  open   http://127.0.0.1:41234/setup#abc"), "http://127.0.0.1:41234");
         assert_eq!(found("http://127.0.0.1:7"), "http://127.0.0.1:7");
+        assert_eq!(found("at https://127.0.0.1:7/"), "https://127.0.0.1:7");
         assert_eq!(found("data  /tmp/http://127.0.0.1:"), "");
         assert_eq!(found("listening"), "");
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use futures_util::{SinkExt, StreamExt};
 use serde_json::Value;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 use tokio_tungstenite::WebSocketStream;
@@ -17,12 +17,17 @@ use tokio_tungstenite::tungstenite::{self, Message};
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 pub struct Socket {
-    stream: WebSocketStream<TcpStream>,
+    stream: WebSocketStream<Box<dyn Wire>>,
     /// Frames that arrived while another one was awaited, in order.
     passed_over: VecDeque<Value>,
     /// What every frame that arrives must satisfy.
     law: Law,
 }
+
+/// What a socket can be opened over: a plain connection, or an encrypted one.
+pub trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
 
 /// A rule for every frame of a door; says what is wrong with one.
 pub type Law = fn(&Value) -> Result<()>;
@@ -58,7 +63,7 @@ impl Socket {
 
     /// Upgrades a connection that the test has prepared, for example with a small receive buffer.
     pub async fn upgrade(
-        stream: TcpStream,
+        stream: impl Wire + 'static,
         address: &str,
         path: &str,
         headers: &[(&'static str, &str)],
@@ -67,7 +72,7 @@ impl Socket {
         for (name, value) in headers {
             request.headers_mut().insert(*name, value.parse()?);
         }
-        match tokio_tungstenite::client_async(request, stream).await {
+        match tokio_tungstenite::client_async(request, Box::new(stream) as Box<dyn Wire>).await {
             Ok((stream, _)) => Ok(Self { stream, passed_over: VecDeque::new(), law: |_| Ok(()) }),
             Err(tungstenite::Error::Http(answer)) => bail!(NotUpgraded(answer.status().as_u16())),
             Err(error) => Err(error.into()),

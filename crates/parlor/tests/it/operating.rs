@@ -1,3 +1,4 @@
 //! What whoever runs a hub relies on.
 
 mod logs;
+mod tls;

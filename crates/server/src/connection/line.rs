@@ -8,15 +8,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::tcp::OwnedReadHalf;
 
 pub struct Line {
-    read: OwnedReadHalf,
+    read: Box<dyn AsyncRead + Send + Sync + Unpin>,
     outbox: Arc<Outbox>,
 }
 
 impl Line {
-    pub fn new(read: OwnedReadHalf, outbox: Arc<Outbox>) -> Self {
+    pub fn new(read: Box<dyn AsyncRead + Send + Sync + Unpin>, outbox: Arc<Outbox>) -> Self {
         Self { read, outbox }
     }
 }

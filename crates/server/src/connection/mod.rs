@@ -8,6 +8,7 @@ pub mod census;
 pub mod conversations;
 pub mod frame;
 mod line;
+pub mod stream;
 pub mod upgrade;
 pub mod window;
 
@@ -18,9 +19,8 @@ use parlor_engine::switchboard::{Caps, Outbox, Taken};
 use std::io::IoSlice;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncWrite, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio::net::tcp::OwnedWriteHalf;
+use stream::Stream;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::task::JoinHandle;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::error::{CapacityError, ProtocolError};
@@ -54,15 +54,23 @@ pub enum Incoming {
 impl Socket {
     /// `already_read` is what came right behind the handshake. Messages up to `hard_limit` bytes are read whole.
     pub async fn open(
-        tcp: TcpStream,
+        stream: Stream,
         already_read: Bytes,
         hard_limit: usize,
         caps: Caps,
         too_slow: Bytes,
     ) -> Self {
         let outbox = Arc::new(Outbox::new(caps, too_slow));
-        let (read, write) = tcp.into_split();
-        let writer = tokio::spawn(write_out(write, outbox.clone()));
+        let (read, writer): (Box<dyn AsyncRead + Send + Sync + Unpin>, _) = match stream {
+            Stream::Plain(tcp) => {
+                let (read, write) = tcp.into_split();
+                (Box::new(read), tokio::spawn(write_out(write, outbox.clone())))
+            }
+            Stream::Tls(tls) => {
+                let (read, write) = tokio::io::split(*tls);
+                (Box::new(read), tokio::spawn(write_out(write, outbox.clone())))
+            }
+        };
         // Small buffers: thousands of connections are mostly silent.
         let config = WebSocketConfig::default()
             .read_buffer_size(2048)
@@ -118,7 +126,7 @@ impl Socket {
     }
 }
 
-async fn write_out(mut half: OwnedWriteHalf, outbox: Arc<Outbox>) {
+async fn write_out(mut half: impl AsyncWrite + Unpin, outbox: Arc<Outbox>) {
     let mut buffers = Vec::new();
     loop {
         let taken = outbox.take(&mut buffers, AT_ONCE).await;
@@ -143,5 +151,6 @@ async fn write_all(half: &mut (impl AsyncWrite + Unpin), buffers: &[Bytes]) -> s
             written => IoSlice::advance_slices(&mut left, written),
         }
     }
-    Ok(())
+    // What is encrypted may still lie in a buffer.
+    half.flush().await
 }

@@ -2,6 +2,7 @@
 
 use super::census::Counted;
 use super::conversations::Ongoing;
+use super::stream::Stream;
 use crate::App;
 use crate::auth::origin;
 use crate::auth::throttle::network;
@@ -17,12 +18,11 @@ use http::{HeaderMap, Method, StatusCode};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use std::sync::Arc;
-use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 /// A connection just upgraded, counted as a stranger until it says who it is.
 pub struct Upgraded {
-    pub tcp: TcpStream,
+    pub stream: Stream,
     pub already_read: Bytes,
     pub counted: Counted,
     pub ongoing: Ongoing,
@@ -58,8 +58,8 @@ where
     tokio::spawn(async move {
         let Ok(upgraded) = coming.await else { return };
         let Ok(parts) = upgraded.downcast::<TokioIo<Patient>>() else { return };
-        let tcp = parts.io.into_inner().into_inner();
-        converse(Upgraded { tcp, already_read: parts.read_buf, counted, ongoing }).await;
+        let stream = parts.io.into_inner().into_inner();
+        converse(Upgraded { stream, already_read: parts.read_buf, counted, ongoing }).await;
     });
     let response = Response::builder()
         .status(StatusCode::SWITCHING_PROTOCOLS)

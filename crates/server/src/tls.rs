@@ -1,0 +1,147 @@
+//! Certificates: read from two files, and read anew when the files change.
+//!
+//! Owns: new files that cannot be used change nothing; a peer that is not done with the handshake in time, or
+//! does not speak TLS at all, is let go.
+
+use crate::connection::stream::Stream;
+use parking_lot::RwLock;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::client::verify_server_name;
+use tokio_rustls::rustls::crypto::aws_lc_rs;
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio_rustls::rustls::server::ParsedCertificate;
+use tokio_rustls::rustls::{self, ServerConfig};
+use x509_cert::der::Decode;
+
+/// From the first byte to the last word of the handshake.
+const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
+/// What every TLS connection begins with.
+const HANDSHAKE: u8 = 22;
+const PLAIN_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 28\r\n\
+    Connection: close\r\n\r\nThis port speaks HTTPS only\n";
+
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    #[error("cannot read {}: {reason}", file.display())]
+    Unreadable { file: PathBuf, reason: pem::Error },
+    #[error("there is no certificate in {}", .0.display())]
+    NoCertificate(PathBuf),
+    #[error("the certificate in {} and the key in {} cannot be used together: {reason}", certificate.display(), key.display())]
+    Unusable { certificate: PathBuf, key: PathBuf, reason: rustls::Error },
+}
+
+pub struct Tls {
+    certificate: PathBuf,
+    key: PathBuf,
+    current: RwLock<Current>,
+}
+
+struct Current {
+    acceptor: TlsAcceptor,
+    leaf: CertificateDer<'static>,
+    /// Of the files as they were when they were last tried, whatever came of it.
+    stamp: Stamp,
+}
+
+type Stamp = [Option<(SystemTime, u64)>; 2];
+
+impl Tls {
+    pub fn load(certificate: &Path, key: &Path) -> Result<Arc<Self>, TlsError> {
+        let current = read(certificate, key)?;
+        Ok(Arc::new(Self { certificate: certificate.into(), key: key.into(), current: RwLock::new(current) }))
+    }
+
+    /// Takes the files as they are now, if they are others than before and can be used.
+    pub fn look_again(&self) {
+        let stamp = stamp(&self.certificate, &self.key);
+        if self.current.read().stamp == stamp {
+            return;
+        }
+        match read(&self.certificate, &self.key) {
+            Ok(new) => {
+                *self.current.write() = new;
+                tracing::info!("the new certificate is in use");
+            }
+            Err(error) => {
+                // Said once for each change of the files; the certificate and its key are seldom written together.
+                self.current.write().stamp = stamp;
+                tracing::warn!(%error, "the new certificate is not used; the old one stays");
+            }
+        }
+    }
+
+    /// When the certificate runs out.
+    pub fn expires_at(&self) -> Option<SystemTime> {
+        let leaf = x509_cert::Certificate::from_der(&self.current.read().leaf).ok()?;
+        Some(SystemTime::UNIX_EPOCH + leaf.tbs_certificate().validity().not_after.to_unix_duration())
+    }
+
+    /// Whether the certificate speaks for this host.
+    pub fn speaks_for(&self, host: &str) -> bool {
+        let current = self.current.read();
+        let (Ok(leaf), Ok(name)) = (ParsedCertificate::try_from(&current.leaf), ServerName::try_from(host))
+        else {
+            return false;
+        };
+        verify_server_name(&leaf, &name).is_ok()
+    }
+
+    /// The handshake; `None` for a peer that cannot be spoken with.
+    pub(crate) async fn greet(&self, tcp: TcpStream) -> Option<Stream> {
+        let acceptor = self.current.read().acceptor.clone();
+        let greeting = async {
+            let mut first = [0];
+            if tcp.peek(&mut first).await.ok()? == 1 && first[0] != HANDSHAKE {
+                say_https(tcp).await;
+                return None;
+            }
+            acceptor.accept(tcp).await.ok()
+        };
+        let tls = tokio::time::timeout(HANDSHAKE_WITHIN, greeting).await.ok()??;
+        Some(Stream::Tls(Box::new(tls)))
+    }
+}
+
+/// Somebody typed the address without the s.
+async fn say_https(mut tcp: TcpStream) {
+    if tcp.write_all(PLAIN_HTTP).await.is_ok() && tcp.shutdown().await.is_ok() {
+        // Closing before the request is read would reset the connection, and our words with it.
+        let mut rest = tokio::io::AsyncReadExt::take(tcp, 64 * 1024);
+        let _ = tokio::io::copy(&mut rest, &mut tokio::io::sink()).await;
+    }
+}
+
+fn read(certificate: &Path, key: &Path) -> Result<Current, TlsError> {
+    let stamp = stamp(certificate, key);
+    let unreadable = |file: &Path| {
+        let file = file.to_owned();
+        move |reason| TlsError::Unreadable { file, reason }
+    };
+    let chain = CertificateDer::pem_file_iter(certificate).map_err(unreadable(certificate))?;
+    let chain: Vec<_> = chain.collect::<Result<_, _>>().map_err(unreadable(certificate))?;
+    let leaf = chain.first().cloned().ok_or_else(|| TlsError::NoCertificate(certificate.into()))?;
+    let secret = PrivateKeyDer::from_pem_file(key).map_err(unreadable(key))?;
+    let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, secret));
+    let mut config = config.map_err(|reason| TlsError::Unusable {
+        certificate: certificate.into(),
+        key: key.into(),
+        reason,
+    })?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Current { acceptor: TlsAcceptor::from(Arc::new(config)), leaf, stamp })
+}
+
+fn stamp(certificate: &Path, key: &Path) -> Stamp {
+    [certificate, key].map(|file| {
+        let about = file.metadata().ok()?;
+        Some((about.modified().ok()?, about.len()))
+    })
+}
