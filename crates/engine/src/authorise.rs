@@ -76,6 +76,7 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         Query::MayListen { agent } | Query::Agent { id: agent } => ask.own_agent(agent),
         Query::Subscriptions { mailbox } | Query::Mail { mailbox, .. } => ask.own_agent(&mailbox.agent),
         Query::DeadLetters { .. } => ask.dead_letters(),
+        Query::MayMeasure => ask.admin_or_key_for(Scope::Metrics),
     }
 }
 
@@ -138,7 +139,7 @@ impl<'a> Ask<'a> {
         let standing = self.person()?;
         let for_another = owner.is_some_and(|owner| *owner != standing.user.id);
         // A key may not do more than its owner: only admins speak as a source themselves.
-        let admins_only = [Scope::Sources, Scope::DeadLetters];
+        let admins_only = [Scope::Sources, Scope::DeadLetters, Scope::Metrics];
         let beyond = scopes.iter().any(|scope| admins_only.contains(scope)) && !standing.is_site_admin();
         if for_another || beyond { Err(Refusal::Forbidden) } else { Ok(()) }
     }
@@ -227,8 +228,13 @@ impl<'a> Ask<'a> {
 
     /// What reached nobody may have been meant for anybody: for admins, and keys made for it.
     fn dead_letters(&self) -> Result<(), Refusal> {
+        self.admin_or_key_for(Scope::DeadLetters)
+    }
+
+    /// Site admins, and keys that were made for just this.
+    fn admin_or_key_for(&self, scope: Scope) -> Result<(), Refusal> {
         let standing = self.facts.standing.as_ref().ok_or(Refusal::NotSignedIn)?;
-        let by_scope = standing.scopes.as_ref().is_some_and(|scopes| scopes.contains(&Scope::DeadLetters));
+        let by_scope = standing.scopes.as_ref().is_some_and(|scopes| scopes.contains(&scope));
         if by_scope || standing.is_site_admin() { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 

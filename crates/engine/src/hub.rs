@@ -3,6 +3,7 @@
 use crate::admit::admit;
 use crate::authorise::authorise_query;
 use crate::facts::{Facts, Standing};
+use crate::figures::{Figures, Tally};
 use crate::follower::Follower;
 use crate::health::{Health, HealthCell};
 use crate::pipeline::{Submitted, Writer};
@@ -19,6 +20,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
+use std::time::Instant;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 pub type Outcome = Result<parlor_model::Receipt, Refusal>;
@@ -36,6 +38,7 @@ struct Inner {
     limits: Limits,
     epoch: Epoch,
     health: Arc<HealthCell>,
+    tally: Arc<Tally>,
     /// Reads run on blocking threads; this many at once, the rest wait.
     reads: Arc<Semaphore>,
     threads: parking_lot::Mutex<Vec<std::thread::JoinHandle<()>>>,
@@ -74,7 +77,7 @@ impl Hub {
         let Parts { store, reader, bus, clock, ids, limits } = parts;
         let health = Arc::new(HealthCell::default());
         let writer = Writer::new(store, bus.clone(), clock.clone(), ids, health.clone(), limits.clone())?;
-        let Head { epoch, seq, .. } = writer.head();
+        let (Head { epoch, seq, .. }, tally) = (writer.head(), writer.tally());
         let switchboard = Arc::new(Switchboard::new(epoch, seq, &limits));
         let (queue, waiting) = mpsc::channel(limits.waiting_commands);
         let stop = Arc::new(AtomicBool::new(false));
@@ -94,6 +97,7 @@ impl Hub {
             limits,
             epoch,
             health,
+            tally,
             reads: Arc::new(Semaphore::new(reads)),
             threads: parking_lot::Mutex::new(threads),
             stop,
@@ -110,7 +114,8 @@ impl Hub {
         let queue = self.inner.queue.lock().clone();
         let Some(queue) = queue else { return Receipt(Err(None)) };
         let (reply, receiver) = oneshot::channel();
-        match queue.send(Submitted { caller: caller.clone(), command, reply }).await {
+        let at = Instant::now();
+        match queue.send(Submitted { caller: caller.clone(), command, reply, at }).await {
             Ok(()) => Receipt(Ok(receiver)),
             Err(_) => Receipt(Err(None)),
         }
@@ -285,6 +290,22 @@ impl Hub {
     pub fn health(&self) -> Health {
         let dead = self.inner.threads.lock().iter().any(std::thread::JoinHandle::is_finished);
         if dead { Health::Broken } else { self.inner.health.get() }
+    }
+
+    /// How the hub is doing, in numbers.
+    pub fn figures(&self) -> Figures {
+        let Inner { tally, limits, reads, reader, switchboard, queue, .. } = &*self.inner;
+        let free = queue.lock().as_ref().map_or(0, mpsc::Sender::capacity);
+        Figures {
+            tally: tally.clone(),
+            health: self.health(),
+            waiting_commands: limits.waiting_commands - free,
+            most_waiting_commands: limits.waiting_commands,
+            reads: limits.reads - reads.available_permits(),
+            most_reads: limits.reads,
+            told: switchboard.seen(),
+            size: reader.size(),
+        }
     }
 
     pub fn epoch(&self) -> Epoch {
@@ -521,7 +542,7 @@ fn answer(query: &Query, facts: &Facts, snapshot: &mut dyn Snapshot) -> Result<A
             letters.truncate(fitting(letters.iter().map(|letter| letter.message.length())));
             Answer::DeadLetters(letters)
         }
-        Query::MayFollow { .. } | Query::MayListen { .. } => Answer::Yes,
+        Query::MayFollow { .. } | Query::MayListen { .. } | Query::MayMeasure => Answer::Yes,
     })
 }
 

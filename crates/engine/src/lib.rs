@@ -7,6 +7,7 @@ pub mod authorise;
 mod digest;
 pub mod facts;
 mod fault;
+pub mod figures;
 mod follower;
 mod health;
 pub mod hub;

@@ -4,6 +4,7 @@
 use crate::authorise::authorise;
 use crate::facts::{Facts, Memo};
 use crate::fault::Severity;
+use crate::figures::Tally;
 use crate::health::{Health, HealthCell};
 use crate::hub::Outcome;
 use crate::plan::{Change, Mint, plan};
@@ -12,6 +13,7 @@ use crate::routes::Routes;
 use crate::{Fault, Limits};
 use parlor_model::{Caller, Command, Logged, Refusal};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
@@ -20,6 +22,7 @@ pub struct Submitted {
     pub caller: Caller,
     pub command: Command,
     pub reply: oneshot::Sender<Outcome>,
+    pub at: Instant,
 }
 
 /// The one writer: owns the store's write side and the routing index.
@@ -30,6 +33,7 @@ pub struct Writer {
     ids: Arc<dyn Ids>,
     health: Arc<HealthCell>,
     limits: Limits,
+    tally: Arc<Tally>,
     routes: Routes,
     head: Head,
 }
@@ -49,11 +53,17 @@ impl Writer {
         let head = store.head()?;
         let (agents, subscriptions) = store.subscriptions()?;
         let routes = Routes::build(agents, subscriptions);
-        Ok(Self { store, bus, clock, ids, health, limits, routes, head })
+        let tally = Arc::new(Tally::default());
+        tally.head.store(head.seq.0, Ordering::Relaxed);
+        Ok(Self { store, bus, clock, ids, health, limits, tally, routes, head })
     }
 
     pub fn head(&self) -> Head {
         self.head
+    }
+
+    pub fn tally(&self) -> Arc<Tally> {
+        self.tally.clone()
     }
 
     /// Runs until every sender is gone and what they sent is answered.
@@ -87,20 +97,23 @@ impl Writer {
     /// One walk through the corridor for everything that waited.
     pub fn pass(&mut self, group: Vec<Submitted>) {
         if self.health.get() == Health::Broken {
-            return answer(group, || Err(Refusal::Unavailable));
+            return self.answer(group, || Err(Refusal::Unavailable));
         }
+        let began = Instant::now();
         match self.decide_and_commit(&group) {
             Ok((outcomes, news)) => {
+                self.tally.commits.observe(began.elapsed());
+                self.tally.head.store(self.head.seq.0, Ordering::Relaxed);
                 self.health.recovered();
                 if !news.is_empty() {
                     self.bus.announce(news.into());
                 }
                 let mut outcomes = outcomes.into_iter();
-                answer(group, || outcomes.next().expect("one outcome for each command"));
+                self.answer(group, || outcomes.next().expect("one outcome for each command"));
             }
             Err(fault) => {
                 self.after(fault);
-                answer(group, || Err(Refusal::Unavailable));
+                self.answer(group, || Err(Refusal::Unavailable));
             }
         }
     }
@@ -162,11 +175,14 @@ impl Writer {
             Err(fault) => self.after(fault),
         }
     }
-}
 
-fn answer(group: Vec<Submitted>, mut next_outcome: impl FnMut() -> Outcome) {
-    for Submitted { reply, .. } in group {
-        // Whoever asked may have gone; what was committed stays committed.
-        let _ = reply.send(next_outcome());
+    fn answer(&self, group: Vec<Submitted>, mut next_outcome: impl FnMut() -> Outcome) {
+        let now = Instant::now();
+        for Submitted { reply, at, .. } in group {
+            let outcome = next_outcome();
+            self.tally.answered(&outcome, now - at);
+            // Whoever asked may have gone; what was committed stays committed.
+            let _ = reply.send(outcome);
+        }
     }
 }

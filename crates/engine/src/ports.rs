@@ -1,6 +1,7 @@
 //! What the engine needs from outside, each with its contract. One suite, `backends/tests/suite`, holds
 //! every store to it.
 
+use crate::figures::StoreSize;
 use crate::{Fault, plan::Plan};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
@@ -124,6 +125,10 @@ pub trait Snapshot: Lookup {
 pub trait Reader: Send + Sync {
     /// Runs `read` on one consistent snapshot. Blocks; call it off the async threads.
     fn with(&self, read: &mut dyn FnMut(&mut dyn Snapshot) -> Result<(), Fault>) -> Result<(), Fault>;
+    /// What it takes up on disk, if anything.
+    fn size(&self) -> StoreSize {
+        StoreSize::default()
+    }
 }
 
 /// Carries the news. It may lose, repeat or reorder; the follower reads the store to fill holes.

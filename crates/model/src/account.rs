@@ -87,13 +87,15 @@ pub enum Scope {
     Sources,
     /// Read and clear what reached nobody.
     DeadLetters,
+    /// See how the hub is doing, in numbers.
+    Metrics,
     /// What only site admins may do, if the owner is one.
     Admin,
 }
 
 impl Scope {
-    pub const ALL: [Self; 6] =
-        [Self::Read, Self::Write, Self::Agents, Self::Sources, Self::DeadLetters, Self::Admin];
+    pub const ALL: [Self; 7] =
+        [Self::Read, Self::Write, Self::Agents, Self::Sources, Self::DeadLetters, Self::Metrics, Self::Admin];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -102,6 +104,7 @@ impl Scope {
             Self::Agents => "agents",
             Self::Sources => "sources",
             Self::DeadLetters => "dead-letters",
+            Self::Metrics => "metrics",
             Self::Admin => "admin",
         }
     }

@@ -59,6 +59,8 @@ pub enum Query {
     MayListen {
         agent: AgentId,
     },
+    /// Whether the caller may see how the hub is doing, in numbers.
+    MayMeasure,
 }
 
 /// Newest first, within these times, both included.

@@ -147,7 +147,7 @@ pub enum TokenCommand {
         /// On whose behalf it acts
         #[arg(long)]
         user: String,
-        /// What it may be used for: read, write, agents, sources, dead-letters, admin (several allowed)
+        /// What it may be used for: read, write, agents, sources, dead-letters, metrics, admin (several allowed)
         #[arg(long = "scope", required = true, num_args = 1.., value_delimiter = ',')]
         scopes: Vec<String>,
     },

@@ -105,7 +105,7 @@ impl Operator {
         let scopes: Option<Vec<Scope>> = scopes.iter().map(|scope| Scope::parse(scope)).collect();
         let scopes = scopes.ok_or(Refusal::invalid(
             "scope",
-            "must be of: read, write, agents, sources, dead-letters, admin",
+            "must be of: read, write, agents, sources, dead-letters, metrics, admin",
         ))?;
         let key = secrets::api_key();
         let secret = secrets::hash(&key);

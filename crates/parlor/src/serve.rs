@@ -26,11 +26,11 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for signals")?;
     let mut hang_up = signal(SignalKind::hangup()).context("cannot wait for signals")?;
     let house = house::open(&settings)?;
-    let app = App::new(house.hub.clone(), config(&settings)?);
     let tls = match (&settings.tls_cert, &settings.tls_key) {
         (Some(certificate), Some(key)) => Some(Tls::load(certificate, key).context("cannot speak TLS")?),
         _ => None,
     };
+    let app = App::new(house.hub.clone(), config(&settings)?, tls.clone());
     let listener = TcpListener::bind(settings.listen).await;
     let listener = listener.with_context(|| format!("cannot listen on {}", settings.listen))?;
     let setup = first_admin(&house, &settings).await?;
@@ -45,7 +45,7 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
         },
         async { control_stopped.await.unwrap_or_default() },
     ));
-    let listening = parlor_server::serve(app, listener, tls.clone()).context("cannot listen")?;
+    let listening = parlor_server::serve(app, listener).context("cannot listen")?;
     let facts = StartFacts::new(&settings, listening.address, setup);
     // A closed standard output is no reason not to serve.
     let _ = std::io::stdout().lock().write_all(report::render(&facts, Paint::for_stdout()).as_bytes());

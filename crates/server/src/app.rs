@@ -1,6 +1,5 @@
 //! What every handler shares.
 
-use crate::Config;
 use crate::agentim::ClientEgress;
 use crate::auth::passwords::Passwords;
 use crate::auth::throttle::Throttle;
@@ -8,7 +7,9 @@ use crate::auth::tokens::Tokens;
 use crate::broker::BrokerEgress;
 use crate::connection::census::Census;
 use crate::connection::conversations::Conversations;
+use crate::measures::Measures;
 use crate::page::Page;
+use crate::{Config, Tls};
 use parlor_engine::Hub;
 use std::sync::Arc;
 
@@ -25,10 +26,12 @@ pub struct App {
     pub(crate) client_egress: Arc<ClientEgress>,
     pub(crate) broker_egress: Arc<BrokerEgress>,
     pub(crate) conversations: Conversations,
+    pub(crate) measures: Measures,
+    pub(crate) tls: Option<Arc<Tls>>,
 }
 
 impl App {
-    pub fn new(hub: Hub, config: Config) -> Arc<Self> {
+    pub fn new(hub: Hub, config: Config, tls: Option<Arc<Tls>>) -> Arc<Self> {
         Arc::new(Self {
             tokens: Tokens::new(&config.token_secret, config.access_token_ttl),
             passwords: Passwords::new(config.hashing_jobs),
@@ -39,6 +42,8 @@ impl App {
             client_egress: Arc::new(ClientEgress),
             broker_egress: Arc::new(BrokerEgress),
             conversations: Conversations::default(),
+            measures: Measures::new(),
+            tls,
             hub,
             config,
         })

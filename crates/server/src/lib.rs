@@ -10,6 +10,7 @@ mod config;
 mod connection;
 mod http;
 mod listen;
+mod measures;
 mod page;
 mod patience;
 mod rest;

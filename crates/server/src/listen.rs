@@ -3,7 +3,7 @@
 use crate::connection::stream::Stream;
 use crate::http::{Peer, trace};
 use crate::patience::Patient;
-use crate::{App, Tls, agentim, broker, page, rest};
+use crate::{App, Tls, agentim, broker, measures, page, rest};
 use axum::Router;
 use axum::extract::Request;
 use axum::routing::get;
@@ -43,10 +43,10 @@ impl Listening {
     }
 }
 
-pub fn serve(app: Arc<App>, listener: TcpListener, tls: Option<Arc<Tls>>) -> std::io::Result<Listening> {
+pub fn serve(app: Arc<App>, listener: TcpListener) -> std::io::Result<Listening> {
     let address = listener.local_addr()?;
     let (stop, stopped) = watch::channel(false);
-    let task = tokio::spawn(accept(app, listener, tls, stopped));
+    let task = tokio::spawn(accept(app, listener, stopped));
     Ok(Listening { address, stop, task })
 }
 
@@ -54,22 +54,19 @@ fn router(app: Arc<App>) -> Router {
     Router::new()
         .route("/", get(page::home))
         .route("/setup", get(page::setup))
+        .route("/metrics", get(measures::metrics))
         .route("/ws/client", get(agentim::mount))
         .route("/ws/broker", get(broker::mount))
         .nest("/api", rest::router())
         .fallback(rest::not_found)
         .method_not_allowed_fallback(rest::method_not_allowed)
-        .layer(axum::middleware::from_fn(trace::trace))
+        .layer(axum::middleware::from_fn_with_state(app.clone(), trace::trace))
         .with_state(app)
 }
 
-async fn accept(
-    app: Arc<App>,
-    listener: TcpListener,
-    tls: Option<Arc<Tls>>,
-    mut stopped: watch::Receiver<bool>,
-) {
+async fn accept(app: Arc<App>, listener: TcpListener, mut stopped: watch::Receiver<bool>) {
     let router = router(app.clone());
+    let tls = app.tls.clone();
     let mut look_again = tokio::time::interval(LOOK_AT_CERTIFICATES);
     let mut connections = JoinSet::new();
     loop {

@@ -13,6 +13,7 @@ mod snapshot;
 
 use parking_lot::{Condvar, Mutex};
 use parlor_engine::Fault;
+use parlor_engine::figures::StoreSize;
 use parlor_engine::plan::{Change, Plan};
 use parlor_engine::ports::{Head, Reader, Snapshot, Store, Transaction};
 use parlor_model::{Agent, Subscription, Time};
@@ -21,7 +22,7 @@ use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, TransactionBeh
 use std::fs::OpenOptions;
 use std::ops::Deref;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -216,6 +217,7 @@ lookup::through!(Open<'_>, tables);
 
 /// Connections for readers; each is used by one at a time, and whoever finds none free waits.
 struct Pool {
+    file: PathBuf,
     idle: Mutex<Vec<Connection>>,
     freed: Condvar,
 }
@@ -231,7 +233,7 @@ impl Pool {
             Ok(connection)
         };
         let idle = (0..readers.max(1)).map(open).collect::<Result<_, rusqlite::Error>>()?;
-        Ok(Self { idle: Mutex::new(idle), freed: Condvar::new() })
+        Ok(Self { file: file.to_owned(), idle: Mutex::new(idle), freed: Condvar::new() })
     }
 }
 
@@ -265,6 +267,11 @@ impl Reader for Pool {
         let result = read(&mut On(&*transaction));
         drop(transaction);
         result
+    }
+
+    fn size(&self) -> StoreSize {
+        let bytes = |file: &Path| file.metadata().map_or(0, |about| about.len());
+        StoreSize { database: bytes(&self.file), journal: bytes(&self.file.with_extension("db-wal")) }
     }
 }
 

@@ -331,6 +331,7 @@ impl Facts {
             | Query::Rooms
             | Query::Recent
             | Query::DeadLetters { .. }
+            | Query::MayMeasure
             | Query::Agents => {}
         }
         Ok(())

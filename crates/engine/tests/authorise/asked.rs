@@ -15,6 +15,7 @@ pub const WRITE: Option<Scope> = Some(Scope::Write);
 pub const AGENTS: Option<Scope> = Some(Scope::Agents);
 pub const SOURCES: Option<Scope> = Some(Scope::Sources);
 pub const LETTERS: Option<Scope> = Some(Scope::DeadLetters);
+pub const METRICS: Option<Scope> = Some(Scope::Metrics);
 pub const ADMINS: Option<Scope> = Some(Scope::Admin);
 /// No key may.
 pub const PERSON: Option<Scope> = None;

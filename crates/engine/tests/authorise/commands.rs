@@ -57,6 +57,7 @@ table! { Command,
         "who   who   no    no    no    no    no    no    no    no    no    yes  ", PERSON,  create_key_for_someone(&[Scope::Sources]), SOMEONE;
         "who   who   no    no    no    no    yes   no    no    no    no    ?user", PERSON,  create_key(&[Scope::Read, Scope::DeadLetters]), READY;
         "who   who   no    no    no    no    no    no    no    no    no    yes  ", PERSON,  create_key_for_someone(&[Scope::DeadLetters]), SOMEONE;
+        "who   who   no    no    no    no    yes   no    no    no    no    ?user", PERSON,  create_key(&[Scope::Metrics]), READY;
     }
     Command::RevokeKey { .. } => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    ?key ", PERSON,  revoke_key(), OWN_KEY;

@@ -74,6 +74,11 @@ table! { Query,
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  mail(None), READY;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  mail(None), OWN_AGENT_OF_ANOTHER_NAME;
     }
+    Query::MayMeasure => {
+        "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", METRICS, Query::MayMeasure, READY;
+        "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", ADMINS,  Query::MayMeasure, READY;
+        "who   who   no    no    no    no    yes   no    no    no    no    who  ", PERSON,  Query::MayMeasure, KEYS_READ_ONLY;
+    }
     Query::DeadLetters { .. } => {
         "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", LETTERS, dead_letters(), READY;
         "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", ADMINS,  dead_letters(), READY;

@@ -163,7 +163,10 @@ fn administer(data: &str) -> (String, String) {
     assert!(listed.contains("ci") && listed.contains("read write") && !listed.contains(&key), "{listed}");
     let said =
         refused(&["--data", data, "admin", "token", "add", "x", "--user", "ada", "--scope", "all"], &[]);
-    assert!(said.contains("scope must be of: read, write, agents, sources, dead-letters, admin"), "{said}");
+    assert!(
+        said.contains("scope must be of: read, write, agents, sources, dead-letters, metrics, admin"),
+        "{said}"
+    );
     assert_eq!(refused(&["--data", data, "admin", "token", "revoke", "no-such"], &[]), "API key not found");
     (password, key)
 }

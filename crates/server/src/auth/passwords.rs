@@ -29,6 +29,11 @@ impl Passwords {
         }
     }
 
+    /// How many are hashed or wait for it.
+    pub fn waiting(&self) -> usize {
+        WAITING - self.queue.available_permits()
+    }
+
     pub async fn hash(&self, password: &str) -> Result<Box<str>, Refusal> {
         let password = password.to_owned();
         self.run(move || hash(&password).into()).await

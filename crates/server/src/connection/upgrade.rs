@@ -10,7 +10,7 @@ use crate::http::Peer;
 use crate::http::problem::Problem;
 use crate::patience::Patient;
 use axum::body::Body;
-use axum::extract::Request;
+use axum::extract::{MatchedPath, Request};
 use axum::response::Response;
 use bytes::Bytes;
 use http::header::{CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE};
@@ -54,7 +54,8 @@ where
     let Some(coming) = request.extensions_mut().remove::<OnUpgrade>() else {
         return Err(Problem::Status(StatusCode::UPGRADE_REQUIRED, "This connection cannot be upgraded"));
     };
-    let ongoing = app.conversations.begin();
+    let door = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
+    let ongoing = app.conversations.begin(door);
     tokio::spawn(async move {
         let Ok(upgraded) = coming.await else { return };
         let Ok(parts) = upgraded.downcast::<TokioIo<Patient>>() else { return };

@@ -2,23 +2,28 @@
 //!
 //! The line names method, path and status. Queries, headers and bodies stay out: that is where secrets are.
 
-use axum::extract::Request;
+use crate::App;
+use crate::measures::Asked;
+use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use http::header::{CACHE_CONTROL, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS};
 use http::{HeaderName, HeaderValue};
+use std::sync::Arc;
 use std::time::Instant;
 use tracing::Instrument;
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-pub async fn trace(request: Request, next: Next) -> Response {
+pub async fn trace(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let id = uuid::Uuid::now_v7().simple().to_string();
     let span = tracing::info_span!("request", %id);
     let (method, path, began) = (request.method().clone(), request.uri().path().to_owned(), Instant::now());
+    let asked = Asked::of(&request);
     let mut response = next.run(request).instrument(span.clone()).await;
-    let millis = began.elapsed().as_secs_f64() * 1000.0;
-    let status = response.status().as_u16();
+    let (time, status) = (began.elapsed(), response.status().as_u16());
+    app.measures.answered(&asked, status, time);
+    let millis = time.as_secs_f64() * 1000.0;
     span.in_scope(|| {
         if status >= 500 {
             tracing::warn!(%method, path, status, millis, "answered");
