@@ -14,6 +14,7 @@ Examples:
   parlor --data /srv/parlor               keep the data elsewhere
   parlor config example > parlor.toml     every setting, with its default
   parlor admin user add ada               a person, with a password printed once
+  parlor backup /backups/parlor.tar       everything in one file, while the hub runs
 
 Every setting is also a variable: PARLOR_LISTEN, PARLOR_DATA, …";
 
@@ -66,6 +67,19 @@ pub enum Command {
     Admin {
         #[command(subcommand)]
         command: AdminCommand,
+    },
+    /// Write everything the hub keeps into one file, while it runs or not
+    Backup {
+        /// The file to write; an older one of that name is replaced when the new one is whole
+        file: PathBuf,
+    },
+    /// Start over from a backup
+    Restore {
+        /// A file that `parlor backup` wrote
+        file: PathBuf,
+        /// Also when there is data already
+        #[arg(long)]
+        replace: bool,
     },
     /// Print what lets a shell complete these commands
     Completions {

@@ -1,5 +1,6 @@
 //! The hub with its store: the only place that names the concrete backends.
 
+use crate::backup;
 use crate::settings::{Settings, Synchronous};
 use anyhow::{Context, bail};
 use parlor_backends::sqlite::{self, Options};
@@ -23,8 +24,10 @@ pub struct House {
 /// Opens the data directory and starts the engine on it.
 pub fn open(settings: &Settings) -> anyhow::Result<House> {
     let data = &settings.data;
-    make_directory(data).with_context(|| format!("cannot make the data directory {}", data.display()))?;
+    make_directory(data)?;
     let lock = lock(data)?;
+    // What a restore that was killed left is of no use to anybody.
+    let _ = fs::remove_dir_all(data.join(backup::STAGE));
     let options = Options {
         synchronous: match settings.synchronous {
             Synchronous::Full => sqlite::Synchronous::Full,
@@ -80,11 +83,13 @@ pub fn token_secret(settings: &Settings) -> anyhow::Result<Vec<u8>> {
     }
 }
 
-fn make_directory(data: &Path) -> std::io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(data)
+pub fn make_directory(data: &Path) -> anyhow::Result<()> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(data);
+    made.with_context(|| format!("cannot make the data directory {}", data.display()))
 }
 
-fn lock(data: &Path) -> anyhow::Result<File> {
+/// Taken by whoever writes in the data directory, for as long as they do.
+pub fn lock(data: &Path) -> anyhow::Result<File> {
     let file = data.join("parlor.lock");
     let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&file);
     let lock = lock.with_context(|| format!("cannot open {}", file.display()))?;

@@ -5,6 +5,7 @@
 pub mod admin;
 pub mod admin_command;
 pub mod arguments;
+pub mod backup;
 pub mod config_command;
 pub mod control;
 pub mod handbook;

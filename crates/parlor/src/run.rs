@@ -5,7 +5,7 @@
 use crate::{
     admin_command,
     arguments::{Arguments, Command, ConfigCommand},
-    config_command, handbook,
+    backup, config_command, handbook,
     serve::serve,
     settings::{self, Loaded, Sources},
 };
@@ -33,6 +33,12 @@ pub fn run() -> ExitCode {
             let text = in_runtime(admin_command::run(&loaded.settings, command))?;
             print(&text)
         }),
+        Command::Backup { file } => loaded(&sources)
+            .and_then(|loaded| backup::create(&loaded.settings.data, &file))
+            .and_then(|text| print(&text)),
+        Command::Restore { file, replace } => loaded(&sources)
+            .and_then(|loaded| backup::restore(&loaded.settings.data, &file, replace))
+            .and_then(|text| print(&text)),
         Command::Completions { shell } => print(&handbook::completions(shell)),
         Command::Man { directory } => handbook::manual(directory.as_deref()).and_then(|text| print(&text)),
     };

@@ -5,6 +5,7 @@
 //! whose fsync failed must not be tried again and believed.
 
 mod apply;
+pub mod copies;
 mod log;
 mod lookup;
 mod migrations;
@@ -65,6 +66,10 @@ pub enum OpenError {
     Fault(#[from] Fault),
     #[error("the database could not be opened: {0}")]
     Io(#[from] std::io::Error),
+    #[error("the database is damaged: {0}")]
+    Damaged(String),
+    #[error("there is nothing in the database yet")]
+    Empty,
     #[error("no random number for the epoch: {0}")]
     Random(#[from] getrandom::Error),
 }

@@ -1,5 +1,7 @@
 //! What whoever runs a hub relies on.
 
+mod backup;
+mod kills;
 mod logs;
 mod metrics;
 mod tls;

@@ -1,0 +1,27 @@
+//! When the last backup was made: a note in the data directory, for `parlor doctor`.
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+const NAME: &str = "last-backup.json";
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct LastBackup {
+    pub file: PathBuf,
+    /// In seconds since 1970.
+    pub at: u64,
+}
+
+impl LastBackup {
+    pub fn read(data: &Path) -> Option<Self> {
+        serde_json::from_slice(&std::fs::read(data.join(NAME)).ok()?).ok()
+    }
+
+    pub fn note(&self, data: &Path) -> anyhow::Result<()> {
+        let new = data.join(format!("{NAME}.new"));
+        std::fs::write(&new, serde_json::to_vec(self)?)
+            .and_then(|()| std::fs::rename(&new, data.join(NAME)))
+            .with_context(|| format!("cannot note the backup in {}", data.display()))
+    }
+}

@@ -1,0 +1,38 @@
+//! `parlor backup FILE` and `parlor restore FILE`.
+//!
+//! A backup is made by a process of its own that reads the database beside the hub, as the hub's readers do: nothing
+//! waits for it, and it works the same when no hub runs. Neither command leaves a half-made file under a true name.
+
+mod archive;
+mod create;
+mod last;
+mod restore;
+
+pub use create::create;
+pub use last::LastBackup;
+pub use restore::{STAGE, restore};
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+/// What a directory of data holds, by its names in it and in an archive.
+const DATABASE: &str = "parlor.db";
+const UPLOADS: &str = "uploads";
+
+/// Until the directory is on the disk, neither are the names in it.
+fn sync_directory(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()
+}
+
+fn in_megabytes(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}
+
+fn and_files(count: usize) -> String {
+    match count {
+        0 => String::new(),
+        1 => " and 1 uploaded file".into(),
+        count => format!(" and {count} uploaded files"),
+    }
+}

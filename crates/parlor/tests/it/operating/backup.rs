@@ -1,0 +1,247 @@
+//! Backups of a busy hub, and hubs that start over from them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parlor_testkit::agentim::{Ack, Client, message};
+use parlor_testkit::hub::{ADMIN, HubCommand, PASSWORD};
+use parlor_testkit::oracle::Oracle;
+use parlor_testkit::rest::Rest;
+use parlor_testkit::socket::PATIENCE;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
+
+use crate::command_line::{ok, refused};
+use crate::scene::{PARLOR, Scene, assert_refused, bytes_in, contains, make_key};
+
+/// Messages a second, of all writers together.
+const PACE: u32 = 500;
+const WRITERS: u32 = 5;
+const ROOMS: usize = 3;
+
+type Shared = Arc<std::sync::Mutex<Oracle>>;
+
+/// Says something every few milliseconds until told to stop, and waits for all answers.
+async fn write(name: String, person: Rest, rooms: Vec<String>, oracle: Shared, stop: watch::Receiver<bool>) {
+    let mut client = Client::connect(&person).await.unwrap();
+    let mut beat = tokio::time::interval(Duration::from_secs(1) * WRITERS / PACE);
+    beat.set_missed_tick_behavior(MissedTickBehavior::Burst);
+    let (mut count, mut open) = (0, 0);
+    while !*stop.borrow() || open > 0 {
+        tokio::select! {
+            _ = beat.tick(), if !*stop.borrow() => {
+                let (id, room) = (format!("{name}-{count}"), &rooms[count % rooms.len()]);
+                let content = format!("{id} says {}", "something ".repeat(count % 20));
+                oracle.lock().unwrap().sending(&name, room, &id, &content);
+                client.send(&message(room, &content, &id)).await.unwrap();
+                (count, open) = (count + 1, open + 1);
+            }
+            frame = client.frame(PATIENCE) => {
+                if let Some(ack) = Ack::of(&frame.unwrap()).unwrap() {
+                    oracle.lock().unwrap().acknowledged(ack);
+                    open -= 1;
+                }
+            }
+        }
+    }
+}
+
+fn acked_in(oracle: &Shared) -> usize {
+    oracle.lock().unwrap().acks()
+}
+
+pub async fn backup(data: &Path, file: &Path) -> String {
+    let (data, file) = (data.to_str().unwrap().to_owned(), file.to_str().unwrap().to_owned());
+    tokio::task::spawn_blocking(move || ok(&["--data", &data, "backup", &file])).await.unwrap()
+}
+
+pub async fn restore(file: &Path, data: &Path) -> String {
+    let (data, file) = (data.to_str().unwrap().to_owned(), file.to_str().unwrap().to_owned());
+    tokio::task::spawn_blocking(move || ok(&["--data", &data, "restore", &file])).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_backups_of_a_busy_hub_each_restore_to_a_prefix_of_every_room() {
+    let scene = Scene::start().await;
+    let people: Vec<(String, Rest)> = {
+        let mut people = Vec::new();
+        for n in 0..WRITERS {
+            let name = format!("writer-{n}");
+            people.push((name.clone(), scene.person(&name).await));
+        }
+        people
+    };
+    let members: Vec<&Rest> = people.iter().map(|(_, person)| person).collect();
+    let mut rooms = Vec::new();
+    for n in 0..ROOMS {
+        rooms.push(scene.admin.make_room(&format!("room {n}"), &members).await.unwrap());
+    }
+    let (oracle, (stop, stopped)) = (Shared::default(), watch::channel(false));
+    let mut writers = JoinSet::new();
+    for (name, person) in people {
+        writers.spawn(write(name, person, rooms.clone(), oracle.clone(), stopped.clone()));
+    }
+    let mut listener = Client::connect(&scene.admin).await.unwrap();
+    let position = listener.join(&rooms[0]).await.unwrap();
+
+    let files = tempfile::tempdir().unwrap();
+    let mut made: Vec<(PathBuf, usize)> = Vec::new();
+    for n in 0..10 {
+        let file = files.path().join(format!("{n}.tar"));
+        // Some more is said between one and the next.
+        let enough = acked_in(&oracle) + 200;
+        while acked_in(&oracle) < enough {
+            listener.frame(PATIENCE).await.unwrap();
+        }
+        let acked_before = acked_in(&oracle);
+        let said = backup(scene.data(), &file).await;
+        assert!(said.contains("read it back"), "{said}");
+        made.push((file, acked_before));
+    }
+    stop.send(true).unwrap();
+    while let Some(ended) = writers.join_next().await {
+        ended.unwrap();
+    }
+    let mut truth: Vec<Vec<Value>> = Vec::new();
+    for room in &rooms {
+        let history = scene.admin.history(room).await.unwrap();
+        assert_eq!(oracle.lock().unwrap().check(room, &history), []);
+        truth.push(history);
+    }
+    println!("{} messages were acknowledged", acked_in(&oracle));
+
+    let mut found_before = 0;
+    for (file, acked_before) in made {
+        let data = files.path().join("restored");
+        restore(&file, &data).await;
+        let hub = HubCommand::new(PARLOR, &data).start().await.unwrap();
+        let admin = hub.admin().await.unwrap();
+        let mut found = 0;
+        for (room, truth) in rooms.iter().zip(&truth) {
+            let history = admin.history(room).await.unwrap();
+            assert!(history.len() <= truth.len() && history == truth[..history.len()], "not a prefix");
+            found += history.len();
+        }
+        assert!(found >= acked_before, "{found} found, {acked_before} were acknowledged before it began");
+        assert!(found > found_before, "later backups hold more");
+        found_before = found;
+        // What clients remember of the order is of another epoch.
+        let mut client = Client::connect(&admin).await.unwrap();
+        let joined = client.join_since(&rooms[0], &position).await.unwrap();
+        assert!(joined.resync && joined.missed.is_empty(), "{joined:?}");
+        assert_ne!(joined.position.split('-').next(), position.split('-').next());
+        client.say_acked(&rooms[0], "and on it goes", "after the restore").await.unwrap();
+        drop(hub);
+        std::fs::remove_dir_all(&data).unwrap();
+    }
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_holds_uploads_and_keys_but_neither_sign_ins_nor_the_signing_key() {
+    let mut scene = Scene::start().await;
+    let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
+    scene.admin.post_message(&room, "precious").await.unwrap();
+    let (_, key) = make_key(&scene.admin, &["read"]).await;
+    let uploads = scene.data().join("uploads/ab");
+    std::fs::create_dir_all(&uploads).unwrap();
+    std::fs::write(uploads.join("cdef"), "a picture").unwrap();
+    std::fs::write(uploads.join(".unfinished"), "canary-unfinished").unwrap();
+
+    let files = tempfile::tempdir().unwrap();
+    let file = files.path().join("backup.tar");
+    std::fs::write(&file, "an older one").unwrap();
+    let said = backup(scene.data(), &file).await;
+    assert!(said.contains("1 uploaded file.") && said.contains("as private as"), "{said}");
+    let mode = std::os::unix::fs::PermissionsExt::mode(&file.metadata().unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    assert_eq!(std::fs::read_dir(files.path()).unwrap().count(), 1, "nothing is left beside it");
+    let bytes = std::fs::read(&file).unwrap();
+    assert!(contains(&bytes, "precious") && contains(&bytes, "a picture"));
+    let signing_key = std::fs::read(scene.data().join("token.key")).unwrap();
+    assert!(!bytes.windows(signing_key.len()).any(|window| window == signing_key));
+    // The device of a sign-in is how this client names itself.
+    let database = rusqlite::Connection::open(scene.data().join("parlor.db")).unwrap();
+    let sign_in: String = database.query_row("SELECT id FROM sign_ins", [], |row| row.get(0)).unwrap();
+    drop(database);
+    for secret in ["canary-unfinished", &sign_in, &key, scene.admin.token()] {
+        assert!(!contains(&bytes, secret), "{secret}");
+    }
+
+    let said = refused(&["--data", scene.data().to_str().unwrap(), "restore", file.to_str().unwrap()], &[]);
+    assert!(said.starts_with("another Parlor is using"), "{said}");
+    scene.hub.terminate(Duration::from_secs(10)).await.unwrap();
+    let data = files.path().join("elsewhere");
+    let said = restore(&file, &data).await;
+    assert!(said.contains("signs in again"), "{said}");
+    let hub = HubCommand::new(PARLOR, &data).start().await.unwrap();
+    assert_refused(&scene.admin.at(hub.url()).get("/api/rooms").await.unwrap(), 401);
+    let program = Rest::outsider(hub.url()).with_token(&key);
+    assert_eq!(program.get("/api/rooms").await.unwrap().status, 200, "programs go on");
+    let admin = Rest::sign_in(hub.url(), ADMIN, PASSWORD).await.unwrap();
+    assert_eq!(admin.history(&room).await.unwrap()[0]["content"], "precious");
+    assert_eq!(std::fs::read_to_string(data.join("uploads/ab/cdef")).unwrap(), "a picture");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn data_that_is_there_is_replaced_only_when_told_and_kept_beside() {
+    let mut scene = Scene::start().await;
+    let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
+    scene.admin.post_message(&room, "early").await.unwrap();
+    let files = tempfile::tempdir().unwrap();
+    let file = files.path().join("backup.tar");
+    backup(scene.data(), &file).await;
+    scene.admin.post_message(&room, "canary-late").await.unwrap();
+    scene.hub.kill_9().await.unwrap();
+    let (data, file) = (scene.data().to_str().unwrap(), file.to_str().unwrap());
+    let before = bytes_in(scene.data()).len();
+    let said = refused(&["--data", data, "restore", file], &[]);
+    assert!(said.contains("--replace"), "{said}");
+    assert_eq!(bytes_in(scene.data()).len(), before, "nothing was changed");
+    let said = ok(&["--data", data, "restore", file, "--replace"]);
+    assert!(said.contains("parlor.db.before-restore"), "{said}");
+    assert!(contains(&std::fs::read(scene.data().join("parlor.db.before-restore")).unwrap(), "canary-late"));
+    let hub = scene.command.start().await.unwrap();
+    let history = hub.admin().await.unwrap().history(&room).await.unwrap();
+    assert_eq!(history.len(), 1);
+    assert!(!scene.data().join(".restore").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_used_is_refused_in_one_sentence_and_changes_nothing() {
+    let mut scene = Scene::start().await;
+    let files = tempfile::tempdir().unwrap();
+    let file = files.path().join("backup.tar");
+    backup(scene.data(), &file).await;
+    scene.hub.terminate(Duration::from_secs(10)).await.unwrap();
+    let whole = std::fs::read(&file).unwrap();
+    let data = scene.data().to_str().unwrap().to_owned();
+    let refuse = |content: &[u8], words: &str| {
+        std::fs::write(&file, content).unwrap();
+        let before = std::fs::read(scene.data().join("parlor.db")).unwrap();
+        let said = refused(&["--data", &data, "restore", file.to_str().unwrap(), "--replace"], &[]);
+        assert!(said.contains(words) && said.lines().count() == 1, "{said}");
+        assert!(std::fs::read(scene.data().join("parlor.db")).unwrap() == before);
+    };
+    refuse(b"", "not a backup");
+    refuse(&[0; 4096], "not a backup");
+    refuse(&b"no archive at all\n".repeat(200), "not a backup");
+    refuse(&whole[..whole.len() / 2], "damaged");
+    let mut changed = whole.clone();
+    let middle = changed.len() / 2;
+    changed[middle] ^= 1;
+    refuse(&changed, "damaged");
+    assert!(refused(&["--data", &data, "restore", "no-such.tar", "--replace"], &[]).contains("no-such.tar"));
+
+    let nothing = files.path().join("nothing");
+    let said = refused(&["--data", nothing.to_str().unwrap(), "backup", file.to_str().unwrap()], &[]);
+    assert!(said.contains("there is no data of a hub"), "{said}");
+    assert!(!nothing.exists());
+    let folder = files.path().to_str().unwrap();
+    assert!(refused(&["--data", &data, "backup", folder], &[]).contains("is a directory"));
+    let said = refused(&["--data", &data, "backup", &format!("{folder}/missing/x.tar")], &[]);
+    assert!(said.contains("cannot write into"), "{said}");
+}
