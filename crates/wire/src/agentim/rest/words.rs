@@ -26,7 +26,7 @@ macro_rules! words {
 words!(SiteRole, "lowercase", SiteRole { User, Admin });
 words!(RoomRole, "lowercase", RoomRole { Member, Admin, Owner });
 words!(RoomKind, "lowercase", RoomKind { Group, Private });
-words!(Scope, "kebab-case", Scope { Read, Write, Agents, Sources, DeadLetters, Admin });
+words!(Scope, "kebab-case", Scope { Read, Write, Agents, Sources, DeadLetters, Metrics, Admin });
 words!(MessageType, "snake_case", MessageKind { Text, AgentResponse });
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
