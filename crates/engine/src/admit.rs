@@ -27,6 +27,12 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             flaws.unless(members.len() <= 100, "memberIds", "at most 100 members at once");
         }
         Command::ChangeRoom { changes, .. } => flaws.room(changes),
+        Command::AddMember { description: Some(description), .. }
+        | Command::ChangeMember { description: Some(Some(description)), .. } => {
+            flaws.line("roleDescription", description, 500);
+        }
+        Command::ChangeMember { role: None, description: None, .. } => flaws.add("role", "is required"),
+        Command::AddMember { .. } | Command::ChangeMember { .. } => {}
         Command::Post(post) => flaws.post(post, limits)?,
         Command::Edit { text, .. } => {
             flaws.unless(!text.trim().is_empty(), "content", "must not be empty");
@@ -54,9 +60,8 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::EndSignIn { .. }
         | Command::RevokeKey { .. }
         | Command::DeleteRoom { .. }
-        | Command::AddMember { .. }
-        | Command::ChangeMember { .. }
         | Command::RemoveMember { .. }
+        | Command::Arrange { .. }
         | Command::Delete { .. }
         | Command::MarkRead { .. }
         | Command::MarkAllRead

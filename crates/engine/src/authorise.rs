@@ -35,7 +35,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::ChangeMember { role, .. } => ask.change_member(*role),
         Command::RemoveMember { member, .. } => ask.remove_member(member),
 
-        Command::Post(_) | Command::MarkRead { .. } => {
+        Command::Post(_) | Command::MarkRead { .. } | Command::Arrange { .. } => {
             ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ())
         }
         Command::Edit { .. } => ask.own_message(None),
@@ -176,9 +176,12 @@ impl<'a> Ask<'a> {
         }
     }
 
-    fn change_member(&self, role: RoomRole) -> Result<(), Refusal> {
-        let own = self.role_in_room(RoomRole::Owner, Scope::Write)?;
+    /// The owner decides about roles, admins about what is said of them.
+    fn change_member(&self, role: Option<RoomRole>) -> Result<(), Refusal> {
+        let least = if role.is_some() { RoomRole::Owner } else { RoomRole::Admin };
+        let own = self.role_in_room(least, Scope::Write)?;
         let target = self.facts.target.as_ref().ok_or(Refusal::NotFound(Thing::Member))?;
+        let Some(role) = role else { return Ok(()) };
         if target.role >= own {
             return Err(Refusal::MustRemain(Thing::Room));
         }

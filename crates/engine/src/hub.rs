@@ -13,8 +13,8 @@ use crate::{Fault, Limits};
 use bytes::Bytes;
 use parlor_model::query::{Answer, Page, Recent};
 use parlor_model::{
-    ApiKey, Caller, Command, Epoch, Mailbox, MemberId, Message, Position, Query, Refusal, RoomId, SecretHash,
-    Seq, Signal, Thing, Time, User, UserId,
+    ApiKey, Caller, Command, Epoch, Logged, Mailbox, Member, MemberId, Message, Position, Query, Refusal,
+    RoomId, SecretHash, Seq, Signal, Thing, Time, User, UserId,
 };
 use std::pin::Pin;
 use std::sync::Arc;
@@ -375,7 +375,8 @@ impl Hub {
                 Ok(Ok((events, through)))
             })
             .await??;
-        for logged in &events {
+        let for_them = |logged: &&Logged| logged.event.person().is_none_or(|person| *person == viewer.user);
+        for logged in events.iter().filter(for_them) {
             if let Some(bytes) = viewer.egress.event(logged, self.inner.epoch)
                 && !viewer.outbox.push_in_time(bytes).await
             {
@@ -501,14 +502,14 @@ fn answer(query: &Query, facts: &Facts, snapshot: &mut dyn Snapshot) -> Result<A
         }
         Query::Room { room } => Answer::Room {
             room: facts.room.as_deref().cloned().expect("authorised as a member of it"),
-            members: snapshot.members(room, 100, 0)?,
+            members: seen_by(me, snapshot.members(room, 100, 0)?),
             total: snapshot.member_count(room)?,
         },
         Query::Members { room, limit, offset } => Answer::Members {
-            members: snapshot.members(room, *limit, *offset)?,
+            members: seen_by(me, snapshot.members(room, *limit, *offset)?),
             total: snapshot.member_count(room)?,
         },
-        Query::History { room, page, limit } => history(snapshot, room, *page, *limit)?,
+        Query::History { room, page, limit } => history(snapshot, room, cleared(facts), *page, *limit)?,
         Query::Recent => {
             let mut recent: Vec<Recent> = Vec::new();
             for member in snapshot.memberships(&MemberId::User(own()))? {
@@ -546,9 +547,28 @@ fn answer(query: &Query, facts: &Facts, snapshot: &mut dyn Snapshot) -> Result<A
     })
 }
 
+/// Everyone sees how they themselves keep the room, and nobody else does.
+fn seen_by(me: Option<&User>, mut members: Vec<Member>) -> Vec<Member> {
+    for member in members.iter_mut().filter(|member| member.member.user() != me.map(|user| &user.id)) {
+        *member = member.seen_by_others();
+    }
+    members
+}
+
+/// Up to where the caller cleared the room that was asked about.
+fn cleared(facts: &Facts) -> Seq {
+    facts.membership.as_ref().map(|own| own.arrangement.cleared_through).unwrap_or_default()
+}
+
 /// One more than asked for tells whether there are more.
-fn history(snapshot: &mut dyn Snapshot, room: &RoomId, page: Page, limit: usize) -> Result<Answer, Fault> {
-    let mut messages = snapshot.history(room, page, limit + 1)?;
+fn history(
+    snapshot: &mut dyn Snapshot,
+    room: &RoomId,
+    beyond: Seq,
+    page: Page,
+    limit: usize,
+) -> Result<Answer, Fault> {
+    let mut messages = snapshot.history(room, beyond, page, limit + 1)?;
     let fitting = fitting(messages.iter().map(|message| message.text.len()));
     let more = messages.len() > limit.min(fitting);
     messages.truncate(limit.min(fitting));

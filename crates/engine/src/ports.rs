@@ -108,8 +108,15 @@ pub trait Snapshot: Lookup {
     /// Oldest first.
     fn keys(&mut self, owner: Option<&UserId>) -> Result<Vec<ApiKey>, Fault>;
     fn member_count(&mut self, room: &RoomId) -> Result<usize, Fault>;
-    fn history(&mut self, room: &RoomId, page: Page, limit: usize) -> Result<Vec<Arc<Message>>, Fault>;
-    /// The newest message, and how many by others follow what the member has read.
+    /// Only what lies beyond a place.
+    fn history(
+        &mut self,
+        room: &RoomId,
+        beyond: Seq,
+        page: Page,
+        limit: usize,
+    ) -> Result<Vec<Arc<Message>>, Fault>;
+    /// The newest message, and how many by others follow what the member has read; both beyond what they cleared.
     fn recent(&mut self, room: &RoomId, member: &Member) -> Result<Option<Recent>, Fault>;
     /// The latest edit first.
     fn revisions(&mut self, message: &MessageId, limit: usize) -> Result<Vec<Revision>, Fault>;

@@ -3,9 +3,9 @@
 //! A command carries no secret in the clear: passwords arrive hashed, tokens as digests.
 
 use crate::{
-    Agent, AgentId, ApiKey, Delivery, KeyId, Mailbox, MemberId, Message, MessageId, Path, Pattern, Payload,
-    Position, Room, RoomId, RoomKind, RoomRole, Scope, SecretHash, SignIn, SignInId, SiteRole, Subscription,
-    Time, User, UserId,
+    Agent, AgentId, ApiKey, Delivery, KeyId, Mailbox, MemberId, Message, MessageId, Notifications, Path,
+    Pattern, Payload, Position, Room, RoomId, RoomKind, RoomRole, Scope, SecretHash, SignIn, SignInId,
+    SiteRole, Subscription, Time, User, UserId,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,15 +80,24 @@ pub enum Command {
         room: RoomId,
         member: MemberId,
         role: RoomRole,
+        description: Option<Box<str>>,
     },
+    /// What is absent stays as it is.
     ChangeMember {
         room: RoomId,
         member: MemberId,
-        role: RoomRole,
+        role: Option<RoomRole>,
+        /// `Some(None)` takes the description away.
+        description: Option<Option<Box<str>>>,
     },
     RemoveMember {
         room: RoomId,
         member: MemberId,
+    },
+    /// Changes how the caller keeps a room, and nothing for anybody else.
+    Arrange {
+        room: RoomId,
+        how: Arranging,
     },
 
     // Messages.
@@ -185,6 +194,17 @@ pub struct RoomChanges {
     /// `Some(None)` takes the prompt away.
     pub system_prompt: Option<Option<Box<str>>>,
     pub agent_command_role: Option<RoomRole>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arranging {
+    /// Puts it above the others, or back among them.
+    Pin,
+    /// Puts it away, or takes it out again.
+    Archive,
+    /// Shows nothing any more of what was said so far.
+    Clear,
+    Notify(Notifications),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

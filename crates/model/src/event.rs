@@ -43,6 +43,13 @@ pub enum Event {
         username: Box<str>,
         at: Time,
     },
+    /// Somebody keeps a room in another way, and is told alone.
+    RoomArranged(Arc<Member>),
+    RoomCleared {
+        room: RoomId,
+        user: UserId,
+        at: Time,
+    },
     UserChanged(Arc<User>),
     /// The account is gone, and everything that acted for it.
     UserRemoved(UserId),
@@ -70,14 +77,16 @@ pub enum MemberChange {
 }
 
 impl Event {
-    /// The room whose members may see it.
+    /// The room it happened in; its members may see it, unless it is for one `person` alone.
     pub fn room(&self) -> Option<&RoomId> {
         match self {
             Self::MessagePosted { message, .. } | Self::MessageEdited(message) => message.place.room(),
             Self::MessageDeleted { room, .. }
             | Self::RoomRemoved { room, .. }
-            | Self::RoomRead { room, .. } => Some(room),
+            | Self::RoomRead { room, .. }
+            | Self::RoomCleared { room, .. } => Some(room),
             Self::RoomChanged(room) | Self::MembersChanged { room, .. } => Some(&room.id),
+            Self::RoomArranged(member) => Some(&member.room),
             Self::UserChanged(_)
             | Self::UserRemoved(_)
             | Self::SignInsEnded(_)
@@ -86,6 +95,15 @@ impl Event {
             | Self::AgentChanged(_)
             | Self::AgentRemoved(_)
             | Self::Faded => None,
+        }
+    }
+
+    /// The one person who is told, where it is nobody else's business.
+    pub fn person(&self) -> Option<&UserId> {
+        match self {
+            Self::RoomArranged(member) => member.member.user(),
+            Self::RoomCleared { user, .. } => Some(user),
+            _ => None,
         }
     }
 }

@@ -92,11 +92,13 @@ mod tests {
             room: RoomId::stored("r"),
             member: MemberId::User(UserId::stored(format!("id-{}", name.replace(' ', "")))),
             role: RoomRole::Member,
+            role_description: None,
             name: name.into(),
             handle: name.replace(' ', ".").into(),
             joined_at: Time(0),
             read_through: Seq(0),
             read_at: None,
+            arrangement: Default::default(),
         }
     }
 

@@ -62,6 +62,8 @@ pub struct Member {
     pub room: RoomId,
     pub member: MemberId,
     pub role: RoomRole,
+    /// What they are there for, in the words of the room's admins.
+    pub role_description: Option<Box<str>>,
     /// The name shown and mentioned: the user's or the agent's own, not stored with the membership.
     pub name: Box<str>,
     /// What else they can be mentioned by: the user's sign-in name or the agent's id. Not stored either.
@@ -69,4 +71,46 @@ pub struct Member {
     pub joined_at: Time,
     pub read_through: Seq,
     pub read_at: Option<Time>,
+    /// How they keep the room for themselves; nobody else is told.
+    pub arrangement: Arrangement,
+}
+
+impl Member {
+    /// As the others in the room see them.
+    pub fn seen_by_others(&self) -> Self {
+        Self { arrangement: Arrangement::default(), ..self.clone() }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Arrangement {
+    pub pinned_at: Option<Time>,
+    pub archived_at: Option<Time>,
+    pub cleared_at: Option<Time>,
+    /// What was said up to here is no longer shown to them.
+    pub cleared_through: Seq,
+    pub notifications: Notifications,
+}
+
+/// What somebody wants to be called for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Notifications {
+    #[default]
+    All,
+    Mentions,
+    None,
+}
+
+impl Notifications {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Mentions => "mentions",
+            Self::None => "none",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::All, Self::Mentions, Self::None].into_iter().find(|wanted| wanted.as_str() == text)
+    }
 }

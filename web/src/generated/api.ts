@@ -14,6 +14,8 @@ export type MemberType = "user" | "agent";
 
 export type SenderType = "user" | "agent" | "system";
 
+export type NotificationPref = "all" | "mentions" | "none";
+
 export type Login = { username: string, password: string, };
 
 export type RefreshBody = { refreshToken?: string, };
@@ -40,9 +42,13 @@ export type RoomBody = { name?: string, type?: RoomKind, broadcastMode?: boolean
  */
 systemPrompt?: string | null, agentCommandRole?: RoomRole, memberIds?: Array<string>, };
 
-export type NewMember = { memberId: string, memberType?: MemberType, role?: RoomRole, };
+export type NewMember = { memberId: string, memberType?: MemberType, role?: RoomRole, roleDescription?: string, };
 
-export type MemberRole = { role: RoomRole, };
+export type MemberChanges = { role?: RoomRole, 
+/**
+ * `null` takes it away; absent leaves it.
+ */
+roleDescription?: string | null, };
 
 export type NewMessage = { content: string, mentions?: Array<string>, replyToId?: string, attachmentIds?: Array<string>, clientMessageId?: string, };
 
@@ -76,11 +82,11 @@ key: string, id: string, name: string, scopes: Array<Scope>, createdAt: string, 
 
 export type Room = { id: string, name: string, type: RoomKind, broadcastMode: boolean, systemPrompt: string | null, agentCommandRole: RoomRole, createdById: string, createdAt: string, updatedAt: string, routerId: string | null, };
 
-export type RoomOfMember = { pinnedAt: string | null, archivedAt: string | null, role: RoomRole, id: string, name: string, type: RoomKind, broadcastMode: boolean, systemPrompt: string | null, agentCommandRole: RoomRole, createdById: string, createdAt: string, updatedAt: string, routerId: string | null, };
+export type RoomOfMember = { pinnedAt: string | null, archivedAt: string | null, clearedAt: string | null, lastReadAt: string | null, notificationPref: NotificationPref, role: RoomRole, roleDescription: string | null, id: string, name: string, type: RoomKind, broadcastMode: boolean, systemPrompt: string | null, agentCommandRole: RoomRole, createdById: string, createdAt: string, updatedAt: string, routerId: string | null, };
 
 export type RoomWithMembers = { members: Array<Member>, totalMembers: number, id: string, name: string, type: RoomKind, broadcastMode: boolean, systemPrompt: string | null, agentCommandRole: RoomRole, createdById: string, createdAt: string, updatedAt: string, routerId: string | null, };
 
-export type Member = { roomId: string, memberId: string, memberType: MemberType, role: RoomRole, notificationPref: string, displayName: string, lastReadAt: string | null, joinedAt: string, roleDescription: string | null, pinnedAt: string | null, archivedAt: string | null, clearedAt: string | null, };
+export type Member = { roomId: string, memberId: string, memberType: MemberType, role: RoomRole, notificationPref: NotificationPref, displayName: string, lastReadAt: string | null, joinedAt: string, roleDescription: string | null, pinnedAt: string | null, archivedAt: string | null, clearedAt: string | null, };
 
 export type Members = { ok: true, data: Array<Member>, pagination: Pagination, };
 
@@ -126,4 +132,4 @@ attachments: never[], reactions: never[], replyToId?: string, clientMessageId?: 
 
 export type RoomFrame = { id: string, name: string, type: RoomKind, broadcastMode: boolean, systemPrompt?: string, agentCommandRole: RoomRole, createdById: string, createdAt: string, updatedAt: string, };
 
-export type MemberFrame = { roomId: string, memberId: string, memberType: MemberType, role: RoomRole, notificationPref: string, displayName: string, lastReadAt?: string, joinedAt: string, };
+export type MemberFrame = { roomId: string, memberId: string, memberType: MemberType, role: RoomRole, roleDescription?: string, notificationPref: NotificationPref, displayName: string, lastReadAt?: string, joinedAt: string, };

@@ -4,7 +4,8 @@
 use super::tables::Tables;
 use parlor_engine::facts::MEMBERS_TOLD;
 use parlor_model::{
-    AgentId, Event, KeyId, Logged, Member, MemberChange, MessageId, RoomId, Seq, SignInId, Time, UserId,
+    AgentId, Event, KeyId, Logged, Member, MemberChange, MemberId, MessageId, RoomId, Seq, SignInId, Time,
+    UserId,
 };
 use std::sync::Arc;
 
@@ -26,6 +27,8 @@ enum Reference {
     RoomRemoved(RoomId),
     MembersChanged(RoomId, MemberChange),
     RoomRead(RoomId, UserId),
+    RoomArranged(RoomId, MemberId),
+    RoomCleared(RoomId, UserId),
     UserChanged(UserId),
     UserRemoved(UserId),
     SignInsEnded(UserId),
@@ -48,6 +51,8 @@ impl Reference {
                 Self::MembersChanged(room.id.clone(), change.clone())
             }
             Event::RoomRead { room, user, .. } => Self::RoomRead(room.clone(), user.clone()),
+            Event::RoomArranged(member) => Self::RoomArranged(member.room.clone(), member.member.clone()),
+            Event::RoomCleared { room, user, .. } => Self::RoomCleared(room.clone(), user.clone()),
             Event::UserChanged(user) => Self::UserChanged(user.id.clone()),
             Event::UserRemoved(user) => Self::UserRemoved(user.clone()),
             Event::SignInsEnded(user) => Self::SignInsEnded(user.clone()),
@@ -86,7 +91,7 @@ impl Tables {
             Reference::RoomChanged(room) => Event::RoomChanged(Arc::new(self.rooms.get(&room)?.clone())),
             Reference::RoomRemoved(room) => Event::RoomRemoved { room, people: Arc::new([]) },
             Reference::MembersChanged(room, change) => {
-                let members: Vec<Member> = self.members_of(&room).collect();
+                let members: Vec<Member> = self.members_of(&room).map(|m| m.seen_by_others()).collect();
                 let told = if members.len() <= MEMBERS_TOLD { members } else { Vec::new() };
                 let room = Arc::new(self.rooms.get(&room)?.clone());
                 Event::MembersChanged { room, change, members: told.into() }
@@ -95,6 +100,10 @@ impl Tables {
                 let username = self.users.get(&user)?.username.clone();
                 Event::RoomRead { room, user, username, at: row.at }
             }
+            Reference::RoomArranged(room, member) => {
+                Event::RoomArranged(Arc::new(self.named(self.members.get(&(room, member))?)))
+            }
+            Reference::RoomCleared(room, user) => Event::RoomCleared { room, user, at: row.at },
             Reference::UserChanged(user) => Event::UserChanged(Arc::new(self.users.get(&user)?.clone())),
             Reference::UserRemoved(user) => Event::UserRemoved(user),
             Reference::SignInsEnded(user) => Event::SignInsEnded(user),

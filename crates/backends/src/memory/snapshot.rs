@@ -61,8 +61,14 @@ impl Snapshot for View {
         Ok(self.tables.members_of(room).count())
     }
 
-    fn history(&mut self, room: &RoomId, page: Page, limit: usize) -> Result<Vec<Arc<Message>>, Fault> {
-        let messages = self.tables.messages_in(room).cloned();
+    fn history(
+        &mut self,
+        room: &RoomId,
+        beyond: Seq,
+        page: Page,
+        limit: usize,
+    ) -> Result<Vec<Arc<Message>>, Fault> {
+        let messages = self.tables.messages_in(room).filter(|message| message.seq > beyond).cloned();
         Ok(match page {
             Page::Before(None) => messages.rev().take(limit).collect(),
             Page::Before(Some(seq)) => messages.rev().filter(|m| m.seq < seq).take(limit).collect(),
@@ -75,13 +81,16 @@ impl Snapshot for View {
     }
 
     fn recent(&mut self, room: &RoomId, member: &Member) -> Result<Option<Recent>, Fault> {
-        let Some(newest) = self.tables.messages_in(room).next_back() else { return Ok(None) };
+        let cleared = member.arrangement.cleared_through;
+        let newest = self.tables.messages_in(room).next_back().filter(|newest| newest.seq > cleared);
+        let Some(newest) = newest else { return Ok(None) };
+        let known = member.read_through.max(cleared);
         let own = |message: &Message| match &message.sender {
             Sender::User(id) => member.member == MemberId::User(id.clone()),
             Sender::Agent(id) => member.member == MemberId::Agent(id.clone()),
             Sender::Source(_) => false,
         };
-        let unread = self.tables.messages_in(room).filter(|m| m.seq > member.read_through && !own(m));
+        let unread = self.tables.messages_in(room).filter(|m| m.seq > known && !own(m));
         Ok(Some(Recent { message: newest.clone(), unread: unread.count() as u64 }))
     }
 

@@ -97,8 +97,11 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
             run(
                 sql,
                 "INSERT INTO members VALUES (?1, ?2, ?3, ?4, ?5, \
-                 (SELECT coalesce(max(place), 0) + 1 FROM members WHERE room = ?1), ?6, ?7) \
-                 ON CONFLICT DO UPDATE SET role = ?4, joined_at = ?5, read_through = ?6, read_at = ?7",
+                 (SELECT coalesce(max(place), 0) + 1 FROM members WHERE room = ?1), ?6, ?7, \
+                 ?8, ?9, ?10, ?11, ?12, ?13) \
+                 ON CONFLICT DO UPDATE SET role = ?4, joined_at = ?5, read_through = ?6, read_at = ?7, \
+                 role_description = ?8, pinned_at = ?9, archived_at = ?10, cleared_at = ?11, \
+                 cleared_through = ?12, notifications = ?13",
                 &[
                     &member.room.as_str(),
                     &rows::member_kind(&member.member),
@@ -107,6 +110,12 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
                     &member.joined_at.0,
                     &(member.read_through.0 as i64),
                     &member.read_at.map(|time| time.0),
+                    &member.role_description.as_deref(),
+                    &member.arrangement.pinned_at.map(|time| time.0),
+                    &member.arrangement.archived_at.map(|time| time.0),
+                    &member.arrangement.cleared_at.map(|time| time.0),
+                    &(member.arrangement.cleared_through.0 as i64),
+                    &rows::notifications(member.arrangement.notifications),
                 ],
             )?;
         }

@@ -6,8 +6,8 @@ use parlor_engine::Fault;
 use parlor_engine::facts::MEMBERS_TOLD;
 use parlor_engine::ports::{Head, Lookup};
 use parlor_model::{
-    AgentId, Epoch, Event, KeyId, Logged, MemberChange, MemberId, MessageId, RoomId, Seq, SignInId, Time,
-    UserId,
+    AgentId, Epoch, Event, KeyId, Logged, Member, MemberChange, MemberId, MessageId, RoomId, Seq, SignInId,
+    Time, UserId,
 };
 use rusqlite::{Connection, Statement, ToSql};
 use std::ops::Deref;
@@ -32,6 +32,8 @@ mod kind {
     pub const AGENT_CHANGED: i64 = 14;
     pub const FADED: i64 = 15;
     pub const AGENT_REMOVED: i64 = 16;
+    pub const ROOM_ARRANGED: i64 = 20;
+    pub const ROOM_CLEARED: i64 = 21;
 }
 
 /// One row: what kind of thing happened to what.
@@ -63,6 +65,8 @@ pub fn append(statement: &mut Statement<'_>, logged: &Logged) -> Result<(), Faul
             (kind, Some(member.as_str()), Some(detail))
         }
         Event::RoomRead { user, .. } => (kind::ROOM_READ, Some(user.as_str()), None),
+        Event::RoomArranged(member) => (kind::ROOM_ARRANGED, Some(member.member.as_str()), None),
+        Event::RoomCleared { user, .. } => (kind::ROOM_CLEARED, Some(user.as_str()), None),
         Event::UserChanged(user) => (kind::USER_CHANGED, Some(user.id.as_str()), None),
         Event::UserRemoved(user) => (kind::USER_REMOVED, Some(user.as_str()), None),
         Event::SignInsEnded(user) => (kind::SIGN_INS_ENDED, Some(user.as_str()), None),
@@ -168,12 +172,20 @@ impl<C: Deref<Target = Connection>> On<C> {
                 if members.len() > MEMBERS_TOLD {
                     members.clear();
                 }
-                Some(Event::MembersChanged { room: Arc::new(found), change, members: members.into() })
+                let members = members.iter().map(Member::seen_by_others).collect();
+                Some(Event::MembersChanged { room: Arc::new(found), change, members })
             }
             (kind::ROOM_READ, Some(room)) => {
                 let user = UserId::stored(subject);
                 let username = self.user(&user)?.map(|user| user.username);
                 username.map(|username| Event::RoomRead { room, user, username, at: reference.at })
+            }
+            (kind::ROOM_ARRANGED, Some(room)) => {
+                let member = self.member(&room, &MemberId::User(UserId::stored(subject)))?;
+                member.map(|member| Event::RoomArranged(Arc::new(member)))
+            }
+            (kind::ROOM_CLEARED, Some(room)) => {
+                Some(Event::RoomCleared { room, user: UserId::stored(subject), at: reference.at })
             }
             (kind::USER_CHANGED, _) => {
                 self.user(&UserId::stored(subject))?.map(|user| Event::UserChanged(Arc::new(user)))

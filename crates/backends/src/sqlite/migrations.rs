@@ -5,7 +5,8 @@ use rusqlite::{Connection, TransactionBehavior};
 
 /// Every step ever taken; `user_version` says how many a file has behind it. A step that was released never
 /// changes.
-pub const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001_first.sql")];
+pub const MIGRATIONS: [&str; 2] =
+    [include_str!("migrations/0001_first.sql"), include_str!("migrations/0002_arrangements.sql")];
 
 /// All missing steps in one transaction: a file is of its old age or of today's, never between.
 pub fn migrate(connection: &mut Connection) -> Result<(), OpenError> {

@@ -2,9 +2,10 @@
 
 use parlor_engine::Fault;
 use parlor_model::{
-    Agent, AgentId, ApiKey, Delivery, DeliveryState, KeyId, Mailbox, Member, MemberId, Mention, Message,
-    MessageId, MessageKind, Path, Pattern, Payload, Place, Room, RoomId, RoomKind, RoomRole, Scope, Sender,
-    Seq, Session, SessionId, SessionRef, SignIn, SignInId, SiteRole, Subscription, Time, User, UserId,
+    Agent, AgentId, ApiKey, Arrangement, Delivery, DeliveryState, KeyId, Mailbox, Member, MemberId, Mention,
+    Message, MessageId, MessageKind, Notifications, Path, Pattern, Payload, Place, Room, RoomId, RoomKind,
+    RoomRole, Scope, Sender, Seq, Session, SessionId, SessionRef, SignIn, SignInId, SiteRole, Subscription,
+    Time, User, UserId,
 };
 use rusqlite::{Connection, Row, ToSql};
 use std::collections::BTreeMap;
@@ -182,19 +183,40 @@ pub const MEMBERS: &str = "SELECT m.room, m.kind, m.member, m.role, \
      ELSE (SELECT name FROM agents WHERE id = m.member) END, \
      CASE m.kind WHEN 0 THEN (SELECT username FROM users WHERE id = m.member) \
      ELSE (SELECT id FROM agents WHERE id = m.member) END, \
-     m.joined_at, m.read_through, m.read_at FROM members m ";
+     m.joined_at, m.read_through, m.read_at, m.role_description, m.pinned_at, m.archived_at, m.cleared_at, \
+     m.cleared_through, m.notifications FROM members m ";
 
 pub fn member(row: &Row<'_>) -> rusqlite::Result<Member> {
     Ok(Member {
         room: RoomId::stored(shared(row, 0)?),
         member: member_id(row.get(1)?, shared(row, 2)?),
         role: read_role(row.get(3)?),
+        role_description: maybe_text(row, 9)?,
         name: maybe_text(row, 4)?.unwrap_or_default(),
         handle: maybe_text(row, 5)?.unwrap_or_default(),
         joined_at: time(row, 6)?,
         read_through: seq(row, 7)?,
         read_at: maybe_time(row, 8)?,
+        arrangement: Arrangement {
+            pinned_at: maybe_time(row, 10)?,
+            archived_at: maybe_time(row, 11)?,
+            cleared_at: maybe_time(row, 12)?,
+            cleared_through: seq(row, 13)?,
+            notifications: match row.get::<_, i64>(14)? {
+                2 => Notifications::None,
+                1 => Notifications::Mentions,
+                _ => Notifications::All,
+            },
+        },
     })
+}
+
+pub fn notifications(wanted: Notifications) -> i64 {
+    match wanted {
+        Notifications::All => 0,
+        Notifications::Mentions => 1,
+        Notifications::None => 2,
+    }
 }
 
 pub fn member_kind(member: &MemberId) -> i64 {

@@ -65,12 +65,19 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
         self.count("SELECT count(*) FROM members WHERE room = ?1", &[&room.as_str()])
     }
 
-    fn history(&mut self, room: &RoomId, page: Page, limit: usize) -> Result<Vec<Arc<Message>>, Fault> {
+    fn history(
+        &mut self,
+        room: &RoomId,
+        beyond: Seq,
+        page: Page,
+        limit: usize,
+    ) -> Result<Vec<Arc<Message>>, Fault> {
         let (after, before, order) = match page {
             Page::Before(before) => (0, before.map_or(i64::MAX, place), "DESC"),
             Page::After(seq) => (place(seq), i64::MAX, "ASC"),
             Page::AfterTime(time) => (self.last_until(room, time)?, i64::MAX, "ASC"),
         };
+        let after: i64 = place(beyond).max(after);
         let query = format!(
             "SELECT {} FROM messages WHERE room = ?1 AND seq > ?2 AND seq < ?3 AND erased = 0 ORDER BY seq {order} LIMIT ?4",
             rows::MESSAGE
@@ -80,17 +87,19 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
 
     fn recent(&mut self, room: &RoomId, member: &Member) -> Result<Option<Recent>, Fault> {
         let query = format!(
-            "SELECT {} FROM messages WHERE room = ?1 AND erased = 0 ORDER BY seq DESC LIMIT 1",
+            "SELECT {} FROM messages WHERE room = ?1 AND seq > ?2 AND erased = 0 ORDER BY seq DESC LIMIT 1",
             rows::MESSAGE
         );
-        let Some(message) = one(self.sql(), &query, &[&room.as_str()], rows::message)? else {
+        let cleared = member.arrangement.cleared_through;
+        let Some(message) = one(self.sql(), &query, &[&room.as_str(), &place(cleared)], rows::message)?
+        else {
             return Ok(None);
         };
         let query = "SELECT count(*) FROM messages WHERE room = ?1 AND seq > ?2 AND erased = 0 \
                      AND NOT (sender_kind = ?3 AND sender = ?4)";
         let values: [&dyn ToSql; 4] = [
             &room.as_str(),
-            &(member.read_through.0 as i64),
+            &place(member.read_through.max(cleared)),
             &rows::member_kind(&member.member),
             &member.member.as_str(),
         ];

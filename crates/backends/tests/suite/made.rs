@@ -3,9 +3,10 @@
 use parlor_engine::plan::Change;
 use parlor_model::query::MailPage;
 use parlor_model::{
-    Agent, AgentId, ApiKey, Delivery, DeliveryState, KeyId, Mailbox, Member, MemberId, Mention, Message,
-    MessageId, MessageKind, Path, Pattern, Payload, Place, Room, RoomId, RoomKind, RoomRole, Scope, Sender,
-    Seq, Session, SessionId, SignIn, SignInId, SiteRole, Subscription, Time, User, UserId,
+    Agent, AgentId, ApiKey, Arrangement, Delivery, DeliveryState, KeyId, Mailbox, Member, MemberId, Mention,
+    Message, MessageId, MessageKind, Notifications, Path, Pattern, Payload, Place, Room, RoomId, RoomKind,
+    RoomRole, Scope, Sender, Seq, Session, SessionId, SignIn, SignInId, SiteRole, Subscription, Time, User,
+    UserId,
 };
 use std::sync::Arc;
 
@@ -103,11 +104,30 @@ pub fn member(room: &str, member: MemberId, joined: i64) -> Member {
         room: room_id(room),
         member,
         role: RoomRole::Member,
+        role_description: None,
         name: name.into(),
         handle,
         joined_at: Time(joined),
         read_through: Seq(0),
         read_at: None,
+        arrangement: Default::default(),
+    }
+}
+
+/// Every optional field is there.
+pub fn full_member(room: &str, id: MemberId, joined: i64) -> Member {
+    Member {
+        role_description: Some("takes \"notes\"".into()),
+        read_through: Seq(3),
+        read_at: Some(Time(31)),
+        arrangement: Arrangement {
+            pinned_at: Some(Time(32)),
+            archived_at: Some(Time(33)),
+            cleared_at: Some(Time(34)),
+            cleared_through: Seq(2),
+            notifications: Notifications::None,
+        },
+        ..member(room, id, joined)
     }
 }
 

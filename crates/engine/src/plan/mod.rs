@@ -4,6 +4,7 @@
 
 mod accounts;
 mod agents;
+mod arrangement;
 #[cfg(test)]
 mod given;
 mod mail;
@@ -137,6 +138,7 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
         | Command::AddMember { .. }
         | Command::ChangeMember { .. }
         | Command::RemoveMember { .. } => rooms::plan(command, draft),
+        Command::Arrange { room, how } => arrangement::plan(room, *how, draft),
         Command::Post(_)
         | Command::Edit { .. }
         | Command::Delete { .. }

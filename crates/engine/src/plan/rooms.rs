@@ -4,8 +4,8 @@ use super::{Change, Draft, Plan};
 use crate::facts::{MEMBERS_TOLD, Membership, Names};
 use parlor_model::command::RoomChanges;
 use parlor_model::{
-    AgentId, Command, Event, Member, MemberChange, MemberId, Receipt, Refusal, Room, RoomId, RoomKind,
-    RoomRole, Seq, Thing, Time, UserId,
+    AgentId, Arrangement, Command, Event, Member, MemberChange, MemberId, Receipt, Refusal, Room, RoomId,
+    RoomKind, RoomRole, Seq, Thing, Time, UserId,
 };
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,8 +15,10 @@ pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
         Command::CreateRoom { changes, members } => create(changes, members, draft),
         Command::ChangeRoom { changes, .. } => change(changes, draft),
         Command::DeleteRoom { room } => delete(room, draft),
-        Command::AddMember { member, role, .. } => add(member, *role, draft),
-        Command::ChangeMember { role, .. } => change_member(*role, draft),
+        Command::AddMember { member, role, description, .. } => {
+            add(member, *role, description.clone(), draft)
+        }
+        Command::ChangeMember { role, description, .. } => change_member(*role, description.as_ref(), draft),
         Command::RemoveMember { .. } => remove(draft),
         _ => unreachable!("the dispatcher sends only room commands here"),
     }
@@ -84,17 +86,22 @@ fn member(room: &Room, member: MemberId, role: RoomRole, names: &Names, joined_a
         room: room.id.clone(),
         member,
         role,
+        role_description: None,
         name: names.name.clone(),
         handle: names.handle.clone(),
         joined_at,
         read_through: Seq(0),
         read_at: None,
+        arrangement: Arrangement::default(),
     }
 }
 
 /// A change of members carries all of them while they are few; a large room is read by pages.
 fn told(members: &[Member]) -> Arc<[Member]> {
-    if members.len() <= MEMBERS_TOLD { members.into() } else { Arc::new([]) }
+    if members.len() > MEMBERS_TOLD {
+        return Arc::new([]);
+    }
+    members.iter().map(Member::seen_by_others).collect()
 }
 
 fn people(members: &[Member]) -> Arc<[UserId]> {
@@ -122,7 +129,12 @@ fn delete(room: &RoomId, mut draft: Draft) -> Result<Plan, Refusal> {
     draft.done(Receipt::Done)
 }
 
-fn add(wanted: &MemberId, role: RoomRole, mut draft: Draft) -> Result<Plan, Refusal> {
+fn add(
+    wanted: &MemberId,
+    role: RoomRole,
+    description: Option<Box<str>>,
+    mut draft: Draft,
+) -> Result<Plan, Refusal> {
     let room = the_room(&draft)?;
     if draft.facts.target.is_some() {
         return Err(Refusal::AlreadyExists(Thing::Member));
@@ -133,6 +145,7 @@ fn add(wanted: &MemberId, role: RoomRole, mut draft: Draft) -> Result<Plan, Refu
     let mut new = member(&room, wanted.clone(), role, name, draft.facts.now);
     // What was said before they came is history to them, not unread.
     new.read_through = draft.facts.head;
+    new.role_description = description;
     let room = Arc::new(room);
     let mut members = draft.facts.members.to_vec();
     members.push(new.clone());
@@ -143,11 +156,19 @@ fn add(wanted: &MemberId, role: RoomRole, mut draft: Draft) -> Result<Plan, Refu
     draft.done(Receipt::Member(new))
 }
 
-fn change_member(role: RoomRole, mut draft: Draft) -> Result<Plan, Refusal> {
+fn change_member(
+    role: Option<RoomRole>,
+    description: Option<&Option<Box<str>>>,
+    mut draft: Draft,
+) -> Result<Plan, Refusal> {
     let room = Arc::new(the_room(&draft)?);
     let target = draft.facts.target.clone().ok_or(Refusal::NotFound(Thing::Member))?;
-    let mut changed = vec![Member { role, ..target }];
-    if role == RoomRole::Owner {
+    let mut changed = vec![Member {
+        role: role.unwrap_or(target.role),
+        role_description: description.cloned().unwrap_or_else(|| target.role_description.clone()),
+        ..target
+    }];
+    if role == Some(RoomRole::Owner) {
         // A room has one owner: who gives the room away stays as an admin.
         let giver = draft.facts.membership.as_deref().cloned().ok_or(Refusal::NotFound(Thing::Member))?;
         changed.push(Member { role: RoomRole::Admin, ..giver });

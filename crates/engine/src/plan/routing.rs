@@ -290,11 +290,13 @@ mod tests {
             room: RoomId::stored("lobby"),
             member: MemberId::Agent(agent(id).id),
             role: RoomRole::Member,
+            role_description: None,
             name: id.into(),
             handle: id.into(),
             joined_at: Time(2),
             read_through: Seq(0),
             read_at: None,
+            arrangement: Default::default(),
         }
     }
 }

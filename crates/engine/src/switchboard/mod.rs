@@ -179,7 +179,9 @@ impl Switchboard {
         let mut frames = Vec::new();
         if let Some(since) = since {
             let missed = state.recent.iter().filter(|logged| logged.seq > since);
-            let missed = missed.filter(|logged| logged.event.room() == Some(room));
+            let for_them =
+                |logged: &&Logged| logged.event.person().is_none_or(|person| *person == viewer.user);
+            let missed = missed.filter(|logged| logged.event.room() == Some(room)).filter(for_them);
             frames.extend(missed.filter_map(|logged| viewer.egress.event(logged, self.epoch)));
         }
         let anything_missed = !frames.is_empty();
@@ -307,6 +309,12 @@ impl Switchboard {
                     user,
                     |principal| matches!(principal, Principal::Program { key: own, .. } if own == key),
                 );
+            }
+            Event::RoomArranged(_) | Event::RoomCleared { .. } => {
+                // Also to connections that have not joined the room: it is in everybody's list of rooms.
+                for viewer in logged.event.person().map(|user| state.viewers_of(user)).unwrap_or_default() {
+                    push(viewer.egress.event(logged, self.epoch), &viewer);
+                }
             }
             Event::MessageEdited(_)
             | Event::MessageDeleted { .. }

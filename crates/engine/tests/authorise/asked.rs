@@ -4,8 +4,8 @@ use crate::who::{lobby, someone};
 use parlor_model::command::{AgentProfile, NewSignIn, NewUser, RoomChanges, UserChanges};
 use parlor_model::query::{MailPage, Page};
 use parlor_model::{
-    AgentId, Command, KeyId, Mailbox, MemberId, MessageId, Path, Pattern, Payload, Post, Query, RoomRole,
-    Route, Scope, SecretHash, SessionId, SignInId, SiteRole, Time, UserId,
+    AgentId, Arranging, Command, KeyId, Mailbox, MemberId, MessageId, Path, Pattern, Payload, Post, Query,
+    RoomRole, Route, Scope, SecretHash, SessionId, SignInId, SiteRole, Time, UserId,
 };
 
 pub use crate::who::{coder_member, person, somebody};
@@ -111,11 +111,20 @@ pub fn delete_room() -> Command {
 }
 
 pub fn add(member: MemberId, role: RoomRole) -> Command {
-    Command::AddMember { room: lobby(), member, role }
+    Command::AddMember { room: lobby(), member, role, description: None }
 }
 
 pub fn change(member: MemberId, role: RoomRole) -> Command {
-    Command::ChangeMember { room: lobby(), member, role }
+    Command::ChangeMember { room: lobby(), member, role: Some(role), description: None }
+}
+
+pub fn describe(member: MemberId) -> Command {
+    let description = Some(Some("takes notes".into()));
+    Command::ChangeMember { room: lobby(), member, role: None, description }
+}
+
+pub fn arrange(how: Arranging) -> Command {
+    Command::Arrange { room: lobby(), how }
 }
 
 pub fn remove(member: MemberId) -> Command {

@@ -8,7 +8,7 @@ use crate::asked::*;
 use crate::given::*;
 use crate::table::table;
 use RoomRole::{Admin as ADMIN, Member as MEMBER, Owner as OWNER};
-use parlor_model::{Command, RoomRole, Scope};
+use parlor_model::{Arranging, Command, RoomRole, Scope};
 
 table! { Command,
 //       out-  re-   stran mem-  room  room  site  keep- other key   key   oper-
@@ -94,6 +94,9 @@ table! { Command,
         "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   change(coder_member(), OWNER), AN_AGENT;
         "who   who   out   no    no    keep  out   out   out   no    keep  who  ", WRITE,   change(somebody(), MEMBER), THE_OWNER;
         "who   who   out   no    no    ?mate out   out   out   no    ?mate who  ", WRITE,   change(somebody(), ADMIN), READY;
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   describe(somebody()), A_MEMBER;
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   describe(somebody()), THE_OWNER;
+        "who   who   out   no    ?mate ?mate out   out   out   no    ?mate who  ", WRITE,   describe(somebody()), READY;
     }
     Command::RemoveMember { .. } => {
         "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   remove(somebody()), A_MEMBER;
@@ -105,6 +108,12 @@ table! { Command,
         "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   remove(coder_member()), ANOTHERS_AGENT_IN_ROOM;
         "who   who   out   ?mate ?mate ?mate out   out   out   no    ?mate who  ", WRITE,   remove(somebody()), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   remove(somebody()), NO_ROOM;
+    }
+
+    Command::Arrange { .. } => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   arrange(Arranging::Pin), READY;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   arrange(Arranging::Clear), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   arrange(Arranging::Archive), NO_ROOM;
     }
 
     Command::Post(_) => {

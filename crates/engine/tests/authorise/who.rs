@@ -150,11 +150,13 @@ pub fn member(member: MemberId, role: RoomRole) -> Member {
         room: lobby(),
         member,
         role,
+        role_description: None,
         name,
         handle,
         joined_at: Time(2),
         read_through: Seq(0),
         read_at: None,
+        arrangement: Default::default(),
     }
 }
 

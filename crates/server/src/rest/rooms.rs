@@ -109,7 +109,8 @@ pub async fn add_member(
         Some(_) => return Err(Problem::invalid("memberType", "must be user or agent")),
     };
     let role = room_role(body.role.as_deref())?.unwrap_or(RoomRole::Member);
-    let command = Command::AddMember { room: room_id(&id)?, member, role };
+    let description = body.role_description;
+    let command = Command::AddMember { room: room_id(&id)?, member, role, description };
     let Receipt::Member(member) = app.hub.call(&caller, command).await? else {
         return Err(Refusal::Unavailable.into());
     };
@@ -120,11 +121,16 @@ pub async fn change_member(
     State(app): State<Arc<App>>,
     Signed(caller): Signed,
     Path((id, member)): Path<(String, String)>,
-    Body(body): Body<rest::MemberRole>,
+    Body(body): Body<rest::MemberChanges>,
 ) -> Result<Data<rest::Member<'static>>, Problem> {
     let room = room_id(&id)?;
-    let role = room_role(Some(&body.role))?.unwrap_or(RoomRole::Member);
-    let command = |member| Command::ChangeMember { room: room.clone(), member, role };
+    let role = room_role(body.role.as_deref())?;
+    let command = |member| Command::ChangeMember {
+        room: room.clone(),
+        member,
+        role,
+        description: body.role_description.clone(),
+    };
     match either(&app, &caller, &member, command).await? {
         Receipt::Member(member) => Ok(data(rest::Member::from(&*member))),
         _ => Err(Refusal::Unavailable.into()),

@@ -45,6 +45,25 @@ pub fn event(logged: &Logged, epoch: Epoch) -> Option<String> {
             "lastReadAt": iso(*at),
             "position": position,
         }))),
+        Event::RoomArranged(member) => {
+            let own = &member.arrangement;
+            Some(encode(&RoomState {
+                kind: "server:room_state",
+                room_id: member.room.as_str(),
+                pinned: own.pinned_at.is_some(),
+                archived: own.archived_at.is_some(),
+                notification_pref: own.notifications.as_str(),
+                pinned_at: own.pinned_at.map(iso),
+                archived_at: own.archived_at.map(iso),
+                position: &position,
+            }))
+        }
+        Event::RoomCleared { room, at, .. } => Some(text(json!({
+            "type": "server:room_cleared",
+            "roomId": room.as_str(),
+            "clearedAt": iso(*at),
+            "position": position,
+        }))),
         Event::MessagePosted { .. }
         | Event::UserChanged(_)
         | Event::UserRemoved(_)
@@ -156,6 +175,22 @@ struct RoomUpdate<'a> {
     room: RoomFrame<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     members: Vec<MemberFrame<'a>>,
+    position: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RoomState<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    room_id: &'a str,
+    pinned: bool,
+    archived: bool,
+    notification_pref: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pinned_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    archived_at: Option<String>,
     position: &'a str,
 }
 

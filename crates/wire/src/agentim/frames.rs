@@ -1,7 +1,7 @@
 //! The shapes that AgentIM frames and REST bodies share. Absent fields are left out, never `null`: the real
 //! clients throw away a frame that carries one.
 
-use super::rest::{MemberType, MessageType, RoomKind, RoomRole, SenderType};
+use super::rest::{MemberType, MessageType, NotificationPref, RoomKind, RoomRole, SenderType};
 use crate::time::iso;
 use parlor_model::{Member, Message, Room};
 use serde::Serialize;
@@ -112,7 +112,9 @@ pub struct MemberFrame<'a> {
     pub member_id: &'a str,
     pub member_type: MemberType,
     pub role: RoomRole,
-    pub notification_pref: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role_description: Option<&'a str>,
+    pub notification_pref: NotificationPref,
     pub display_name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_read_at: Option<String>,
@@ -126,7 +128,8 @@ impl<'a> From<&'a Member> for MemberFrame<'a> {
             member_id: member.member.as_str(),
             member_type: (&member.member).into(),
             role: member.role.into(),
-            notification_pref: "all",
+            role_description: member.role_description.as_deref(),
+            notification_pref: member.arrangement.notifications.into(),
             display_name: &member.name,
             last_read_at: member.read_at.map(iso),
             joined_at: iso(member.joined_at),

@@ -122,14 +122,21 @@ pub struct NewMember {
     #[schema(value_type = Option<RoomRole>)]
     #[cfg_attr(test, ts(as = "Option<RoomRole>"))]
     pub role: Option<Box<str>>,
+    pub role_description: Option<Box<str>>,
 }
 
 #[derive(Deserialize, ToSchema)]
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
-pub struct MemberRole {
-    #[schema(value_type = RoomRole)]
-    #[cfg_attr(test, ts(as = "RoomRole"))]
-    pub role: Box<str>,
+#[serde(rename_all = "camelCase")]
+pub struct MemberChanges {
+    #[schema(value_type = Option<RoomRole>)]
+    #[cfg_attr(test, ts(as = "Option<RoomRole>"))]
+    pub role: Option<Box<str>>,
+    /// `null` takes it away; absent leaves it.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<String>)]
+    #[cfg_attr(test, ts(optional = nullable, as = "Option<String>"))]
+    pub role_description: Option<Option<Box<str>>>,
 }
 
 #[derive(Deserialize, ToSchema)]

@@ -39,6 +39,7 @@ types![
     MessageType,
     MemberType,
     SenderType,
+    NotificationPref,
     // What is sent.
     Login,
     RefreshBody,
@@ -50,7 +51,7 @@ types![
     NewKey,
     RoomBody,
     NewMember,
-    MemberRole,
+    MemberChanges,
     NewMessage,
     MessageEdit,
     // What is answered.

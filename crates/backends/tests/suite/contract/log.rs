@@ -59,6 +59,8 @@ fn while_nothing_changes_the_log_tells_what_was_told() {
             Event::AgentChanged(Arc::new(agent("coder", "ann"))),
             Event::AgentRemoved(agent_id("gone/away")),
             Event::RoomRemoved { room: room_id("old"), people: Arc::new([]) },
+            Event::RoomArranged(Arc::new(member("lobby", person("ann"), 2))),
+            Event::RoomCleared { room: room_id("lobby"), user: user_id("ann"), at: Time(19_000) },
             Event::Faded,
         ];
         let changes = vec![
@@ -72,6 +74,28 @@ fn while_nothing_changes_the_log_tells_what_was_told() {
         let of_room: Vec<Event> = told.into_iter().filter(in_room).collect();
         let tail = ports.read(|s| s.room_tail(&room_id("lobby"), Seq(0), usize::MAX));
         assert_eq!(tail.into_iter().map(|logged| logged.event).collect::<Vec<_>>(), of_room);
+    });
+}
+
+#[test]
+fn how_somebody_keeps_the_room_is_told_to_nobody_else() {
+    each(|ports| {
+        people(ports);
+        let full = Arc::new(full_member("lobby", person("ann"), 2));
+        let read = full.seen_by_others();
+        assert_eq!(read.arrangement, Default::default());
+        let mut members = both();
+        members[0] = read;
+        let told = vec![
+            members_changed(MemberChange::Changed(person("ann")), members),
+            Event::RoomArranged(full.clone()),
+        ];
+        ports.commit(vec![Change::PutMember(full)], told.clone());
+        assert_eq!(ports.events(), told);
+        let people: Vec<_> = told.iter().map(Event::person).collect();
+        assert_eq!(people, [None, Some(&user_id("ann"))]);
+        ports.change(vec![Change::RemoveMember(room_id("lobby"), person("ann"))]);
+        assert_eq!(ports.events()[1], Event::Faded, "nobody keeps a room they are not in");
     });
 }
 

@@ -5,7 +5,7 @@ use crate::made::*;
 use parlor_engine::plan::Change;
 use parlor_engine::ports::{FirstUse, OnceKey, OnceKind};
 use parlor_model::query::{Page, Recent};
-use parlor_model::{Message, Place, Revision, Sender, Seq, Time};
+use parlor_model::{Arrangement, Member, Message, Place, Revision, Sender, Seq, Time};
 use std::sync::Arc;
 
 /// A room of twelve messages, among those of another room and of a path; two are erased.
@@ -24,7 +24,7 @@ fn room_with_history(ports: &mut Ports) -> Vec<Seq> {
 }
 
 fn history(ports: &Ports, page: Page, limit: usize) -> Vec<Seq> {
-    let messages = ports.read(|s| s.history(&room_id("lobby"), page, limit));
+    let messages = ports.read(|s| s.history(&room_id("lobby"), Seq(0), page, limit));
     messages.iter().map(|message| message.seq).collect()
 }
 
@@ -94,6 +94,32 @@ fn history_after_a_time_begins_behind_the_last_message_of_that_time() {
         assert_eq!(after(4_000), [10, 13, 16].map(Seq));
         assert_eq!(after(31_000), []);
         assert_eq!(after(i64::MAX), []);
+    });
+}
+
+#[test]
+fn what_lies_before_a_cleared_place_is_in_no_page_and_counts_nowhere() {
+    each(|ports| {
+        let all = room_with_history(ports);
+        let beyond = |seq: u64, page| {
+            let messages = ports.read(|s| s.history(&room_id("lobby"), Seq(seq), page, 9));
+            messages.iter().map(|message| message.seq.0).collect::<Vec<_>>()
+        };
+        assert_eq!(beyond(25, Page::Before(None)), [31, 28]);
+        assert!(beyond(25, Page::Before(Some(Seq(26)))).is_empty());
+        assert_eq!(beyond(25, Page::After(Seq(0))), [28, 31]);
+        assert_eq!(beyond(25, Page::After(Seq(28))), [31]);
+        assert_eq!(beyond(25, Page::AfterTime(Time(0))), [28, 31]);
+        assert_eq!(beyond(25, Page::AfterTime(Time(28_000))), [31]);
+        let cleared = |through: Seq, read: u64| {
+            let arrangement = Arrangement { cleared_through: through, ..Default::default() };
+            let bob = Member { arrangement, read_through: Seq(read), ..member("lobby", person("bob"), 1) };
+            ports.read(|s| s.recent(&room_id("lobby"), &bob)).map(|recent| recent.unread)
+        };
+        assert_eq!(cleared(Seq(0), 0), Some(all.len() as u64));
+        assert_eq!(cleared(Seq(25), 0), Some(2));
+        assert_eq!(cleared(Seq(25), 28), Some(1));
+        assert_eq!(cleared(Seq(31), 0), None);
     });
 }
 

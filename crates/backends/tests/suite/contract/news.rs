@@ -80,7 +80,12 @@ fn a_newcomer_does_not_change_the_room() {
         let room = room(house, &ann, vec![]).await;
         house.news();
         let (member, role) = (MemberId::User(bob), RoomRole::Member);
-        done(house, &ann, Command::AddMember { room: room.id.clone(), member: member.clone(), role }).await;
+        done(
+            house,
+            &ann,
+            Command::AddMember { room: room.id.clone(), member: member.clone(), role, description: None },
+        )
+        .await;
         let told = told(house);
         assert!(matches!(&told[..], [Event::MembersChanged { room: told, .. }] if *told == room));
         assert_eq!(changes(&told)[0].0, MemberChange::Added(member));
@@ -97,7 +102,8 @@ fn an_heir_is_told_as_the_owner_while_the_rest_leaves() {
         let (profile, subscriptions) = (AgentProfile::default(), Vec::new());
         done(house, &ann, Command::CreateAgent { id: id.clone(), profile, subscriptions }).await;
         let (member, role) = (MemberId::Agent(id.clone()), RoomRole::Member);
-        done(house, &ann, Command::AddMember { room: room.id.clone(), member, role }).await;
+        done(house, &ann, Command::AddMember { room: room.id.clone(), member, role, description: None })
+            .await;
         house.news();
 
         done(house, &Caller::OPERATOR, Command::RemoveUser { user: ann_id.clone() }).await;
@@ -130,9 +136,20 @@ fn the_agents_of_a_person_leave_the_room_with_them() {
         done(house, &bob, Command::CreateAgent { id: id.clone(), profile, subscriptions }).await;
         let role = RoomRole::Admin;
         let promoted = MemberId::User(bob_id.clone());
-        done(house, &ann, Command::ChangeMember { room: room.id.clone(), member: promoted, role }).await;
+        done(
+            house,
+            &ann,
+            Command::ChangeMember {
+                room: room.id.clone(),
+                member: promoted,
+                role: Some(role),
+                description: None,
+            },
+        )
+        .await;
         let (member, role) = (MemberId::Agent(id.clone()), RoomRole::Member);
-        done(house, &bob, Command::AddMember { room: room.id.clone(), member, role }).await;
+        done(house, &bob, Command::AddMember { room: room.id.clone(), member, role, description: None })
+            .await;
         house.news();
 
         let member = MemberId::User(bob_id.clone());

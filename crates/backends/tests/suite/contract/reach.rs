@@ -16,7 +16,7 @@ pub async fn agent(house: &House, owner: &Caller, id: &str, patterns: &[&str]) {
 
 async fn join(house: &House, owner: &Caller, room: &RoomId, agent: &str) {
     let (member, role) = (MemberId::Agent(AgentId::stored(agent)), RoomRole::Member);
-    done(house, owner, Command::AddMember { room: room.clone(), member, role }).await;
+    done(house, owner, Command::AddMember { room: room.clone(), member, role, description: None }).await;
 }
 
 /// Who may speak as a source.

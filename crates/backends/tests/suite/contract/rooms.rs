@@ -4,7 +4,9 @@ use super::{Ports, each};
 use crate::made::*;
 use parlor_engine::plan::Change;
 use parlor_engine::ports::{FirstUse, OnceKey, OnceKind};
-use parlor_model::{Agent, Member, MemberId, Revision, Room, RoomKind, RoomRole, Seq, Time, User};
+use parlor_model::{
+    Agent, Arrangement, Member, MemberId, Notifications, Revision, Room, RoomKind, RoomRole, Seq, Time, User,
+};
 use std::sync::Arc;
 
 fn members(ports: &Ports, room: &str, limit: usize, offset: usize) -> Vec<MemberId> {
@@ -51,6 +53,21 @@ fn members_stand_in_the_order_in_which_they_joined() {
         assert_eq!(members(ports, "lobby", 9, 0), ["zoe", "mia", "bob", "ann"].map(person));
         assert_eq!(ports.read(|s| s.member_count(&room_id("lobby"))), 4);
         assert_eq!(ports.read(|s| s.member_count(&room_id("other"))), 0);
+    });
+}
+
+#[test]
+fn how_a_member_keeps_the_room_comes_back_whole() {
+    each(|ports| {
+        let plain = member("lobby", person("ann"), 2);
+        let full = full_member("lobby", person("ann"), 2);
+        let mentions = Arrangement { notifications: Notifications::Mentions, ..Arrangement::default() };
+        let mentions = Member { arrangement: mentions, ..plain.clone() };
+        ports.change(vec![put_user("ann", 1), put_member("lobby", person("ann"), 2)]);
+        for kept in [full, mentions, plain] {
+            ports.change(vec![Change::PutMember(Arc::new(kept.clone()))]);
+            assert_eq!(ports.read(|s| s.member(&room_id("lobby"), &person("ann"))), Some(kept));
+        }
     });
 }
 

@@ -40,7 +40,7 @@ fn the_log_forgets_its_beginning_and_says_so() {
         assert_eq!((seqs(&ports.tail()), head.trimmed), (vec![2, 3], Seq(1)));
         assert_eq!((head.seq, head.at), (Seq(3), third));
         let history =
-            ports.read(|s| s.history(&room_id("lobby"), parlor_model::query::Page::After(Seq(0)), 9));
+            ports.read(|s| s.history(&room_id("lobby"), Seq(0), parlor_model::query::Page::After(Seq(0)), 9));
         assert_eq!(history.len(), 3, "the log is for resuming; the messages stay");
     });
 }

@@ -7,8 +7,8 @@ use super::world::World;
 use crate::house::House;
 use parlor_model::command::{NewSignIn, NewUser, RoomChanges, UserChanges};
 use parlor_model::{
-    Caller, Command, KeyId, MemberId, MessageId, Post, RoomId, RoomKind, RoomRole, Scope, SecretHash,
-    SignInId, SiteRole, UserId,
+    Arranging, Caller, Command, KeyId, MemberId, MessageId, Notifications, Post, RoomId, RoomKind, RoomRole,
+    Scope, SecretHash, SignInId, SiteRole, UserId,
 };
 use proptest::prelude::*;
 use proptest::strategy::Union;
@@ -36,7 +36,7 @@ pub struct Ask {
 type Make = fn(&mut Dice, &mut World) -> Command;
 
 /// Each kind of command, and how often it is asked for compared with the others.
-const KINDS: [(u32, Make); 33] = [
+const KINDS: [(u32, Make); 34] = [
     (30, post),
     (8, edit),
     (10, delete),
@@ -58,11 +58,14 @@ const KINDS: [(u32, Make); 33] = [
         room: room(dice, world),
         member: member(dice, world),
         role: role(dice),
+        description: description(dice),
     }),
     (8, |dice, world| {
         let (room, member) = membership(dice, world);
-        Command::ChangeMember { room, member, role: role(dice) }
+        let description = dice.maybe(description);
+        Command::ChangeMember { room, member, role: dice.maybe(role), description }
     }),
+    (8, |dice, world| Command::Arrange { room: room(dice, world), how: dice.one_of(&WAYS) }),
     (8, |dice, world| {
         let (room, member) = membership(dice, world);
         Command::RemoveMember { room, member }
@@ -161,6 +164,20 @@ fn message(dice: &mut Dice, world: &World) -> MessageId {
 
 fn role(dice: &mut Dice) -> RoomRole {
     dice.one_of(&[RoomRole::Member, RoomRole::Member, RoomRole::Admin, RoomRole::Owner])
+}
+
+/// Each thing that can be done to a room for oneself alone.
+const WAYS: [Arranging; 6] = [
+    Arranging::Pin,
+    Arranging::Archive,
+    Arranging::Clear,
+    Arranging::Notify(Notifications::All),
+    Arranging::Notify(Notifications::Mentions),
+    Arranging::Notify(Notifications::None),
+];
+
+fn description(dice: &mut Dice) -> Option<Box<str>> {
+    dice.maybe(|dice| dice.one_of(&NAMES).into())
 }
 
 fn later(dice: &mut Dice, world: &World) -> parlor_model::Time {

@@ -91,7 +91,7 @@ fn received(outcome: &Outcome, is: impl Fn(&Delivery) -> bool) -> bool {
     matches!(outcome, Ok(Receipt::Received { mail }) if mail.iter().any(|(_, copy)| is(copy)))
 }
 
-const KINDS: usize = 33;
+const KINDS: usize = 34;
 
 /// A new command has no name here until `asks` makes it, too.
 fn name(command: &Command) -> &'static str {
@@ -115,6 +115,7 @@ fn name(command: &Command) -> &'static str {
         Command::AddMember { .. } => "AddMember",
         Command::ChangeMember { .. } => "ChangeMember",
         Command::RemoveMember { .. } => "RemoveMember",
+        Command::Arrange { .. } => "Arrange",
         Command::Post(_) => "Post",
         Command::Edit { .. } => "Edit",
         Command::Delete { .. } => "Delete",

@@ -26,7 +26,7 @@ pub fn caller(
         | Command::ChangeMember { room, .. }
         | Command::RemoveMember { room, .. } => owner_of(room, store)?,
         Command::Post(post) => member_of(&post.room, dice, store)?,
-        Command::MarkRead { room } => member_of(room, dice, store)?,
+        Command::MarkRead { room } | Command::Arrange { room, .. } => member_of(room, dice, store)?,
         Command::Edit { message, .. } | Command::Delete { message } => sender_of(message, store)?,
         Command::Route(route) => match AgentId::parse(&route.from) {
             Ok(agent) if store.agent(&agent)?.is_some() => keeper_of(&agent, store)?,

@@ -201,9 +201,9 @@ fn inside(store: &mut dyn Snapshot, id: &RoomId, world: &World, trimmed: Seq) ->
     Ok(Inside {
         room: store.room(id)?,
         count: store.member_count(id)?,
-        forward: store.history(id, Page::After(Seq(0)), usize::MAX)?,
-        backward: store.history(id, Page::Before(None), usize::MAX)?,
-        since_noon: store.history(id, Page::AfterTime(noon), usize::MAX)?,
+        forward: store.history(id, Seq(0), Page::After(Seq(0)), usize::MAX)?,
+        backward: store.history(id, Seq(0), Page::Before(None), usize::MAX)?,
+        since_noon: store.history(id, Seq(30), Page::AfterTime(noon), usize::MAX)?,
         newest: store.newest_message(id)?,
         members,
         recent,

@@ -35,7 +35,8 @@ pub async fn play(run: &mut Run) -> Result<(), TestCaseError> {
         let pattern = Pattern::parse("slack/team").unwrap();
         run.must(owner.clone(), Command::Subscribe { mailbox, pattern }).await?;
         let (member, role) = (MemberId::Agent(id), RoomRole::Member);
-        run.must(owner.clone(), Command::AddMember { room: room.clone(), member, role }).await?;
+        run.must(owner.clone(), Command::AddMember { room: room.clone(), member, role, description: None })
+            .await?;
         let post = Post {
             room,
             text: "hello".into(),

@@ -1,6 +1,6 @@
 //! What REST answers carry. Unlike frames they may hold `null`: the real clients expect these keys.
 
-use super::{False, MemberType, RoomKind, RoomRole, Scope, SiteRole, True};
+use super::{False, MemberType, NotificationPref, RoomKind, RoomRole, Scope, SiteRole, True};
 use crate::agentim::frames::MessageFrame;
 use crate::time::iso;
 use parlor_model::{Epoch, MessageId, Position, Seq, SignInId, Time, query};
@@ -238,12 +238,29 @@ pub struct RoomOfMember<'a> {
     pub pinned_at: Option<String>,
     #[schema(required, format = DateTime)]
     pub archived_at: Option<String>,
+    #[schema(required, format = DateTime)]
+    pub cleared_at: Option<String>,
+    #[schema(required, format = DateTime)]
+    pub last_read_at: Option<String>,
+    pub notification_pref: NotificationPref,
     pub role: RoomRole,
+    #[schema(required)]
+    pub role_description: Option<&'a str>,
 }
 
 impl<'a> RoomOfMember<'a> {
-    pub fn new(room: &'a parlor_model::Room, member: &parlor_model::Member) -> Self {
-        Self { room: room.into(), pinned_at: None, archived_at: None, role: member.role.into() }
+    pub fn new(room: &'a parlor_model::Room, member: &'a parlor_model::Member) -> Self {
+        let own = &member.arrangement;
+        Self {
+            room: room.into(),
+            pinned_at: own.pinned_at.map(iso),
+            archived_at: own.archived_at.map(iso),
+            cleared_at: own.cleared_at.map(iso),
+            last_read_at: member.read_at.map(iso),
+            notification_pref: own.notifications.into(),
+            role: member.role.into(),
+            role_description: member.role_description.as_deref(),
+        }
     }
 }
 
@@ -266,7 +283,7 @@ pub struct Member<'a> {
     pub member_id: &'a str,
     pub member_type: MemberType,
     pub role: RoomRole,
-    pub notification_pref: &'a str,
+    pub notification_pref: NotificationPref,
     pub display_name: &'a str,
     #[schema(required, format = DateTime)]
     pub last_read_at: Option<String>,
@@ -289,14 +306,14 @@ impl<'a> From<&'a parlor_model::Member> for Member<'a> {
             member_id: member.member.as_str(),
             member_type: (&member.member).into(),
             role: member.role.into(),
-            notification_pref: "all",
+            notification_pref: member.arrangement.notifications.into(),
             display_name: &member.name,
             last_read_at: member.read_at.map(iso),
             joined_at: iso(member.joined_at),
-            role_description: None,
-            pinned_at: None,
-            archived_at: None,
-            cleared_at: None,
+            role_description: member.role_description.as_deref(),
+            pinned_at: member.arrangement.pinned_at.map(iso),
+            archived_at: member.arrangement.archived_at.map(iso),
+            cleared_at: member.arrangement.cleared_at.map(iso),
         }
     }
 }

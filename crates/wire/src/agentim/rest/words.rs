@@ -27,6 +27,7 @@ words!(SiteRole, "lowercase", SiteRole { User, Admin });
 words!(RoomRole, "lowercase", RoomRole { Member, Admin, Owner });
 words!(RoomKind, "lowercase", RoomKind { Group, Private });
 words!(Scope, "kebab-case", Scope { Read, Write, Agents, Sources, DeadLetters, Metrics, Admin });
+words!(NotificationPref, "lowercase", Notifications { All, Mentions, None });
 words!(MessageType, "snake_case", MessageKind { Text, AgentResponse });
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
@@ -124,6 +125,10 @@ mod tests {
         }
         for kind in [model::MessageKind::Text, model::MessageKind::AgentResponse] {
             assert_eq!(json!(MessageType::from(kind)), kind.as_str());
+        }
+        for wanted in [model::Notifications::All, model::Notifications::Mentions, model::Notifications::None]
+        {
+            assert_eq!(json!(NotificationPref::from(wanted)), wanted.as_str());
         }
         for scope in model::Scope::ALL {
             assert_eq!(json!(Scope::from(scope)), scope.as_str());
