@@ -3,6 +3,7 @@
 use crate::Limits;
 use parlor_model::command::{AgentProfile, NewUser, RoomChanges};
 use parlor_model::{Command, Flaw, Post, Refusal, Route};
+use unicode_segmentation::UnicodeSegmentation;
 
 pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
     let mut flaws = Flaws::default();
@@ -38,6 +39,10 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             flaws.unless(!text.trim().is_empty(), "content", "must not be empty");
             fits(text, limits.message_characters)?;
         }
+        Command::DeleteMany { messages } => {
+            flaws.unless((1..=50).contains(&messages.len()), "messageIds", "must be 1 to 50");
+        }
+        Command::React { emoji, .. } => flaws.emoji(emoji),
         Command::CreateAgent { profile, subscriptions, .. } => {
             flaws.profile(profile);
             flaws.unless(subscriptions.len() <= 100, "subscriptions", "at most 100");
@@ -63,6 +68,11 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::RemoveMember { .. }
         | Command::Arrange { .. }
         | Command::Delete { .. }
+        | Command::Forward { .. }
+        | Command::Pin { .. }
+        | Command::Unpin { .. }
+        | Command::Bookmark { .. }
+        | Command::RemoveBookmark { .. }
         | Command::MarkRead { .. }
         | Command::MarkAllRead
         | Command::RemoveAgent { .. }
@@ -147,6 +157,14 @@ impl Flaws {
         Ok(())
     }
 
+    /// Characters are counted as people do: an emoji that is joined of several is one.
+    fn emoji(&mut self, emoji: &str) {
+        let short = emoji.len() <= 64 && (1..=8).contains(&emoji.graphemes(true).count());
+        self.unless(short, "emoji", "must have 1 to 8 characters");
+        let blank = emoji.chars().any(|c| is_deceptive(c) || c.is_whitespace());
+        self.unless(!blank, "emoji", "must not contain spaces or control characters");
+    }
+
     fn profile(&mut self, profile: &AgentProfile) {
         if let Some(name) = &profile.name {
             self.line("name", name, 100);
@@ -174,4 +192,27 @@ impl Flaws {
 /// Control characters, and the marks that turn the direction of what follows.
 fn is_deceptive(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parlor_model::MessageId;
+
+    #[test]
+    fn an_emoji_is_short_to_the_eye_and_in_bytes() {
+        let taken = |emoji: &str| {
+            let command = Command::React { message: MessageId::stored("m"), emoji: emoji.into() };
+            admit(&command, &Limits::default()).is_ok()
+        };
+        let family = "\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}\u{200d}\u{1f466}";
+        for good in ["\u{1f44d}\u{1f3fd}", family, "\u{2764}\u{fe0f}", "thumbsup", "+1", "ß"] {
+            assert!(taken(good), "{good:?}");
+        }
+        let tower = format!("a{}", "\u{301}".repeat(40));
+        for bad in ["", " ", "a b", "thumbsup!", "\n", "a\u{202e}b", "\u{2003}", &tower, &"x".repeat(100_000)]
+        {
+            assert!(!taken(bad), "{bad:.20?}");
+        }
+    }
 }

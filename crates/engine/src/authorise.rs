@@ -2,8 +2,8 @@
 
 use crate::facts::{Facts, Standing};
 use parlor_model::{
-    AgentId, Caller, Command, Mailbox, MemberId, Path, Pattern, Principal, Query, Refusal, RoomId, RoomRole,
-    Scope, Thing, UserId,
+    AgentId, Caller, Command, Mailbox, Member, MemberId, Message, Path, Pattern, Principal, Query, Refusal,
+    RoomId, RoomRole, Scope, Thing, UserId,
 };
 
 pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
@@ -38,9 +38,22 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::Post(_) | Command::MarkRead { .. } | Command::Arrange { .. } => {
             ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ())
         }
-        Command::Edit { .. } => ask.own_message(None),
-        Command::Delete { .. } => ask.own_message(Some(RoomRole::Admin)),
-        Command::MarkAllRead => ask.signed_in(Scope::Write).map(|_| ()),
+        Command::Edit { .. } => ask.edit(),
+        Command::Delete { .. } => ask.delete(facts.message.as_deref(), facts.membership.as_deref()),
+        Command::DeleteMany { .. } => {
+            ask.signed_in(Scope::Write)?;
+            facts.batch.iter().try_for_each(|(message, own)| ask.delete(message.as_deref(), own.as_deref()))
+        }
+        Command::Forward { .. } => {
+            ask.seen_message(facts.source.as_deref(), Scope::Write)?;
+            ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ())
+        }
+        Command::React { .. } | Command::Pin { .. } | Command::Bookmark { .. } => {
+            ask.seen_message(facts.membership.as_deref(), Scope::Write).map(|_| ())
+        }
+        Command::Unpin { .. } => ask.unpin(),
+        // One's own marks are one's own, also where one may no longer look.
+        Command::RemoveBookmark { .. } | Command::MarkAllRead => ask.signed_in(Scope::Write).map(|_| ()),
 
         Command::CreateAgent { .. } => ask.create_agent(),
         Command::ChangeAgent { id, .. } | Command::RemoveAgent { id } => ask.own_agent(id),
@@ -56,35 +69,25 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
 pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<(), Refusal> {
     let ask = Ask { caller, facts };
     match query {
-        Query::Me | Query::Rooms | Query::Recent | Query::SearchUsers { .. } => {
+        Query::Me | Query::Rooms | Query::Recent | Query::Bookmarks { .. } | Query::SearchUsers { .. } => {
             ask.signed_in(Scope::Read).map(|_| ())
         }
         Query::Agents => ask.signed_in(Scope::Read).map(|_| ()),
         Query::Users { .. } => ask.site_admin(),
         Query::SignIns => ask.person().map(|_| ()),
         Query::Keys => ask.operator().or_else(|_| ask.person().map(|_| ())),
-        Query::Room { .. } | Query::Members { .. } | Query::History { .. } | Query::MayFollow { .. } => {
-            ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ())
-        }
-        Query::Revisions { .. } => {
-            // Who asks comes first: to an outsider every message looks alike.
-            ask.signed_in(Scope::Read)?;
-            facts.message.as_ref().ok_or(Refusal::NotFound(Thing::Message))?;
-            let seen = ask.role_in_room(RoomRole::Member, Scope::Read);
-            seen.map(|_| ()).map_err(|refusal| hide(refusal, Thing::Message))
+        Query::Room { .. }
+        | Query::Members { .. }
+        | Query::History { .. }
+        | Query::Pins { .. }
+        | Query::MayFollow { .. } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
+        Query::Revisions { .. } | Query::Thread { .. } | Query::ReplyCount { .. } => {
+            ask.seen_message(facts.membership.as_deref(), Scope::Read).map(|_| ())
         }
         Query::MayListen { agent } | Query::Agent { id: agent } => ask.own_agent(agent),
         Query::Subscriptions { mailbox } | Query::Mail { mailbox, .. } => ask.own_agent(&mailbox.agent),
         Query::DeadLetters { .. } => ask.dead_letters(),
         Query::MayMeasure => ask.admin_or_key_for(Scope::Metrics),
-    }
-}
-
-/// To somebody outside the room, what is in it does not exist.
-fn hide(refusal: Refusal, thing: Thing) -> Refusal {
-    match refusal {
-        Refusal::NotAMember { .. } | Refusal::NotFound(_) => Refusal::NotFound(thing),
-        other => other,
     }
 }
 
@@ -202,14 +205,43 @@ impl<'a> Ask<'a> {
         if leaves || takes_own_agent_away || outranks { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
-    /// The sender, and where `also` is given whoever has that role in the room.
-    fn own_message(&self, also: Option<RoomRole>) -> Result<(), Refusal> {
+    /// A message of a room that the caller is in, unless they cleared it away. To everybody else it does not
+    /// exist.
+    fn seen_message(&self, own: Option<&Member>, scope: Scope) -> Result<RoomRole, Refusal> {
+        // Who asks comes first: to an outsider every message looks alike.
+        self.signed_in(scope)?;
+        match (&self.facts.message, own) {
+            (Some(message), Some(own)) if message.seq > own.arrangement.cleared_through => Ok(own.role),
+            _ => Err(Refusal::NotFound(Thing::Message)),
+        }
+    }
+
+    fn edit(&self) -> Result<(), Refusal> {
         let standing = self.signed_in(Scope::Write)?;
-        let message = self.facts.message.as_ref().ok_or(Refusal::NotFound(Thing::Message))?;
-        let role = self.role_in_room(RoomRole::Member, Scope::Write);
-        let role = role.map_err(|refusal| hide(refusal, Thing::Message))?;
+        let (Some(message), Some(_)) = (&self.facts.message, &self.facts.membership) else {
+            return Err(Refusal::NotFound(Thing::Message));
+        };
         let own = message.sender.user() == Some(&standing.user.id);
-        if own || also.is_some_and(|least| role >= least) { Ok(()) } else { Err(Refusal::Forbidden) }
+        // Nobody puts words into the mouth of whom they quote.
+        if own && message.forwarded.is_none() { Ok(()) } else { Err(Refusal::Forbidden) }
+    }
+
+    /// For the sender, and for admins of the room.
+    fn delete(&self, message: Option<&Message>, membership: Option<&Member>) -> Result<(), Refusal> {
+        let standing = self.signed_in(Scope::Write)?;
+        let (Some(message), Some(membership)) = (message, membership) else {
+            return Err(Refusal::NotFound(Thing::Message));
+        };
+        let own = message.sender.user() == Some(&standing.user.id);
+        if own || membership.role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
+    }
+
+    /// For who pinned it, and for admins of the room.
+    fn unpin(&self) -> Result<(), Refusal> {
+        let standing = self.signed_in(Scope::Write)?;
+        let role = self.seen_message(self.facts.membership.as_deref(), Scope::Write)?;
+        let pin = self.facts.pin.as_ref().ok_or(Refusal::NotFound(Thing::Pin))?;
+        if pin.by == standing.user.id || role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
     /// Names above and below somebody's agent are that person's.

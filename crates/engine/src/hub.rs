@@ -11,7 +11,7 @@ use crate::ports::{Bus, Clock, Head, Ids, Reader, Snapshot, Store};
 use crate::switchboard::{Joined, Switchboard, Viewer, ViewerId};
 use crate::{Fault, Limits};
 use bytes::Bytes;
-use parlor_model::query::{Answer, Page, Recent};
+use parlor_model::query::{Answer, Recent};
 use parlor_model::{
     ApiKey, Caller, Command, Epoch, Logged, Mailbox, Member, MemberId, Message, Position, Query, Refusal,
     RoomId, SecretHash, Seq, Signal, Thing, Time, User, UserId,
@@ -509,7 +509,9 @@ fn answer(query: &Query, facts: &Facts, snapshot: &mut dyn Snapshot) -> Result<A
             members: seen_by(me, snapshot.members(room, *limit, *offset)?),
             total: snapshot.member_count(room)?,
         },
-        Query::History { room, page, limit } => history(snapshot, room, cleared(facts), *page, *limit)?,
+        Query::History { room, page, limit } => {
+            page_of(snapshot.history(room, cleared(facts), *page, limit + 1)?, *limit)
+        }
         Query::Recent => {
             let mut recent: Vec<Recent> = Vec::new();
             for member in snapshot.memberships(&MemberId::User(own()))? {
@@ -521,6 +523,26 @@ fn answer(query: &Query, facts: &Facts, snapshot: &mut dyn Snapshot) -> Result<A
             let mut revisions = snapshot.revisions(message, REVISIONS)?;
             revisions.truncate(fitting(revisions.iter().map(|revision| revision.text.len())));
             Answer::Revisions(revisions)
+        }
+        Query::Thread { after, limit, .. } => {
+            let to = facts.message.as_deref().expect("authorised as seen");
+            page_of(snapshot.answers(to, (*after).max(cleared(facts)), limit + 1)?, *limit)
+        }
+        Query::ReplyCount { .. } => {
+            let to = facts.message.as_deref().expect("authorised as seen");
+            Answer::Count(snapshot.answer_count(to, cleared(facts))?)
+        }
+        Query::Pins { room } => {
+            let mut pins = snapshot.pins(room, cleared(facts))?;
+            pins.truncate(fitting(pins.iter().map(|(_, message)| message.length())));
+            Answer::Pins(pins)
+        }
+        Query::Bookmarks { before, limit } => {
+            let mut bookmarks = snapshot.bookmarks(&own(), *before, limit + 1)?;
+            let most = fitting(bookmarks.iter().map(|(_, message)| message.length())).min(*limit);
+            let more = bookmarks.len() > most;
+            bookmarks.truncate(most);
+            Answer::Bookmarks { bookmarks, more }
         }
         Query::Agents => {
             let mut agents = snapshot.agents_of(&own())?;
@@ -561,16 +583,9 @@ fn cleared(facts: &Facts) -> Seq {
 }
 
 /// One more than asked for tells whether there are more.
-fn history(
-    snapshot: &mut dyn Snapshot,
-    room: &RoomId,
-    beyond: Seq,
-    page: Page,
-    limit: usize,
-) -> Result<Answer, Fault> {
-    let mut messages = snapshot.history(room, beyond, page, limit + 1)?;
-    let fitting = fitting(messages.iter().map(|message| message.text.len()));
+fn page_of(mut messages: Vec<Arc<Message>>, limit: usize) -> Answer {
+    let fitting = fitting(messages.iter().map(|message| message.length()));
     let more = messages.len() > limit.min(fitting);
     messages.truncate(limit.min(fitting));
-    Ok(Answer::History { messages, more })
+    Answer::History { messages, more }
 }

@@ -1,9 +1,15 @@
-//! How much of everything. The settings of the hub decide about the first two.
+//! How much of everything. The settings of the hub decide about the first three.
 
 #[derive(Debug, Clone)]
 pub struct Limits {
     pub message_characters: usize,
     pub attachments: usize,
+    /// Different reactions to one message.
+    pub reactions: usize,
+    /// Pinned messages of one room.
+    pub pins: usize,
+    /// Bookmarks of one person.
+    pub bookmarks: usize,
     /// Commands that may wait for the writer; a full queue makes senders wait.
     pub waiting_commands: usize,
     /// Commands that share one commit at most.
@@ -24,6 +30,9 @@ impl Default for Limits {
         Self {
             message_characters: 100_000,
             attachments: 20,
+            reactions: 20,
+            pins: 100,
+            bookmarks: 10_000,
             waiting_commands: 8192,
             group: 1024,
             recent_events: 1024,

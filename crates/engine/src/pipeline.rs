@@ -119,7 +119,7 @@ impl Writer {
     }
 
     fn decide_and_commit(&mut self, group: &[Submitted]) -> Result<(Vec<Outcome>, Vec<Logged>), Fault> {
-        let mint = Mint { ids: &*self.ids };
+        let mint = Mint { ids: &*self.ids, limits: &self.limits };
         let mut head = self.head;
         let mut news = Vec::with_capacity(group.len());
         let mut outcomes = Vec::with_capacity(group.len());

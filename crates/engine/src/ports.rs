@@ -5,9 +5,9 @@ use crate::figures::StoreSize;
 use crate::{Fault, plan::Plan};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
-    Agent, AgentId, ApiKey, DeadLetter, Delivery, Epoch, KeyId, Logged, Mailbox, Member, MemberId, Message,
-    MessageId, RefreshToken, Revision, Room, RoomId, SecretHash, Seq, Session, SignIn, SignInId,
-    Subscription, Time, User, UserId,
+    Agent, AgentId, ApiKey, Bookmark, DeadLetter, Delivery, Epoch, KeyId, Logged, Mailbox, Member, MemberId,
+    Message, MessageId, Pin, RefreshToken, Revision, Room, RoomId, SecretHash, Seq, Session, SignIn,
+    SignInId, Subscription, Time, User, UserId,
 };
 use std::sync::Arc;
 
@@ -30,6 +30,11 @@ pub trait Lookup {
     /// Every membership of somebody, by the time of joining, then by room.
     fn memberships(&mut self, member: &MemberId) -> Result<Vec<Member>, Fault>;
     fn message(&mut self, id: &MessageId) -> Result<Option<Arc<Message>>, Fault>;
+    fn pin(&mut self, message: &MessageId) -> Result<Option<Pin>, Fault>;
+    fn pin_count(&mut self, room: &RoomId) -> Result<usize, Fault>;
+    fn bookmark(&mut self, user: &UserId, message: &MessageId) -> Result<Option<Bookmark>, Fault>;
+    /// Of all there are, also in rooms that the person is no longer in.
+    fn bookmark_count(&mut self, user: &UserId) -> Result<usize, Fault>;
     /// Of those that were not deleted.
     fn newest_message(&mut self, room: &RoomId) -> Result<Option<Seq>, Fault>;
     fn agent(&mut self, id: &AgentId) -> Result<Option<Agent>, Fault>;
@@ -118,6 +123,19 @@ pub trait Snapshot: Lookup {
     ) -> Result<Vec<Arc<Message>>, Fault>;
     /// The newest message, and how many by others follow what the member has read; both beyond what they cleared.
     fn recent(&mut self, room: &RoomId, member: &Member) -> Result<Option<Recent>, Fault>;
+    /// What answers a message after a place, oldest first: everything in the thread that it began, or what
+    /// answers it directly if it is a reply itself.
+    fn answers(&mut self, to: &Message, after: Seq, limit: usize) -> Result<Vec<Arc<Message>>, Fault>;
+    fn answer_count(&mut self, to: &Message, after: Seq) -> Result<u64, Fault>;
+    /// Of messages beyond a place, the newest pin first.
+    fn pins(&mut self, room: &RoomId, beyond: Seq) -> Result<Vec<(Pin, Arc<Message>)>, Fault>;
+    /// The newest first, of messages in rooms that the person is in and beyond what they cleared there.
+    fn bookmarks(
+        &mut self,
+        user: &UserId,
+        before: Option<Seq>,
+        limit: usize,
+    ) -> Result<Vec<(Bookmark, Arc<Message>)>, Fault>;
     /// The latest edit first.
     fn revisions(&mut self, message: &MessageId, limit: usize) -> Result<Vec<Revision>, Fault>;
     /// The agents of others that share a room with this person, by id.

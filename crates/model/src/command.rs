@@ -3,9 +3,9 @@
 //! A command carries no secret in the clear: passwords arrive hashed, tokens as digests.
 
 use crate::{
-    Agent, AgentId, ApiKey, Delivery, KeyId, Mailbox, MemberId, Message, MessageId, Notifications, Path,
-    Pattern, Payload, Position, Room, RoomId, RoomKind, RoomRole, Scope, SecretHash, SignIn, SignInId,
-    SiteRole, Subscription, Time, User, UserId,
+    Agent, AgentId, ApiKey, Bookmark, Delivery, KeyId, Mailbox, MemberId, Message, MessageId, Notifications,
+    Path, Pattern, Payload, Pin, Position, Room, RoomId, RoomKind, RoomRole, Scope, SecretHash, SignIn,
+    SignInId, SiteRole, Subscription, Time, User, UserId,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -107,6 +107,32 @@ pub enum Command {
         text: Arc<str>,
     },
     Delete {
+        message: MessageId,
+    },
+    /// All of them, or none.
+    DeleteMany {
+        messages: Vec<MessageId>,
+    },
+    /// Says the same in another room, with whose words they are.
+    Forward {
+        message: MessageId,
+        room: RoomId,
+    },
+    /// Puts an emoji under a message, or takes one's own away.
+    React {
+        message: MessageId,
+        emoji: Box<str>,
+    },
+    Pin {
+        message: MessageId,
+    },
+    Unpin {
+        message: MessageId,
+    },
+    Bookmark {
+        message: MessageId,
+    },
+    RemoveBookmark {
         message: MessageId,
     },
     MarkRead {
@@ -247,6 +273,16 @@ pub enum Receipt {
     Member(Arc<crate::Member>),
     Message(Arc<Message>),
     Posted(Posted),
+    Pinned {
+        pin: Pin,
+        message: Arc<Message>,
+    },
+    Bookmarked {
+        bookmark: Bookmark,
+        message: Arc<Message>,
+        /// It was there before.
+        repeated: bool,
+    },
     Agent {
         agent: Arc<Agent>,
         subscriptions: Vec<Subscription>,

@@ -1,8 +1,8 @@
 //! What happened, once it is committed. Every event has a `Seq` and survives a crash.
 
 use crate::{
-    Agent, AgentId, Delivery, KeyId, Member, MemberId, Message, MessageId, Room, RoomId, Seq, SignInId, Time,
-    User, UserId,
+    Agent, AgentId, Delivery, KeyId, Member, MemberId, Message, MessageId, Pin, Reaction, Room, RoomId, Seq,
+    SignInId, Time, User, UserId,
 };
 use std::sync::Arc;
 
@@ -24,6 +24,24 @@ pub enum Event {
     MessageDeleted {
         room: RoomId,
         message: MessageId,
+    },
+    /// With all of them, as they are now.
+    ReactionsChanged {
+        room: RoomId,
+        message: MessageId,
+        reactions: Arc<[Reaction]>,
+    },
+    MessagePinned(Pin),
+    MessageUnpinned {
+        room: RoomId,
+        message: MessageId,
+    },
+    /// Somebody keeps a message in mind, or no longer, and is told alone.
+    BookmarkChanged {
+        room: RoomId,
+        user: UserId,
+        message: MessageId,
+        kept: bool,
     },
     RoomChanged(Arc<Room>),
     /// With the people who were in it; read from the log later, they are no longer known.
@@ -81,7 +99,11 @@ impl Event {
     pub fn room(&self) -> Option<&RoomId> {
         match self {
             Self::MessagePosted { message, .. } | Self::MessageEdited(message) => message.place.room(),
+            Self::MessagePinned(pin) => Some(&pin.room),
             Self::MessageDeleted { room, .. }
+            | Self::ReactionsChanged { room, .. }
+            | Self::MessageUnpinned { room, .. }
+            | Self::BookmarkChanged { room, .. }
             | Self::RoomRemoved { room, .. }
             | Self::RoomRead { room, .. }
             | Self::RoomCleared { room, .. } => Some(room),
@@ -102,7 +124,7 @@ impl Event {
     pub fn person(&self) -> Option<&UserId> {
         match self {
             Self::RoomArranged(member) => member.member.user(),
-            Self::RoomCleared { user, .. } => Some(user),
+            Self::RoomCleared { user, .. } | Self::BookmarkChanged { user, .. } => Some(user),
             _ => None,
         }
     }

@@ -26,7 +26,10 @@ pub use command::{Arranging, Command, Post, Receipt, Route};
 pub use delivery::{DeadLetter, Delivery, DeliveryState, Mailbox, SessionRef};
 pub use event::{Event, Logged, MemberChange};
 pub use id::{AgentId, InvalidId, KeyId, MemberId, MessageId, RoomId, SessionId, SignInId, UserId};
-pub use message::{Mention, Message, MessageKind, Payload, Place, Revision, Sender};
+pub use message::{
+    Bookmark, Forwarded, Mention, Message, MessageKind, Payload, Pin, Place, Reaction, Reactor, Revision,
+    Sender,
+};
 pub use path::{Path, Pattern};
 pub use position::{Epoch, Position, Seq};
 pub use query::{Answer, Query};

@@ -101,6 +101,11 @@ pub struct Message {
     pub text: Arc<str>,
     pub mentions: Vec<Mention>,
     pub reply_to: Option<MessageId>,
+    /// What the thread of a reply began with.
+    pub thread: Option<MessageId>,
+    pub reactions: Vec<Reaction>,
+    /// Present when it passes on what was said elsewhere.
+    pub forwarded: Option<Box<Forwarded>>,
     /// What the sender called it, so that a retry is the same message.
     pub client_message_id: Option<Box<str>>,
     pub command: Option<Box<str>>,
@@ -110,10 +115,59 @@ pub struct Message {
     pub edited_at: Option<Time>,
 }
 
-impl Message {
-    /// Bytes of what it says.
+/// One emoji under a message, and who put it there, in the order in which they did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reaction {
+    pub emoji: Box<str>,
+    pub people: Vec<Reactor>,
+}
+
+impl Reaction {
+    /// Bytes of the names in it.
     pub fn length(&self) -> usize {
-        self.text.len() + self.payload.as_ref().map_or(0, |payload| payload.0.len())
+        self.people.iter().map(|person| person.user.as_str().len() + person.username.len()).sum()
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reactor {
+    pub user: UserId,
+    pub username: Box<str>,
+}
+
+/// Who said first what a message passes on, and when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Forwarded {
+    pub message: MessageId,
+    pub sender: Sender,
+    pub sender_name: Box<str>,
+    pub at: Time,
+}
+
+/// A message that a room keeps in sight.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pin {
+    pub room: RoomId,
+    pub message: MessageId,
+    pub by: UserId,
+    pub seq: Seq,
+    pub at: Time,
+}
+
+/// A message that somebody wants to find again; nobody else knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bookmark {
+    pub user: UserId,
+    pub message: MessageId,
+    pub seq: Seq,
+    pub at: Time,
+}
+
+impl Message {
+    /// Bytes of what it says, and of who reacted.
+    pub fn length(&self) -> usize {
+        let reactions: usize = self.reactions.iter().map(Reaction::length).sum();
+        self.text.len() + self.payload.as_ref().map_or(0, |payload| payload.0.len()) + reactions
     }
 }
 

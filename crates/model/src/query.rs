@@ -1,8 +1,8 @@
 //! Everything that can be read, and the answers.
 
 use crate::{
-    Agent, AgentId, ApiKey, DeadLetter, Delivery, Mailbox, Member, Message, MessageId, Revision, Room,
-    RoomId, Seq, Session, SignIn, Subscription, Time, User,
+    Agent, AgentId, ApiKey, Bookmark, DeadLetter, Delivery, Mailbox, Member, Message, MessageId, Pin,
+    Revision, Room, RoomId, Seq, Session, SignIn, Subscription, Time, User,
 };
 use std::sync::Arc;
 
@@ -35,6 +35,25 @@ pub enum Query {
     Recent,
     Revisions {
         message: MessageId,
+    },
+    /// What answers a message, oldest first and after a place: the whole thread that it began, or the direct
+    /// answers to a reply.
+    Thread {
+        message: MessageId,
+        after: Seq,
+        limit: usize,
+    },
+    ReplyCount {
+        message: MessageId,
+    },
+    /// The newest first.
+    Pins {
+        room: RoomId,
+    },
+    /// The caller's own, newest first, of what they may see now.
+    Bookmarks {
+        before: Option<Seq>,
+        limit: usize,
     },
     /// The caller's own agents, and those in a common room.
     Agents,
@@ -94,6 +113,9 @@ pub enum Answer {
     History { messages: Vec<Arc<Message>>, more: bool },
     Recent(Vec<Recent>),
     Revisions(Vec<Revision>),
+    Count(u64),
+    Pins(Vec<(Pin, Arc<Message>)>),
+    Bookmarks { bookmarks: Vec<(Bookmark, Arc<Message>)>, more: bool },
     Agents(Vec<Agent>),
     Agent { agent: Arc<Agent>, subscriptions: Vec<Subscription>, sessions: Vec<Session> },
     Subscriptions(Vec<Subscription>),

@@ -11,6 +11,8 @@ pub enum Thing {
     Room,
     Member,
     Message,
+    Pin,
+    Bookmark,
     Agent,
     Key,
     SignIn,

@@ -42,6 +42,7 @@ pub fn open(settings: &Settings) -> anyhow::Result<House> {
     let limits = Limits {
         message_characters: settings.max_message_length,
         attachments: settings.max_attachments,
+        reactions: settings.max_reactions,
         ..Limits::default()
     };
     let hub = Hub::open(Parts {

@@ -109,7 +109,7 @@ table::settings! {
         max_message_length: usize = count(1..=1_000_000), default 100_000;
         /// Attachments of one message.
         max_attachments: usize = count(1..=1_000), default 20;
-        /// Different reactions to one message. Limits nothing yet: reactions are still to come.
+        /// Different reactions to one message.
         max_reactions: usize = count(1..=1_000), default 20;
         /// Bytes that may wait for one reader. One that falls further behind is told to catch
         /// up, or closed; it never slows the others.

@@ -128,7 +128,13 @@ export type Message = { id: string, roomId: string, senderId: string, senderType
 /**
  * Uploads are not there yet; clients expect the list all the same.
  */
-attachments: never[], reactions: never[], replyToId?: string, clientMessageId?: string, createdAt: string, updatedAt?: string, editedAt?: string, seq: number, };
+attachments: never[], reactions: Array<Reaction>, replyToId?: string, threadId?: string, metadata?: Metadata, clientMessageId?: string, createdAt: string, updatedAt?: string, editedAt?: string, seq: number, };
+
+export type Reaction = { emoji: string, userIds: Array<string>, usernames: Array<string>, };
+
+export type Metadata = { forwardedFrom: Forwarded, };
+
+export type Forwarded = { messageId: string, senderId: string, senderType: SenderType, senderName: string, createdAt: string, };
 
 export type RoomFrame = { id: string, name: string, type: RoomKind, broadcastMode: boolean, systemPrompt?: string, agentCommandRole: RoomRole, createdById: string, createdAt: string, updatedAt: string, };
 

@@ -44,6 +44,17 @@ impl Tables {
                 self.revisions.entry(message.id.clone()).or_default().push(previous.clone());
             }
             Change::Erase(message) => self.erase(message),
+            Change::PutReactions { message, reactions } => {
+                if let Some(message) = self.messages.get_mut(message) {
+                    Arc::make_mut(message).reactions = reactions.to_vec();
+                }
+            }
+            Change::PutPin(pin) => self.pins.put(pin.message.clone(), pin.clone()),
+            Change::RemovePin(message) => self.pins.remove(message),
+            Change::PutBookmark(new) => {
+                self.bookmarks.put((new.user.clone(), new.message.clone()), new.clone());
+            }
+            Change::RemoveBookmark(user, message) => self.bookmarks.remove(&(user.clone(), message.clone())),
             Change::MarkRead { room, user, through, at } => {
                 let key = (room.clone(), MemberId::User(user.clone()));
                 if let Some(member) = self.members.get_mut(&key) {
@@ -136,6 +147,7 @@ impl Tables {
             self.remove_agent(&agent);
         }
         self.members.retain(|(_, member)| member.user() != Some(user));
+        self.bookmarks.retain(|(owner, _)| owner != user);
     }
 
     fn remove_agent(&mut self, agent: &AgentId) {
@@ -161,6 +173,8 @@ impl Tables {
     fn erase(&mut self, message: &MessageId) {
         self.messages.remove(message);
         self.revisions.remove(message);
+        self.pins.remove(message);
+        self.bookmarks.retain(|(_, other)| other != message);
         self.deliveries.retain(|(other, _)| other != message);
         self.dead_letters.retain(|(other, _)| other != message);
     }

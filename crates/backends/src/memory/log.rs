@@ -4,8 +4,8 @@
 use super::tables::Tables;
 use parlor_engine::facts::MEMBERS_TOLD;
 use parlor_model::{
-    AgentId, Event, KeyId, Logged, Member, MemberChange, MemberId, MessageId, RoomId, Seq, SignInId, Time,
-    UserId,
+    AgentId, Event, KeyId, Logged, Member, MemberChange, MemberId, MessageId, Pin, RoomId, Seq, SignInId,
+    Time, UserId,
 };
 use std::sync::Arc;
 
@@ -23,6 +23,10 @@ enum Reference {
     MessagePosted(MessageId),
     MessageEdited(MessageId),
     MessageDeleted(RoomId, MessageId),
+    ReactionsChanged(RoomId, MessageId),
+    MessagePinned(RoomId, MessageId, UserId),
+    MessageUnpinned(RoomId, MessageId),
+    BookmarkChanged(RoomId, UserId, MessageId, bool),
     RoomChanged(RoomId),
     RoomRemoved(RoomId),
     MembersChanged(RoomId, MemberChange),
@@ -45,6 +49,16 @@ impl Reference {
             Event::MessagePosted { message, .. } => Self::MessagePosted(message.id.clone()),
             Event::MessageEdited(message) => Self::MessageEdited(message.id.clone()),
             Event::MessageDeleted { room, message } => Self::MessageDeleted(room.clone(), message.clone()),
+            Event::ReactionsChanged { room, message, .. } => {
+                Self::ReactionsChanged(room.clone(), message.clone())
+            }
+            Event::MessagePinned(pin) => {
+                Self::MessagePinned(pin.room.clone(), pin.message.clone(), pin.by.clone())
+            }
+            Event::MessageUnpinned { room, message } => Self::MessageUnpinned(room.clone(), message.clone()),
+            Event::BookmarkChanged { room, user, message, kept } => {
+                Self::BookmarkChanged(room.clone(), user.clone(), message.clone(), *kept)
+            }
             Event::RoomChanged(room) => Self::RoomChanged(room.id.clone()),
             Event::RoomRemoved { room, .. } => Self::RoomRemoved(room.clone()),
             Event::MembersChanged { room, change, .. } => {
@@ -88,6 +102,17 @@ impl Tables {
             },
             Reference::MessageEdited(message) => Event::MessageEdited(self.messages.get(&message)?.clone()),
             Reference::MessageDeleted(room, message) => Event::MessageDeleted { room, message },
+            Reference::ReactionsChanged(room, message) => {
+                let reactions = self.messages.get(&message)?.reactions.clone().into();
+                Event::ReactionsChanged { room, message, reactions }
+            }
+            Reference::MessagePinned(room, message, by) => {
+                Event::MessagePinned(Pin { room, message, by, seq: row.seq, at: row.at })
+            }
+            Reference::MessageUnpinned(room, message) => Event::MessageUnpinned { room, message },
+            Reference::BookmarkChanged(room, user, message, kept) => {
+                Event::BookmarkChanged { room, user, message, kept }
+            }
             Reference::RoomChanged(room) => Event::RoomChanged(Arc::new(self.rooms.get(&room)?.clone())),
             Reference::RoomRemoved(room) => Event::RoomRemoved { room, people: Arc::new([]) },
             Reference::MembersChanged(room, change) => {

@@ -5,9 +5,9 @@ use super::table::sorted;
 use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, Lookup, OnceKey};
 use parlor_model::{
-    Agent, AgentId, ApiKey, Delivery, DeliveryState, KeyId, Mailbox, Member, MemberId, Message, MessageId,
-    RefreshToken, Room, RoomId, SecretHash, Seq, Session, SignIn, SignInId, SiteRole, Subscription, Time,
-    User, UserId,
+    Agent, AgentId, ApiKey, Bookmark, Delivery, DeliveryState, KeyId, Mailbox, Member, MemberId, Message,
+    MessageId, Pin, RefreshToken, Room, RoomId, SecretHash, Seq, Session, SignIn, SignInId, SiteRole,
+    Subscription, Time, User, UserId,
 };
 use std::sync::Arc;
 
@@ -70,6 +70,22 @@ impl Lookup for View {
 
     fn newest_message(&mut self, room: &RoomId) -> Result<Option<Seq>, Fault> {
         Ok(self.tables.messages_in(room).next_back().map(|message| message.seq))
+    }
+
+    fn pin(&mut self, message: &MessageId) -> Result<Option<Pin>, Fault> {
+        Ok(self.tables.pins.get(message).cloned())
+    }
+
+    fn pin_count(&mut self, room: &RoomId) -> Result<usize, Fault> {
+        Ok(self.tables.pins.rows().filter(|pin| pin.room == *room).count())
+    }
+
+    fn bookmark(&mut self, user: &UserId, message: &MessageId) -> Result<Option<Bookmark>, Fault> {
+        Ok(self.tables.bookmarks.get(&(user.clone(), message.clone())).cloned())
+    }
+
+    fn bookmark_count(&mut self, user: &UserId) -> Result<usize, Fault> {
+        Ok(self.tables.bookmarks.rows().filter(|bookmark| bookmark.user == *user).count())
     }
 
     fn agent(&mut self, id: &AgentId) -> Result<Option<Agent>, Fault> {

@@ -6,8 +6,8 @@ use parlor_engine::Fault;
 use parlor_engine::ports::{Head, Snapshot};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
-    Agent, ApiKey, DeadLetter, Delivery, Logged, Mailbox, Member, MemberId, Message, MessageId, Revision,
-    RoomId, Sender, Seq, SignIn, Time, User, UserId,
+    Agent, ApiKey, Bookmark, DeadLetter, Delivery, Logged, Mailbox, Member, MemberId, Message, MessageId,
+    Pin, Revision, RoomId, Sender, Seq, SignIn, Time, User, UserId,
 };
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -92,6 +92,39 @@ impl Snapshot for View {
         };
         let unread = self.tables.messages_in(room).filter(|m| m.seq > known && !own(m));
         Ok(Some(Recent { message: newest.clone(), unread: unread.count() as u64 }))
+    }
+
+    fn answers(&mut self, to: &Message, after: Seq, limit: usize) -> Result<Vec<Arc<Message>>, Fault> {
+        let answers = self.tables.answers_to(to).filter(|answer| answer.seq > after);
+        Ok(answers.take(limit).cloned().collect())
+    }
+
+    fn answer_count(&mut self, to: &Message, after: Seq) -> Result<u64, Fault> {
+        Ok(self.tables.answers_to(to).filter(|answer| answer.seq > after).count() as u64)
+    }
+
+    fn pins(&mut self, room: &RoomId, beyond: Seq) -> Result<Vec<(Pin, Arc<Message>)>, Fault> {
+        let pins = self.tables.pins.rows().rev().filter(|pin| pin.room == *room);
+        let pins =
+            pins.filter_map(|pin| Some((pin.clone(), self.tables.messages.get(&pin.message)?.clone())));
+        Ok(pins.filter(|(_, message)| message.seq > beyond).collect())
+    }
+
+    fn bookmarks(
+        &mut self,
+        user: &UserId,
+        before: Option<Seq>,
+        limit: usize,
+    ) -> Result<Vec<(Bookmark, Arc<Message>)>, Fault> {
+        let seen = |bookmark: &Bookmark| {
+            let message = self.tables.messages.get(&bookmark.message)?;
+            let key = (message.place.room()?.clone(), MemberId::User(user.clone()));
+            let cleared = self.tables.members.get(&key)?.arrangement.cleared_through;
+            (message.seq > cleared).then(|| (bookmark.clone(), message.clone()))
+        };
+        let own = self.tables.bookmarks.rows().rev().filter(|bookmark| bookmark.user == *user);
+        let older = own.filter(|bookmark| before.is_none_or(|before| bookmark.seq < before));
+        Ok(older.filter_map(seen).take(limit).collect())
     }
 
     fn revisions(&mut self, message: &MessageId, limit: usize) -> Result<Vec<Revision>, Fault> {

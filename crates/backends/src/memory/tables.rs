@@ -4,9 +4,9 @@ use super::log::Row;
 use super::table::Table;
 use parlor_engine::ports::{FirstUse, Head, OnceKey};
 use parlor_model::{
-    Agent, AgentId, ApiKey, DeadLetter, Delivery, Epoch, KeyId, Mailbox, Member, MemberId, Message,
-    MessageId, Pattern, RefreshToken, Revision, Room, RoomId, SecretHash, Seq, Session, SessionId, SignIn,
-    SignInId, Subscription, Time, User, UserId,
+    Agent, AgentId, ApiKey, Bookmark, DeadLetter, Delivery, Epoch, KeyId, Mailbox, Member, MemberId, Message,
+    MessageId, Pattern, Pin, RefreshToken, Revision, Room, RoomId, SecretHash, Seq, Session, SessionId,
+    SignIn, SignInId, Subscription, Time, User, UserId,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,6 +29,8 @@ pub struct Tables {
     pub members: Table<(RoomId, MemberId), Member>,
     pub messages: Table<MessageId, Arc<Message>>,
     pub revisions: BTreeMap<MessageId, Vec<Revision>>,
+    pub pins: Table<MessageId, Pin>,
+    pub bookmarks: Table<(UserId, MessageId), Bookmark>,
     pub agents: Table<AgentId, Agent>,
     pub sessions: Table<(AgentId, SessionId), Session>,
     pub subscriptions: Table<(AgentId, Option<SessionId>, Pattern), Subscription>,
@@ -53,6 +55,8 @@ impl Tables {
             members: Table::default(),
             messages: Table::default(),
             revisions: BTreeMap::new(),
+            pins: Table::default(),
+            bookmarks: Table::default(),
             agents: Table::default(),
             sessions: Table::default(),
             subscriptions: Table::default(),
@@ -82,6 +86,15 @@ impl Tables {
     /// In the order in which they were said.
     pub fn messages_in(&self, room: &RoomId) -> impl DoubleEndedIterator<Item = &Arc<Message>> {
         self.messages.rows().filter(move |message| message.place.room() == Some(room))
+    }
+
+    /// What answers a message: its whole thread, or what answers a reply directly.
+    pub fn answers_to(&self, to: &Message) -> impl Iterator<Item = &Arc<Message>> {
+        let (id, begins) = (to.id.clone(), to.thread.is_none());
+        self.messages.rows().filter(move |message| {
+            let to = if begins { &message.thread } else { &message.reply_to };
+            to.as_ref() == Some(&id)
+        })
     }
 
     pub fn deliveries_of(&self, message: &MessageId) -> impl Iterator<Item = &Delivery> {

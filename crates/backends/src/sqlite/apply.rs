@@ -147,11 +147,51 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
             run(
                 sql,
                 "UPDATE messages SET erased = 1, text = '', mentions = NULL, payload = NULL, command = NULL, \
-                 external_id = NULL, reply_to = NULL, edited_at = NULL WHERE id = ?1",
+                 external_id = NULL, reply_to = NULL, thread = NULL, forwarded = NULL, edited_at = NULL WHERE id = ?1",
                 &[&id],
             )?;
-            run(sql, "DELETE FROM revisions WHERE message = ?1", &[&id])?;
-            run(sql, "DELETE FROM deliveries WHERE message = ?1", &[&id])?;
+            for table in ["revisions", "deliveries", "reactions", "pins", "bookmarks"] {
+                run(sql, &format!("DELETE FROM {table} WHERE message = ?1"), &[&id])?;
+            }
+        }
+        Change::PutReactions { message, reactions } if reactions.is_empty() => {
+            run(sql, "DELETE FROM reactions WHERE message = ?1", &[&message.as_str()])?;
+        }
+        Change::PutReactions { message, reactions } => {
+            let query = "INSERT OR REPLACE INTO reactions VALUES (?1, ?2)";
+            run(sql, query, &[&message.as_str(), &rows::reactions(reactions)])?;
+        }
+        Change::PutPin(pin) => {
+            run(
+                sql,
+                "INSERT INTO pins VALUES (?1, ?2, ?3, ?4, ?5)",
+                &[
+                    &pin.room.as_str(),
+                    &(pin.seq.0 as i64),
+                    &pin.message.as_str(),
+                    &pin.by.as_str(),
+                    &pin.at.0,
+                ],
+            )?;
+        }
+        Change::RemovePin(message) => {
+            run(sql, "DELETE FROM pins WHERE message = ?1", &[&message.as_str()])?;
+        }
+        Change::PutBookmark(bookmark) => {
+            run(
+                sql,
+                "INSERT INTO bookmarks VALUES (?1, ?2, ?3, ?4)",
+                &[
+                    &bookmark.user.as_str(),
+                    &(bookmark.seq.0 as i64),
+                    &bookmark.message.as_str(),
+                    &bookmark.at.0,
+                ],
+            )?;
+        }
+        Change::RemoveBookmark(user, message) => {
+            let query = "DELETE FROM bookmarks WHERE message = ?1 AND user = ?2";
+            run(sql, query, &[&message.as_str(), &user.as_str()])?;
         }
         Change::MarkRead { room, user, through, at } => {
             run(
@@ -261,15 +301,15 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
 }
 
 pub const PUT_MESSAGE: &str = "INSERT INTO messages (seq, id, at, room, path, sender_kind, sender, sender_name, kind, \
-     text, mentions, reply_to, client_message_id, command, payload, source, external_id, edited_at) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
+     text, mentions, reply_to, client_message_id, command, payload, source, external_id, edited_at, thread, forwarded) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)";
 
 pub fn put_message(statement: &mut Statement<'_>, message: &Message) -> Result<(), Fault> {
     let path = match &message.place {
         parlor_model::Place::Room(_) => None,
         parlor_model::Place::Path(path) => Some(path.as_str()),
     };
-    let values: [&dyn ToSql; 18] = [
+    let values: [&dyn ToSql; 20] = [
         &(message.seq.0 as i64),
         &message.id.as_str(),
         &message.at.0,
@@ -288,6 +328,8 @@ pub fn put_message(statement: &mut Statement<'_>, message: &Message) -> Result<(
         &&*message.source,
         &message.external_id.as_deref(),
         &message.edited_at.map(|time| time.0),
+        &message.thread.as_ref().map(|id| id.as_str()),
+        &message.forwarded.as_deref().map(rows::forwarded),
     ];
     statement.execute(&values[..]).stored("writing a message").map(drop)
 }
@@ -336,6 +378,7 @@ fn remove_user(sql: &Connection, user: &UserId) -> Result<(), Fault> {
         "DELETE FROM members WHERE kind = 1 AND member IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM agents WHERE owner = ?1",
         "DELETE FROM members WHERE kind = 0 AND member = ?1",
+        "DELETE FROM bookmarks WHERE user = ?1",
         "DELETE FROM users WHERE id = ?1",
     ];
     steps.iter().try_for_each(|step| run(sql, step, &[&user.as_str()]).map(drop))
@@ -357,6 +400,9 @@ fn remove_room(sql: &Connection, room: &RoomId) -> Result<(), Fault> {
     let steps = [
         "DELETE FROM revisions WHERE message IN (SELECT id FROM messages WHERE room = ?1)",
         "DELETE FROM deliveries WHERE message IN (SELECT id FROM messages WHERE room = ?1)",
+        "DELETE FROM reactions WHERE message IN (SELECT id FROM messages WHERE room = ?1)",
+        "DELETE FROM bookmarks WHERE message IN (SELECT id FROM messages WHERE room = ?1)",
+        "DELETE FROM pins WHERE room = ?1",
         "DELETE FROM messages WHERE room = ?1",
         "DELETE FROM members WHERE room = ?1",
         "DELETE FROM rooms WHERE id = ?1",

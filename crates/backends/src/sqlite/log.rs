@@ -6,8 +6,8 @@ use parlor_engine::Fault;
 use parlor_engine::facts::MEMBERS_TOLD;
 use parlor_engine::ports::{Head, Lookup};
 use parlor_model::{
-    AgentId, Epoch, Event, KeyId, Logged, Member, MemberChange, MemberId, MessageId, RoomId, Seq, SignInId,
-    Time, UserId,
+    AgentId, Epoch, Event, KeyId, Logged, Member, MemberChange, MemberId, MessageId, Pin, RoomId, Seq,
+    SignInId, Time, UserId,
 };
 use rusqlite::{Connection, Statement, ToSql};
 use std::ops::Deref;
@@ -34,6 +34,11 @@ mod kind {
     pub const AGENT_REMOVED: i64 = 16;
     pub const ROOM_ARRANGED: i64 = 20;
     pub const ROOM_CLEARED: i64 = 21;
+    pub const REACTED: i64 = 22;
+    pub const PINNED: i64 = 23;
+    pub const UNPINNED: i64 = 24;
+    pub const BOOKMARKED: i64 = 25;
+    pub const BOOKMARK_REMOVED: i64 = 26;
 }
 
 /// One row: what kind of thing happened to what.
@@ -53,6 +58,13 @@ pub fn append(statement: &mut Statement<'_>, logged: &Logged) -> Result<(), Faul
         Event::MessagePosted { message, .. } => (kind::POSTED, Some(message.id.as_str()), None),
         Event::MessageEdited(message) => (kind::EDITED, Some(message.id.as_str()), None),
         Event::MessageDeleted { message, .. } => (kind::DELETED, Some(message.as_str()), None),
+        Event::ReactionsChanged { message, .. } => (kind::REACTED, Some(message.as_str()), None),
+        Event::MessagePinned(pin) => (kind::PINNED, Some(pin.message.as_str()), Some(pin.by.as_str())),
+        Event::MessageUnpinned { message, .. } => (kind::UNPINNED, Some(message.as_str()), None),
+        Event::BookmarkChanged { user, message, kept, .. } => {
+            let kind = if *kept { kind::BOOKMARKED } else { kind::BOOKMARK_REMOVED };
+            (kind, Some(message.as_str()), Some(user.as_str()))
+        }
         Event::RoomChanged(_) => (kind::ROOM_CHANGED, None, None),
         Event::RoomRemoved { .. } => (kind::ROOM_REMOVED, None, None),
         Event::MembersChanged { change, .. } => {
@@ -159,6 +171,26 @@ impl<C: Deref<Target = Connection>> On<C> {
             (kind::DELETED, Some(room)) => {
                 Some(Event::MessageDeleted { room, message: MessageId::stored(subject) })
             }
+            (kind::REACTED, Some(room)) => {
+                let message = self.message(&MessageId::stored(subject))?;
+                message.map(|message| Event::ReactionsChanged {
+                    room,
+                    message: message.id.clone(),
+                    reactions: message.reactions.clone().into(),
+                })
+            }
+            (kind::PINNED, Some(room)) => detail.map(|by| {
+                let (message, by) = (MessageId::stored(subject), UserId::stored(by));
+                Event::MessagePinned(Pin { room, message, by, seq: reference.seq, at: reference.at })
+            }),
+            (kind::UNPINNED, Some(room)) => {
+                Some(Event::MessageUnpinned { room, message: MessageId::stored(subject) })
+            }
+            (kind::BOOKMARKED | kind::BOOKMARK_REMOVED, Some(room)) => detail.map(|user| {
+                let (user, message) = (UserId::stored(user), MessageId::stored(subject));
+                let kept = reference.kind == kind::BOOKMARKED;
+                Event::BookmarkChanged { room, user, message, kept }
+            }),
             (kind::MEMBER_ADDED..=kind::MEMBER_REMOVED, Some(room)) => {
                 let Some(found) = self.room(&room)? else { return Ok(None) };
                 let kind = if detail.as_deref() == Some("user") { 0 } else { 1 };

@@ -5,8 +5,8 @@ use super::rows::{self, all, number, one};
 use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, Lookup, OnceKey};
 use parlor_model::{
-    Agent, AgentId, ApiKey, Delivery, KeyId, Mailbox, Member, MemberId, Message, MessageId, RefreshToken,
-    Room, RoomId, SecretHash, Seq, Session, SignIn, SignInId, Subscription, Time, User, UserId,
+    Agent, AgentId, ApiKey, Bookmark, Delivery, KeyId, Mailbox, Member, MemberId, Message, MessageId, Pin,
+    RefreshToken, Room, RoomId, SecretHash, Seq, Session, SignIn, SignInId, Subscription, Time, User, UserId,
 };
 use rusqlite::Connection;
 use std::ops::Deref;
@@ -105,6 +105,24 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
     fn newest_message(&mut self, room: &RoomId) -> Result<Option<Seq>, Fault> {
         let query = "SELECT seq FROM messages WHERE room = ?1 AND erased = 0 ORDER BY seq DESC LIMIT 1";
         one(self.sql(), query, &[&room.as_str()], |row| rows::seq(row, 0))
+    }
+
+    fn pin(&mut self, message: &MessageId) -> Result<Option<Pin>, Fault> {
+        let query = format!("SELECT {} FROM pins WHERE message = ?1", rows::PIN);
+        one(self.sql(), &query, &[&message.as_str()], rows::pin)
+    }
+
+    fn pin_count(&mut self, room: &RoomId) -> Result<usize, Fault> {
+        self.count("SELECT count(*) FROM pins WHERE room = ?1", &[&room.as_str()])
+    }
+
+    fn bookmark(&mut self, user: &UserId, message: &MessageId) -> Result<Option<Bookmark>, Fault> {
+        let query = "SELECT user, seq, message, at FROM bookmarks WHERE message = ?1 AND user = ?2";
+        one(self.sql(), query, &[&message.as_str(), &user.as_str()], rows::bookmark)
+    }
+
+    fn bookmark_count(&mut self, user: &UserId) -> Result<usize, Fault> {
+        self.count("SELECT count(*) FROM bookmarks WHERE user = ?1", &[&user.as_str()])
     }
 
     fn agent(&mut self, id: &AgentId) -> Result<Option<Agent>, Fault> {
@@ -244,6 +262,11 @@ macro_rules! through {
             members(room: &parlor_model::RoomId, limit: usize, offset: usize) -> Vec<parlor_model::Member>;
             memberships(member: &parlor_model::MemberId) -> Vec<parlor_model::Member>;
             message(id: &parlor_model::MessageId) -> Option<std::sync::Arc<parlor_model::Message>>;
+            pin(message: &parlor_model::MessageId) -> Option<parlor_model::Pin>;
+            pin_count(room: &parlor_model::RoomId) -> usize;
+            bookmark(user: &parlor_model::UserId, message: &parlor_model::MessageId)
+                -> Option<parlor_model::Bookmark>;
+            bookmark_count(user: &parlor_model::UserId) -> usize;
             newest_message(room: &parlor_model::RoomId) -> Option<parlor_model::Seq>;
             agent(id: &parlor_model::AgentId) -> Option<parlor_model::Agent>;
             agents_of(owner: &parlor_model::UserId) -> Vec<parlor_model::Agent>;

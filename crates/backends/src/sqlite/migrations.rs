@@ -5,8 +5,11 @@ use rusqlite::{Connection, TransactionBehavior};
 
 /// Every step ever taken; `user_version` says how many a file has behind it. A step that was released never
 /// changes.
-pub const MIGRATIONS: [&str; 2] =
-    [include_str!("migrations/0001_first.sql"), include_str!("migrations/0002_arrangements.sql")];
+pub const MIGRATIONS: [&str; 3] = [
+    include_str!("migrations/0001_first.sql"),
+    include_str!("migrations/0002_arrangements.sql"),
+    include_str!("migrations/0003_marks.sql"),
+];
 
 /// All missing steps in one transaction: a file is of its old age or of today's, never between.
 pub fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
@@ -26,4 +29,31 @@ pub fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
     }
     transaction.commit()?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_answered_something_before_there_were_threads_is_in_one() {
+        let sql = Connection::open_in_memory().unwrap();
+        sql.execute_batch(MIGRATIONS[0]).unwrap();
+        // The last one answers what was deleted.
+        let said = [("a", None), ("b", Some("a")), ("c", Some("b")), ("d", Some("c")), ("e", Some("gone"))];
+        for (id, to) in said {
+            let values = "(id, at, room, sender_kind, sender, sender_name, kind, text, reply_to, source)";
+            let insert =
+                format!("INSERT INTO messages {values} VALUES (?1, 1, 'r', 0, 's', 's', 0, 't', ?2, 'i')");
+            sql.execute(&insert, (id, to)).unwrap();
+        }
+        sql.execute_batch(&MIGRATIONS[1..].concat()).unwrap();
+        let mut found = sql.prepare("SELECT id, thread FROM messages ORDER BY id").unwrap();
+        let found = found.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        let found: Vec<(String, Option<String>)> = found.map(Result::unwrap).collect();
+        let threads: Vec<_> = found.iter().map(|(id, thread)| (&**id, thread.as_deref())).collect();
+        let expected =
+            [("a", None), ("b", Some("a")), ("c", Some("a")), ("d", Some("a")), ("e", Some("gone"))];
+        assert_eq!(threads, expected);
+    }
 }

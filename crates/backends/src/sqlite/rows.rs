@@ -2,10 +2,10 @@
 
 use parlor_engine::Fault;
 use parlor_model::{
-    Agent, AgentId, ApiKey, Arrangement, Delivery, DeliveryState, KeyId, Mailbox, Member, MemberId, Mention,
-    Message, MessageId, MessageKind, Notifications, Path, Pattern, Payload, Place, Room, RoomId, RoomKind,
-    RoomRole, Scope, Sender, Seq, Session, SessionId, SessionRef, SignIn, SignInId, SiteRole, Subscription,
-    Time, User, UserId,
+    Agent, AgentId, ApiKey, Arrangement, Bookmark, Delivery, DeliveryState, Forwarded, KeyId, Mailbox,
+    Member, MemberId, Mention, Message, MessageId, MessageKind, Notifications, Path, Pattern, Payload, Pin,
+    Place, Reaction, Reactor, Room, RoomId, RoomKind, RoomRole, Scope, Sender, Seq, Session, SessionId,
+    SessionRef, SignIn, SignInId, SiteRole, Subscription, Time, User, UserId,
 };
 use rusqlite::{Connection, Row, ToSql};
 use std::collections::BTreeMap;
@@ -231,24 +231,20 @@ pub fn member_id(kind: i64, id: Arc<str>) -> MemberId {
 }
 
 pub const MESSAGE: &str = "seq, id, at, room, path, sender_kind, sender, sender_name, kind, text, mentions, reply_to, \
-     client_message_id, command, payload, source, external_id, edited_at";
+     client_message_id, command, payload, source, external_id, edited_at, thread, forwarded, \
+     (SELECT list FROM reactions WHERE message = messages.id)";
 
 pub fn message(row: &Row<'_>) -> rusqlite::Result<Arc<Message>> {
     let place = match row.get_ref(3)?.as_str_or_null()? {
         Some(room) => Place::Room(RoomId::stored(room)),
         None => Place::Path(Path::stored(shared(row, 4)?)),
     };
-    let sender = match row.get::<_, i64>(5)? {
-        0 => Sender::User(UserId::stored(shared(row, 6)?)),
-        1 => Sender::Agent(AgentId::stored(shared(row, 6)?)),
-        _ => Sender::Source(text(row, 6)?),
-    };
     Ok(Arc::new(Message {
         seq: seq(row, 0)?,
         id: MessageId::stored(shared(row, 1)?),
         at: time(row, 2)?,
         place,
-        sender,
+        sender: read_sender(row.get(5)?, shared(row, 6)?),
         sender_name: text(row, 7)?,
         kind: if row.get::<_, i64>(8)? == 1 { MessageKind::AgentResponse } else { MessageKind::Text },
         text: shared(row, 9)?,
@@ -260,7 +256,70 @@ pub fn message(row: &Row<'_>) -> rusqlite::Result<Arc<Message>> {
         source: text(row, 15)?,
         external_id: maybe_text(row, 16)?,
         edited_at: maybe_time(row, 17)?,
+        thread: row.get_ref(18)?.as_str_or_null()?.map(MessageId::stored),
+        forwarded: row.get_ref(19)?.as_str_or_null()?.and_then(read_forwarded),
+        reactions: row.get_ref(20)?.as_str_or_null()?.map(read_reactions).unwrap_or_default(),
     }))
+}
+
+pub fn reactions(reactions: &[Reaction]) -> String {
+    let people = |reaction: &'_ Reaction| -> Vec<(String, Box<str>)> {
+        reaction.people.iter().map(|person| (person.user.to_string(), person.username.clone())).collect()
+    };
+    let list: Vec<(&str, _)> =
+        reactions.iter().map(|reaction| (&*reaction.emoji, people(reaction))).collect();
+    serde_json::to_string(&list).expect("texts become JSON")
+}
+
+fn read_reactions(json: &str) -> Vec<Reaction> {
+    type Person = (String, Box<str>);
+    let list: Vec<(Box<str>, Vec<Person>)> = serde_json::from_str(json).unwrap_or_default();
+    let person = |(user, username): Person| Reactor { user: UserId::stored(user), username };
+    list.into_iter()
+        .map(|(emoji, people)| Reaction { emoji, people: people.into_iter().map(person).collect() })
+        .collect()
+}
+
+pub fn forwarded(from: &Forwarded) -> String {
+    let Forwarded { message, sender, sender_name, at } = from;
+    let parts = (message.as_str(), sender_kind(sender), sender.id(), &**sender_name, at.0);
+    serde_json::to_string(&parts).expect("numbers and texts become JSON")
+}
+
+fn read_forwarded(json: &str) -> Option<Box<Forwarded>> {
+    let (message, kind, sender, sender_name, at): (String, i64, String, Box<str>, i64) =
+        serde_json::from_str(json).ok()?;
+    let sender = read_sender(kind, sender.into());
+    Some(Box::new(Forwarded { message: MessageId::stored(message), sender, sender_name, at: Time(at) }))
+}
+
+pub const PIN: &str = "room, seq, message, user, at";
+
+pub fn pin(row: &Row<'_>) -> rusqlite::Result<Pin> {
+    Ok(Pin {
+        room: RoomId::stored(shared(row, 0)?),
+        seq: seq(row, 1)?,
+        message: MessageId::stored(shared(row, 2)?),
+        by: UserId::stored(shared(row, 3)?),
+        at: time(row, 4)?,
+    })
+}
+
+pub fn bookmark(row: &Row<'_>) -> rusqlite::Result<Bookmark> {
+    Ok(Bookmark {
+        user: UserId::stored(shared(row, 0)?),
+        seq: seq(row, 1)?,
+        message: MessageId::stored(shared(row, 2)?),
+        at: time(row, 3)?,
+    })
+}
+
+fn read_sender(kind: i64, id: Arc<str>) -> Sender {
+    match kind {
+        0 => Sender::User(UserId::stored(id)),
+        1 => Sender::Agent(AgentId::stored(id)),
+        _ => Sender::Source((&*id).into()),
+    }
 }
 
 pub fn sender_kind(sender: &Sender) -> i64 {

@@ -6,8 +6,8 @@ use parlor_engine::Fault;
 use parlor_engine::ports::{Head, Lookup, Snapshot};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
-    Agent, AgentId, ApiKey, DeadLetter, Delivery, Logged, Mailbox, Member, Message, MessageId, Revision,
-    RoomId, Seq, SessionId, SignIn, Time, User, UserId,
+    Agent, AgentId, ApiKey, Bookmark, DeadLetter, Delivery, Logged, Mailbox, Member, Message, MessageId, Pin,
+    Revision, RoomId, Seq, SessionId, SignIn, Time, User, UserId,
 };
 use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
@@ -107,6 +107,49 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
         Ok(Some(Recent { message, unread }))
     }
 
+    fn answers(&mut self, to: &Message, after: Seq, limit: usize) -> Result<Vec<Arc<Message>>, Fault> {
+        let query = answers_query(to);
+        all(self.sql(), &query, &[&to.id.as_str(), &place(after), &number(limit)], rows::message)
+    }
+
+    fn answer_count(&mut self, to: &Message, after: Seq) -> Result<u64, Fault> {
+        let query = format!("SELECT count(*) FROM messages WHERE {} = ?1 AND seq > ?2", answering(to));
+        Ok(self.count(&query, &[&to.id.as_str(), &place(after)])? as u64)
+    }
+
+    fn pins(&mut self, room: &RoomId, beyond: Seq) -> Result<Vec<(Pin, Arc<Message>)>, Fault> {
+        let query = format!("SELECT {} FROM pins WHERE room = ?1 ORDER BY seq DESC", rows::PIN);
+        let mut pins = Vec::new();
+        for pin in all(self.sql(), &query, &[&room.as_str()], rows::pin)? {
+            if let Some(message) = self.message(&pin.message)?.filter(|message| message.seq > beyond) {
+                pins.push((pin, message));
+            }
+        }
+        Ok(pins)
+    }
+
+    fn bookmarks(
+        &mut self,
+        user: &UserId,
+        before: Option<Seq>,
+        limit: usize,
+    ) -> Result<Vec<(Bookmark, Arc<Message>)>, Fault> {
+        let query = "SELECT b.user, b.seq, b.message, b.at FROM bookmarks b \
+                     CROSS JOIN messages m ON m.id = b.message \
+                     CROSS JOIN members o ON o.room = m.room AND o.kind = 0 AND o.member = b.user \
+                     WHERE b.user = ?1 AND b.seq < ?2 AND m.seq > o.cleared_through \
+                     ORDER BY b.seq DESC LIMIT ?3";
+        let before = before.map_or(i64::MAX, place);
+        let found = all(self.sql(), query, &[&user.as_str(), &before, &number(limit)], rows::bookmark)?;
+        let mut bookmarks = Vec::with_capacity(found.len());
+        for bookmark in found {
+            if let Some(message) = self.message(&bookmark.message)? {
+                bookmarks.push((bookmark, message));
+            }
+        }
+        Ok(bookmarks)
+    }
+
     fn revisions(&mut self, message: &MessageId, limit: usize) -> Result<Vec<Revision>, Fault> {
         let query =
             "SELECT message, text, edited_at FROM revisions WHERE message = ?1 ORDER BY place DESC LIMIT ?2";
@@ -169,12 +212,22 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
     }
 }
 
+fn answers_query(to: &Message) -> String {
+    let (columns, answering) = (rows::MESSAGE, answering(to));
+    format!("SELECT {columns} FROM messages WHERE {answering} = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3")
+}
+
+/// What is deleted answers nothing any more: both columns are emptied then.
+fn answering(to: &Message) -> &'static str {
+    if to.thread.is_none() { "thread" } else { "reply_to" }
+}
+
 fn times(page: MailPage) -> (i64, i64) {
     (page.from.map_or(i64::MIN, |time| time.0), page.to.map_or(i64::MAX, |time| time.0))
 }
 
 impl<C: Deref<Target = Connection>> On<C> {
-    fn count(&self, query: &str, values: &[&dyn ToSql]) -> Result<usize, Fault> {
+    pub fn count(&self, query: &str, values: &[&dyn ToSql]) -> Result<usize, Fault> {
         Ok(one(self.sql(), query, values, |row| row.get::<_, i64>(0))?.unwrap_or_default() as usize)
     }
 
@@ -183,5 +236,48 @@ impl<C: Deref<Target = Connection>> On<C> {
         let query =
             "SELECT seq FROM messages WHERE room = ?1 AND at <= ?2 AND erased = 0 ORDER BY seq DESC LIMIT 1";
         Ok(one(self.sql(), query, &[&room.as_str(), &time.0], |row| row.get(0))?.unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parlor_model::{MessageKind, Place, Sender};
+
+    #[test]
+    fn a_page_of_a_thread_reads_no_more_than_its_messages() {
+        let sql = Connection::open_in_memory().unwrap();
+        sql.execute_batch(&crate::sqlite::migrations::MIGRATIONS.concat()).unwrap();
+        let first = Message {
+            id: MessageId::stored("first"),
+            seq: Seq(1),
+            at: Time(1),
+            place: Place::Room(RoomId::stored("lobby")),
+            sender: Sender::Source("test".into()),
+            sender_name: "test".into(),
+            kind: MessageKind::Text,
+            text: "hello".into(),
+            mentions: Vec::new(),
+            reply_to: None,
+            thread: None,
+            reactions: Vec::new(),
+            forwarded: None,
+            client_message_id: None,
+            command: None,
+            payload: None,
+            source: "test".into(),
+            external_id: None,
+            edited_at: None,
+        };
+        let reply = Message { thread: Some(first.id.clone()), ..first.clone() };
+        for (to, index) in
+            [(first, "messages_in_thread (thread=?"), (reply, "messages_answering (reply_to=?")]
+        {
+            let query = format!("EXPLAIN QUERY PLAN {}", answers_query(&to));
+            let values: [&dyn ToSql; 3] = [&"first", &0, &1];
+            let steps = all(&sql, &query, &values, |row| row.get::<_, String>("detail")).unwrap();
+            assert!(steps[0].starts_with(&format!("SEARCH messages USING INDEX {index}")), "{steps:?}");
+            assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE")), "{steps:?}");
+        }
     }
 }

@@ -3,10 +3,10 @@
 use parlor_engine::plan::Change;
 use parlor_model::query::MailPage;
 use parlor_model::{
-    Agent, AgentId, ApiKey, Arrangement, Delivery, DeliveryState, KeyId, Mailbox, Member, MemberId, Mention,
-    Message, MessageId, MessageKind, Notifications, Path, Pattern, Payload, Place, Room, RoomId, RoomKind,
-    RoomRole, Scope, Sender, Seq, Session, SessionId, SignIn, SignInId, SiteRole, Subscription, Time, User,
-    UserId,
+    Agent, AgentId, ApiKey, Arrangement, Bookmark, Delivery, DeliveryState, Forwarded, KeyId, Mailbox,
+    Member, MemberId, Mention, Message, MessageId, MessageKind, Notifications, Path, Pattern, Payload, Pin,
+    Place, Reaction, Reactor, Room, RoomId, RoomKind, RoomRole, Scope, Sender, Seq, Session, SessionId,
+    SignIn, SignInId, SiteRole, Subscription, Time, User, UserId,
 };
 use std::sync::Arc;
 
@@ -164,6 +164,9 @@ pub fn message(id: &str, room: &str, sender: &str, seq: u64) -> Message {
         text: format!("text of {id}").into(),
         mentions: Vec::new(),
         reply_to: None,
+        thread: None,
+        reactions: Vec::new(),
+        forwarded: None,
         client_message_id: None,
         command: None,
         payload: None,
@@ -185,6 +188,8 @@ pub fn full_message(id: &str, place: Place, sender: Sender, seq: u64) -> Message
             Mention { member: agent_member("coder/sub"), name: "".into() },
         ],
         reply_to: Some(message_id("earlier")),
+        thread: Some(message_id("first")),
+        forwarded: Some(Box::new(forwarded(Sender::Agent(agent_id("coder/sub"))))),
         client_message_id: Some("mine 1".into()),
         command: Some("say".into()),
         payload: Some(Payload("{\"a\":[1,null]}".into())),
@@ -193,6 +198,26 @@ pub fn full_message(id: &str, place: Place, sender: Sender, seq: u64) -> Message
         edited_at: Some(Time(123)),
         ..message(id, "lobby", "ann", seq)
     }
+}
+
+pub fn forwarded(sender: Sender) -> Forwarded {
+    let sender_name = "Who \"said\" it".into();
+    Forwarded { message: message_id("elsewhere"), sender, sender_name, at: Time(77) }
+}
+
+pub fn reaction(emoji: &str, people: &[&str]) -> Reaction {
+    let person = |id: &&str| Reactor { user: user_id(id), username: format!("{id} \"x\"").into() };
+    Reaction { emoji: emoji.into(), people: people.iter().map(person).collect() }
+}
+
+pub fn pin(message: &str, room: &str, by: &str, seq: u64) -> Pin {
+    let (room, message) = (room_id(room), message_id(message));
+    Pin { room, message, by: user_id(by), seq: Seq(seq), at: Time(seq as i64 * 1000) }
+}
+
+pub fn bookmark(message: &str, user: &str, seq: u64) -> Bookmark {
+    let (message, user) = (message_id(message), user_id(user));
+    Bookmark { message, user, seq: Seq(seq), at: Time(seq as i64 * 1000) }
 }
 
 pub const ALL_MAIL: MailPage = MailPage { limit: usize::MAX, from: None, to: None };

@@ -11,9 +11,9 @@ use crate::Fault;
 use crate::ports::{FirstUse, Lookup, OnceKey};
 use crate::routes::{Recipient, Routes};
 use parlor_model::{
-    Agent, ApiKey, Caller, Command, Delivery, Epoch, Mailbox, Member, MemberId, Message, Path, Query,
-    RefreshToken, Room, RoomId, Scope, SecretHash, Seq, Session, SignIn, SiteRole, Subscription, Time, User,
-    UserId,
+    Agent, ApiKey, Bookmark, Caller, Command, Delivery, Epoch, Mailbox, Member, MemberId, Message, Path, Pin,
+    Query, RefreshToken, Room, RoomId, Scope, SecretHash, Seq, Session, SignIn, SiteRole, Subscription, Time,
+    User, UserId,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -46,6 +46,15 @@ pub struct Facts {
     pub setup: Option<(SecretHash, Time)>,
     pub message: Option<Arc<Message>>,
     pub reply: Option<Arc<Message>>,
+    /// The caller's own membership where that message is, when `room` is another.
+    pub source: Option<Arc<Member>>,
+    pub batch: Vec<Found>,
+    pub pin: Option<Pin>,
+    /// How many the room has.
+    pub pins: usize,
+    pub bookmark: Option<Bookmark>,
+    /// How many the caller has.
+    pub bookmarks: usize,
     pub newest: Option<Seq>,
     pub agent: Option<Agent>,
     /// The agents that go along with what the command is about: a person's own, or those above and below an id.
@@ -61,6 +70,9 @@ pub struct Facts {
     pub gaps: usize,
     pub once: Option<Once>,
 }
+
+/// One of several messages, and the caller's own membership where it is.
+pub type Found = (Option<Arc<Message>>, Option<Arc<Member>>);
 
 /// Who the caller is, as the store has it now.
 #[derive(Debug, Clone)]
@@ -128,6 +140,12 @@ impl Facts {
             setup: None,
             message: None,
             reply: None,
+            source: None,
+            batch: Vec::new(),
+            pin: None,
+            pins: 0,
+            bookmark: None,
+            bookmarks: 0,
             newest: None,
             agent: None,
             agents: Vec::new(),
@@ -228,14 +246,29 @@ impl Facts {
                 }
             }
             Command::Post(post) => self.about_post(caller, post, store, routes, memo)?,
-            Command::Edit { message, .. } | Command::Delete { message } => {
-                self.message = store.message(message)?;
-                let room = self.message.as_ref().and_then(|message| message.place.room().cloned());
-                if let Some(room) = room {
-                    self.in_room(caller, &room, store, memo)?;
-                    if matches!(command, Command::Edit { text, .. } if text.contains('@')) {
-                        self.everyone(&room, store, memo)?;
-                    }
+            Command::Edit { message, text } => {
+                let room = self.about_message(caller, message, store, memo)?;
+                if let Some(room) = room.filter(|_| text.contains('@')) {
+                    self.everyone(&room, store, memo)?;
+                }
+            }
+            Command::Delete { message } | Command::React { message, .. } => {
+                self.about_message(caller, message, store, memo)?;
+            }
+            Command::DeleteMany { messages } => self.about_batch(caller, messages, store, memo)?,
+            Command::Forward { message, room } => {
+                self.about_forward(caller, message, room, store, routes, memo)?;
+            }
+            Command::Pin { message } | Command::Unpin { message } => {
+                let room = self.about_message(caller, message, store, memo)?;
+                self.pin = store.pin(message)?;
+                self.pins = room.map(|room| store.pin_count(&room)).transpose()?.unwrap_or_default();
+            }
+            Command::Bookmark { message } | Command::RemoveBookmark { message } => {
+                self.about_message(caller, message, store, memo)?;
+                if let Some(user) = caller.user() {
+                    self.bookmark = store.bookmark(user, message)?;
+                    self.bookmarks = store.bookmark_count(user)?;
                 }
             }
             Command::MarkRead { room } => {
@@ -313,13 +346,10 @@ impl Facts {
             Query::Room { room }
             | Query::Members { room, .. }
             | Query::History { room, .. }
+            | Query::Pins { room }
             | Query::MayFollow { room } => self.in_room(caller, room, store, memo)?,
-            Query::Revisions { message } => {
-                self.message = store.message(message)?;
-                let room = self.message.as_ref().and_then(|message| message.place.room().cloned());
-                if let Some(room) = room {
-                    self.in_room(caller, &room, store, memo)?;
-                }
+            Query::Revisions { message } | Query::Thread { message, .. } | Query::ReplyCount { message } => {
+                self.about_message(caller, message, store, memo)?;
             }
             Query::MayListen { agent } | Query::Agent { id: agent } => self.agent = store.agent(agent)?,
             Query::Subscriptions { mailbox } | Query::Mail { mailbox, .. } => {
@@ -332,6 +362,7 @@ impl Facts {
             | Query::Keys
             | Query::Rooms
             | Query::Recent
+            | Query::Bookmarks { .. }
             | Query::DeadLetters { .. }
             | Query::MayMeasure
             | Query::Agents => {}

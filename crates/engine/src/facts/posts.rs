@@ -5,7 +5,8 @@ use crate::Fault;
 use crate::digest::{digest, digest_of_post, digest_of_route, hex};
 use crate::ports::{Lookup, OnceKey, OnceKind};
 use crate::routes::Routes;
-use parlor_model::{Agent, AgentId, Caller, MemberId, Path, Post, RoomId, Route};
+use parlor_model::{Agent, AgentId, Caller, MemberId, MessageId, Path, Post, RoomId, Route};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Facts {
@@ -31,6 +32,52 @@ impl Facts {
             self.only_once(key, digest_of_post(post), store)?;
         }
         Ok(())
+    }
+
+    /// Says in which room the message is.
+    pub(super) fn about_message(
+        &mut self,
+        caller: &Caller,
+        message: &MessageId,
+        store: &mut (impl Lookup + ?Sized),
+        memo: &mut Memo,
+    ) -> Result<Option<RoomId>, Fault> {
+        self.message = store.message(message)?;
+        let room = self.message.as_ref().and_then(|message| message.place.room().cloned());
+        if let Some(room) = &room {
+            self.in_room(caller, room, store, memo)?;
+        }
+        Ok(room)
+    }
+
+    pub(super) fn about_batch(
+        &mut self,
+        caller: &Caller,
+        messages: &[MessageId],
+        store: &mut (impl Lookup + ?Sized),
+        memo: &mut Memo,
+    ) -> Result<(), Fault> {
+        // One that is named twice is one.
+        for message in messages.iter().collect::<BTreeSet<_>>() {
+            self.about_message(caller, message, store, memo)?;
+            self.batch.push((self.message.take(), self.membership.take()));
+        }
+        Ok(())
+    }
+
+    pub(super) fn about_forward(
+        &mut self,
+        caller: &Caller,
+        message: &MessageId,
+        to: &RoomId,
+        store: &mut (impl Lookup + ?Sized),
+        routes: &Routes,
+        memo: &mut Memo,
+    ) -> Result<(), Fault> {
+        self.about_message(caller, message, store, memo)?;
+        self.source = self.membership.take();
+        self.in_room(caller, to, store, memo)?;
+        self.room_recipients(to, None, store, routes, memo)
     }
 
     pub(super) fn about_route(

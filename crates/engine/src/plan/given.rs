@@ -1,6 +1,7 @@
 //! What the tests of the rules are given: facts to decide on, and ids to make things with.
 
 use super::{Mint, Plan, plan};
+use crate::Limits;
 use crate::facts::{Facts, Standing};
 use crate::ports::Ids;
 use crate::routes::Recipient;
@@ -21,7 +22,7 @@ impl Ids for TheId {
 }
 
 pub fn decide(command: &Command, facts: &Facts) -> Result<Plan, Refusal> {
-    plan(command, facts, &Mint { ids: &TheId })
+    plan(command, facts, &Mint { ids: &TheId, limits: &Limits::default() })
 }
 
 /// Ann asks; nothing is known besides.
@@ -100,6 +101,9 @@ pub fn mail(id: &str, of: &str, state: DeliveryState, attempts: u32) -> (Arc<Mes
         text: "hello".into(),
         mentions: Vec::new(),
         reply_to: None,
+        thread: None,
+        reactions: Vec::new(),
+        forwarded: None,
         client_message_id: None,
         command: None,
         payload: None,

@@ -4,8 +4,8 @@ use super::{Change, Draft, Plan, routing};
 use crate::ports::FirstUse;
 use parlor_model::command::Posted;
 use parlor_model::{
-    Command, Event, Message, MessageId, MessageKind, Place, Post, Receipt, Refusal, Revision, Sender, Thing,
-    mention,
+    Command, Event, Forwarded, Message, MessageId, MessageKind, Place, Post, Receipt, Refusal, Revision,
+    RoomId, Sender, Thing, mention,
 };
 use std::sync::Arc;
 
@@ -13,7 +13,15 @@ pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
     match command {
         Command::Post(post) => say(post, draft),
         Command::Edit { text, .. } => edit(text, draft),
-        Command::Delete { message } => delete(message, draft),
+        Command::Delete { .. } => {
+            let message = draft.facts.message.as_ref().ok_or(Refusal::NotFound(Thing::Message))?;
+            delete([&**message], draft)
+        }
+        Command::DeleteMany { .. } => {
+            let found = draft.facts.batch.iter().filter_map(|(message, _)| message.as_deref());
+            delete(found, draft)
+        }
+        Command::Forward { room, .. } => forward(room, draft),
         Command::MarkRead { room } => {
             let mut draft = draft;
             let user = draft.actor()?;
@@ -60,6 +68,10 @@ fn say(post: &Post, mut draft: Draft) -> Result<Plan, Refusal> {
         text: post.text.clone(),
         mentions: mention::resolve(&post.text, &post.mentions, &draft.facts.members),
         reply_to: post.reply_to.clone(),
+        // Who answers an answer goes on with the same thread.
+        thread: draft.facts.reply.as_ref().map(|reply| reply.thread.as_ref().unwrap_or(&reply.id).clone()),
+        reactions: Vec::new(),
+        forwarded: None,
         client_message_id: post.client_message_id.clone(),
         command: None,
         payload: None,
@@ -123,11 +135,57 @@ fn edit(text: &Arc<str>, mut draft: Draft) -> Result<Plan, Refusal> {
     draft.done(Receipt::Message(message))
 }
 
-fn delete(message: &MessageId, mut draft: Draft) -> Result<Plan, Refusal> {
-    let found = draft.facts.message.as_ref().ok_or(Refusal::NotFound(Thing::Message))?;
-    let room = found.place.room().cloned().ok_or(Refusal::NotFound(Thing::Message))?;
-    draft.change(Change::Erase(message.clone()));
-    draft.tell(Event::MessageDeleted { room, message: message.clone() });
+/// Passes on what was said, as somebody else's words: whom they mention is not called again.
+fn forward(room: &RoomId, mut draft: Draft) -> Result<Plan, Refusal> {
+    let actor = draft.actor()?;
+    let first = draft.facts.message.as_ref().ok_or(Refusal::NotFound(Thing::Message))?;
+    let (limit, got) = (draft.mint.limits.message_characters, first.text.chars().count());
+    if got > limit {
+        return Err(Refusal::TooLarge { limit, got });
+    }
+    // What was passed on already keeps the name of who said it first.
+    let forwarded = first.forwarded.clone().unwrap_or_else(|| {
+        Box::new(Forwarded {
+            message: first.id.clone(),
+            sender: first.sender.clone(),
+            sender_name: first.sender_name.clone(),
+            at: first.at,
+        })
+    });
+    let message = Message {
+        id: MessageId::stored(draft.mint.ids.next()),
+        seq: draft.next_seq(),
+        at: draft.facts.now,
+        place: Place::Room(room.clone()),
+        sender: Sender::User(actor.id.clone()),
+        sender_name: actor.display_name.clone(),
+        kind: MessageKind::Text,
+        text: first.text.clone(),
+        mentions: Vec::new(),
+        reply_to: None,
+        thread: None,
+        reactions: Vec::new(),
+        forwarded: Some(forwarded),
+        client_message_id: None,
+        command: None,
+        payload: None,
+        source: "internal".into(),
+        external_id: None,
+        edited_at: None,
+    };
+    let posted = enter(message, &mut draft);
+    draft.done(Receipt::Posted(posted))
+}
+
+fn delete<'a>(
+    messages: impl IntoIterator<Item = &'a Message>,
+    mut draft: Draft<'a>,
+) -> Result<Plan, Refusal> {
+    for message in messages {
+        let room = message.place.room().cloned().ok_or(Refusal::NotFound(Thing::Message))?;
+        draft.change(Change::Erase(message.id.clone()));
+        draft.tell(Event::MessageDeleted { room, message: message.id.clone() });
+    }
     draft.done(Receipt::Done)
 }
 

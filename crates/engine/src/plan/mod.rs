@@ -8,19 +8,21 @@ mod arrangement;
 #[cfg(test)]
 mod given;
 mod mail;
+mod marks;
 mod messages;
 mod rooms;
 mod routing;
 
 pub use mail::MOST_ATTEMPTS;
 
+use crate::Limits;
 use crate::facts::Facts;
 use crate::ports::{FirstUse, Ids, OnceKey};
 use crate::routes::RouteChange;
 use parlor_model::{
-    Agent, AgentId, ApiKey, Command, Delivery, Event, KeyId, Logged, Mailbox, Member, MemberId, Message,
-    MessageId, Pattern, Position, Receipt, Refusal, Revision, Room, RoomId, SecretHash, Seq, Session, SignIn,
-    SignInId, Subscription, Time, User, UserId,
+    Agent, AgentId, ApiKey, Bookmark, Command, Delivery, Event, KeyId, Logged, Mailbox, Member, MemberId,
+    Message, MessageId, Pattern, Pin, Position, Reaction, Receipt, Refusal, Revision, Room, RoomId,
+    SecretHash, Seq, Session, SignIn, SignInId, Subscription, Time, User, UserId,
 };
 use std::sync::Arc;
 
@@ -38,7 +40,7 @@ pub struct Plan {
 pub enum Change {
     OfferSetup(Option<(SecretHash, Time)>),
     PutUser(Arc<User>),
-    /// With sign-ins, keys, agents and their mail; messages stay and keep the sender's name.
+    /// With sign-ins, keys, bookmarks, agents and their mail; messages stay and keep the sender's name.
     RemoveUser(UserId),
     PutSignIn(Arc<SignIn>, SecretHash),
     SpendRefreshToken(SecretHash),
@@ -47,7 +49,7 @@ pub enum Change {
     PutKey(Arc<ApiKey>, SecretHash),
     RemoveKey(KeyId),
     PutRoom(Arc<Room>),
-    /// With members, messages and their revisions.
+    /// With members, messages and everything that hangs on these.
     RemoveRoom(RoomId),
     PutMember(Arc<Member>),
     RemoveMember(RoomId, MemberId),
@@ -56,7 +58,16 @@ pub enum Change {
         message: Arc<Message>,
         previous: Revision,
     },
+    /// With everything that hangs on it.
     Erase(MessageId),
+    PutReactions {
+        message: MessageId,
+        reactions: Arc<[Reaction]>,
+    },
+    PutPin(Pin),
+    RemovePin(MessageId),
+    PutBookmark(Bookmark),
+    RemoveBookmark(UserId, MessageId),
     MarkRead {
         room: RoomId,
         user: UserId,
@@ -111,9 +122,10 @@ impl Change {
     }
 }
 
-/// What plans make new things with.
+/// What plans make new things with, and how many there may be.
 pub struct Mint<'a> {
     pub ids: &'a dyn Ids,
+    pub limits: &'a Limits,
 }
 
 pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refusal> {
@@ -142,8 +154,15 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
         Command::Post(_)
         | Command::Edit { .. }
         | Command::Delete { .. }
+        | Command::DeleteMany { .. }
+        | Command::Forward { .. }
         | Command::MarkRead { .. }
         | Command::MarkAllRead => messages::plan(command, draft),
+        Command::React { .. }
+        | Command::Pin { .. }
+        | Command::Unpin { .. }
+        | Command::Bookmark { .. }
+        | Command::RemoveBookmark { .. } => marks::plan(command, draft),
         Command::Route(route) => routing::plan(route, draft),
         Command::CreateAgent { .. }
         | Command::ChangeAgent { .. }

@@ -14,8 +14,8 @@ use audience::{Audience, Seat};
 use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
 use parlor_model::{
-    Delivery, Epoch, Event, Logged, Mailbox, MemberChange, Message, MessageId, Position, Principal, Refusal,
-    RoomId, Seq, Signal, UserId,
+    Delivery, Epoch, Event, Logged, Mailbox, MemberChange, Message, MessageId, Position, Principal, Reaction,
+    Refusal, RoomId, Seq, Signal, UserId,
 };
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -310,7 +310,7 @@ impl Switchboard {
                     |principal| matches!(principal, Principal::Program { key: own, .. } if own == key),
                 );
             }
-            Event::RoomArranged(_) | Event::RoomCleared { .. } => {
+            Event::RoomArranged(_) | Event::RoomCleared { .. } | Event::BookmarkChanged { .. } => {
                 // Also to connections that have not joined the room: it is in everybody's list of rooms.
                 for viewer in logged.event.person().map(|user| state.viewers_of(user)).unwrap_or_default() {
                     push(viewer.egress.event(logged, self.epoch), &viewer);
@@ -318,6 +318,9 @@ impl Switchboard {
             }
             Event::MessageEdited(_)
             | Event::MessageDeleted { .. }
+            | Event::ReactionsChanged { .. }
+            | Event::MessagePinned(_)
+            | Event::MessageUnpinned { .. }
             | Event::RoomChanged(_)
             | Event::RoomRead { .. }
             | Event::UserChanged(_)
@@ -378,10 +381,12 @@ impl State {
     fn fade(&mut self, deleted: &MessageId) {
         let mut faded = 0;
         for logged in &mut self.recent {
-            let (Event::MessagePosted { message, .. } | Event::MessageEdited(message)) = &logged.event else {
-                continue;
+            let about = match &logged.event {
+                Event::MessagePosted { message, .. } | Event::MessageEdited(message) => &message.id,
+                Event::ReactionsChanged { message, .. } => message,
+                _ => continue,
             };
-            if message.id == *deleted {
+            if about == deleted {
                 faded += length(&logged.event);
                 logged.event = Event::Faded;
             }
@@ -424,9 +429,8 @@ impl State {
 /// How much somebody said with it.
 fn length(event: &Event) -> usize {
     match event {
-        Event::MessagePosted { message, .. } | Event::MessageEdited(message) => {
-            message.text.len() + message.payload.as_ref().map_or(0, |payload| payload.0.len())
-        }
+        Event::MessagePosted { message, .. } | Event::MessageEdited(message) => message.length(),
+        Event::ReactionsChanged { reactions, .. } => reactions.iter().map(Reaction::length).sum(),
         _ => 0,
     }
 }
@@ -505,6 +509,9 @@ mod tests {
             text: "x".repeat(length).into(),
             mentions: Vec::new(),
             reply_to: None,
+            thread: None,
+            reactions: Vec::new(),
+            forwarded: None,
             client_message_id: None,
             command: None,
             payload: None,

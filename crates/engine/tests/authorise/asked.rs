@@ -5,7 +5,7 @@ use parlor_model::command::{AgentProfile, NewSignIn, NewUser, RoomChanges, UserC
 use parlor_model::query::{MailPage, Page};
 use parlor_model::{
     AgentId, Arranging, Command, KeyId, Mailbox, MemberId, MessageId, Path, Pattern, Payload, Post, Query,
-    RoomRole, Route, Scope, SecretHash, SessionId, SignInId, SiteRole, Time, UserId,
+    RoomRole, Route, Scope, SecretHash, Seq, SessionId, SignInId, SiteRole, Time, UserId,
 };
 
 pub use crate::who::{coder_member, person, somebody};
@@ -150,6 +150,38 @@ pub fn delete() -> Command {
     Command::Delete { message: MessageId::stored("message") }
 }
 
+fn message() -> MessageId {
+    MessageId::stored("message")
+}
+
+pub fn delete_many() -> Command {
+    Command::DeleteMany { messages: vec![message(), MessageId::stored("other")] }
+}
+
+pub fn forward() -> Command {
+    Command::Forward { message: message(), room: lobby() }
+}
+
+pub fn react() -> Command {
+    Command::React { message: message(), emoji: "+1".into() }
+}
+
+pub fn pin() -> Command {
+    Command::Pin { message: message() }
+}
+
+pub fn unpin() -> Command {
+    Command::Unpin { message: message() }
+}
+
+pub fn bookmark() -> Command {
+    Command::Bookmark { message: message() }
+}
+
+pub fn remove_bookmark() -> Command {
+    Command::RemoveBookmark { message: message() }
+}
+
 pub fn mark_read() -> Command {
     Command::MarkRead { room: lobby() }
 }
@@ -222,6 +254,22 @@ pub fn history() -> Query {
 
 pub fn revisions() -> Query {
     Query::Revisions { message: MessageId::stored("message") }
+}
+
+pub fn thread() -> Query {
+    Query::Thread { message: message(), after: Seq(0), limit: 10 }
+}
+
+pub fn reply_count() -> Query {
+    Query::ReplyCount { message: message() }
+}
+
+pub fn pins() -> Query {
+    Query::Pins { room: lobby() }
+}
+
+pub fn bookmarks() -> Query {
+    Query::Bookmarks { before: None, limit: 10 }
 }
 
 pub fn may_follow() -> Query {

@@ -124,6 +124,7 @@ table! { Command,
         "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   edit(), OWN_MESSAGE;
         "who   who   ?msg  no    no    no    ?msg  ?msg  ?msg  no    no    who  ", WRITE,   edit(), ANOTHERS_MESSAGE;
         "who   who   ?msg  no    no    no    ?msg  ?msg  ?msg  no    no    who  ", WRITE,   edit(), OWN_AGENTS_MESSAGE;
+        "who   who   ?msg  no    no    no    ?msg  ?msg  ?msg  no    no    who  ", WRITE,   edit(), OWN_FORWARDED_MESSAGE;
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   edit(), MESSAGE_ON_A_PATH;
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   edit(), NO_ROOM;
     }
@@ -131,8 +132,49 @@ table! { Command,
         "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   delete(), OWN_MESSAGE;
         "who   who   ?msg  no    yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   delete(), ANOTHERS_MESSAGE;
         "who   who   ?msg  no    yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   delete(), OWN_AGENTS_MESSAGE;
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   delete(), OWN_FORWARDED_MESSAGE;
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   delete(), MESSAGE_ON_A_PATH;
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   delete(), NO_ROOM;
+    }
+    Command::DeleteMany { .. } => {
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   delete_many(), OWN_MESSAGES;
+        "who   who   ?msg  no    yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   delete_many(), ANOTHERS_MESSAGE_AMONG_OWN;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   delete_many(), NO_MESSAGE_AMONG_OWN;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   delete_many(), FOREIGN_MESSAGE_AMONG_OWN;
+    }
+    Command::Forward { .. } => {
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   forward(), MESSAGE_IN_BOTH;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   forward(), MESSAGE_SEEN_BY_ALL;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   forward(), ANOTHERS_MESSAGE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   forward(), MESSAGE_CLEARED_THERE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   forward(), READY;
+    }
+    Command::React { .. } => {
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   react(), ANOTHERS_MESSAGE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   react(), MESSAGE_CLEARED_AWAY;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   react(), MESSAGE_ON_A_PATH;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   react(), NO_ROOM;
+    }
+    Command::Pin { .. } => {
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   pin(), ANOTHERS_MESSAGE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   pin(), MESSAGE_CLEARED_AWAY;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   pin(), MESSAGE_ON_A_PATH;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   pin(), NO_ROOM;
+    }
+    Command::Unpin { .. } => {
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   unpin(), OWN_PIN;
+        "who   who   ?msg  no    yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   unpin(), ANOTHERS_PIN;
+        "who   who   ?msg  ?pin  ?pin  ?pin  ?msg  ?msg  ?msg  no    ?pin  who  ", WRITE,   unpin(), ANOTHERS_MESSAGE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   unpin(), READY;
+    }
+    Command::Bookmark { .. } => {
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   bookmark(), ANOTHERS_MESSAGE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   bookmark(), MESSAGE_CLEARED_AWAY;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   bookmark(), MESSAGE_ON_A_PATH;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   bookmark(), NO_ROOM;
+    }
+    Command::RemoveBookmark { .. } => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   remove_bookmark(), READY;
     }
     Command::MarkRead { .. } => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   mark_read(), READY;

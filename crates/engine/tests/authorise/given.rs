@@ -3,8 +3,8 @@
 use crate::who::{Who, coder_member, lobby, member, person, somebody, someone, user};
 use parlor_engine::facts::{Facts, Standing};
 use parlor_model::{
-    Agent, AgentId, ApiKey, KeyId, Message, MessageId, MessageKind, Path, Place, RoomRole, Scope, Sender,
-    Seq, SignIn, SignInId, SiteRole, Time, UserId,
+    Agent, AgentId, ApiKey, Forwarded, KeyId, Member, MemberId, Message, MessageId, MessageKind, Path, Pin,
+    Place, RoomRole, Scope, Sender, Seq, SignIn, SignInId, SiteRole, Time, UserId,
 };
 use std::sync::Arc;
 
@@ -84,6 +84,78 @@ pub const MESSAGE_ON_A_PATH: Given = |facts, who| {
     facts.message = Some(Arc::new(Message { place, ..Message::clone(&message) }));
 };
 
+/// Said before the caller cleared the room.
+pub const MESSAGE_CLEARED_AWAY: Given = |facts, who| {
+    ANOTHERS_MESSAGE(facts, who);
+    cleared(&mut facts.membership);
+};
+/// What the caller passed on, in the words of another.
+pub const OWN_FORWARDED_MESSAGE: Given = |facts, who| {
+    let own = message(Sender::User(who.user().unwrap_or_else(someone)));
+    let from = Forwarded {
+        message: MessageId::stored("first"),
+        sender: Sender::User(someone()),
+        sender_name: "Sender".into(),
+        at: Time(4),
+    };
+    facts.message = Some(Arc::new(Message { forwarded: Some(Box::new(from)), ..Message::clone(&own) }));
+};
+
+/// The message to pass on is in another room, where the caller is too.
+pub const MESSAGE_IN_BOTH: Given = |facts, who| {
+    ANOTHERS_MESSAGE(facts, who);
+    facts.source = facts.membership.clone();
+};
+/// Everybody sees the message; in the room it shall go to each is what they are.
+pub const MESSAGE_SEEN_BY_ALL: Given = |facts, who| {
+    ANOTHERS_MESSAGE(facts, who);
+    facts.source = who.user().map(|user| Arc::new(member(MemberId::User(user), RoomRole::Member)));
+};
+pub const MESSAGE_CLEARED_THERE: Given = |facts, who| {
+    MESSAGE_IN_BOTH(facts, who);
+    cleared(&mut facts.source);
+};
+
+/// Two messages of the caller's own.
+pub const OWN_MESSAGES: Given = |facts, who| {
+    OWN_MESSAGE(facts, who);
+    facts.batch = vec![(facts.message.clone(), facts.membership.clone()); 2];
+};
+/// The second of them is somebody else's.
+pub const ANOTHERS_MESSAGE_AMONG_OWN: Given = |facts, who| {
+    OWN_MESSAGES(facts, who);
+    ANOTHERS_MESSAGE(facts, who);
+    facts.batch[1].0 = facts.message.clone();
+};
+/// The second of them is not there, or in a room that the caller is not in.
+pub const NO_MESSAGE_AMONG_OWN: Given = |facts, who| {
+    OWN_MESSAGES(facts, who);
+    facts.batch[1].0 = None;
+};
+pub const FOREIGN_MESSAGE_AMONG_OWN: Given = |facts, who| {
+    OWN_MESSAGES(facts, who);
+    facts.batch[1].1 = None;
+};
+
+pub const OWN_PIN: Given = |facts, who| {
+    ANOTHERS_MESSAGE(facts, who);
+    facts.pin = Some(pin(who.user().unwrap_or_else(someone)));
+};
+pub const ANOTHERS_PIN: Given = |facts, who| {
+    ANOTHERS_MESSAGE(facts, who);
+    facts.pin = Some(pin(someone()));
+};
+
+fn cleared(membership: &mut Option<Arc<Member>>) {
+    if let Some(own) = membership {
+        Arc::make_mut(own).arrangement.cleared_through = Seq(5);
+    }
+}
+
+fn pin(by: UserId) -> Pin {
+    Pin { room: lobby(), message: MessageId::stored("message"), by, seq: Seq(6), at: Time(6) }
+}
+
 fn device(user: UserId) -> SignIn {
     SignIn {
         id: SignInId::stored("device"),
@@ -124,6 +196,9 @@ fn message(sender: Sender) -> Arc<Message> {
         text: "hello".into(),
         mentions: Vec::new(),
         reply_to: None,
+        thread: None,
+        reactions: Vec::new(),
+        forwarded: None,
         client_message_id: None,
         command: None,
         payload: None,

@@ -43,8 +43,28 @@ table! { Query,
     }
     Query::Revisions { .. } => {
         "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", READ,    revisions(), ANOTHERS_MESSAGE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    revisions(), MESSAGE_CLEARED_AWAY;
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    revisions(), MESSAGE_ON_A_PATH;
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    revisions(), NO_ROOM;
+    }
+    Query::Thread { .. } => {
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", READ,    thread(), ANOTHERS_MESSAGE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    thread(), MESSAGE_CLEARED_AWAY;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    thread(), MESSAGE_ON_A_PATH;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    thread(), NO_ROOM;
+    }
+    Query::ReplyCount { .. } => {
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", READ,    reply_count(), ANOTHERS_MESSAGE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    reply_count(), MESSAGE_CLEARED_AWAY;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    reply_count(), MESSAGE_ON_A_PATH;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    reply_count(), NO_ROOM;
+    }
+    Query::Pins { .. } => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    pins(), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    pins(), NO_ROOM;
+    }
+    Query::Bookmarks { .. } => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    bookmarks(), READY;
     }
     Query::Agents => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Agents, READY;

@@ -52,6 +52,7 @@ fn meaning(verdict: &str) -> Result<(), Refusal> {
         "?room" => not_found(Thing::Room),
         "?mate" => not_found(Thing::Member),
         "?msg" => not_found(Thing::Message),
+        "?pin" => not_found(Thing::Pin),
         "?bot" => not_found(Thing::Agent),
         "?key" => not_found(Thing::Key),
         "?dev" => not_found(Thing::SignIn),

@@ -67,6 +67,8 @@ fn name(thing: Thing) -> &'static str {
         Thing::Room => "Room",
         Thing::Member => "Member",
         Thing::Message => "Message",
+        Thing::Pin => "Pin",
+        Thing::Bookmark => "Bookmark",
         Thing::Agent => "Agent",
         Thing::Key => "API key",
         Thing::SignIn => "Session",

@@ -1,7 +1,7 @@
 //! From what happened to `server:*` frames.
 
 use super::codes;
-use super::frames::{MemberFrame, MessageFrame, RoomFrame};
+use super::frames::{MemberFrame, MessageFrame, ReactionFrame, RoomFrame};
 use crate::time::iso;
 use parlor_model::command::Posted;
 use parlor_model::{Epoch, Event, Logged, Position, Refusal, RoomId, Signal};
@@ -22,6 +22,34 @@ pub fn event(logged: &Logged, epoch: Epoch) -> Option<String> {
             "type": "server:message_deleted",
             "roomId": room.as_str(),
             "messageId": message.as_str(),
+            "position": position,
+        }))),
+        Event::ReactionsChanged { room, message, reactions } => Some(encode(&ReactionUpdate {
+            kind: "server:reaction_update",
+            room_id: room.as_str(),
+            message_id: message.as_str(),
+            reactions: reactions.iter().map(ReactionFrame::from).collect(),
+            position: &position,
+        })),
+        Event::MessagePinned(pin) => Some(text(json!({
+            "type": "server:message_pinned",
+            "roomId": pin.room.as_str(),
+            "messageId": pin.message.as_str(),
+            "pinnedById": pin.by.as_str(),
+            "pinnedAt": iso(pin.at),
+            "position": position,
+        }))),
+        Event::MessageUnpinned { room, message } => Some(text(json!({
+            "type": "server:message_unpinned",
+            "roomId": room.as_str(),
+            "messageId": message.as_str(),
+            "position": position,
+        }))),
+        Event::BookmarkChanged { room, message, kept, .. } => Some(text(json!({
+            "type": "server:bookmark_update",
+            "roomId": room.as_str(),
+            "messageId": message.as_str(),
+            "bookmarked": kept,
             "position": position,
         }))),
         Event::RoomChanged(room) => Some(encode(&RoomUpdate {
@@ -175,6 +203,17 @@ struct RoomUpdate<'a> {
     room: RoomFrame<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     members: Vec<MemberFrame<'a>>,
+    position: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ReactionUpdate<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    room_id: &'a str,
+    message_id: &'a str,
+    reactions: Vec<ReactionFrame<'a>>,
     position: &'a str,
 }
 

@@ -3,7 +3,7 @@
 
 use super::rest::{MemberType, MessageType, NotificationPref, RoomKind, RoomRole, SenderType};
 use crate::time::iso;
-use parlor_model::{Member, Message, Room};
+use parlor_model::{Forwarded, Member, Message, Reaction, Room};
 use serde::Serialize;
 #[cfg(test)]
 use ts_rs::TS;
@@ -27,12 +27,16 @@ pub struct MessageFrame<'a> {
     #[schema(value_type = Vec<Object>, max_items = 0)]
     #[cfg_attr(test, ts(type = "never[]"))]
     pub attachments: [(); 0],
-    #[schema(value_type = Vec<Object>, max_items = 0)]
-    #[cfg_attr(test, ts(type = "never[]"))]
-    pub reactions: [(); 0],
+    pub reactions: Vec<ReactionFrame<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub reply_to_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub thread_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub metadata: Option<Metadata<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub client_message_id: Option<&'a str>,
@@ -60,13 +64,69 @@ impl<'a> From<&'a Message> for MessageFrame<'a> {
             content: &message.text,
             mentions: message.mentions.iter().map(|mention| &*mention.name).collect(),
             attachments: [],
-            reactions: [],
+            reactions: message.reactions.iter().map(ReactionFrame::from).collect(),
             reply_to_id: message.reply_to.as_ref().map(|id| id.as_str()),
+            thread_id: message.thread.as_ref().map(|id| id.as_str()),
+            metadata: message.forwarded.as_deref().map(|from| Metadata { forwarded_from: from.into() }),
             client_message_id: message.client_message_id.as_deref(),
             created_at: iso(message.at),
             updated_at: edited.clone(),
             edited_at: edited,
             seq: message.seq.0,
+        }
+    }
+}
+
+/// One emoji with the ids and, in the same order, the names of who chose it.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS), ts(rename = "Reaction"))]
+#[schema(as = Reaction)]
+#[serde(rename_all = "camelCase")]
+pub struct ReactionFrame<'a> {
+    pub emoji: &'a str,
+    pub user_ids: Vec<&'a str>,
+    pub usernames: Vec<&'a str>,
+}
+
+impl<'a> From<&'a Reaction> for ReactionFrame<'a> {
+    fn from(reaction: &'a Reaction) -> Self {
+        Self {
+            emoji: &reaction.emoji,
+            user_ids: reaction.people.iter().map(|person| person.user.as_str()).collect(),
+            usernames: reaction.people.iter().map(|person| &*person.username).collect(),
+        }
+    }
+}
+
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct Metadata<'a> {
+    pub forwarded_from: ForwardedFrame<'a>,
+}
+
+/// Whose words a message passes on.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS), ts(rename = "Forwarded"))]
+#[schema(as = Forwarded)]
+#[serde(rename_all = "camelCase")]
+pub struct ForwardedFrame<'a> {
+    pub message_id: &'a str,
+    pub sender_id: &'a str,
+    pub sender_type: SenderType,
+    pub sender_name: &'a str,
+    #[schema(format = DateTime)]
+    pub created_at: String,
+}
+
+impl<'a> From<&'a Forwarded> for ForwardedFrame<'a> {
+    fn from(from: &'a Forwarded) -> Self {
+        Self {
+            message_id: from.message.as_str(),
+            sender_id: from.sender.id(),
+            sender_type: (&from.sender).into(),
+            sender_name: &from.sender_name,
+            created_at: iso(from.at),
         }
     }
 }

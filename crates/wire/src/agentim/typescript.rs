@@ -2,7 +2,7 @@
 //!
 //! `cargo xtask types` writes the file; otherwise the test says whether it is up to date.
 
-use super::frames::{MemberFrame, MessageFrame, RoomFrame};
+use super::frames::{ForwardedFrame, MemberFrame, MessageFrame, Metadata, ReactionFrame, RoomFrame};
 use super::rest::*;
 use std::fs;
 use ts_rs::{Config, TS};
@@ -86,6 +86,9 @@ types![
     Field,
     // What frames carry.
     MessageFrame,
+    ReactionFrame,
+    Metadata,
+    ForwardedFrame,
     RoomFrame,
     MemberFrame,
 ];

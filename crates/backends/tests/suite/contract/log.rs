@@ -34,11 +34,17 @@ fn read_by(user: &str, seq: u64) -> Event {
     Event::RoomRead { room, user: user_id(user), username, at: Time(seq as i64 * 1000) }
 }
 
+fn kept(user: &str, kept: bool) -> Event {
+    let (room, message) = (room_id("lobby"), message_id("hello"));
+    Event::BookmarkChanged { room, user: user_id(user), message, kept }
+}
+
 #[test]
 fn while_nothing_changes_the_log_tells_what_was_told() {
     each(|ports| {
         people(ports);
-        let hello = Arc::new(message("hello", "lobby", "ann", 1));
+        let reactions = vec![reaction("+1", &["bob"])];
+        let hello = Arc::new(Message { reactions, ..message("hello", "lobby", "ann", 1) });
         let routed = Arc::new(Message { place: on_path("slack/x"), ..message("routed", "", "ann", 2) });
         let copy = delivery("routed", mailbox("coder", None));
         let told = vec![
@@ -61,10 +67,21 @@ fn while_nothing_changes_the_log_tells_what_was_told() {
             Event::RoomRemoved { room: room_id("old"), people: Arc::new([]) },
             Event::RoomArranged(Arc::new(member("lobby", person("ann"), 2))),
             Event::RoomCleared { room: room_id("lobby"), user: user_id("ann"), at: Time(19_000) },
+            Event::ReactionsChanged {
+                room: room_id("lobby"),
+                message: message_id("hello"),
+                reactions: Arc::new([reaction("+1", &["bob"])]),
+            },
+            Event::MessagePinned(pin("hello", "lobby", "bob", 21)),
+            Event::MessageUnpinned { room: room_id("lobby"), message: message_id("hello") },
+            kept("ann", true),
+            kept("bob", false),
             Event::Faded,
         ];
+        let hello_reactions = hello.reactions.clone().into();
         let changes = vec![
             Change::PutMessage(hello),
+            Change::PutReactions { message: message_id("hello"), reactions: hello_reactions },
             Change::PutMessage(routed),
             Change::PutDelivery { delivery: copy, seq: Seq(2) },
         ];

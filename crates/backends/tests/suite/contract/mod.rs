@@ -7,6 +7,7 @@ mod dead_letters;
 mod leases;
 mod log;
 mod mail;
+mod marks;
 mod messages;
 mod news;
 mod reach;

@@ -36,10 +36,18 @@ pub struct Ask {
 type Make = fn(&mut Dice, &mut World) -> Command;
 
 /// Each kind of command, and how often it is asked for compared with the others.
-const KINDS: [(u32, Make); 34] = [
+const KINDS: [(u32, Make); 42] = [
     (30, post),
+    (12, answer),
     (8, edit),
     (10, delete),
+    (4, delete_many),
+    (10, |dice, world| Command::Forward { message: message(dice, world), room: room(dice, world) }),
+    (20, |dice, world| Command::React { message: popular(dice, world), emoji: dice.one_of(&EMOJI).into() }),
+    (8, |dice, world| Command::Pin { message: popular(dice, world) }),
+    (6, |dice, world| Command::Unpin { message: popular(dice, world) }),
+    (12, |dice, world| Command::Bookmark { message: popular(dice, world) }),
+    (6, |dice, world| Command::RemoveBookmark { message: popular(dice, world) }),
     (5, |dice, world| Command::MarkRead { room: room(dice, world) }),
     (3, |_, _| Command::MarkAllRead),
     (24, agents::route),
@@ -131,6 +139,7 @@ pub const TEXTS: [&str; 10] = [
     "a\r\nb\u{2028}c",
     "Größe ẞ İ",
 ];
+const EMOJI: [&str; 6] = ["+1", "+1", "\u{1f980}", "'\"", "\u{1f44d}\u{1f3fd}", "a b"];
 const CLIENT_IDS: [&str; 4] = ["k1", "k2", "K1", "k 3"];
 pub const EXTERNAL_IDS: [&str; 3] = ["e1", "e2", "E1"];
 pub const SOURCES: [&str; 3] = ["external", "slack", "Slack"];
@@ -283,10 +292,28 @@ fn post(dice: &mut Dice, world: &mut World) -> Command {
     })
 }
 
+/// To something said in a room.
+fn answer(dice: &mut Dice, world: &mut World) -> Command {
+    let Command::Post(post) = post(dice, world) else { unreachable!("a post is a post") };
+    let (room, to) = dice.known(&world.said, (post.room.clone(), MessageId::stored("never")));
+    Command::Post(Post { room, reply_to: Some(to), client_message_id: None, ..post })
+}
+
+/// What many come back to: the first ones that were said.
+fn popular(dice: &mut Dice, world: &World) -> MessageId {
+    let few = &world.messages[..world.messages.len().min(2)];
+    if dice.once_in(4) { message(dice, world) } else { dice.known(few, MessageId::stored("never")) }
+}
+
 fn edit(dice: &mut Dice, world: &mut World) -> Command {
     Command::Edit { message: message(dice, world), text: dice.one_of(&TEXTS).into() }
 }
 
 fn delete(dice: &mut Dice, world: &mut World) -> Command {
     Command::Delete { message: message(dice, world) }
+}
+
+fn delete_many(dice: &mut Dice, world: &mut World) -> Command {
+    let count = 1 + dice.roll(3);
+    Command::DeleteMany { messages: (0..count).map(|_| message(dice, world)).collect() }
 }

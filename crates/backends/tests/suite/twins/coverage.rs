@@ -2,7 +2,7 @@
 
 use parlor_engine::hub::Outcome;
 use parlor_model::command::Posted;
-use parlor_model::{Command, Delivery, DeliveryState, Message, Receipt, Refusal, Thing};
+use parlor_model::{Command, Delivery, DeliveryState, Flaw, Message, Receipt, Refusal, Thing};
 use std::collections::BTreeMap;
 
 /// For each kind of command, how often it was done and how often refused; and what else came about.
@@ -55,7 +55,7 @@ pub const GIVEN_UP: &str = "mail given up";
 /// What must have come about, and how one knows it by an outcome.
 type Notable = (&'static str, fn(&Outcome) -> bool);
 
-const NOTABLE: [Notable; 13] = [
+const NOTABLE: [Notable; 17] = [
     ("retry", |outcome| posted(outcome, |posted| posted.repeated && posted.message.is_some())),
     ("retry of a deleted message", |outcome| {
         posted(outcome, |posted| posted.repeated && posted.message.is_none())
@@ -80,6 +80,16 @@ const NOTABLE: [Notable; 13] = [
     ("automatic subscription kept", |outcome| {
         matches!(outcome, Err(Refusal::MustRemain(Thing::Subscription)))
     }),
+    ("answer to an answer", |outcome| said(outcome, |message| message.thread != message.reply_to)),
+    ("reaction of several people", |outcome| {
+        let shared = |message: &Message| message.reactions.iter().any(|one| one.people.len() > 1);
+        matches!(outcome, Ok(Receipt::Message(message)) if shared(message))
+    }),
+    ("bookmark twice", |outcome| matches!(outcome, Ok(Receipt::Bookmarked { repeated: true, .. }))),
+    ("too many marks", |outcome| {
+        let too_many = |flaw: &Flaw| flaw.rule.contains("too many");
+        matches!(outcome, Err(Refusal::Invalid(flaws)) if flaws.iter().any(too_many))
+    }),
     (GIVEN_UP, |_| false),
 ];
 
@@ -87,11 +97,15 @@ fn posted(outcome: &Outcome, is: impl Fn(&Posted) -> bool) -> bool {
     matches!(outcome, Ok(Receipt::Posted(posted)) if is(posted))
 }
 
+fn said(outcome: &Outcome, is: impl Fn(&Message) -> bool) -> bool {
+    posted(outcome, |posted| posted.message.as_deref().is_some_and(&is))
+}
+
 fn received(outcome: &Outcome, is: impl Fn(&Delivery) -> bool) -> bool {
     matches!(outcome, Ok(Receipt::Received { mail }) if mail.iter().any(|(_, copy)| is(copy)))
 }
 
-const KINDS: usize = 34;
+const KINDS: usize = 41;
 
 /// A new command has no name here until `asks` makes it, too.
 fn name(command: &Command) -> &'static str {
@@ -119,6 +133,13 @@ fn name(command: &Command) -> &'static str {
         Command::Post(_) => "Post",
         Command::Edit { .. } => "Edit",
         Command::Delete { .. } => "Delete",
+        Command::DeleteMany { .. } => "DeleteMany",
+        Command::Forward { .. } => "Forward",
+        Command::React { .. } => "React",
+        Command::Pin { .. } => "Pin",
+        Command::Unpin { .. } => "Unpin",
+        Command::Bookmark { .. } => "Bookmark",
+        Command::RemoveBookmark { .. } => "RemoveBookmark",
         Command::MarkRead { .. } => "MarkRead",
         Command::MarkAllRead => "MarkAllRead",
         Command::CreateAgent { .. } => "CreateAgent",

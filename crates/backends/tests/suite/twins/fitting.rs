@@ -27,7 +27,29 @@ pub fn caller(
         | Command::RemoveMember { room, .. } => owner_of(room, store)?,
         Command::Post(post) => member_of(&post.room, dice, store)?,
         Command::MarkRead { room } | Command::Arrange { room, .. } => member_of(room, dice, store)?,
+        Command::Forward { room, .. } => member_of(room, dice, store)?,
         Command::Edit { message, .. } | Command::Delete { message } => sender_of(message, store)?,
+        Command::DeleteMany { messages } => match messages.first() {
+            Some(message) => sender_of(message, store)?,
+            None => None,
+        },
+        Command::React { message, .. } | Command::Pin { message } | Command::Bookmark { message } => {
+            match room_of(message, store)? {
+                Some(room) => member_of(&room, dice, store)?,
+                None => None,
+            }
+        }
+        Command::Unpin { message } => match room_of(message, store)? {
+            Some(room) => owner_of(&room, store)?,
+            None => None,
+        },
+        Command::RemoveBookmark { message } => {
+            let mut keepers = Vec::new();
+            for user in &world.users {
+                keepers.extend(store.bookmark(user, message)?.map(|bookmark| bookmark.user));
+            }
+            (!keepers.is_empty()).then(|| dice.one_of(&keepers))
+        }
         Command::Route(route) => match AgentId::parse(&route.from) {
             Ok(agent) if store.agent(&agent)?.is_some() => keeper_of(&agent, store)?,
             // The first person is the site's admin, who may speak as a source.
@@ -66,6 +88,10 @@ fn member_of(room: &RoomId, dice: &mut Dice, store: &mut dyn Snapshot) -> Result
     let members = store.members(room, usize::MAX, 0)?;
     let people: Vec<UserId> = members.iter().filter_map(|member| member.member.user().cloned()).collect();
     Ok((!people.is_empty()).then(|| dice.one_of(&people)))
+}
+
+fn room_of(message: &MessageId, store: &mut dyn Snapshot) -> Result<Option<RoomId>, Fault> {
+    Ok(store.message(message)?.and_then(|message| message.place.room().cloned()))
 }
 
 fn sender_of(message: &MessageId, store: &mut dyn Snapshot) -> Result<Option<UserId>, Fault> {

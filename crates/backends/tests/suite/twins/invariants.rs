@@ -1,7 +1,9 @@
 //! What is true of every store after whatever was asked of it.
 
 use super::picture::{Inside, Picture};
-use parlor_model::{Delivery, DeliveryState, Mailbox, RoomRole, Sender, Seq, SessionId, SessionRef};
+use parlor_model::{
+    Delivery, DeliveryState, Mailbox, MemberId, RoomRole, Sender, Seq, SessionId, SessionRef,
+};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use std::collections::BTreeSet;
@@ -13,6 +15,8 @@ pub fn check(picture: &Picture) -> Result<(), TestCaseError> {
         history_is_the_same_from_either_end(inside)?;
     }
     no_place_is_taken_twice(picture)?;
+    marks_hang_on_what_is_there(picture)?;
+    a_thread_stays_in_its_room(picture)?;
     no_key_stands_for_two_messages(picture)?;
     nobody_gets_mail_that_is_gone(picture)?;
     every_agent_has_its_main_session(picture)?;
@@ -47,6 +51,42 @@ fn history_is_the_same_from_either_end(inside: &Inside) -> Result<(), TestCaseEr
     prop_assert_eq!(&inside.forward, &backward);
     let ascends = inside.forward.windows(2).all(|pair| pair[0].seq < pair[1].seq);
     prop_assert!(ascends, "every message of a room has its own place, in order");
+    Ok(())
+}
+
+fn marks_hang_on_what_is_there(picture: &Picture) -> Result<(), TestCaseError> {
+    for said in &picture.messages {
+        prop_assert!(said.message.is_some() || said.pin.is_none(), "no pin of what is gone");
+        for reaction in said.message.iter().flat_map(|message| &message.reactions) {
+            let people: BTreeSet<_> = reaction.people.iter().map(|person| &person.user).collect();
+            prop_assert!(!people.is_empty() && people.len() == reaction.people.len(), "{:?}", reaction);
+        }
+    }
+    for (room, (pin, message)) in
+        picture.rooms.iter().flat_map(|room| room.pins.iter().map(move |p| (room, p)))
+    {
+        prop_assert_eq!(room.room.as_ref().map(|room| &room.id), message.place.room());
+        prop_assert_eq!(&pin.message, &message.id);
+    }
+    for (bookmark, message) in picture.people.iter().flat_map(|person| &person.bookmarks) {
+        let own = MemberId::User(bookmark.user.clone());
+        let mut members = picture.rooms.iter().flat_map(|room| &room.members);
+        let seen = members.any(|member| member.member == own && Some(&member.room) == message.place.room());
+        prop_assert!(seen, "a bookmark in a room that its owner is not in: {:?}", bookmark);
+    }
+    Ok(())
+}
+
+fn a_thread_stays_in_its_room(picture: &Picture) -> Result<(), TestCaseError> {
+    for said in &picture.messages {
+        prop_assert_eq!(said.answers.len() as u64, said.answer_count);
+        let Some(message) = &said.message else { continue };
+        prop_assert_eq!(message.reply_to.is_some(), message.thread.is_some());
+        for answer in &said.answers {
+            prop_assert_eq!(&answer.place, &message.place);
+            prop_assert!(answer.seq > message.seq, "an answer comes after what it answers");
+        }
+    }
     Ok(())
 }
 

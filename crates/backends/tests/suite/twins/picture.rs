@@ -9,9 +9,9 @@ use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, Head, OnceKey, Snapshot};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
-    Agent, AgentId, Answer, ApiKey, Caller, DeadLetter, Delivery, Event, Logged, Member, MemberId, Message,
-    MessageId, Query, RefreshToken, Refusal, Revision, Room, RoomId, SecretHash, Seq, Session, SignIn,
-    Subscription, Time, User, UserId,
+    Agent, AgentId, Answer, ApiKey, Bookmark, Caller, DeadLetter, Delivery, Event, Logged, Member, MemberId,
+    Message, MessageId, Pin, Query, RefreshToken, Refusal, Revision, Room, RoomId, SecretHash, Seq, Session,
+    SignIn, Subscription, Time, User, UserId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -47,6 +47,9 @@ pub struct Person {
     agents_near: Vec<Agent>,
     peers: Vec<UserId>,
     search: Vec<User>,
+    pub bookmarks: Vec<(Bookmark, Arc<Message>)>,
+    /// Whichever message they are of, and how many there are.
+    all_bookmarks: (Vec<Option<Bookmark>>, usize),
 }
 
 #[derive(Debug, PartialEq)]
@@ -59,6 +62,8 @@ pub struct Inside {
     since_noon: Vec<Arc<Message>>,
     newest: Option<Seq>,
     recent: Vec<Option<Recent>>,
+    pub pins: Vec<(Pin, Arc<Message>)>,
+    pin_count: usize,
     tail: Vec<Logged>,
 }
 
@@ -84,6 +89,9 @@ pub struct Said {
     pub message: Option<Arc<Message>>,
     pub deliveries: Vec<Delivery>,
     revisions: Vec<Revision>,
+    pub pin: Option<Pin>,
+    pub answers: Vec<Arc<Message>>,
+    pub answer_count: u64,
 }
 
 impl Picture {
@@ -118,7 +126,7 @@ impl Picture {
             answers: Vec::new(),
         };
         for id in &world.users {
-            picture.people.push(person(store, id, world.now)?);
+            picture.people.push(person(store, id, world)?);
         }
         for token in &world.tokens {
             picture.tokens.push(store.refresh_token(token)?);
@@ -173,18 +181,21 @@ impl Picture {
     }
 }
 
-fn person(store: &mut dyn Snapshot, id: &UserId, now: Time) -> Result<Person, Fault> {
+fn person(store: &mut dyn Snapshot, id: &UserId, world: &World) -> Result<Person, Fault> {
+    let marks = world.messages.iter().map(|message| store.bookmark(id, message)).collect::<Result<_, _>>()?;
     let found = store.user(id)?;
     let name = found.as_ref().map(|user| user.username.to_ascii_uppercase()).unwrap_or_default();
     Ok(Person {
         named: store.user_named(&name)?,
-        sign_ins: store.sign_ins(id, now)?,
+        sign_ins: store.sign_ins(id, world.now)?,
         keys: store.keys(Some(id))?,
         memberships: store.memberships(&MemberId::User(id.clone()))?,
         agents: store.agents_of(id)?,
         agents_near: store.agents_near(id)?,
         peers: store.peers(id)?,
         search: store.search_users("n", id, 3)?,
+        bookmarks: store.bookmarks(id, None, usize::MAX)?,
+        all_bookmarks: (marks, store.bookmark_count(id)?),
         found,
     })
 }
@@ -205,6 +216,8 @@ fn inside(store: &mut dyn Snapshot, id: &RoomId, world: &World, trimmed: Seq) ->
         backward: store.history(id, Seq(0), Page::Before(None), usize::MAX)?,
         since_noon: store.history(id, Seq(30), Page::AfterTime(noon), usize::MAX)?,
         newest: store.newest_message(id)?,
+        pins: store.pins(id, Seq(0))?,
+        pin_count: store.pin_count(id)?,
         members,
         recent,
         tail,
@@ -229,8 +242,16 @@ fn keeping(store: &mut dyn Snapshot, id: &AgentId, now: Time) -> Result<Keeping,
 }
 
 fn said(store: &mut dyn Snapshot, id: &MessageId) -> Result<Said, Fault> {
+    let message = store.message(id)?;
+    let (answers, answer_count) = match &message {
+        Some(message) => (store.answers(message, Seq(0), usize::MAX)?, store.answer_count(message, Seq(0))?),
+        None => (Vec::new(), 0),
+    };
     Ok(Said {
-        message: store.message(id)?,
+        pin: store.pin(id)?,
+        answers,
+        answer_count,
+        message,
         deliveries: store.deliveries(id)?,
         revisions: store.revisions(id, usize::MAX)?,
     })
@@ -246,6 +267,7 @@ fn queries(world: &World) -> Vec<Query> {
         Query::Rooms,
         Query::Recent,
         Query::Agents,
+        Query::Bookmarks { before: None, limit: 2 },
     ];
     for room in &world.rooms {
         let history = |page, limit| Query::History { room: room.clone(), page, limit };
@@ -254,10 +276,17 @@ fn queries(world: &World) -> Vec<Query> {
             Query::Members { room: room.clone(), limit: 2, offset: 1 },
             history(Page::Before(None), 2),
             history(Page::After(Seq(20)), 2),
+            Query::Pins { room: room.clone() },
             Query::MayFollow { room: room.clone() },
         ]);
     }
-    queries.extend(world.messages.iter().take(5).map(|id| Query::Revisions { message: id.clone() }));
+    for message in world.messages.iter().take(5) {
+        queries.extend([
+            Query::Revisions { message: message.clone() },
+            Query::Thread { message: message.clone(), after: Seq(20), limit: 2 },
+            Query::ReplyCount { message: message.clone() },
+        ]);
+    }
     let noon = Time(world.now.0 - 60 * 60 * 1_000_000);
     let pages = [
         MailPage { limit: 3, from: None, to: None },

@@ -46,6 +46,10 @@ pub async fn play(run: &mut Run) -> Result<(), TestCaseError> {
             client_message_id: Some("k1".into()),
         };
         run.must(owner.clone(), Command::Post(post)).await?;
+        let message = run.world.messages.last().expect("just said").clone();
+        run.must(invited.clone(), Command::React { message: message.clone(), emoji: "+1".into() }).await?;
+        run.must(owner.clone(), Command::Pin { message: message.clone() }).await?;
+        run.must(owner.clone(), Command::Bookmark { message }).await?;
     }
     // One caller who was never anybody.
     run.world.callers.push(Caller::person(user_of(&ann), SignInId::stored("never")));

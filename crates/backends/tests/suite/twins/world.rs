@@ -18,6 +18,8 @@ pub struct World {
     pub rooms: Vec<RoomId>,
     pub memberships: Vec<(RoomId, MemberId)>,
     pub messages: Vec<MessageId>,
+    /// Those in rooms, and where.
+    pub said: Vec<(RoomId, MessageId)>,
     /// How each message came in.
     pub posted: Vec<(Caller, Command)>,
     pub agents: Vec<AgentId>,
@@ -41,6 +43,7 @@ impl World {
             rooms: Vec::new(),
             memberships: Vec::new(),
             messages: Vec::new(),
+            said: Vec::new(),
             posted: Vec::new(),
             agents: Vec::new(),
             subscribed: Vec::new(),
@@ -95,6 +98,10 @@ impl World {
             }
             Receipt::Posted(posted) => {
                 learn(&mut self.messages, &posted.id);
+                let room = posted.message.as_ref().and_then(|message| message.place.room());
+                if let Some(room) = room {
+                    learn(&mut self.said, &(room.clone(), posted.id.clone()));
+                }
                 if !posted.repeated {
                     self.posted.push((caller.clone(), command.clone()));
                 }
@@ -110,7 +117,12 @@ impl World {
                     learn(&mut self.handed_out, &(delivery.mailbox.clone(), message.id.clone()));
                 }
             }
-            Receipt::Done | Receipt::FamilyRevoked | Receipt::Message(_) | Receipt::Acknowledged(_) => {}
+            Receipt::Done
+            | Receipt::FamilyRevoked
+            | Receipt::Message(_)
+            | Receipt::Pinned { .. }
+            | Receipt::Bookmarked { .. }
+            | Receipt::Acknowledged(_) => {}
         }
     }
 }

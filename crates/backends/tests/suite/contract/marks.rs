@@ -1,0 +1,146 @@
+//! What hangs on messages: answers, reactions, pins, bookmarks.
+
+use super::{Ports, each};
+use crate::made::*;
+use parlor_engine::plan::Change;
+use parlor_model::{Arrangement, Event, Member, Message, Reaction, Seq};
+use std::sync::Arc;
+
+/// `m1`, answered by `m2`; that one answered by `m3`; `m4` in the lobby by itself, `m5` elsewhere.
+fn conversation(ports: &mut Ports) {
+    ports.change(vec![
+        put_user("ann", 1),
+        put_room("lobby"),
+        put_room("other"),
+        put_member("lobby", person("ann"), 2),
+        put_member("other", person("ann"), 2),
+    ]);
+    let answer = |id: &str, to: &str, seq| Message {
+        reply_to: Some(message_id(to)),
+        thread: Some(message_id("m1")),
+        ..message(id, "lobby", "ann", seq)
+    };
+    ports.post(message("m1", "lobby", "ann", 1));
+    ports.post(answer("m2", "m1", 2));
+    ports.post(answer("m3", "m2", 3));
+    ports.post(message("m4", "lobby", "ann", 4));
+    ports.post(message("m5", "other", "ann", 5));
+}
+
+fn answers(ports: &Ports, to: &str, after: u64, limit: usize) -> Vec<u64> {
+    let to = ports.read(|s| s.message(&message_id(to))).unwrap();
+    let found = ports.read(|s| s.answers(&to, Seq(after), limit));
+    let found: Vec<u64> = found.iter().map(|message| message.seq.0).collect();
+    if limit == usize::MAX {
+        assert_eq!(ports.read(|s| s.answer_count(&to, Seq(after))), found.len() as u64);
+    }
+    found
+}
+
+#[test]
+fn a_thread_is_everything_below_its_beginning_and_a_reply_has_its_own_answers() {
+    each(|ports| {
+        conversation(ports);
+        let all = usize::MAX;
+        assert_eq!(answers(ports, "m1", 0, all), [2, 3]);
+        assert_eq!(answers(ports, "m2", 0, all), [3]);
+        assert!(answers(ports, "m3", 0, all).is_empty());
+        assert!(answers(ports, "m4", 0, all).is_empty());
+        assert_eq!(answers(ports, "m1", 0, 1), [2]);
+        assert_eq!(answers(ports, "m1", 2, all), [3]);
+        ports.change(vec![Change::Erase(message_id("m2"))]);
+        assert_eq!(
+            answers(ports, "m1", 0, all),
+            [3],
+            "what is deleted answers nothing, what answered it stays"
+        );
+    });
+}
+
+#[test]
+fn reactions_come_with_the_message_and_go_with_it() {
+    each(|ports| {
+        conversation(ports);
+        let of = |ports: &Ports| ports.read(|s| s.message(&message_id("m1"))).map(|m| m.reactions.clone());
+        let put =
+            |list: &[Reaction]| Change::PutReactions { message: message_id("m1"), reactions: list.into() };
+        let list = [reaction("+1", &["ann", "bob"]), reaction("\u{1f980}", &["bob"])];
+        let told = Event::ReactionsChanged {
+            room: room_id("lobby"),
+            message: message_id("m1"),
+            reactions: Arc::new(list.clone()),
+        };
+        ports.commit(vec![put(&list)], vec![told.clone()]);
+        assert_eq!(of(ports), Some(list.to_vec()));
+        assert_eq!(ports.events().last(), Some(&told));
+        assert_eq!(ports.read(|s| s.message(&message_id("m4"))).unwrap().reactions, []);
+        ports.change(vec![put(&[])]);
+        assert_eq!(of(ports), Some(vec![]));
+        ports.change(vec![put(&list), Change::Erase(message_id("m1"))]);
+        assert_eq!(of(ports), None);
+        assert_eq!(ports.events().last(), Some(&Event::Faded));
+    });
+}
+
+#[test]
+fn pins_belong_to_their_room_and_the_newest_comes_first() {
+    each(|ports| {
+        conversation(ports);
+        let pins = [pin("m4", "lobby", "ann", 6), pin("m1", "lobby", "bob", 7), pin("m5", "other", "ann", 8)];
+        ports.change(pins.iter().cloned().map(Change::PutPin).collect());
+        let of = |ports: &Ports, room, beyond| -> Vec<u64> {
+            let found = ports.read(|s| s.pins(&room_id(room), Seq(beyond)));
+            assert!(found.iter().all(|(pin, message)| pin.message == message.id));
+            found.iter().map(|(pin, _)| pin.seq.0).collect()
+        };
+        assert_eq!(of(ports, "lobby", 0), [7, 6]);
+        assert_eq!(of(ports, "lobby", 1), [6], "what was cleared is not shown again");
+        assert_eq!(ports.read(|s| s.pin(&message_id("m1"))), Some(pins[1].clone()));
+        assert_eq!(ports.read(|s| s.pin_count(&room_id("lobby"))), 2);
+        ports.change(vec![Change::RemovePin(message_id("m4")), Change::Erase(message_id("m1"))]);
+        assert!(of(ports, "lobby", 0).is_empty());
+        assert_eq!(ports.read(|s| s.pin_count(&room_id("lobby"))), 0);
+        ports.change(vec![Change::RemoveRoom(room_id("other"))]);
+        assert_eq!(ports.read(|s| s.pin(&message_id("m5"))), None);
+    });
+}
+
+#[test]
+fn bookmarks_show_only_what_their_owner_may_see() {
+    each(|ports| {
+        conversation(ports);
+        let marks = [bookmark("m5", "ann", 6), bookmark("m1", "ann", 7), bookmark("m4", "ann", 8)];
+        ports.change(marks.iter().cloned().map(Change::PutBookmark).collect());
+        ports.change(vec![Change::PutBookmark(bookmark("m1", "bob", 9))]);
+        let page = |ports: &Ports, user, before: Option<u64>, limit| -> Vec<u64> {
+            let found = ports.read(|s| s.bookmarks(&user_id(user), before.map(Seq), limit));
+            assert!(found.iter().all(|(mark, message)| mark.message == message.id));
+            found.iter().map(|(mark, _)| mark.seq.0).collect()
+        };
+        let of = |ports: &Ports, user| page(ports, user, None, usize::MAX);
+        assert_eq!(of(ports, "ann"), [8, 7, 6]);
+        assert_eq!(page(ports, "ann", None, 2), [8, 7]);
+        assert_eq!(page(ports, "ann", Some(7), 2), [6]);
+        assert!(of(ports, "bob").is_empty(), "who is not in the room");
+        assert_eq!(ports.read(|s| s.bookmark_count(&user_id("bob"))), 1);
+        assert_eq!(ports.read(|s| s.bookmark(&user_id("ann"), &message_id("m1"))), Some(marks[1].clone()));
+        assert_eq!(ports.read(|s| s.bookmark(&user_id("ann"), &message_id("m2"))), None);
+
+        ports.change(vec![Change::RemoveMember(room_id("other"), person("ann"))]);
+        assert_eq!(of(ports, "ann"), [8, 7], "out of the room, out of sight");
+        let arrangement = Arrangement { cleared_through: Seq(1), ..Default::default() };
+        let cleared = Member { arrangement, ..member("lobby", person("ann"), 2) };
+        ports.change(vec![Change::PutMember(Arc::new(cleared))]);
+        assert_eq!(of(ports, "ann"), [8]);
+        ports.change(vec![put_member("other", person("ann"), 9)]);
+        assert_eq!(of(ports, "ann"), [8, 6]);
+        ports.change(vec![Change::RemoveBookmark(user_id("ann"), message_id("m5"))]);
+        ports.change(vec![Change::Erase(message_id("m4"))]);
+        assert!(of(ports, "ann").is_empty());
+        assert_eq!(ports.read(|s| s.bookmark_count(&user_id("ann"))), 1);
+        ports.change(vec![Change::RemoveUser(user_id("ann"))]);
+        assert_eq!(ports.read(|s| s.bookmark_count(&user_id("ann"))), 0);
+        ports.change(vec![Change::RemoveRoom(room_id("lobby"))]);
+        assert_eq!(ports.read(|s| s.bookmark_count(&user_id("bob"))), 0);
+    });
+}

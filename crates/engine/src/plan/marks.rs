@@ -1,0 +1,98 @@
+//! What people hang on messages: reactions, pins, bookmarks.
+
+use super::{Change, Draft, Plan};
+use parlor_model::{
+    Bookmark, Command, Event, Message, Pin, Reaction, Reactor, Receipt, Refusal, RoomId, Thing,
+};
+use std::sync::Arc;
+
+pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
+    match command {
+        Command::React { emoji, .. } => react(emoji, draft),
+        Command::Pin { .. } => pin(draft),
+        Command::Unpin { .. } => unpin(draft),
+        Command::Bookmark { .. } => bookmark(draft),
+        Command::RemoveBookmark { .. } => remove_bookmark(draft),
+        _ => unreachable!("the dispatcher sends only marks here"),
+    }
+}
+
+fn the_message(draft: &Draft) -> Result<(Arc<Message>, RoomId), Refusal> {
+    let message = draft.facts.message.clone().ok_or(Refusal::NotFound(Thing::Message))?;
+    let room = message.place.room().cloned().ok_or(Refusal::NotFound(Thing::Message))?;
+    Ok((message, room))
+}
+
+fn react(emoji: &str, mut draft: Draft) -> Result<Plan, Refusal> {
+    let (message, room) = the_message(&draft)?;
+    let user = draft.actor()?;
+    let mut reactions = message.reactions.clone();
+    let own = Reactor { user: user.id.clone(), username: user.username.clone() };
+    match reactions.iter().position(|reaction| *reaction.emoji == *emoji) {
+        Some(index) => {
+            let people = &mut reactions[index].people;
+            match people.iter().position(|person| person.user == user.id) {
+                Some(index) => drop(people.remove(index)),
+                None => people.push(own),
+            }
+        }
+        None if reactions.len() >= draft.mint.limits.reactions => {
+            return Err(Refusal::invalid("emoji", "has no place: too many different reactions"));
+        }
+        None => reactions.push(Reaction { emoji: emoji.into(), people: vec![own] }),
+    }
+    reactions.retain(|reaction| !reaction.people.is_empty());
+    let (id, told): (_, Arc<[Reaction]>) = (message.id.clone(), reactions.clone().into());
+    draft.change(Change::PutReactions { message: id.clone(), reactions: told.clone() });
+    draft.tell(Event::ReactionsChanged { room, message: id, reactions: told });
+    draft.done(Receipt::Message(Arc::new(Message { reactions, ..Message::clone(&message) })))
+}
+
+fn pin(mut draft: Draft) -> Result<Plan, Refusal> {
+    let (message, room) = the_message(&draft)?;
+    if let Some(pin) = draft.facts.pin.clone() {
+        return draft.done(Receipt::Pinned { pin, message });
+    }
+    if draft.facts.pins >= draft.mint.limits.pins {
+        return Err(Refusal::invalid("messageId", "cannot be pinned: the room has too many pins"));
+    }
+    let by = draft.actor()?.id.clone();
+    let pin = Pin { room, message: message.id.clone(), by, seq: draft.next_seq(), at: draft.facts.now };
+    draft.change(Change::PutPin(pin.clone()));
+    draft.tell(Event::MessagePinned(pin.clone()));
+    draft.done(Receipt::Pinned { pin, message })
+}
+
+fn unpin(mut draft: Draft) -> Result<Plan, Refusal> {
+    let (message, room) = the_message(&draft)?;
+    draft.change(Change::RemovePin(message.id.clone()));
+    draft.tell(Event::MessageUnpinned { room, message: message.id.clone() });
+    draft.done(Receipt::Done)
+}
+
+fn bookmark(mut draft: Draft) -> Result<Plan, Refusal> {
+    let (message, room) = the_message(&draft)?;
+    if let Some(bookmark) = draft.facts.bookmark.clone() {
+        return draft.done(Receipt::Bookmarked { bookmark, message, repeated: true });
+    }
+    if draft.facts.bookmarks >= draft.mint.limits.bookmarks {
+        return Err(Refusal::invalid("messageId", "cannot be bookmarked: you have too many bookmarks"));
+    }
+    let (user, id) = (draft.actor()?.id.clone(), message.id.clone());
+    let (seq, at) = (draft.next_seq(), draft.facts.now);
+    let bookmark = Bookmark { user: user.clone(), message: id.clone(), seq, at };
+    draft.change(Change::PutBookmark(bookmark.clone()));
+    draft.tell(Event::BookmarkChanged { room, user, message: id, kept: true });
+    draft.done(Receipt::Bookmarked { bookmark, message, repeated: false })
+}
+
+fn remove_bookmark(mut draft: Draft) -> Result<Plan, Refusal> {
+    let user = draft.actor()?.id.clone();
+    if draft.facts.bookmark.is_none() {
+        return Err(Refusal::NotFound(Thing::Bookmark));
+    }
+    let (message, room) = the_message(&draft)?;
+    draft.change(Change::RemoveBookmark(user.clone(), message.id.clone()));
+    draft.tell(Event::BookmarkChanged { room, user, message: message.id.clone(), kept: false });
+    draft.done(Receipt::Done)
+}
