@@ -103,6 +103,13 @@ pub fn is_lawful(frame: &Value) -> Result<()> {
             ensure!(edited == frame["message"].get("updatedAt").is_some(), "editedAt without updatedAt");
             ensure!(edited || kind == "server:new_message", "edited, and nobody knows when");
         }
+        "server:reaction_update" => {
+            for reaction in frame["reactions"].as_array().into_iter().flatten() {
+                let count = |list: &str| reaction[list].as_array().map(Vec::len);
+                ensure!(count("userIds").is_some_and(|ids| ids > 0), "a reaction of nobody");
+                ensure!(count("userIds") == count("usernames"), "ids without names");
+            }
+        }
         "server:error" => {
             ensure!(frame["code"].is_string() && frame["message"].is_string(), "no code or no message");
         }

@@ -54,6 +54,16 @@ export type NewMessage = { content: string, mentions?: Array<string>, replyToId?
 
 export type MessageEdit = { content: string, };
 
+export type MessageList = { messageIds: Array<string>, };
+
+export type ForwardTo = { targetRoomId: string, };
+
+export type NewReaction = { emoji: string, };
+
+export type NewBookmark = { messageId: string, };
+
+export type Notify = { pref: NotificationPref, };
+
 export type Success<T> = { ok: true, data: T, };
 
 export type Done = { ok: true, };
@@ -109,6 +119,42 @@ export type RecentRooms = { [key in string]: Recent };
 export type Recent = { content: string, senderName: string, createdAt: string, unread: number, };
 
 export type Revision = { messageId: string, previousContent: string, editedAt: string, };
+
+export type Thread = { ok: true, data: Array<Message>, 
+/**
+ * Where the next page begins.
+ */
+nextCursor?: string, };
+
+export type ReplyCount = { count: number, };
+
+export type Deleted = { 
+/**
+ * How many.
+ */
+deleted: number, };
+
+export type PinnedMessage = { messageId: string, roomId: string, pinnedById: string, pinnedAt: string, message: Message, };
+
+export type Bookmark = { 
+/**
+ * That of the message: there is one for each.
+ */
+id: string, messageId: string, createdAt: string, message: Message, };
+
+export type Bookmarks = { items: Array<Bookmark>, hasMore: boolean, 
+/**
+ * Where the next page begins.
+ */
+nextCursor?: string, };
+
+export type Pinned = { pinned: boolean, };
+
+export type Archived = { archived: boolean, };
+
+export type Cleared = { clearedAt: string, };
+
+export type Notified = { pref: NotificationPref, };
 
 export type Agent = { id: string, name: string, description: string, type: string, status: string, visibility: string, createdAt: string, };
 

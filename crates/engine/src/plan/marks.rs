@@ -96,3 +96,46 @@ fn remove_bookmark(mut draft: Draft) -> Result<Plan, Refusal> {
     draft.tell(Event::BookmarkChanged { room, user, message: message.id.clone(), kept: false });
     draft.done(Receipt::Done)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::given::{decide, facts, mail, user};
+    use super::*;
+    use crate::facts::Standing;
+    use parlor_model::{DeliveryState, Place};
+
+    /// After these people put these emoji under a message, one after the other, or took them away.
+    fn reactions(steps: &[(&str, &str)]) -> Result<Vec<(String, Vec<String>)>, Refusal> {
+        let (message, _) = mail("m", "coder", DeliveryState::Pending, 0);
+        let place = Place::Room(RoomId::stored("lobby"));
+        let mut message = Arc::new(Message { place, ..Message::clone(&message) });
+        for (name, emoji) in steps {
+            let mut facts = facts();
+            facts.standing = Some(Arc::new(Standing { user: user(name), scopes: None }));
+            facts.message = Some(message.clone());
+            let command = Command::React { message: message.id.clone(), emoji: (*emoji).into() };
+            let Receipt::Message(changed) = decide(&command, &facts)?.receipt else { panic!("no message") };
+            message = changed;
+        }
+        let people = |one: &Reaction| one.people.iter().map(|person| person.user.to_string()).collect();
+        Ok(message.reactions.iter().map(|one| (one.emoji.to_string(), people(one))).collect())
+    }
+
+    #[test]
+    fn an_emoji_keeps_its_place_while_anybody_is_left_under_it() {
+        let steps = [("ann", "a"), ("bob", "b"), ("bob", "a"), ("ann", "a")];
+        let expected = [("a".to_owned(), vec!["bob".to_owned()]), ("b".to_owned(), vec!["bob".to_owned()])];
+        assert_eq!(reactions(&steps).unwrap(), expected);
+        assert_eq!(reactions(&[("ann", "a"), ("ann", "a")]).unwrap(), []);
+    }
+
+    #[test]
+    fn another_emoji_is_refused_when_there_are_too_many_and_a_known_one_is_not() {
+        let names: Vec<String> = (0..20).map(|n| n.to_string()).collect();
+        let mut steps: Vec<(&str, &str)> = names.iter().map(|name| ("ann", &**name)).collect();
+        steps.push(("bob", "7"));
+        assert_eq!(reactions(&steps).unwrap().len(), 20);
+        steps.push(("bob", "20"));
+        assert!(matches!(reactions(&steps), Err(Refusal::Invalid(_))));
+    }
+}

@@ -1,6 +1,9 @@
 //! The REST API: every endpoint's shape, histories without gaps, rooms and who may do what in them.
 
+mod arrangement;
 mod history;
+mod marks;
 mod messages;
 mod rooms;
 mod shapes;
+mod threads;

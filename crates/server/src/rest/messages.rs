@@ -1,19 +1,22 @@
 //! Messages: posting, reading, what is unread.
 
+use super::marks;
 use super::rooms::room_id;
 use crate::App;
 use crate::http::Signed;
-use crate::http::answer::{Created, Data, Done, Either, List, created, data, list};
+use crate::http::answer::{Created, Data, Done, Either, List, Whole, created, data, list, whole};
 use crate::http::body::Body;
 use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
 use axum::extract::State;
+use parlor_model::command::Posted;
 use parlor_model::query::Page;
-use parlor_model::{Answer, Command, MessageId, Position, Post, Query, Receipt, Refusal, Seq};
+use parlor_model::{Answer, Command, MessageId, Position, Post, Query, Receipt, Refusal, RoomId, Seq};
 use parlor_wire::agentim::frames::MessageFrame;
 use parlor_wire::agentim::rest;
 use parlor_wire::time;
 use serde::Deserialize;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use utoipa::IntoParams;
 
@@ -40,7 +43,7 @@ pub async fn create(
     };
     Ok(match &posted.message {
         Some(message) if !posted.repeated => Either::This(created(MessageFrame::from(&**message))),
-        Some(message) => Either::That(data(rest::Repeated::Message((&**message).into()))),
+        Some(message) => Either::That(data(rest::Repeated::Message(Box::new((&**message).into())))),
         None => {
             let left = rest::DeletedMessage::new(&posted.id, posted.position.seq);
             Either::That(data(rest::Repeated::Deleted(left)))
@@ -67,10 +70,7 @@ pub async fn history(
     let page = match (&paging.cursor, &paging.after) {
         (Some(_), Some(_)) => return Err(Problem::invalid("cursor", "give either cursor or after")),
         (None, None) => Page::Before(None),
-        (Some(cursor), None) => match place(&app, cursor, "cursor")? {
-            Place::Seq(seq) => Page::Before(Some(seq)),
-            Place::Time(_) => return Err(Problem::invalid("cursor", "is not a cursor")),
-        },
+        (Some(cursor), None) => Page::Before(Some(position(&app, cursor)?)),
         (None, Some(after)) => match place(&app, after, "after")? {
             Place::Seq(seq) => Page::After(seq),
             Place::Time(time) => Page::AfterTime(time),
@@ -165,6 +165,73 @@ pub async fn revisions(
     Ok(list(revisions.iter().map(rest::Revision::from)))
 }
 
-fn message_id(id: &str) -> Result<MessageId, Problem> {
+pub async fn thread(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+    Parameters(paging): Parameters<marks::Paging>,
+) -> Result<Whole<rest::Thread<'static>>, Problem> {
+    let after = paging.cursor(&app)?.unwrap_or_default();
+    let query = Query::Thread { message: message_id(&id)?, after, limit: paging.limit() };
+    let Answer::History { messages, more } = app.hub.read(&caller, query).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    let last = messages.last().filter(|_| more);
+    let epoch = app.hub.epoch();
+    Ok(whole(rest::Thread {
+        ok: rest::True,
+        data: messages.iter().map(|message| MessageFrame::from(&**message)).collect(),
+        next_cursor: last.map(|last| Position { epoch, seq: last.seq }.to_string()),
+    }))
+}
+
+pub async fn reply_count(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+) -> Result<Data<rest::ReplyCount>, Problem> {
+    let query = Query::ReplyCount { message: message_id(&id)? };
+    let Answer::Count(count) = app.hub.read(&caller, query).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    Ok(data(rest::ReplyCount { count }))
+}
+
+pub async fn forward(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+    Body(body): Body<rest::ForwardTo>,
+) -> Result<Created<MessageFrame<'static>>, Problem> {
+    let room = RoomId::parse(&body.target_room_id);
+    let room = room.map_err(|_| Problem::invalid("targetRoomId", "is not an id"))?;
+    let command = Command::Forward { message: message_id(&id)?, room };
+    match app.hub.call(&caller, command).await? {
+        Receipt::Posted(Posted { message: Some(message), .. }) => Ok(created(MessageFrame::from(&*message))),
+        _ => Err(Refusal::Unavailable.into()),
+    }
+}
+
+pub async fn remove_many(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Body(body): Body<rest::MessageList>,
+) -> Result<Data<rest::Deleted>, Problem> {
+    let ids = body.message_ids.iter().map(|id| MessageId::parse(id)).collect::<Result<BTreeSet<_>, _>>();
+    let ids = ids.map_err(|_| Problem::invalid("messageIds", "must be ids of messages"))?;
+    let deleted = ids.len();
+    app.hub.call(&caller, Command::DeleteMany { messages: ids.into_iter().collect() }).await?;
+    Ok(data(rest::Deleted { deleted }))
+}
+
+/// A place that an earlier page named.
+pub fn position(app: &App, cursor: &str) -> Result<Seq, Problem> {
+    match place(app, cursor, "cursor")? {
+        Place::Seq(seq) => Ok(seq),
+        Place::Time(_) => Err(Problem::invalid("cursor", "is not a cursor")),
+    }
+}
+
+pub fn message_id(id: &str) -> Result<MessageId, Problem> {
     MessageId::parse(id).map_err(|_| Problem::not_an_id())
 }

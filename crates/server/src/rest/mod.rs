@@ -2,9 +2,11 @@
 
 mod agents;
 mod api;
+mod arrangement;
 mod auth;
 mod health;
 mod keys;
+mod marks;
 mod messages;
 mod rooms;
 mod users;
@@ -55,17 +57,32 @@ pub fn router() -> Router<Arc<App>> {
         .delete("/rooms/{id}", "Removes a room and what was said in it", &[], rooms::remove)
         .get("/rooms/{id}/members", "Who is in a room", &[], rooms::members)
         .post("/rooms/{id}/members", "Adds a member", &[CONFLICT], rooms::add_member)
-        .put("/rooms/{id}/members/{member}", "Changes a role", &[CONFLICT], rooms::change_member)
+        .put("/rooms/{id}/members/{member}", "Changes a role, or what it is for", &[CONFLICT], rooms::change_member)
         .delete("/rooms/{id}/members/{member}", "Removes a member", &[CONFLICT], rooms::remove_member)
+        .put("/rooms/{id}/pin", "Keeps a room above one's others, or no longer", &[], arrangement::pin)
+        .put("/rooms/{id}/archive", "Puts a room away, or takes it out again", &[], arrangement::archive)
+        .put("/rooms/{id}/clear", "Shows oneself nothing any more of what was said so far", &[], arrangement::clear)
+        .put("/rooms/{id}/notification-pref", "What one wants to be called for", &[], arrangement::notify)
+        .get("/rooms/{id}/pins", "The messages that a room keeps in sight", &[], marks::pins)
         .post("/rooms/{id}/messages", "Posts a message", &[CONFLICT], messages::create)
         .get("/rooms/{id}/messages", "What was said", &[GONE], messages::history)
         .get("/messages/recent", "The newest message of each room", &[], messages::recent)
         .post("/messages/mark-all-read", "Marks every room as read", &[], messages::mark_all_read)
+        .post("/messages/batch-delete", "Erases several messages, or none", &[NOT_FOUND], messages::remove_many)
         .get("/messages/rooms/{id}", "What was said", &[GONE], messages::history)
         .post("/messages/rooms/{id}/read", "Marks a room as read", &[], messages::mark_read)
         .put("/messages/{id}", "Edits a message", &[], messages::edit)
         .delete("/messages/{id}", "Erases a message", &[], messages::remove)
         .get("/messages/{id}/history", "What a message said before", &[], messages::revisions)
+        .get("/messages/{id}/thread", "What answers a message", &[GONE], messages::thread)
+        .get("/messages/{id}/replies/count", "How many messages answer it", &[], messages::reply_count)
+        .post("/messages/{id}/forward", "Says the same in another room", &[], messages::forward)
+        .post("/messages/{id}/reactions", "Adds a reaction, or takes it away", &[], marks::react)
+        .post("/messages/{id}/pin", "Keeps a message in sight of the room", &[], marks::pin)
+        .delete("/messages/{id}/pin", "Takes a pin away", &[], marks::unpin)
+        .get("/bookmarks", "One's bookmarks", &[GONE], marks::bookmarks)
+        .post("/bookmarks", "Keeps a message in mind", &[NOT_FOUND], marks::bookmark)
+        .delete("/bookmarks/{id}", "Forgets a bookmark, by its message", &[], marks::remove_bookmark)
         .get("/agents", "One's agents", &[], agents::list)
         .get("/agents/shared", "Agents that others share", &[], agents::shared)
         .finish()

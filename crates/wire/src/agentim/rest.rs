@@ -4,9 +4,11 @@
 //! `null` means the same as absent, where nothing else is said.
 
 mod answers;
+mod marks;
 mod words;
 
 pub use answers::*;
+pub use marks::*;
 pub use words::*;
 
 use serde::{Deserialize, Deserializer};
@@ -154,6 +156,41 @@ pub struct NewMessage {
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 pub struct MessageEdit {
     pub content: Box<str>,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
+#[serde(rename_all = "camelCase")]
+pub struct MessageList {
+    pub message_ids: Vec<Box<str>>,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
+#[serde(rename_all = "camelCase")]
+pub struct ForwardTo {
+    pub target_room_id: Box<str>,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
+pub struct NewReaction {
+    pub emoji: Box<str>,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
+#[serde(rename_all = "camelCase")]
+pub struct NewBookmark {
+    pub message_id: Box<str>,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
+pub struct Notify {
+    #[schema(value_type = NotificationPref)]
+    #[cfg_attr(test, ts(as = "NotificationPref"))]
+    pub pref: Box<str>,
 }
 
 /// Tells `null` from absent.

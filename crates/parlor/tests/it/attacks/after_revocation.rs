@@ -73,6 +73,7 @@ async fn a_kicked_member_hears_nothing_more_of_the_room_and_cannot_resume_it() {
 /// Over REST a room that somebody is not in looks like none at all.
 async fn foreign_room(scene: &Scene, outsider: &Rest, room: &str, message: &str) {
     let unknown = "0190aaaabbbbccccddddeeeeffff0000";
+    let own = outsider.make_room("their own", &[]).await.unwrap();
     for (method, path, body) in [
         (Method::GET, "/api/rooms/ROOM", json!(null)),
         (Method::PUT, "/api/rooms/ROOM", json!({ "name": "mine" })),
@@ -93,12 +94,28 @@ async fn foreign_room(scene: &Scene, outsider: &Rest, room: &str, message: &str)
         (Method::GET, "/api/messages/MESSAGE/history", json!(null)),
         (Method::PUT, "/api/messages/MESSAGE", json!({ "content": "mine" })),
         (Method::DELETE, "/api/messages/MESSAGE", json!(null)),
+        (Method::POST, "/api/messages/batch-delete", json!({ "messageIds": ["MESSAGE"] })),
+        (Method::POST, "/api/messages/MESSAGE/reactions", json!({ "emoji": "+1" })),
+        (Method::GET, "/api/messages/MESSAGE/thread", json!(null)),
+        (Method::GET, "/api/messages/MESSAGE/replies/count", json!(null)),
+        (Method::POST, "/api/messages/MESSAGE/forward", json!({ "targetRoomId": own })),
+        (Method::POST, "/api/messages/MESSAGE/forward", json!({ "targetRoomId": "ROOM" })),
+        (Method::POST, "/api/messages/MESSAGE/pin", json!(null)),
+        (Method::DELETE, "/api/messages/MESSAGE/pin", json!(null)),
+        (Method::POST, "/api/bookmarks", json!({ "messageId": "MESSAGE" })),
+        (Method::DELETE, "/api/bookmarks/MESSAGE", json!(null)),
+        (Method::GET, "/api/rooms/ROOM/pins", json!(null)),
+        (Method::PUT, "/api/rooms/ROOM/pin", json!(null)),
+        (Method::PUT, "/api/rooms/ROOM/archive", json!(null)),
+        (Method::PUT, "/api/rooms/ROOM/clear", json!(null)),
+        (Method::PUT, "/api/rooms/ROOM/notification-pref", json!({ "pref": "none" })),
     ] {
         let ask = async |room: &str, message: &str| {
             let path = path.replace("ROOM", room).replace("MESSAGE", message);
             let path = path.replace("ME", outsider.user_id()).replace("ADMIN", scene.admin.user_id());
             let request = outsider.request(method.clone(), &path);
-            let request = if body.is_null() { request } else { request.json(&body) };
+            let body = body.to_string().replace("ROOM", room).replace("MESSAGE", message);
+            let request = if body == "null" { request } else { request.body(body) };
             parlor_testkit::rest::Answer::of(request).await.unwrap()
         };
         let foreign = ask(room, message).await;
@@ -106,7 +123,8 @@ async fn foreign_room(scene: &Scene, outsider: &Rest, room: &str, message: &str)
         let nowhere = ask(unknown, unknown).await;
         assert_eq!((nowhere.status, nowhere.body), (foreign.status, foreign.body), "{method} {path}");
     }
-    for path in ["/api/rooms", "/api/messages/recent"] {
+    assert!(outsider.history(&own).await.unwrap().is_empty(), "nothing was passed on");
+    for path in ["/api/rooms", "/api/messages/recent", "/api/bookmarks"] {
         let shown = outsider.get(path).await.unwrap().body.to_string();
         assert!(!shown.contains(room) && !shown.contains(message), "{path}: {shown}");
     }
@@ -128,7 +146,53 @@ async fn rooms_recent_and_search_never_show_what_is_foreign() {
     for secret in ["role", "locked", "password", "maxConnections"] {
         assert!(found[0].get(secret).is_none(), "{found}");
     }
-    assert_eq!(ada.history(&room).await.unwrap().len(), 1);
+    let history = ada.history(&room).await.unwrap();
+    assert_eq!((history.len(), &history[0]["reactions"]), (1, &json!([])));
+    assert_eq!(ada.get(&format!("/api/rooms/{room}/pins")).await.unwrap().data().unwrap(), json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_was_removed_finds_nothing_more_by_the_marks_they_left() {
+    let scene = Scene::start().await;
+    let ada = scene.person("ada").await;
+    let room = scene.admin.make_room("a room", &[&ada]).await.unwrap();
+    let secret = scene.admin.post_message(&room, "canary").await.unwrap();
+    let id = secret["id"].as_str().unwrap();
+    let body = json!({ "content": "canary answer", "replyToId": id });
+    scene.admin.post(&format!("/api/rooms/{room}/messages"), body).await.unwrap().data().unwrap();
+    ada.post("/api/bookmarks", json!({ "messageId": id })).await.unwrap().data().unwrap();
+    ada.post(&format!("/api/messages/{id}/pin"), json!({})).await.unwrap().data().unwrap();
+    ada.post(&format!("/api/messages/{id}/reactions"), json!({ "emoji": "+1" }))
+        .await
+        .unwrap()
+        .data()
+        .unwrap();
+    let shown = ada.get("/api/bookmarks").await.unwrap().body.to_string();
+    assert!(shown.contains("canary"), "{shown}");
+
+    let member = format!("/api/rooms/{room}/members/{}", ada.user_id());
+    assert_eq!(scene.admin.delete(&member).await.unwrap().status, 200);
+    scene.admin.put(&format!("/api/messages/{id}"), json!({ "content": "canary later" })).await.unwrap();
+    let shown = ada.get("/api/bookmarks").await.unwrap().data().unwrap();
+    assert_eq!(shown, json!({ "items": [], "hasMore": false }));
+    for path in [
+        format!("/api/messages/{id}/thread"),
+        format!("/api/messages/{id}/replies/count"),
+        format!("/api/messages/{id}/history"),
+        format!("/api/rooms/{room}/pins"),
+    ] {
+        let answer = ada.get(&path).await.unwrap();
+        assert_refused(&answer, 404);
+        assert!(!answer.body.to_string().contains("canary"), "{answer:?}");
+    }
+    // Not even her own pin and reaction can be taken back from outside, nor her bookmark made again.
+    assert_refused(&ada.delete(&format!("/api/messages/{id}/pin")).await.unwrap(), 404);
+    let again = ada.post("/api/bookmarks", json!({ "messageId": id })).await.unwrap();
+    assert_refused(&again, 404);
+    let history = scene.admin.history(&room).await.unwrap();
+    assert_eq!(history[0]["reactions"][0]["usernames"], json!(["ada"]));
+    // The bookmark itself is hers to forget.
+    assert_eq!(ada.delete(&format!("/api/bookmarks/{id}")).await.unwrap().body, json!({ "ok": true }));
 }
 
 #[tokio::test(flavor = "multi_thread")]

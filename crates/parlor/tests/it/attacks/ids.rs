@@ -55,6 +55,13 @@ async fn in_a_path_they_are_400_or_404_in_json() {
             ("POST", format!("/api/messages/rooms/{id}/read")),
             ("GET", format!("/api/messages/{id}/history")),
             ("DELETE", format!("/api/messages/{id}")),
+            ("GET", format!("/api/messages/{id}/thread")),
+            ("GET", format!("/api/messages/{id}/replies/count")),
+            ("POST", format!("/api/messages/{id}/reactions")),
+            ("POST", format!("/api/messages/{id}/pin")),
+            ("PUT", format!("/api/rooms/{id}/clear")),
+            ("GET", format!("/api/rooms/{id}/pins")),
+            ("DELETE", format!("/api/bookmarks/{id}")),
             ("DELETE", format!("/api/users/{id}")),
             ("DELETE", format!("/api/keys/{id}")),
             ("DELETE", format!("/api/auth/sessions/{id}")),
@@ -92,6 +99,9 @@ async fn in_a_body_they_name_the_field_or_nothing_at_all() {
         let body = json!({ "content": "hello", "replyToId": id });
         let answer = scene.admin.post(&format!("/api/rooms/{room}/messages"), body).await.unwrap();
         assert_refused(&answer, 400);
+        assert_refused(&scene.admin.post("/api/bookmarks", json!({ "messageId": id })).await.unwrap(), 400);
+        let batch = json!({ "messageIds": [id] });
+        assert_refused(&scene.admin.post("/api/messages/batch-delete", batch).await.unwrap(), 400);
         let body = json!({ "username": id, "password": crate::scene::PASSWORD });
         let answer = scene.admin.post("/api/users", body).await.unwrap();
         assert_refused(&answer, 400);

@@ -351,7 +351,7 @@ pub struct Users<'a> {
 #[cfg_attr(test, derive(TS))]
 #[serde(untagged)]
 pub enum Repeated<'a> {
-    Message(MessageFrame<'a>),
+    Message(Box<MessageFrame<'a>>),
     Deleted(DeletedMessage<'a>),
 }
 

@@ -1,0 +1,60 @@
+//! How one keeps a room for oneself.
+
+use super::rooms::room_id;
+use crate::App;
+use crate::http::Signed;
+use crate::http::answer::{Data, data};
+use crate::http::body::Body;
+use crate::http::parameters::Path;
+use crate::http::problem::Problem;
+use axum::extract::State;
+use parlor_model::{Arrangement, Arranging, Caller, Command, Notifications, Receipt, Refusal};
+use parlor_wire::agentim::rest;
+use parlor_wire::time::iso;
+use std::sync::Arc;
+
+pub async fn pin(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+) -> Result<Data<rest::Pinned>, Problem> {
+    let own = arrange(&app, &caller, &id, Arranging::Pin).await?;
+    Ok(data(rest::Pinned { pinned: own.pinned_at.is_some() }))
+}
+
+pub async fn archive(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+) -> Result<Data<rest::Archived>, Problem> {
+    let own = arrange(&app, &caller, &id, Arranging::Archive).await?;
+    Ok(data(rest::Archived { archived: own.archived_at.is_some() }))
+}
+
+pub async fn clear(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+) -> Result<Data<rest::Cleared>, Problem> {
+    let own = arrange(&app, &caller, &id, Arranging::Clear).await?;
+    Ok(data(rest::Cleared { cleared_at: own.cleared_at.map(iso).unwrap_or_default() }))
+}
+
+pub async fn notify(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+    Body(body): Body<rest::Notify>,
+) -> Result<Data<rest::Notified>, Problem> {
+    let wanted = Notifications::parse(&body.pref);
+    let wanted = wanted.ok_or(Problem::invalid("pref", "must be all, mentions or none"))?;
+    let own = arrange(&app, &caller, &id, Arranging::Notify(wanted)).await?;
+    Ok(data(rest::Notified { pref: own.notifications.into() }))
+}
+
+async fn arrange(app: &App, caller: &Caller, id: &str, how: Arranging) -> Result<Arrangement, Problem> {
+    match app.hub.call(caller, Command::Arrange { room: room_id(id)?, how }).await? {
+        Receipt::Member(own) => Ok(own.arrangement),
+        _ => Err(Refusal::Unavailable.into()),
+    }
+}

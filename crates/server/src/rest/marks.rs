@@ -1,0 +1,116 @@
+//! What people hang on messages: reactions, pins, bookmarks.
+
+use super::messages::{message_id, position};
+use super::rooms::room_id;
+use crate::App;
+use crate::http::Signed;
+use crate::http::answer::{Created, Data, Done, Either, List, created, data, list};
+use crate::http::body::Body;
+use crate::http::parameters::{Parameters, Path};
+use crate::http::problem::Problem;
+use axum::extract::State;
+use parlor_model::{Answer, Command, MessageId, Query, Receipt, Refusal};
+use parlor_wire::agentim::frames::ReactionFrame;
+use parlor_wire::agentim::rest;
+use serde::Deserialize;
+use std::sync::Arc;
+use utoipa::IntoParams;
+
+pub async fn react(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+    Body(body): Body<rest::NewReaction>,
+) -> Result<List<ReactionFrame<'static>>, Problem> {
+    let command = Command::React { message: message_id(&id)?, emoji: body.emoji };
+    let Receipt::Message(message) = app.hub.call(&caller, command).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    Ok(list(message.reactions.iter().map(ReactionFrame::from)))
+}
+
+pub async fn pins(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+) -> Result<List<rest::PinnedMessage<'static>>, Problem> {
+    let Answer::Pins(pins) = app.hub.read(&caller, Query::Pins { room: room_id(&id)? }).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    Ok(list(pins.iter().map(|(pin, message)| rest::PinnedMessage::new(pin, message))))
+}
+
+pub async fn pin(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+) -> Result<Data<rest::PinnedMessage<'static>>, Problem> {
+    let command = Command::Pin { message: message_id(&id)? };
+    let Receipt::Pinned { pin, message } = app.hub.call(&caller, command).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    Ok(data(rest::PinnedMessage::new(&pin, &message)))
+}
+
+pub async fn unpin(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+) -> Result<Done, Problem> {
+    app.hub.call(&caller, Command::Unpin { message: message_id(&id)? }).await?;
+    Ok(Done)
+}
+
+#[derive(Deserialize, IntoParams)]
+pub struct Paging {
+    /// 50 where it is left out, 200 at most.
+    limit: Option<usize>,
+    /// Goes on from here.
+    cursor: Option<String>,
+}
+
+impl Paging {
+    pub fn limit(&self) -> usize {
+        self.limit.unwrap_or(50).clamp(1, 200)
+    }
+
+    pub fn cursor(&self, app: &App) -> Result<Option<parlor_model::Seq>, Problem> {
+        self.cursor.as_deref().map(|cursor| position(app, cursor)).transpose()
+    }
+}
+
+pub async fn bookmarks(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Parameters(paging): Parameters<Paging>,
+) -> Result<Data<rest::Bookmarks<'static>>, Problem> {
+    let query = Query::Bookmarks { before: paging.cursor(&app)?, limit: paging.limit() };
+    let Answer::Bookmarks { bookmarks, more } = app.hub.read(&caller, query).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    Ok(data(rest::Bookmarks::new(&bookmarks, more, app.hub.epoch())))
+}
+
+pub async fn bookmark(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Body(body): Body<rest::NewBookmark>,
+) -> Result<Either<Created<rest::Bookmark<'static>>, Data<rest::Bookmark<'static>>>, Problem> {
+    let message =
+        MessageId::parse(&body.message_id).map_err(|_| Problem::invalid("messageId", "is not an id"))?;
+    let command = Command::Bookmark { message };
+    let Receipt::Bookmarked { bookmark, message, repeated } = app.hub.call(&caller, command).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    let bookmark = rest::Bookmark::new(&bookmark, &message);
+    Ok(if repeated { Either::That(data(bookmark)) } else { Either::This(created(bookmark)) })
+}
+
+pub async fn remove_bookmark(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+) -> Result<Done, Problem> {
+    app.hub.call(&caller, Command::RemoveBookmark { message: message_id(&id)? }).await?;
+    Ok(Done)
+}
