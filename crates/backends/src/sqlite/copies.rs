@@ -1,7 +1,8 @@
 //! Copies of the database: taken beside the writer, checked, and made fit to start from.
 
+use super::migrations::MIGRATIONS;
 use super::rows::Stored;
-use super::{MIGRATIONS, On, OpenError};
+use super::{On, OpenError};
 use parlor_engine::ports::Head;
 use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags};
