@@ -162,6 +162,7 @@ pub struct MessageEdit {
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct MessageList {
+    #[schema(min_items = 1, max_items = 50)]
     pub message_ids: Vec<Box<str>>,
 }
 
@@ -175,6 +176,7 @@ pub struct ForwardTo {
 #[derive(Deserialize, ToSchema)]
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 pub struct NewReaction {
+    #[schema(min_length = 1, max_length = 8)]
     pub emoji: Box<str>,
 }
 

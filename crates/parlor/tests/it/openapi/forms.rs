@@ -26,7 +26,10 @@ pub fn sample(form: &Value) -> Value {
         "array" => Value::Array(vec![sample(&form["items"])]),
         "integer" | "number" => 1.into(),
         "boolean" => true.into(),
-        _ => "Sample-text-1".into(),
+        _ => {
+            let most = form["maxLength"].as_u64().unwrap_or(u64::MAX) as usize;
+            "Sample-text-1".chars().take(most).collect::<String>().into()
+        }
     }
 }
 

@@ -17,7 +17,9 @@ pub async fn all(tour: &Tour, scene: &Scene) {
     sign_ins(tour, scene).await;
     keys(tour, scene).await;
     rooms(tour, scene).await;
+    arrangement(tour, scene).await;
     messages(tour, scene).await;
+    marks(tour, scene).await;
 }
 
 async fn people(tour: &Tour, scene: &Scene) {
@@ -91,6 +93,52 @@ async fn rooms(tour: &Tour, scene: &Scene) {
     tour.tell(admin, "POST /api/rooms/{id}/members", &[room], agent, 201).await;
     tour.ask(admin, one, &[room, "helper%2Ffirst"], 200).await;
     tour.ask(admin, "DELETE /api/rooms/{id}", &[room], 200).await;
+}
+
+async fn arrangement(tour: &Tour, scene: &Scene) {
+    let admin = &scene.admin;
+    let room = admin.make_room("a room", &[]).await.unwrap();
+    for what in ["pin", "archive", "clear"] {
+        tour.ask(admin, &format!("PUT /api/rooms/{{id}}/{what}"), &[&room], 200).await;
+    }
+    let pref = json!({ "pref": "none" });
+    tour.tell(admin, "PUT /api/rooms/{id}/notification-pref", &[&room], pref, 200).await;
+    tour.ask(admin, "GET /api/rooms", &[], 200).await;
+    tour.ask(admin, "GET /api/rooms/{id}/members", &[&room], 200).await;
+}
+
+async fn marks(tour: &Tour, scene: &Scene) {
+    let admin = &scene.admin;
+    let room = admin.make_room("a room", &[]).await.unwrap();
+    let message = admin.post_message(&room, "hello").await.unwrap();
+    let message = id(&message);
+    for text in ["one", "two"] {
+        let reply = json!({ "content": text, "replyToId": message });
+        tour.tell(admin, "POST /api/rooms/{id}/messages", &[&room], reply, 201).await;
+    }
+    let thread = "GET /api/messages/{id}/thread";
+    tour.ask(admin, &format!("{thread}?limit=1"), &[message], 200).await;
+    tour.ask(admin, &format!("{thread}?cursor=00000000-1"), &[message], 410).await;
+    tour.ask(admin, "GET /api/messages/{id}/replies/count", &[message], 200).await;
+    let emoji = json!({ "emoji": "+1" });
+    tour.tell(admin, "POST /api/messages/{id}/reactions", &[message], emoji, 200).await;
+    let to = json!({ "targetRoomId": room });
+    let copy = tour.tell(admin, "POST /api/messages/{id}/forward", &[message], to, 201).await;
+    tour.ask(admin, "POST /api/messages/{id}/pin", &[message], 200).await;
+    tour.ask(admin, "GET /api/rooms/{id}/pins", &[&room], 200).await;
+    tour.ask(admin, "GET /api/rooms/{id}/messages", &[&room], 200).await;
+    tour.ask(admin, "DELETE /api/messages/{id}/pin", &[message], 200).await;
+    for (which, status) in [(message, 201), (message, 200), (id(&copy), 201), ("unknown", 404)] {
+        tour.tell(admin, "POST /api/bookmarks", &[], json!({ "messageId": which }), status).await;
+    }
+    let page = tour.ask(admin, "GET /api/bookmarks?limit=1", &[], 200).await;
+    assert!(page["nextCursor"].is_string(), "{page}");
+    tour.ask(admin, "GET /api/bookmarks?limit=some", &[], 400).await;
+    tour.ask(admin, "GET /api/bookmarks?cursor=00000000-1", &[], 410).await;
+    tour.ask(admin, "DELETE /api/bookmarks/{id}", &[message], 200).await;
+    let batch = "POST /api/messages/batch-delete";
+    tour.tell(admin, batch, &[], json!({ "messageIds": [message, "unknown"] }), 404).await;
+    tour.tell(admin, batch, &[], json!({ "messageIds": [message] }), 200).await;
 }
 
 async fn messages(tour: &Tour, scene: &Scene) {
