@@ -15,6 +15,7 @@ use futures_util::FutureExt;
 use parlor_engine::switchboard::{Egress, Farewell, Viewer};
 use parlor_model::{
     Caller, Command, Delivery, Epoch, Logged, Message, Position, Receipt, Refusal, RoomId, Signal, Thing,
+    UserId,
 };
 use parlor_wire::agentim::egress;
 use parlor_wire::agentim::ingress::{self, Asked, Draft, Misread};
@@ -98,8 +99,18 @@ async fn converse(app: Arc<App>, upgraded: Upgraded) {
             }
         }
     }
-    talk.leave();
+    let left = talk.leave().map(|user| (user, tokio::time::Instant::now() + ABSENT_AFTER));
+    let app = talk.app.clone();
+    drop(talk);
     socket.finish().await;
+    if let Some((user, then)) = left {
+        tokio::select! {
+            () = ongoing.stopped() => {}
+            () = tokio::time::sleep_until(then) => {
+                let _ = app.hub.tell_absence(&user).await;
+            }
+        }
+    }
 }
 
 /// One conversation with one client.
@@ -372,17 +383,10 @@ impl Talk {
         self.typed.insert(room, Instant::now());
     }
 
-    /// Tells the others that the person is gone, unless another connection or a quick return says otherwise.
-    fn leave(&mut self) {
-        let Some(signed) = self.signed.take() else { return };
-        if !self.app.hub.disconnect(signed.viewer.id) {
-            return;
-        }
-        let app = self.app.clone();
-        tokio::spawn(async move {
-            tokio::time::sleep(ABSENT_AFTER).await;
-            let _ = app.hub.tell_absence(&signed.viewer.user).await;
-        });
+    /// Names the person who is gone with this connection, unless another one of theirs is there.
+    fn leave(&mut self) -> Option<UserId> {
+        let signed = self.signed.take()?;
+        self.app.hub.disconnect(signed.viewer.id).then_some(signed.viewer.user)
     }
 }
 
