@@ -5,7 +5,7 @@ use crate::Fault;
 use crate::hub::fitting;
 use crate::plan::MOST_ATTEMPTS;
 use crate::ports::Lookup;
-use parlor_model::Mailbox;
+use parlor_model::{Delivery, Mailbox};
 
 impl Facts {
     pub(super) fn about_receive(
@@ -20,9 +20,15 @@ impl Facts {
         if leased {
             self.past_what_is_given_up(mailbox, limit, store)?;
         }
-        // What does not fit into one answer waits for the next.
-        let fits = fitting(self.mail.iter().map(|(message, _)| message.length()));
-        self.mail.truncate(fits);
+        // What does not fit into one answer waits for the next; what is given up is in none.
+        let goes_out = |delivery: &Delivery| !leased || delivery.attempts < MOST_ATTEMPTS;
+        let lengths = self.mail.iter().filter(|(_, delivery)| goes_out(delivery));
+        let fits = fitting(lengths.map(|(message, _)| message.length()));
+        let mut out = 0;
+        self.mail.retain(|(_, delivery)| {
+            out += usize::from(goes_out(delivery));
+            out <= fits
+        });
         Ok(())
     }
 

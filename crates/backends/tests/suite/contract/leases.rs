@@ -1,7 +1,7 @@
 //! Mail taken out on a lease, through a whole hub: nothing is lost, and nothing comes again once acknowledged.
 
 use super::news::{NOW, each, person};
-use super::reach::{agent, send};
+use super::reach::{agent, send, send_with};
 use crate::house::House;
 use parlor_model::query::{Answer, MailPage};
 use parlor_model::{AgentId, Caller, Command, Mailbox, MessageId, Query, Receipt, Time};
@@ -96,5 +96,26 @@ fn what_is_given_up_does_not_hide_what_waits_behind_it() {
         let came = receive(house, &ann, 1).await;
         assert_eq!(came.iter().map(|(_, attempts)| *attempts).collect::<Vec<_>>(), [1]);
         assert_eq!(receive(house, &ann, 9).await.len(), 1, "one was asked for, the other waited");
+    });
+}
+
+#[test]
+fn what_is_given_up_takes_no_room_from_what_goes_out() {
+    each(async |house| {
+        let (_, ann) = person(house, "ann", 1).await;
+        agent(house, &ann, "coder", &[]).await;
+        // Each of them fills an answer alone.
+        let long = format!(r#"{{"text":"{}"}}"#, "x".repeat(1024 * 1024));
+        for _ in 0..2 {
+            send_with(house, &ann, "coder", "agent/coder", &long).await;
+        }
+        for second in 0..5 {
+            at_second(house, second * 2);
+            assert_eq!(receive(house, &ann, 9).await.len(), 1, "the first alone");
+        }
+        at_second(house, 10);
+        let came = receive(house, &ann, 9).await;
+        assert_eq!(came.iter().map(|(_, attempts)| *attempts).collect::<Vec<_>>(), [1], "the second");
+        assert_eq!(receive(house, &ann, 9).await, [], "the first is given up");
     });
 }

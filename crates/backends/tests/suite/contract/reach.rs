@@ -29,13 +29,23 @@ async fn bridge(house: &House, owner: &UserId) -> Caller {
     Caller::program(owner.clone(), key.id.clone())
 }
 
-/// The mailboxes that got a copy.
 pub async fn send(house: &House, caller: &Caller, from: &str, path: &str) -> Vec<String> {
+    send_with(house, caller, from, path, "{}").await
+}
+
+/// The mailboxes that got a copy.
+pub async fn send_with(
+    house: &House,
+    caller: &Caller,
+    from: &str,
+    path: &str,
+    payload: &str,
+) -> Vec<String> {
     let route = Command::Route(Route {
         from: from.into(),
         path: Path::parse(path).unwrap(),
         command: "say".into(),
-        payload: Payload("{}".into()),
+        payload: Payload(payload.into()),
         text: Some("hello".into()),
         source: "test".into(),
         external_id: None,
