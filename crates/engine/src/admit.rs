@@ -16,6 +16,8 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             if changes.max_connections == Some(Some(0)) {
                 flaws.add("maxConnections", "must be at least 1");
             }
+            let few = changes.hears.as_ref().is_none_or(|patterns| patterns.len() <= 100);
+            flaws.unless(few, "hears", "at most 100");
         }
         Command::ChangeProfile { display_name } => flaws.line("displayName", display_name, 100),
         Command::CreateKey { name, scopes, .. } => {

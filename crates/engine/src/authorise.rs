@@ -3,7 +3,7 @@
 use crate::facts::{Facts, Standing};
 use parlor_model::{
     AgentId, Caller, Command, Mailbox, Member, MemberId, Message, Path, Pattern, Principal, Query, Refusal,
-    RoomId, RoomRole, Scope, Thing, UserId,
+    RoomId, RoomRole, Scope, SiteRole, Thing, User, UserId,
 };
 
 pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
@@ -55,7 +55,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         // One's own marks are one's own, also where one may no longer look.
         Command::RemoveBookmark { .. } | Command::MarkAllRead => ask.signed_in(Scope::Write).map(|_| ()),
 
-        Command::CreateAgent { .. } => ask.create_agent(),
+        Command::CreateAgent { subscriptions, .. } => ask.create_agent(subscriptions),
         Command::ChangeAgent { id, .. } | Command::RemoveAgent { id } => ask.own_agent(id),
         Command::Subscribe { mailbox, pattern } => ask.subscribe(mailbox, pattern),
         Command::Unsubscribe { mailbox, .. }
@@ -84,11 +84,24 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         Query::Revisions { .. } | Query::Thread { .. } | Query::ReplyCount { .. } => {
             ask.seen_message(facts.membership.as_deref(), Scope::Read).map(|_| ())
         }
-        Query::MayListen { agent } | Query::Agent { id: agent } => ask.own_agent(agent),
+        Query::MayListen { agent } => ask.own_agent(agent),
+        Query::Agent { id } => ask.known_agent(id),
         Query::Subscriptions { mailbox } | Query::Mail { mailbox, .. } => ask.own_agent(&mailbox.agent),
         Query::DeadLetters { .. } => ask.dead_letters(),
         Query::MayMeasure => ask.admin_or_key_for(Scope::Metrics),
     }
+}
+
+/// Whether the agents of `owner` may hear what a source says on a path: those of the account behind the source, of
+/// site admins, and of whoever an admin lets hear it.
+pub fn may_hear(owner: &User, behind: Option<&UserId>, path: &Path) -> bool {
+    let lets_hear = || owner.hears.iter().any(|pattern| pattern.matches(path));
+    behind == Some(&owner.id) || owner.role == SiteRole::Admin || lets_hear()
+}
+
+/// The room whose messages a pattern asks for by name.
+fn room_of(pattern: &Pattern) -> Option<RoomId> {
+    Path::stored(pattern.as_str()).below("room").and_then(|room| RoomId::parse(room).ok())
 }
 
 struct Ask<'a> {
@@ -133,17 +146,20 @@ impl<'a> Ask<'a> {
     }
 
     fn create_key(&self, owner: Option<&UserId>, scopes: &[Scope]) -> Result<(), Refusal> {
+        // A key may not do more than its owner: only admins speak as a source themselves.
+        let admins_only = scopes.iter().any(|scope| scope.is_for_admins() && *scope != Scope::Admin);
         if self.is_operator() {
-            return match self.facts.user {
+            return match &self.facts.user {
+                Some(user) if admins_only && user.role != SiteRole::Admin => {
+                    Err(Refusal::invalid("scope", "sources, dead-letters and metrics are for keys of admins"))
+                }
                 Some(_) => Ok(()),
                 None => Err(Refusal::NotFound(Thing::User)),
             };
         }
         let standing = self.person()?;
         let for_another = owner.is_some_and(|owner| *owner != standing.user.id);
-        // A key may not do more than its owner: only admins speak as a source themselves.
-        let admins_only = [Scope::Sources, Scope::DeadLetters, Scope::Metrics];
-        let beyond = scopes.iter().any(|scope| admins_only.contains(scope)) && !standing.is_site_admin();
+        let beyond = admins_only && !standing.is_site_admin();
         if for_another || beyond { Err(Refusal::Forbidden) } else { Ok(()) }
     }
 
@@ -244,19 +260,23 @@ impl<'a> Ask<'a> {
         if pin.by == standing.user.id || role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
-    /// Names above and below somebody's agent are that person's.
-    fn create_agent(&self) -> Result<(), Refusal> {
+    /// Names above and below somebody's agent are that person's. A new agent is in no room yet.
+    fn create_agent(&self, subscriptions: &[Pattern]) -> Result<(), Refusal> {
         let standing = self.signed_in(Scope::Agents)?;
-        let others = self.facts.relatives.iter().any(|agent| agent.owner != standing.user.id);
-        if others { Err(Refusal::Forbidden) } else { Ok(()) }
+        if self.facts.relatives.iter().any(|agent| agent.owner != standing.user.id) {
+            return Err(Refusal::Forbidden);
+        }
+        match subscriptions.iter().find_map(room_of) {
+            Some(room) => Err(Refusal::NotAMember { room }),
+            None => Ok(()),
+        }
     }
 
     /// A room is listened to by its members; patterns that only may match one are looked at with each message.
     fn subscribe(&self, mailbox: &Mailbox, pattern: &Pattern) -> Result<(), Refusal> {
         self.own_agent(&mailbox.agent)?;
-        let path = Path::stored(pattern.as_str());
-        match path.below("room").map(RoomId::parse) {
-            Some(Ok(room)) if self.facts.target.is_none() => Err(Refusal::NotAMember { room }),
+        match room_of(pattern) {
+            Some(room) if self.facts.target.is_none() => Err(Refusal::NotAMember { room }),
             _ => Ok(()),
         }
     }
@@ -269,13 +289,19 @@ impl<'a> Ask<'a> {
     /// Site admins, and keys that were made for just this.
     fn admin_or_key_for(&self, scope: Scope) -> Result<(), Refusal> {
         let standing = self.facts.standing.as_ref().ok_or(Refusal::NotSignedIn)?;
-        let by_scope = standing.scopes.as_ref().is_some_and(|scopes| scopes.contains(&scope));
-        if by_scope || standing.is_site_admin() { Ok(()) } else { Err(Refusal::Forbidden) }
+        let may = standing.has(scope) || standing.is_site_admin();
+        if may { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
     fn own_agent(&self, agent: &AgentId) -> Result<(), Refusal> {
         self.signed_in(Scope::Agents)?;
         self.own_agent_of(agent)
+    }
+
+    /// One's own, or one in a common room.
+    fn known_agent(&self, agent: &AgentId) -> Result<(), Refusal> {
+        self.signed_in(Scope::Agents)?;
+        if self.facts.acquainted { Ok(()) } else { self.own_agent_of(agent) }
     }
 
     /// Somebody else's agent and no agent at all are told alike.
@@ -304,11 +330,8 @@ impl<'a> Ask<'a> {
             // Not even one who may name a source speaks as a person.
             None if self.facts.user.is_some() => Err(Refusal::NotFound(Thing::Agent)),
             None => {
-                let by_role = standing.scopes.is_none() && standing.is_site_admin();
-                let by_scope =
-                    standing.scopes.as_ref().is_some_and(|scopes| scopes.contains(&Scope::Sources));
                 match to_room {
-                    _ if !by_role && !by_scope => Err(Refusal::NotFound(Thing::Agent)),
+                    _ if !standing.has(Scope::Sources) => Err(Refusal::NotFound(Thing::Agent)),
                     // A source is nobody's member.
                     Some(room) => Err(Refusal::NotAMember { room: room.id.clone() }),
                     None => Ok(()),

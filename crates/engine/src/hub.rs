@@ -549,11 +549,17 @@ fn answer(query: &Query, facts: &Facts, snapshot: &mut dyn Snapshot) -> Result<A
             agents.extend(snapshot.agents_near(&own())?);
             Answer::Agents(agents)
         }
-        Query::Agent { id } => Answer::Agent {
-            agent: Arc::new(facts.agent.clone().expect("authorised as its owner")),
-            subscriptions: snapshot.subscriptions_of(&Mailbox::of(id.clone()))?,
-            sessions: snapshot.sessions(id)?,
-        },
+        Query::Agent { id } => {
+            let agent = facts.agent.clone().expect("authorised as known");
+            if agent.owner != own() {
+                return Ok(Answer::Acquaintance(agent));
+            }
+            Answer::Agent {
+                agent: Arc::new(agent),
+                subscriptions: snapshot.subscriptions_of(&Mailbox::of(id.clone()))?,
+                sessions: snapshot.sessions(id)?,
+            }
+        }
         Query::Subscriptions { mailbox } => Answer::Subscriptions(snapshot.subscriptions_of(mailbox)?),
         Query::Mail { mailbox, page } => {
             let mut mail = snapshot.mail(mailbox, *page)?;

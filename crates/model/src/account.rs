@@ -1,6 +1,6 @@
 //! People, their signed-in devices, and the keys of their programs.
 
-use crate::{KeyId, SignInId, Time, UserId};
+use crate::{KeyId, Pattern, SignInId, Time, UserId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SiteRole {
@@ -33,6 +33,8 @@ pub struct User {
     pub locked_until: Option<Time>,
     /// Overrides the hub's limit of connections for this person.
     pub max_connections: Option<u32>,
+    /// What an admin lets this person's agents hear of outside sources.
+    pub hears: Vec<Pattern>,
     pub created_at: Time,
     pub updated_at: Time,
 }
@@ -107,6 +109,11 @@ impl Scope {
             Self::Metrics => "metrics",
             Self::Admin => "admin",
         }
+    }
+
+    /// What the owner must be an admin for, at the moment of use.
+    pub fn is_for_admins(self) -> bool {
+        matches!(self, Self::Sources | Self::DeadLetters | Self::Metrics | Self::Admin)
     }
 
     pub fn parse(text: &str) -> Option<Self> {

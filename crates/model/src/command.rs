@@ -199,6 +199,7 @@ pub struct UserChanges {
     pub password_hash: Option<Box<str>>,
     /// `Some(None)` takes the override away.
     pub max_connections: Option<Option<u32>>,
+    pub hears: Option<Vec<Pattern>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

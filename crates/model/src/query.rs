@@ -57,6 +57,7 @@ pub enum Query {
     },
     /// The caller's own agents, and those in a common room.
     Agents,
+    /// One of these.
     Agent {
         id: AgentId,
     },
@@ -104,20 +105,42 @@ pub enum Page {
 pub enum Answer {
     Yes,
     User(Arc<User>),
-    Users { users: Vec<User>, total: usize },
+    Users {
+        users: Vec<User>,
+        total: usize,
+    },
     SignIns(Vec<SignIn>),
     Keys(Vec<ApiKey>),
     Rooms(Vec<(Room, Member)>),
-    Room { room: Room, members: Vec<Member>, total: usize },
-    Members { members: Vec<Member>, total: usize },
-    History { messages: Vec<Arc<Message>>, more: bool },
+    Room {
+        room: Room,
+        members: Vec<Member>,
+        total: usize,
+    },
+    Members {
+        members: Vec<Member>,
+        total: usize,
+    },
+    History {
+        messages: Vec<Arc<Message>>,
+        more: bool,
+    },
     Recent(Vec<Recent>),
     Revisions(Vec<Revision>),
     Count(u64),
     Pins(Vec<(Pin, Arc<Message>)>),
-    Bookmarks { bookmarks: Vec<(Bookmark, Arc<Message>)>, more: bool },
+    Bookmarks {
+        bookmarks: Vec<(Bookmark, Arc<Message>)>,
+        more: bool,
+    },
     Agents(Vec<Agent>),
-    Agent { agent: Arc<Agent>, subscriptions: Vec<Subscription>, sessions: Vec<Session> },
+    /// Somebody else's, of which no more is told than among `Agents`.
+    Acquaintance(Agent),
+    Agent {
+        agent: Arc<Agent>,
+        subscriptions: Vec<Subscription>,
+        sessions: Vec<Session>,
+    },
     Subscriptions(Vec<Subscription>),
     Mail(Vec<(Arc<Message>, Delivery)>),
     DeadLetters(Vec<DeadLetter>),

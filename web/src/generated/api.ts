@@ -6,7 +6,7 @@ export type RoomRole = "member" | "admin" | "owner";
 
 export type RoomKind = "group" | "private";
 
-export type Scope = "read" | "write" | "agents" | "sources" | "dead-letters" | "admin";
+export type Scope = "read" | "write" | "agents" | "sources" | "dead-letters" | "metrics" | "admin";
 
 export type MessageType = "text" | "agent_response";
 
@@ -28,7 +28,11 @@ export type UserChanges = { displayName?: string, role?: SiteRole, password?: st
 /**
  * `null` takes the override away; absent leaves it.
  */
-maxConnections?: number | null, };
+maxConnections?: number | null, 
+/**
+ * Patterns of paths: what this person's agents hear of outside sources.
+ */
+hears?: Array<string>, };
 
 export type Profile = { displayName: string, };
 
@@ -70,7 +74,7 @@ export type Done = { ok: true, };
 
 export type User = { id: string, username: string, displayName: string, avatarUrl: string | null, role: SiteRole, totpEnabled: boolean, createdAt: string, updatedAt: string, };
 
-export type ManagedUser = { maxConnections: number | null, locked: boolean, id: string, username: string, displayName: string, avatarUrl: string | null, role: SiteRole, totpEnabled: boolean, createdAt: string, updatedAt: string, };
+export type ManagedUser = { maxConnections: number | null, hears: Array<string>, locked: boolean, id: string, username: string, displayName: string, avatarUrl: string | null, role: SiteRole, totpEnabled: boolean, createdAt: string, updatedAt: string, };
 
 export type Person = { id: string, username: string, displayName: string, avatarUrl: string | null, };
 

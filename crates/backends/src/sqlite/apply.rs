@@ -19,9 +19,10 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
         Change::PutUser(user) => {
             run(
                 sql,
-                "INSERT INTO users VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (id) DO UPDATE SET \
+                "INSERT INTO users VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (id) DO UPDATE SET \
                  username = ?2, display_name = ?3, role = ?4, password_hash = ?5, failed_sign_ins = ?6, \
-                 locked_until = ?7, max_connections = ?8, created_at = ?9, updated_at = ?10",
+                 locked_until = ?7, max_connections = ?8, created_at = ?9, updated_at = ?10, \
+                 hears = ?11",
                 &[
                     &user.id.as_str(),
                     &&*user.username,
@@ -33,6 +34,7 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
                     &user.max_connections,
                     &user.created_at.0,
                     &user.updated_at.0,
+                    &rows::patterns(&user.hears),
                 ],
             )?;
         }

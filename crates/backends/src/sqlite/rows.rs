@@ -83,7 +83,7 @@ pub fn seq(row: &Row<'_>, index: usize) -> rusqlite::Result<Seq> {
     Ok(Seq(row.get::<_, i64>(index)? as u64))
 }
 
-pub const USER: &str = "id, username, display_name, role, password_hash, failed_sign_ins, locked_until, max_connections, created_at, updated_at";
+pub const USER: &str = "id, username, display_name, role, password_hash, failed_sign_ins, locked_until, max_connections, created_at, updated_at, hears";
 
 pub fn user(row: &Row<'_>) -> rusqlite::Result<User> {
     Ok(User {
@@ -97,7 +97,12 @@ pub fn user(row: &Row<'_>) -> rusqlite::Result<User> {
         max_connections: row.get(7)?,
         created_at: time(row, 8)?,
         updated_at: time(row, 9)?,
+        hears: row.get_ref(10)?.as_str()?.lines().map(Pattern::stored).collect(),
     })
+}
+
+pub fn patterns(patterns: &[Pattern]) -> String {
+    patterns.iter().map(Pattern::as_str).collect::<Vec<_>>().join("\n")
 }
 
 pub fn site_role(role: SiteRole) -> i64 {

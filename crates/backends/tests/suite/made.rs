@@ -44,6 +44,7 @@ pub fn user(id: &str, created: i64) -> User {
         failed_sign_ins: 2,
         locked_until: Some(Time(77)),
         max_connections: Some(3),
+        hears: ["slack/**", "email/*/x"].map(|pattern| Pattern::parse(pattern).unwrap()).into(),
         created_at: Time(created),
         updated_at: Time(created + 1),
     }

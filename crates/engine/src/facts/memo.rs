@@ -17,6 +17,7 @@ pub struct Memo {
     pub(super) members: HashMap<RoomId, Arc<[Member]>>,
     pub(super) agents_in: HashMap<RoomId, Arc<[AgentId]>>,
     pub(super) agents: HashMap<AgentId, Option<Arc<Agent>>>,
+    owners: HashMap<UserId, Option<Arc<User>>>,
     pub(super) acquaintances: HashMap<(UserId, AgentId), bool>,
     /// The person whom a source's name would be taken for.
     namesakes: HashMap<Box<str>, Option<User>>,
@@ -56,15 +57,27 @@ impl Memo {
         Ok(found)
     }
 
-    /// An agent reaches those its owner may know of: the owner's own, and those in a common room. A source
-    /// reaches whoever listens.
+    /// The person who answers for an agent.
+    pub(super) fn owner(
+        &mut self,
+        agent: &Agent,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<Option<Arc<User>>, Fault> {
+        if let Some(known) = self.owners.get(&agent.owner) {
+            return Ok(known.clone());
+        }
+        let found = store.user(&agent.owner)?.map(Arc::new);
+        self.owners.insert(agent.owner.clone(), found.clone());
+        Ok(found)
+    }
+
+    /// An agent reaches those its owner may know of: the owner's own, and those in a common room.
     pub(super) fn may_reach(
         &mut self,
-        sender: Option<&Agent>,
+        sender: &Agent,
         target: &Agent,
         store: &mut (impl Lookup + ?Sized),
     ) -> Result<bool, Fault> {
-        let Some(sender) = sender else { return Ok(true) };
         if sender.owner == target.owner {
             return Ok(true);
         }

@@ -57,6 +57,8 @@ pub struct Facts {
     pub bookmarks: usize,
     pub newest: Option<Seq>,
     pub agent: Option<Agent>,
+    /// Whether the caller shares a room with that agent.
+    pub acquainted: bool,
     /// The agents that go along with what the command is about: a person's own, or those above and below an id.
     pub agents: Vec<Agent>,
     /// The agents above and below an id that is to be given.
@@ -83,12 +85,14 @@ pub struct Standing {
 }
 
 impl Standing {
+    /// A key gives no more than its owner has by now.
     pub fn has(&self, scope: Scope) -> bool {
-        self.scopes.as_ref().is_none_or(|scopes| scopes.contains(&scope))
+        let given = self.scopes.as_ref().is_none_or(|scopes| scopes.contains(&scope));
+        given && (self.user.role == SiteRole::Admin || !scope.is_for_admins())
     }
 
     pub fn is_site_admin(&self) -> bool {
-        self.user.role == SiteRole::Admin && self.has(Scope::Admin)
+        self.has(Scope::Admin)
     }
 }
 
@@ -148,6 +152,7 @@ impl Facts {
             bookmarks: 0,
             newest: None,
             agent: None,
+            acquainted: false,
             agents: Vec::new(),
             relatives: Vec::new(),
             subscriptions: Vec::new(),
@@ -351,7 +356,14 @@ impl Facts {
             Query::Revisions { message } | Query::Thread { message, .. } | Query::ReplyCount { message } => {
                 self.about_message(caller, message, store, memo)?;
             }
-            Query::MayListen { agent } | Query::Agent { id: agent } => self.agent = store.agent(agent)?,
+            Query::MayListen { agent } => self.agent = store.agent(agent)?,
+            Query::Agent { id } => {
+                self.agent = store.agent(id)?;
+                if let (Some(user), Some(_)) = (caller.user(), &self.agent) {
+                    let (person, agent) = (MemberId::User(user.clone()), MemberId::Agent(id.clone()));
+                    self.acquainted = store.share_a_room(&person, &agent)?;
+                }
+            }
             Query::Subscriptions { mailbox } | Query::Mail { mailbox, .. } => {
                 self.agent = store.agent(&mailbox.agent)?;
             }

@@ -2,6 +2,7 @@
 
 use super::{Facts, Memo, Once};
 use crate::Fault;
+use crate::authorise::may_hear;
 use crate::digest::{digest, digest_of_post, digest_of_route, hex};
 use crate::ports::{Lookup, OnceKey, OnceKind};
 use crate::routes::Routes;
@@ -128,7 +129,13 @@ impl Facts {
             let hears = match &addressed {
                 // What is sent to an agent is heard by it, and by others of its owner who listen.
                 Some(addressed) => addressed.as_ref().is_some_and(|addressed| addressed.owner == agent.owner),
-                None => memo.may_reach(sender.as_ref(), &agent, store)?,
+                None => match &sender {
+                    Some(sender) => memo.may_reach(sender, &agent, store)?,
+                    None => {
+                        let owner = memo.owner(&agent, store)?;
+                        owner.is_some_and(|owner| may_hear(&owner, caller.user(), &route.path))
+                    }
+                },
             };
             if hears {
                 self.recipients.push(recipient);
@@ -147,7 +154,12 @@ impl Facts {
     ) -> Result<Option<Arc<Agent>>, Fault> {
         let Ok(id) = AgentId::parse(id) else { return Ok(None) };
         let Some(agent) = memo.agent(&id, store)? else { return Ok(None) };
-        Ok(memo.may_reach(sender, &agent, store)?.then_some(agent))
+        let reaches = match sender {
+            Some(sender) => memo.may_reach(sender, &agent, store)?,
+            // A source may write to any agent whose id it knows.
+            None => true,
+        };
+        Ok(reaches.then_some(agent))
     }
 
     /// Agents that are members of the room and listen to its path. Asked in this order: anybody's agents may

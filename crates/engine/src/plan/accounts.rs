@@ -91,6 +91,7 @@ fn create_user(account: &NewUser, draft: &mut Draft) -> Result<Arc<User>, Refusa
         failed_sign_ins: 0,
         locked_until: None,
         max_connections: None,
+        hears: Vec::new(),
         created_at: now,
         updated_at: now,
     });
@@ -112,6 +113,9 @@ fn change_user(mut user: User, changes: &UserChanges, mut draft: Draft) -> Resul
     }
     if let Some(most) = changes.max_connections {
         user.max_connections = most;
+    }
+    if let Some(patterns) = &changes.hears {
+        user.hears = patterns.clone();
     }
     if let Some(hash) = &changes.password_hash {
         user.password_hash = hash.clone();

@@ -186,9 +186,9 @@ pub fn mark_read() -> Command {
     Command::MarkRead { room: lobby() }
 }
 
-pub fn create_agent() -> Command {
-    let profile = AgentProfile::default();
-    Command::CreateAgent { id: coder(), profile, subscriptions: Vec::new() }
+pub fn create_agent(subscriptions: &[&str]) -> Command {
+    let subscriptions = subscriptions.iter().map(|text| Pattern::parse(text).unwrap()).collect();
+    Command::CreateAgent { id: coder(), profile: AgentProfile::default(), subscriptions }
 }
 
 pub fn change_agent() -> Command {

@@ -54,9 +54,10 @@ table! { Command,
         "who   who   no    no    no    no    no    no    no    no    no    yes  ", PERSON,  create_key_for_someone(&[Scope::Read]), SOMEONE;
         "who   who   no    no    no    no    no    no    no    no    no    ?user", PERSON,  create_key_for_someone(&[Scope::Read]), READY;
         "who   who   no    no    no    no    yes   no    no    no    no    ?user", PERSON,  create_key(&[Scope::Sources]), READY;
-        "who   who   no    no    no    no    no    no    no    no    no    yes  ", PERSON,  create_key_for_someone(&[Scope::Sources]), SOMEONE;
+        "who   who   no    no    no    no    no    no    no    no    no    admin", PERSON,  create_key_for_someone(&[Scope::Sources]), SOMEONE;
+        "who   who   no    no    no    no    no    no    no    no    no    yes  ", PERSON,  create_key_for_someone(&[Scope::Sources]), SOME_ADMIN;
         "who   who   no    no    no    no    yes   no    no    no    no    ?user", PERSON,  create_key(&[Scope::Read, Scope::DeadLetters]), READY;
-        "who   who   no    no    no    no    no    no    no    no    no    yes  ", PERSON,  create_key_for_someone(&[Scope::DeadLetters]), SOMEONE;
+        "who   who   no    no    no    no    no    no    no    no    no    admin", PERSON,  create_key_for_someone(&[Scope::DeadLetters]), SOMEONE;
         "who   who   no    no    no    no    yes   no    no    no    no    ?user", PERSON,  create_key(&[Scope::Metrics]), READY;
     }
     Command::RevokeKey { .. } => {
@@ -185,10 +186,12 @@ table! { Command,
     }
 
     Command::CreateAgent { .. } => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  create_agent(), READY;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  create_agent(), OWN_AGENTS_AROUND;
-        "who   who   no    no    no    no    no    yes   no    no    yes   who  ", AGENTS,  create_agent(), KEEPERS_AGENTS_AROUND;
-        "who   who   no    no    no    no    no    no    no    no    no    who  ", AGENTS,  create_agent(), ANOTHERS_AGENT_AMONG_OWN_AROUND;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  create_agent(&[]), READY;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  create_agent(&[]), OWN_AGENTS_AROUND;
+        "who   who   no    no    no    no    no    yes   no    no    yes   who  ", AGENTS,  create_agent(&[]), KEEPERS_AGENTS_AROUND;
+        "who   who   no    no    no    no    no    no    no    no    no    who  ", AGENTS,  create_agent(&[]), ANOTHERS_AGENT_AMONG_OWN_AROUND;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  create_agent(&["slack/**", "room/*", "**"]), READY;
+        "who   who   out   out   out   out   out   out   out   no    out   who  ", AGENTS,  create_agent(&["slack/**", "room/lobby"]), READY;
     }
     Command::ChangeAgent { .. } => {
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  change_agent(), KEEPERS_AGENT;
@@ -227,6 +230,7 @@ table! { Command,
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  out   ?bot  no    out   who  ", AGENTS,  route("coder", "room/lobby"), KEEPERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  yes   ?bot  ?bot  ?bot  yes   who  ", SOURCES, route("slack-bridge", "slack/team"), NO_ROOM;
         "who   who   ?bot  ?bot  ?bot  ?bot  out   ?bot  ?bot  ?bot  out   who  ", SOURCES, route("slack-bridge", "room/lobby"), READY;
+        "who   who   ?bot  ?bot  ?bot  ?bot  yes   ?bot  ?bot  ?bot  ?bot  who  ", SOURCES, route("slack-bridge", "slack/team"), OWNER_OF_KEYS_DEMOTED;
     }
     Command::Receive { .. } => {
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  receive(), KEEPERS_AGENT;
@@ -243,6 +247,7 @@ table! { Command,
     Command::ClearDeadLetters => {
         "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", LETTERS, Command::ClearDeadLetters, READY;
         "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", ADMINS,  Command::ClearDeadLetters, READY;
+        "who   who   no    no    no    no    yes   no    no    no    no    who  ", LETTERS, Command::ClearDeadLetters, OWNER_OF_KEYS_DEMOTED;
         "who   who   no    no    no    no    yes   no    no    no    no    who  ", PERSON,  Command::ClearDeadLetters, KEYS_READ_ONLY;
     }
 }

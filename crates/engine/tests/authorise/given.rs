@@ -15,6 +15,7 @@ pub const READY: Given = |_, _| {};
 pub const NO_ROOM: Given = |facts, _| (facts.room, facts.membership) = (None, None);
 
 pub const SOMEONE: Given = |facts, _| facts.user = Some(user(&someone(), SiteRole::User));
+pub const SOME_ADMIN: Given = |facts, _| facts.user = Some(user(&someone(), SiteRole::Admin));
 pub const OWN_DEVICE: Given = |facts, who| facts.sign_in = who.user().map(device);
 pub const ANOTHERS_DEVICE: Given = |facts, _| facts.sign_in = Some(device(someone()));
 pub const OWN_KEY: Given = |facts, who| facts.key = who.user().map(key);
@@ -59,6 +60,20 @@ pub const KEEPERS_AGENTS_AROUND: Given = |facts, _| OWN_AGENTS_AROUND(facts, Who
 pub const ANOTHERS_AGENT_AMONG_OWN_AROUND: Given = |facts, who| {
     OWN_AGENTS_AROUND(facts, who);
     facts.relatives.push(agent(someone()));
+};
+
+/// The keys are as they were, their owner is no admin any more.
+pub const OWNER_OF_KEYS_DEMOTED: Given = |facts, _| {
+    NO_ROOM(facts, Who::KeyWith);
+    let standing = facts.standing.as_deref().cloned().filter(|standing| standing.scopes.is_some());
+    if let Some(standing) = standing {
+        let user = user(&standing.user.id, SiteRole::User);
+        facts.standing = Some(Arc::new(Standing { user, ..standing }));
+    }
+};
+pub const ACQUAINTED: Given = |facts, who| {
+    ANOTHERS_AGENT(facts, who);
+    facts.acquainted = true;
 };
 
 /// The keys have neither the scope of admins nor one made for this.

@@ -81,6 +81,8 @@ table! { Query,
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  agent(), KEEPERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  agent(), READY;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  agent(), OWN_AGENT_OF_ANOTHER_NAME;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  agent(), ANOTHERS_AGENT;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  agent(), ACQUAINTED;
     }
     Query::Subscriptions { .. } => {
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscriptions(None), KEEPERS_AGENT;
@@ -102,6 +104,7 @@ table! { Query,
     Query::DeadLetters { .. } => {
         "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", LETTERS, dead_letters(), READY;
         "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", ADMINS,  dead_letters(), READY;
+        "who   who   no    no    no    no    yes   no    no    no    no    who  ", LETTERS, dead_letters(), OWNER_OF_KEYS_DEMOTED;
         "who   who   no    no    no    no    yes   no    no    no    no    who  ", PERSON,  dead_letters(), KEYS_READ_ONLY;
     }
 }

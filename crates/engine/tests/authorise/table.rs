@@ -47,6 +47,7 @@ fn meaning(verdict: &str) -> Result<(), Refusal> {
         "no" => Err(Refusal::Forbidden),
         "who" => Err(Refusal::NotSignedIn),
         "out" => Err(Refusal::NotAMember { room: lobby() }),
+        "admin" => Err(Refusal::invalid("scope", "sources, dead-letters and metrics are for keys of admins")),
         "keep" => Err(Refusal::MustRemain(Thing::Room)),
         "?user" => not_found(Thing::User),
         "?room" => not_found(Thing::Room),

@@ -121,6 +121,7 @@ pub fn user(id: &UserId, role: SiteRole) -> User {
         failed_sign_ins: 0,
         locked_until: None,
         max_connections: None,
+        hears: Vec::new(),
         created_at: Time(1),
         updated_at: Time(1),
     }

@@ -23,7 +23,7 @@ struct Two {
 
 async fn two_owners() -> Two {
     let scene = Scene::start().await;
-    let (ada, bob) = (scene.person("ada").await, scene.person("bob").await);
+    let (ada, bob) = (scene.hearer("ada", &["**"]).await, scene.hearer("bob", &["**"]).await);
     let mut at_ada = Broker::connect(scene.url(), ada.token()).await.unwrap();
     let mut at_bob = Broker::connect(scene.url(), bob.token()).await.unwrap();
     at_ada.create_agent("ada-1", &["slack/**"]).await.unwrap();
@@ -93,6 +93,32 @@ async fn wildcards_in_the_path_of_a_source_are_plain_text() {
         let heard = at_ada.receive("ada-1").await.unwrap().len();
         assert_eq!(heard, usize::from(path.starts_with("slack")), "{path}");
     }
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_subscription_hears_more_of_a_source_than_an_admin_lets_its_owner_hear() {
+    let Two { scene, mut at_ada, mut bridge, .. } = two_owners().await;
+    let eve = scene.person("eve").await;
+    let mut at_eve = Broker::connect(scene.url(), eve.token()).await.unwrap();
+    at_eve.create_agent("ears", &["**", "slack/**", "slack/team/#board", "*/*/*"]).await.unwrap();
+    let own = json!({ "hears": ["**"] });
+    assert_eq!(eve.put(&format!("/api/users/{}", eve.user_id()), own.clone()).await.unwrap().status, 403);
+    let told = bridge.route("slack-bridge", "slack/team/#board", json!({})).await.unwrap();
+    assert_eq!(told["deliveredTo"], json!(["ada-1"]));
+    assert_eq!(at_eve.receive("ears").await.unwrap(), NOBODY);
+    let path = format!("/api/users/{}", eve.user_id());
+    for wrong in [json!(["**/**/**"]), json!([""]), json!(vec!["x"; 101]), json!("**"), json!([7])] {
+        let refused = scene.admin.put(&path, json!({ "hears": wrong })).await.unwrap();
+        assert_eq!(refused.status, 400, "{wrong}: {refused:?}");
+    }
+    scene.admin.put(&path, json!({ "hears": ["slack/*/#lunch"] })).await.unwrap().data().unwrap();
+    for channel in ["#board", "#lunch"] {
+        bridge.route("slack-bridge", &format!("slack/team/{channel}"), json!({})).await.unwrap();
+    }
+    let mail = at_eve.receive("ears").await.unwrap();
+    assert_eq!(mail.iter().map(|copy| &copy["path"]).collect::<Vec<_>>(), ["slack/team/#lunch"]);
+    assert_eq!(at_ada.receive("ada-1").await.unwrap().len(), 3, "she hears them all");
     scene.ends_well().await;
 }
 
@@ -290,6 +316,10 @@ async fn no_subscription_overhears_what_is_between_others() {
     add_agent(&ada, &private, "ada-1").await;
     // Being acquainted makes an agent reachable, not a listener.
     add_agent(&bob, &common, "bob-1").await;
+    let listed = at_ada.ask(json!({ "type": "agent.list" })).await.unwrap();
+    let told = at_ada.ask(json!({ "type": "agent.get", "id": "bob-1" })).await.unwrap();
+    assert_eq!((&told["type"], &told["agent"]["id"]), (&json!("agent.get.result"), &json!("bob-1")));
+    assert!(listed["agents"].as_array().unwrap().contains(&told["agent"]), "as it is listed: {told}");
     let patterns = ["**", "*/*", "agent/**", "agent/*", "agent/ada-1", "agent/ada-2", "room/*", "room/**"];
     for pattern in patterns {
         for kind in ["msg.sub.add", "msg.session.sub.add"] {
@@ -301,7 +331,10 @@ async fn no_subscription_overhears_what_is_between_others() {
         let frame = json!({ "type": kind, "agentId": "bob-1", "sessionId": "ears", "pattern": room });
         assert_eq!(refusal(&mut at_bob, frame).await, "Not a member of this room");
     }
-    at_bob.create_agent("bob-2", &[&room, "agent/ada-1", "**"]).await.unwrap();
+    let config = json!({ "subscriptions": ["**", room] });
+    let frame = json!({ "type": "agent.create", "id": "bob-2", "config": config });
+    assert_eq!(refusal(&mut at_bob, frame).await, "Not a member of this room");
+    at_bob.create_agent("bob-2", &["agent/ada-1", "**"]).await.unwrap();
     for agent in ["bob-1", "bob-2"] {
         at_bob.listen(agent).await.unwrap();
     }

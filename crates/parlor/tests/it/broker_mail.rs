@@ -53,7 +53,7 @@ fn without_status(mut copy: Value) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_source_routes_reaches_a_session_and_its_agent_by_push_and_by_receive() {
     let scene = Scene::start().await;
-    let owner = scene.person("owner").await;
+    let owner = scene.hearer("owner", &["slack/**"]).await;
     let mut agents = connect(&scene, &owner).await;
     agents.create_agent("researcher", &[]).await.unwrap();
     let added = agents.ok(subscribing("researcher", "slack", "slack/team/#general")).await.unwrap();

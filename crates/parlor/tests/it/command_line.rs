@@ -254,6 +254,7 @@ async fn data_of_a_newer_version_is_refused_in_one_sentence_and_left_as_it_is() 
     scene.hub.terminate(Duration::from_secs(10)).await.unwrap();
     let file = scene.data().join("parlor.db");
     let database = rusqlite::Connection::open(&file).unwrap();
+    let own: i64 = database.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
     database.pragma_update(None, "user_version", 99).unwrap();
     drop(database);
     let before = std::fs::read(&file).unwrap();
@@ -265,7 +266,7 @@ async fn data_of_a_newer_version_is_refused_in_one_sentence_and_left_as_it_is() 
         assert!(std::fs::read(&file).unwrap() == before, "the database was changed");
     }
     let database = rusqlite::Connection::open(&file).unwrap();
-    database.pragma_update(None, "user_version", 1).unwrap();
+    database.pragma_update(None, "user_version", own).unwrap();
     drop(database);
     let hub = HubCommand::new(PARLOR, Path::new(data)).start().await.unwrap();
     assert_eq!(hub.admin().await.unwrap().history(&room).await.unwrap().len(), 1, "its own version reads it");

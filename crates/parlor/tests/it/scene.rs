@@ -57,6 +57,15 @@ impl Scene {
         self.admin.make_user(name, PASSWORD).await.unwrap()
     }
 
+    /// Somebody whose agents hear these of outside sources.
+    pub async fn hearer(&self, name: &str, patterns: &[&str]) -> Rest {
+        let person = self.person(name).await;
+        let path = format!("/api/users/{}", person.user_id());
+        let changed = self.admin.put(&path, json!({ "hears": patterns })).await.unwrap().data().unwrap();
+        assert_eq!(changed["hears"], json!(patterns));
+        person
+    }
+
     /// SIGKILL and a new start on the same data. Tokens stay good, the address does not.
     pub async fn kill_and_restart(&mut self) {
         self.hub.kill_9().await.unwrap();

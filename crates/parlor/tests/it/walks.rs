@@ -201,13 +201,14 @@ async fn an_agent_program_hears_the_room_and_is_heard_in_it() {
     let room = alice.make_room("kitchen", &[&bob]).await.unwrap();
     let path = format!("room/{room}");
     let mut program = Broker::connect(scene.url(), &key(&alice, &["agents"]).await).await.unwrap();
-    program.create_agent("listener", &[&path]).await.unwrap();
-    program.create_agent("coder", &[]).await.unwrap();
     for agent in ["listener", "coder"] {
+        program.create_agent(agent, &[]).await.unwrap();
         let body = json!({ "memberId": agent, "memberType": "agent" });
         alice.post(&format!("/api/rooms/{room}/members"), body).await.unwrap().data().unwrap();
         program.listen(agent).await.unwrap();
     }
+    let frame = json!({ "type": "msg.sub.add", "agentId": "listener", "pattern": path });
+    program.ok(frame).await.unwrap();
     let (mut at_alice, mut at_bob) = (following(&alice, &room).await, following(&bob, &room).await);
 
     let ack = at_bob.say_acked(&room, "anybody here?", "b1").await.unwrap();
@@ -250,7 +251,7 @@ async fn an_agent_program_hears_the_room_and_is_heard_in_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_route_from_an_outside_source_reaches_subscribed_agents_by_push_and_by_receive() {
     let scene = Scene::start().await;
-    let owner = scene.person("owner").await;
+    let owner = scene.hearer("owner", &["slack/team/**"]).await;
     let mut program = Broker::connect(scene.url(), &key(&owner, &["agents"]).await).await.unwrap();
     program.create_agent("researcher", &["slack/**"]).await.unwrap();
     let mut bridge = Broker::connect(scene.url(), &key(&scene.admin, &["sources"]).await).await.unwrap();

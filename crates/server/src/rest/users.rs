@@ -10,7 +10,7 @@ use crate::http::problem::Problem;
 use crate::http::{Peer, Signed};
 use axum::extract::State;
 use parlor_model::command::{NewUser, UserChanges};
-use parlor_model::{Answer, Command, Query, Receipt, Refusal, SiteRole, UserId};
+use parlor_model::{Answer, Command, Pattern, Query, Receipt, Refusal, SiteRole, UserId};
 use parlor_wire::agentim::rest;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -125,6 +125,7 @@ pub async fn change(
         role,
         password_hash,
         max_connections: body.max_connections,
+        hears: body.hears.map(|patterns| patterns_of(&patterns)).transpose()?,
     };
     let changed = user(app.hub.call(&caller, Command::ChangeUser { user: id, changes }).await?)?;
     Ok(data(rest::ManagedUser::new(&changed, app.hub.now())))
@@ -147,6 +148,11 @@ fn site_role(role: Option<&str>) -> Result<Option<SiteRole>, Problem> {
             SiteRole::parse(role).map(Some).ok_or(Problem::invalid("role", "must be admin or user"))
         }
     }
+}
+
+fn patterns_of(texts: &[Box<str>]) -> Result<Vec<Pattern>, Problem> {
+    let patterns = texts.iter().map(|text| Pattern::parse(text));
+    patterns.collect::<Result<_, _>>().map_err(|_| Problem::invalid("hears", "must be patterns of paths"))
 }
 
 fn user(receipt: Receipt) -> Result<Arc<parlor_model::User>, Problem> {

@@ -66,6 +66,9 @@ pub struct UserChanges {
     #[schema(value_type = Option<u32>)]
     #[cfg_attr(test, ts(optional = nullable, as = "Option<u32>"))]
     pub max_connections: Option<Option<u32>>,
+    /// Patterns of paths: what this person's agents hear of outside sources.
+    #[schema(value_type = Option<Vec<String>>)]
+    pub hears: Option<Vec<Box<str>>>,
 }
 
 #[derive(Deserialize, ToSchema)]

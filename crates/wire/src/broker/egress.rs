@@ -68,6 +68,7 @@ pub fn answer(kind: &str, req_id: Option<&str>, about: &About, answer: &Answer) 
             let agents: Vec<Value> = agents.iter().map(summary).collect();
             Frame::new(&result).with("agents", &agents)
         }
+        Answer::Acquaintance(agent) => Frame::new(&result).with("agent", &summary(agent)),
         Answer::Agent { agent, subscriptions, sessions } => {
             let mut agent = described(agent, subscriptions);
             // Whether it runs by itself is always said here, although nothing does yet.

@@ -2,10 +2,10 @@
 
 use super::news::{done, each, person, room};
 use crate::house::House;
-use parlor_model::command::AgentProfile;
+use parlor_model::command::{AgentProfile, UserChanges};
 use parlor_model::{
-    AgentId, Caller, Command, Mailbox, MemberId, Path, Pattern, Payload, Receipt, RoomId, RoomRole, Route,
-    Scope, SecretHash, SessionId, UserId,
+    AgentId, Caller, Command, Mailbox, MemberId, Path, Pattern, Payload, Receipt, Refusal, RoomId, RoomRole,
+    Route, Scope, SecretHash, SessionId, SiteRole, Thing, UserId,
 };
 
 pub async fn agent(house: &House, owner: &Caller, id: &str, patterns: &[&str]) {
@@ -19,8 +19,17 @@ async fn join(house: &House, owner: &Caller, room: &RoomId, agent: &str) {
     done(house, owner, Command::AddMember { room: room.clone(), member, role, description: None }).await;
 }
 
-/// Who may speak as a source.
+async fn change(house: &House, user: &UserId, changes: UserChanges) {
+    done(house, &Caller::OPERATOR, Command::ChangeUser { user: user.clone(), changes }).await;
+}
+
+async fn make(house: &House, user: &UserId, role: SiteRole) {
+    change(house, user, UserChanges { role: Some(role), ..Default::default() }).await;
+}
+
+/// Who may speak as a source: a key of this person, who becomes an admin.
 async fn bridge(house: &House, owner: &UserId) -> Caller {
+    make(house, owner, SiteRole::Admin).await;
     let scopes = vec![Scope::Sources];
     let secret = SecretHash([99; 32]);
     let create = Command::CreateKey { owner: Some(owner.clone()), name: "bridge".into(), scopes, secret };
@@ -34,13 +43,7 @@ pub async fn send(house: &House, caller: &Caller, from: &str, path: &str) -> Vec
 }
 
 /// The mailboxes that got a copy.
-pub async fn send_with(
-    house: &House,
-    caller: &Caller,
-    from: &str,
-    path: &str,
-    payload: &str,
-) -> Vec<String> {
+pub async fn send_with(house: &House, caller: &Caller, from: &str, path: &str, payload: &str) -> Vec<String> {
     let route = Command::Route(Route {
         from: from.into(),
         path: Path::parse(path).unwrap(),
@@ -104,7 +107,63 @@ fn what_is_sent_to_an_agent_is_overheard_only_by_agents_of_its_owner() {
         assert_eq!(send(house, &source, "slack-bridge", "agent/coder").await, ["coder", "spy"]);
         assert_eq!(send(house, &source, "slack-bridge", "agent/nobody").await, NOBODY, "not even by **");
         let outside = send(house, &source, "slack-bridge", "email/a").await;
-        assert_eq!(outside, ["spy"], "what comes from outside is heard by whoever listens");
+        assert_eq!(outside, ["spy"], "what comes from outside is heard by her own who listen");
+    });
+}
+
+#[test]
+fn a_source_is_heard_by_agents_whose_owner_may_hear_it() {
+    each(async |house| {
+        let (ann_id, ann) = person(house, "ann", 1).await;
+        let (bob_id, bob) = person(house, "bob", 2).await;
+        let (cid_id, cid) = person(house, "cid", 3).await;
+        for (owner, id) in [(&ann, "anns"), (&bob, "bobs"), (&cid, "cids")] {
+            agent(house, owner, id, &["**"]).await;
+        }
+        let source = bridge(house, &ann_id).await;
+        assert_eq!(send(house, &source, "bridge", "slack/team/x").await, ["anns"], "hers, and no other");
+        let hears = |patterns: &[&str]| UserChanges {
+            hears: Some(patterns.iter().map(|text| Pattern::parse(text).unwrap()).collect()),
+            ..Default::default()
+        };
+        change(house, &bob_id, hears(&["email/**", "slack/team/*"])).await;
+        assert_eq!(send(house, &source, "bridge", "slack/team/x").await, ["anns", "bobs"]);
+        assert_eq!(send(house, &source, "bridge", "email/any/thing").await, ["anns", "bobs"]);
+        for path in ["slack/team/x/y", "slack/other/x", "slack/**"] {
+            assert_eq!(send(house, &source, "bridge", path).await, ["anns"], "{path}");
+        }
+        assert_eq!(send(house, &ann, "anns", "slack/team/x").await, ["anns"], "agents are no sources");
+        make(house, &cid_id, SiteRole::Admin).await;
+        assert_eq!(send(house, &source, "bridge", "slack/other/x").await, ["anns", "cids"], "an admin's");
+        change(house, &bob_id, hears(&[])).await;
+        assert_eq!(send(house, &source, "bridge", "slack/team/x").await, ["anns", "cids"]);
+    });
+}
+
+#[test]
+fn a_key_gives_no_more_than_its_owner_has_by_now() {
+    each(async |house| {
+        let (ann_id, _) = person(house, "ann", 1).await;
+        let (bob_id, _) = person(house, "bob", 2).await;
+        make(house, &bob_id, SiteRole::Admin).await;
+        let source = bridge(house, &ann_id).await;
+        assert_eq!(send(house, &source, "bridge", "slack/x").await, NOBODY);
+        make(house, &ann_id, SiteRole::User).await;
+        let route = |path| {
+            Command::Route(Route {
+                from: "bridge".into(),
+                path: Path::parse(path).unwrap(),
+                command: "say".into(),
+                payload: Payload("{}".into()),
+                text: None,
+                source: "test".into(),
+                external_id: None,
+            })
+        };
+        let refused = house.hub().call(&source, route("slack/x")).await;
+        assert_eq!(refused, Err(Refusal::NotFound(Thing::Agent)), "she speaks as no source any more");
+        make(house, &ann_id, SiteRole::Admin).await;
+        assert!(house.hub().call(&source, route("slack/x")).await.is_ok());
     });
 }
 

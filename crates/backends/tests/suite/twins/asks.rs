@@ -7,8 +7,8 @@ use super::world::World;
 use crate::house::House;
 use parlor_model::command::{NewSignIn, NewUser, RoomChanges, UserChanges};
 use parlor_model::{
-    Arranging, Caller, Command, KeyId, MemberId, MessageId, Notifications, Post, RoomId, RoomKind, RoomRole,
-    Scope, SecretHash, SignInId, SiteRole, UserId,
+    Arranging, Caller, Command, KeyId, MemberId, MessageId, Notifications, Pattern, Post, RoomId, RoomKind,
+    RoomRole, Scope, SecretHash, SignInId, SiteRole, UserId,
 };
 use proptest::prelude::*;
 use proptest::strategy::Union;
@@ -208,6 +208,10 @@ fn change_user(dice: &mut Dice, world: &mut World) -> Command {
         role: dice.maybe(|dice| dice.one_of(&[SiteRole::User, SiteRole::Admin])),
         password_hash: dice.once_in(4).then(|| "by the admin".into()),
         max_connections: dice.maybe(|dice| dice.one_of(&[None, Some(0), Some(5)])),
+        hears: dice.maybe(|dice| {
+            let patterns: &[&str] = dice.one_of(&[&[], &["**"], &["slack/**", "*/x"]]);
+            patterns.iter().map(|text| Pattern::parse(text).unwrap()).collect()
+        }),
     };
     Command::ChangeUser { user: user(dice, world), changes }
 }

@@ -1,7 +1,7 @@
 //! A few people, rooms and agents to begin with, made by the same commands that are compared afterwards.
 
 use super::run::Run;
-use parlor_model::command::{AgentProfile, NewSignIn, NewUser, RoomChanges};
+use parlor_model::command::{AgentProfile, NewSignIn, NewUser, RoomChanges, UserChanges};
 use parlor_model::{
     AgentId, Caller, Command, Mailbox, MemberId, Pattern, Post, Refusal, RoomRole, SessionId, SignInId,
     SiteRole, UserId,
@@ -9,7 +9,8 @@ use parlor_model::{
 use proptest::test_runner::TestCaseError;
 use std::time::Duration;
 
-/// Root, who administers the site; Ann and Bob, each with a room and an agent in it; Cyd in Bob's room.
+/// Root, who administers the site; Ann and Bob, each with a room and an agent in it; Cyd in Bob's room. All of them
+/// hear Slack.
 pub async fn play(run: &mut Run) -> Result<(), TestCaseError> {
     let token = run.world.new_secret();
     let expires_at = run.world.now.plus(Duration::from_secs(3600));
@@ -20,6 +21,10 @@ pub async fn play(run: &mut Run) -> Result<(), TestCaseError> {
     for name in ["ann", "bob", "cyd"] {
         run.must(root.clone(), Command::CreateUser(account(name, SiteRole::User))).await?;
         people.push(sign_in(run).await?);
+        let user = run.world.users.last().expect("just made").clone();
+        let hears = Some(vec![Pattern::parse("slack/**").unwrap()]);
+        let changes = UserChanges { hears, ..Default::default() };
+        run.must(root.clone(), Command::ChangeUser { user, changes }).await?;
     }
     let [ann, bob, cyd] = <[Caller; 3]>::try_from(people).expect("three people");
     for (owner, invited, agent) in [(&ann, &bob, "coder"), (&bob, &cyd, "writer")] {

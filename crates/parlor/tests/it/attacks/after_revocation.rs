@@ -241,7 +241,7 @@ async fn what_a_revoked_socket_was_sent_holds_nothing_from_after_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_removed_user_is_out_everywhere_at_once() {
     let scene = Scene::start().await;
-    let ada = scene.person("ada").await;
+    let ada = scene.hearer("ada", &["slack/**"]).await;
     let (room, _) = two_rooms(&scene, &ada).await;
     let (_, key) = make_key(&ada, &["read", "write", "agents"]).await;
     let mut client = Client::connect(&ada).await.unwrap();

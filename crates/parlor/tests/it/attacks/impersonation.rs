@@ -9,7 +9,7 @@ use crate::scene::{Scene, make_key};
 /// A hub, the admin, and two people with an agent each; both agents hear `slack/**`.
 async fn two_owners() -> (Scene, Rest, Rest, Broker, Broker) {
     let scene = Scene::start().await;
-    let (ada, bob) = (scene.person("ada").await, scene.person("bob").await);
+    let (ada, bob) = (scene.hearer("ada", &["slack/**"]).await, scene.hearer("bob", &["slack/**"]).await);
     let mut ada_agents = Broker::connect(scene.url(), ada.token()).await.unwrap();
     let mut bob_agents = Broker::connect(scene.url(), bob.token()).await.unwrap();
     ada_agents.create_agent("ada-helper", &["slack/**"]).await.unwrap();

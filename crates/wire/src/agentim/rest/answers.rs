@@ -68,13 +68,15 @@ pub struct ManagedUser<'a> {
     pub user: User<'a>,
     #[schema(required)]
     pub max_connections: Option<u32>,
+    pub hears: Vec<&'a str>,
     pub locked: bool,
 }
 
 impl<'a> ManagedUser<'a> {
     pub fn new(user: &'a parlor_model::User, now: Time) -> Self {
         let locked = user.locked_until.is_some_and(|until| until > now);
-        Self { user: user.into(), max_connections: user.max_connections, locked }
+        let hears = user.hears.iter().map(|pattern| pattern.as_str()).collect();
+        Self { user: user.into(), max_connections: user.max_connections, hears, locked }
     }
 }
 
