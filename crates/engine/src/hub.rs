@@ -274,6 +274,11 @@ impl Hub {
         if listening { Ok(()) } else { Err(Refusal::NotFound(Thing::Agent)) }
     }
 
+    /// Waits until everything up to `seq` has been handed to whoever follows or listens.
+    pub async fn told(&self, seq: Seq) {
+        self.inner.switchboard.told(seq).await;
+    }
+
     /// Tells the others in a room that somebody is typing; only from a connection that follows it.
     pub fn typing(&self, viewer: &Viewer, username: &str, room: &RoomId) {
         if self.inner.switchboard.is_in(viewer.id, room) {

@@ -163,16 +163,29 @@ impl Talk {
     /// Answers one command, and those whose commit is known by now too: a group is told in few buffers.
     async fn answer(&mut self, first: Outcome) {
         let mut replies = BytesMut::new();
+        let mut newest = None;
         let mut outcome = Some(first);
         while let Some((decided, Pending { kind, req_id, about, .. })) = outcome.take() {
             let id = req_id.as_deref();
             let reply = match decided {
-                Ok(receipt) => egress::receipt(&kind, id, &about, &receipt),
+                Ok(receipt) => {
+                    if let Receipt::Posted(posted) = &receipt {
+                        newest = newest.max(Some(posted.position.seq));
+                    }
+                    egress::receipt(&kind, id, &about, &receipt)
+                }
                 Err(refusal) => egress::refusal(&kind, id, &about, &refusal),
             };
             frame::append_text(&mut replies, &reply);
             if !self.pending.is_empty() && replies.len() < TOGETHER {
                 outcome = self.next_outcome().now_or_never();
+            }
+        }
+        // Who listens has it before its sender knows; who begins to listen afterwards does not get it.
+        if let Some(newest) = newest {
+            tokio::select! {
+                () = self.app.hub.told(newest) => {}
+                () = self.outbox.closed() => {}
             }
         }
         // Replies repeat what was sent, which may be long: who sends much is heard as fast as it reads.
