@@ -212,7 +212,6 @@ async fn what_does_not_exist_is_404_and_the_wrong_method_405_in_json() {
         "/nothing",
         "/ws",
         "/uploads/x",
-        "/metrics",
     ] {
         let answer = scene.admin.get(path).await.unwrap();
         assert_eq!(answer.status, 404, "{path}: {answer:?}");
