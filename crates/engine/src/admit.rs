@@ -1,8 +1,9 @@
 //! The first step: is the command well formed? Needs neither the caller nor the store.
 
 use crate::Limits;
+use crate::search::Wanted;
 use parlor_model::command::{AgentProfile, NewUser, RoomChanges};
-use parlor_model::{Command, Flaw, Post, Refusal, Route};
+use parlor_model::{Command, Flaw, Post, Query, Refusal, Route};
 use unicode_segmentation::UnicodeSegmentation;
 
 pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
@@ -83,6 +84,14 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::ClearDeadLetters => {}
     }
     flaws.verdict()
+}
+
+/// The same for what is read.
+pub fn admit_query(query: &Query) -> Result<(), Refusal> {
+    match query {
+        Query::Search(asked) => Wanted::parse(&asked.text).map(drop),
+        _ => Ok(()),
+    }
 }
 
 /// The rules for a new password; empty when it is good. The password itself never enters a command.
@@ -192,7 +201,7 @@ impl Flaws {
 }
 
 /// Control characters, and the marks that turn the direction of what follows.
-fn is_deceptive(c: char) -> bool {
+pub(crate) fn is_deceptive(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 

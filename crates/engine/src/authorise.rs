@@ -72,6 +72,10 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         Query::Me | Query::Rooms | Query::Recent | Query::Bookmarks { .. } | Query::SearchUsers { .. } => {
             ask.signed_in(Scope::Read).map(|_| ())
         }
+        Query::Search(search) => match search.room {
+            None => ask.signed_in(Scope::Read).map(|_| ()),
+            Some(_) => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
+        },
         Query::Agents => ask.signed_in(Scope::Read).map(|_| ()),
         Query::Users { .. } => ask.site_admin(),
         Query::SignIns => ask.person().map(|_| ()),

@@ -1,6 +1,6 @@
 //! The whole inner API: three verbs, `submit`, `read` and `attach`.
 
-use crate::admit::admit;
+use crate::admit::{admit, admit_query};
 use crate::authorise::authorise_query;
 use crate::facts::{Facts, Standing};
 use crate::figures::{Figures, Tally};
@@ -8,6 +8,7 @@ use crate::follower::Follower;
 use crate::health::{Health, HealthCell};
 use crate::pipeline::{Submitted, Writer};
 use crate::ports::{Bus, Clock, Head, Ids, Reader, Snapshot, Store};
+use crate::search::{self, Wanted};
 use crate::switchboard::{Joined, Switchboard, Viewer, ViewerId};
 use crate::{Fault, Limits};
 use bytes::Bytes;
@@ -41,6 +42,7 @@ struct Inner {
     tally: Arc<Tally>,
     /// Reads run on blocking threads; this many at once, the rest wait.
     reads: Arc<Semaphore>,
+    searches: Arc<Semaphore>,
     threads: parking_lot::Mutex<Vec<std::thread::JoinHandle<()>>>,
     stop: Arc<AtomicBool>,
 }
@@ -88,7 +90,7 @@ impl Hub {
             spawn("parlor-writer", move || writer.run(waiting, &runtime))?,
             spawn("parlor-follower", move || follower.run())?,
         ];
-        let reads = limits.reads;
+        let (reads, searches) = (limits.reads, limits.searches);
         let inner = Inner {
             queue: parking_lot::Mutex::new(Some(queue)),
             reader,
@@ -99,6 +101,7 @@ impl Hub {
             health,
             tally,
             reads: Arc::new(Semaphore::new(reads)),
+            searches: Arc::new(Semaphore::new(searches)),
             threads: parking_lot::Mutex::new(threads),
             stop,
         };
@@ -126,11 +129,17 @@ impl Hub {
     }
 
     pub async fn read(&self, caller: &Caller, query: Query) -> Result<Answer, Refusal> {
+        admit_query(&query)?;
+        let turn = match query {
+            Query::Search(_) => Some(self.inner.searches.clone().acquire_owned().await),
+            _ => None,
+        };
         let caller = caller.clone();
         self.look(move |hub, snapshot| {
+            let _held = &turn;
             let facts = hub.facts(&caller, &query, snapshot)?;
             match authorise_query(&caller, &query, &facts) {
-                Ok(()) => answer(&query, &facts, snapshot).map(Ok),
+                Ok(()) => answer(&query, &facts, &hub.inner.limits, snapshot).map(Ok),
                 Err(refusal) => Ok(Err(refusal)),
             }
         })
@@ -455,7 +464,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<std::thread
 }
 
 /// How much text one answer holds, so that many who ask for much and read slowly cannot fill the memory.
-const ANSWER_BYTES: usize = 1024 * 1024;
+pub(crate) const ANSWER_BYTES: usize = 1024 * 1024;
 /// How many earlier versions of a message are told.
 const REVISIONS: usize = 100;
 /// How much of a newest message is told beside the others.
@@ -481,7 +490,12 @@ fn shortened(recent: Recent) -> Recent {
     }
 }
 
-fn answer(query: &Query, facts: &Facts, snapshot: &mut dyn Snapshot) -> Result<Answer, Fault> {
+fn answer(
+    query: &Query,
+    facts: &Facts,
+    limits: &Limits,
+    snapshot: &mut dyn Snapshot,
+) -> Result<Answer, Fault> {
     let me = facts.standing.as_ref().map(|standing| &standing.user);
     let own = || me.map(|user| user.id.clone()).unwrap_or_else(|| UserId::stored(""));
     Ok(match query {
@@ -523,6 +537,11 @@ fn answer(query: &Query, facts: &Facts, snapshot: &mut dyn Snapshot) -> Result<A
                 recent.extend(snapshot.recent(&member.room.clone(), &member)?.map(shortened));
             }
             Answer::Recent(recent)
+        }
+        Query::Search(asked) => {
+            let memberships = snapshot.memberships(&MemberId::User(own()))?;
+            let wanted = Wanted::parse(&asked.text).expect("admitted as well formed");
+            Answer::Found(search::search(asked, &wanted, &memberships, limits.search_patience, snapshot)?)
         }
         Query::Revisions { message } => {
             let mut revisions = snapshot.revisions(message, REVISIONS)?;

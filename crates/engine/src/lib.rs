@@ -17,6 +17,7 @@ mod pipeline;
 pub mod plan;
 pub mod ports;
 mod routes;
+pub mod search;
 pub mod switchboard;
 
 pub use admit::password_flaws;

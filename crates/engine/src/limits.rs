@@ -1,5 +1,7 @@
 //! How much of everything. The settings of the hub decide about the first three.
 
+use std::time::Duration;
+
 #[derive(Debug, Clone)]
 pub struct Limits {
     pub message_characters: usize,
@@ -21,6 +23,15 @@ pub struct Limits {
     /// Reads for callers at once; the rest wait. Fewer than the store has readers: one is for those who join
     /// while the fan-out waits for them, and one for the fan-out itself.
     pub reads: usize,
+    /// Searches at once; the rest wait, so that they leave reads for others. Each answers with what it has
+    /// when its time is over.
+    pub searches: usize,
+    pub search_patience: Duration,
+    /// Events that may lie beyond the index for searches before it is brought up to them, when nothing else is
+    /// to be done.
+    pub unindexed: usize,
+    /// Beyond these it is done whatever waits: a search reads all of them.
+    pub most_unindexed: usize,
     /// Batches of news that may wait for the fan-out; beyond that it reads the store instead.
     pub waiting_news: usize,
 }
@@ -38,6 +49,10 @@ impl Default for Limits {
             recent_events: 1024,
             recent_bytes: 16 * 1024 * 1024,
             reads: 4,
+            searches: 2,
+            search_patience: Duration::from_millis(500),
+            unindexed: 1000,
+            most_unindexed: 100_000,
             waiting_news: 64,
         }
     }

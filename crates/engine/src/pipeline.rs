@@ -11,7 +11,7 @@ use crate::plan::{Change, Mint, plan};
 use crate::ports::{Bus, Clock, Head, Ids, Store};
 use crate::routes::Routes;
 use crate::{Fault, Limits};
-use parlor_model::{Caller, Command, Logged, Refusal};
+use parlor_model::{Caller, Command, Logged, Refusal, Seq};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -36,6 +36,8 @@ pub struct Writer {
     tally: Arc<Tally>,
     routes: Routes,
     head: Head,
+    /// How far the index for searches reaches; nothing is known of it at first.
+    indexed: Seq,
 }
 
 const TEND_EVERY: Duration = Duration::from_secs(60);
@@ -55,7 +57,7 @@ impl Writer {
         let routes = Routes::build(agents, subscriptions);
         let tally = Arc::new(Tally::default());
         tally.head.store(head.seq.0, Ordering::Relaxed);
-        Ok(Self { store, bus, clock, ids, health, limits, tally, routes, head })
+        Ok(Self { store, bus, clock, ids, health, limits, tally, routes, head, indexed: Seq(0) })
     }
 
     pub fn head(&self) -> Head {
@@ -72,14 +74,20 @@ impl Writer {
         let mut tended = Instant::now();
         loop {
             let patience = if self.health.get() == Health::Full { TRY_AGAIN_EVERY } else { TEND_EVERY };
-            let wait = patience.saturating_sub(tended.elapsed());
+            // Nobody waits for the index: it gets the moments in which nobody waits for anything.
+            let idle_work = self.behind_by(self.limits.unindexed);
+            let wait = if idle_work { Duration::ZERO } else { patience.saturating_sub(tended.elapsed()) };
             let received = runtime.block_on(async {
                 tokio::time::timeout(wait, queue.recv_many(&mut group, self.limits.group)).await
             });
             match received {
                 Ok(0) => break,
                 Ok(_) => self.pass(std::mem::take(&mut group)),
+                Err(_) if idle_work => self.index(),
                 Err(_) => {}
+            }
+            if self.behind_by(self.limits.most_unindexed) {
+                self.index();
             }
             if tended.elapsed() >= patience {
                 self.tend();
@@ -136,6 +144,10 @@ impl Writer {
                     if !plan.changes.iter().all(Change::is_about_a_message) {
                         memo = Memo::default();
                     }
+                    if plan.changes.iter().any(|change| matches!(change, Change::RemoveRoom(_))) {
+                        // The store may begin its index anew rather than take much out of it.
+                        self.indexed = Seq(0);
+                    }
                     for change in &plan.routes {
                         self.routes.apply(change);
                     }
@@ -163,6 +175,18 @@ impl Writer {
         });
         if let Ok((agents, subscriptions)) = self.store.subscriptions() {
             self.routes = Routes::build(agents, subscriptions);
+        }
+    }
+
+    fn behind_by(&self, events: usize) -> bool {
+        let behind = self.head.seq.0.saturating_sub(self.indexed.0);
+        behind >= events.max(1) as u64 && self.health.get() == Health::Good
+    }
+
+    fn index(&mut self) {
+        match self.store.index(self.limits.unindexed) {
+            Ok(reached) => self.indexed = reached,
+            Err(fault) => self.after(fault),
         }
     }
 

@@ -2,6 +2,7 @@
 //! every store to it.
 
 use crate::figures::StoreSize;
+use crate::search::Hunt;
 use crate::{Fault, plan::Plan};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
@@ -9,6 +10,7 @@ use parlor_model::{
     Message, MessageId, Pin, RefreshToken, Revision, Room, RoomId, SecretHash, Seq, Session, SignIn,
     SignInId, Subscription, Time, User, UserId,
 };
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Point reads, the same inside the writer's open transaction and in a reader's snapshot.
@@ -79,6 +81,12 @@ pub trait Store: Send {
     /// House-keeping between groups (checkpoints, trimming); `now` decides what is old. The log loses its
     /// beginning only, and never its newest event.
     fn tend(&mut self, now: Time) -> Result<(), Fault>;
+    /// Takes at most so many of the oldest messages that are not there yet into the index for searches, and says
+    /// up to where it reaches. What lies beyond is found as well, at the cost of reading it.
+    fn index(&mut self, most: usize) -> Result<Seq, Fault> {
+        let _ = most;
+        Ok(self.head()?.seq)
+    }
     /// The last thing asked of a store that never failed for good: leaves nothing behind that was only on its way.
     fn close(&mut self) -> Result<(), Fault> {
         Ok(())
@@ -136,6 +144,10 @@ pub trait Snapshot: Lookup {
         before: Option<Seq>,
         limit: usize,
     ) -> Result<Vec<(Bookmark, Arc<Message>)>, Fault>;
+    /// Shows `look` what the hunt could find, newest first and each once, until it has enough: every message in
+    /// the hunt's rooms, before its place, that has the words wanted and is of the kind asked for; others may be
+    /// among them. `None` stands for something passed by on the way, which costs time too.
+    fn candidates(&mut self, hunt: &Hunt<'_>, look: Look<'_>) -> Result<(), Fault>;
     /// The latest edit first.
     fn revisions(&mut self, message: &MessageId, limit: usize) -> Result<Vec<Revision>, Fault>;
     /// The agents of others that share a room with this person, by id.
@@ -146,6 +158,8 @@ pub trait Snapshot: Lookup {
     /// Everyone who shares a room with this person, without them, by id.
     fn peers(&mut self, user: &UserId) -> Result<Vec<UserId>, Fault>;
 }
+
+pub type Look<'a> = &'a mut dyn FnMut(Seq, Option<&Message>) -> ControlFlow<()>;
 
 pub trait Reader: Send + Sync {
     /// Runs `read` on one consistent snapshot. Blocks; call it off the async threads.

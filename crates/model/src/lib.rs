@@ -28,7 +28,7 @@ pub use event::{Event, Logged, MemberChange};
 pub use id::{AgentId, InvalidId, KeyId, MemberId, MessageId, RoomId, SessionId, SignInId, UserId};
 pub use message::{
     Bookmark, Forwarded, Mention, Message, MessageKind, Payload, Pin, Place, Reaction, Reactor, Revision,
-    Sender,
+    Sender, SenderKind,
 };
 pub use path::{Path, Pattern};
 pub use position::{Epoch, Position, Seq};

@@ -34,7 +34,22 @@ pub enum Sender {
     Source(Box<str>),
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SenderKind {
+    User,
+    Agent,
+    Source,
+}
+
 impl Sender {
+    pub fn is(&self, kind: SenderKind) -> bool {
+        match self {
+            Self::User(_) => kind == SenderKind::User,
+            Self::Agent(_) => kind == SenderKind::Agent,
+            Self::Source(_) => kind == SenderKind::Source,
+        }
+    }
+
     pub fn kind(&self) -> &'static str {
         match self {
             Self::User(_) => "user",

@@ -1,9 +1,10 @@
 //! Everything that can be read, and the answers.
 
 use crate::{
-    Agent, AgentId, ApiKey, Bookmark, DeadLetter, Delivery, Mailbox, Member, Message, MessageId, Pin,
-    Revision, Room, RoomId, Seq, Session, SignIn, Subscription, Time, User,
+    Agent, AgentId, ApiKey, Bookmark, DeadLetter, Delivery, Mailbox, Member, Message, MessageId, MessageKind,
+    Pin, Revision, Room, RoomId, SenderKind, Seq, Session, SignIn, Subscription, Time, User,
 };
+use std::ops::Range;
 use std::sync::Arc;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub enum Query {
         limit: usize,
     },
     Recent,
+    /// In the rooms the caller is a member of now.
+    Search(Box<Search>),
     Revisions {
         message: MessageId,
     },
@@ -91,6 +94,29 @@ pub struct MailPage {
     pub to: Option<Time>,
 }
 
+/// What to look for in what was said. Everything given must hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Search {
+    /// `some words "a phrase" begin* -without`
+    pub text: Box<str>,
+    pub room: Option<RoomId>,
+    pub sender: Option<Box<str>>,
+    pub sender_kind: Option<SenderKind>,
+    pub kind: Option<MessageKind>,
+    /// Both included.
+    pub from: Option<Time>,
+    pub to: Option<Time>,
+    pub from_place: SearchPlace,
+    pub limit: usize,
+}
+
+/// Where an answer begins: among what was said before this, after so many of the best.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SearchPlace {
+    pub before: Option<Seq>,
+    pub skip: usize,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Page {
     /// Newest first, older than this.
@@ -126,6 +152,7 @@ pub enum Answer {
         more: bool,
     },
     Recent(Vec<Recent>),
+    Found(Found),
     Revisions(Vec<Revision>),
     Count(u64),
     Pins(Vec<(Pin, Arc<Message>)>),
@@ -151,4 +178,24 @@ pub enum Answer {
 pub struct Recent {
     pub message: Arc<Message>,
     pub unread: u64,
+}
+
+/// The best first; among equals the newest.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Found {
+    pub hits: Vec<Hit>,
+    /// Where to go on; `None` when that was all.
+    pub next: Option<SearchPlace>,
+    /// There was more to look at than time.
+    pub partial: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hit {
+    pub message: Arc<Message>,
+    /// The part of the text that shows why it was found.
+    pub snippet: Box<str>,
+    /// What of the snippet was looked for, in bytes, in order and apart from each other.
+    pub highlights: Vec<Range<usize>>,
+    pub score: u32,
 }

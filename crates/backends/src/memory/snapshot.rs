@@ -3,7 +3,8 @@
 use super::View;
 use super::table::sorted;
 use parlor_engine::Fault;
-use parlor_engine::ports::{Head, Snapshot};
+use parlor_engine::ports::{Head, Look, Snapshot};
+use parlor_engine::search::Hunt;
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
     Agent, ApiKey, Bookmark, DeadLetter, Delivery, Logged, Mailbox, Member, MemberId, Message, MessageId,
@@ -125,6 +126,18 @@ impl Snapshot for View {
         let own = self.tables.bookmarks.rows().rev().filter(|bookmark| bookmark.user == *user);
         let older = own.filter(|bookmark| before.is_none_or(|before| bookmark.seq < before));
         Ok(older.filter_map(seen).take(limit).collect())
+    }
+
+    /// Every message there is: what the others find by an index is compared with this.
+    fn candidates(&mut self, hunt: &Hunt<'_>, look: Look<'_>) -> Result<(), Fault> {
+        let before = hunt.asked.from_place.before;
+        for message in self.tables.messages.rows().rev() {
+            let earlier = before.is_none_or(|before| message.seq < before);
+            if earlier && look(message.seq, Some(message)).is_break() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn revisions(&mut self, message: &MessageId, limit: usize) -> Result<Vec<Revision>, Fault> {

@@ -1,6 +1,7 @@
 //! One change of a plan, as SQL.
 
 use super::rows::{self, Stored, run};
+use super::search;
 use parlor_engine::Fault;
 use parlor_engine::plan::Change;
 use parlor_engine::ports::{FirstUse, OnceKey};
@@ -399,6 +400,7 @@ fn remove_agent(sql: &Connection, agent: &AgentId) -> Result<(), Fault> {
 }
 
 fn remove_room(sql: &Connection, room: &RoomId) -> Result<(), Fault> {
+    search::before_removal(sql, room)?;
     let steps = [
         "DELETE FROM revisions WHERE message IN (SELECT id FROM messages WHERE room = ?1)",
         "DELETE FROM deliveries WHERE message IN (SELECT id FROM messages WHERE room = ?1)",

@@ -10,6 +10,7 @@ mod log;
 mod lookup;
 mod migrations;
 mod rows;
+mod search;
 mod snapshot;
 
 use parking_lot::{Condvar, Mutex};
@@ -17,7 +18,7 @@ use parlor_engine::Fault;
 use parlor_engine::figures::StoreSize;
 use parlor_engine::plan::{Change, Plan};
 use parlor_engine::ports::{Head, Reader, Snapshot, Store, Transaction};
-use parlor_model::{Agent, Subscription, Time};
+use parlor_model::{Agent, Seq, Subscription, Time};
 use rows::Stored;
 use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use std::fs::OpenOptions;
@@ -105,8 +106,12 @@ pub fn open(directory: &Path, options: Options) -> Result<Sides, OpenError> {
     // What was deleted is overwritten, not only forgotten.
     connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "cache_size", -16_000)?;
+    search::prepare(&connection)?;
     let mut connection = connection;
     migrations::migrate(&mut connection)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    search::renew(&transaction)?;
+    transaction.commit()?;
     let reader = Pool::open(&file, options.readers)?;
     Ok((Box::new(SqliteStore { connection, options, debt: 0 }), Arc::new(reader)))
 }
@@ -176,6 +181,19 @@ impl Store for SqliteStore {
         log::trim(&transaction, now, &self.options)?;
         transaction.commit().stored("tending")?;
         self.checkpoint()
+    }
+
+    fn index(&mut self, most: usize) -> Result<Seq, Fault> {
+        if self.debt > CHECKPOINT_PAGES {
+            self.checkpoint()?;
+        }
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).stored("indexing")?;
+        let reached = search::index(&transaction, most)?;
+        transaction.commit().stored("indexing")?;
+        // What a slice of usual messages was seen to write, merges of the index included.
+        self.debt += most / 4;
+        Ok(reached)
     }
 
     /// Empties the write-ahead log, where texts deleted since lie until it is written over.

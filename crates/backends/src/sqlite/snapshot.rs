@@ -3,7 +3,8 @@
 use super::On;
 use super::rows::{self, all, number, one, place};
 use parlor_engine::Fault;
-use parlor_engine::ports::{Head, Lookup, Snapshot};
+use parlor_engine::ports::{Head, Look, Lookup, Snapshot};
+use parlor_engine::search::Hunt;
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
     Agent, AgentId, ApiKey, Bookmark, DeadLetter, Delivery, Logged, Mailbox, Member, Message, MessageId, Pin,
@@ -148,6 +149,10 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
             }
         }
         Ok(bookmarks)
+    }
+
+    fn candidates(&mut self, hunt: &Hunt<'_>, look: Look<'_>) -> Result<(), Fault> {
+        self.look_at_candidates(hunt, look)
     }
 
     fn revisions(&mut self, message: &MessageId, limit: usize) -> Result<Vec<Revision>, Fault> {

@@ -1,7 +1,7 @@
 //! Small things to put into a store, with every field set to something worth losing.
 
 use parlor_engine::plan::Change;
-use parlor_model::query::MailPage;
+use parlor_model::query::{MailPage, Search, SearchPlace};
 use parlor_model::{
     Agent, AgentId, ApiKey, Arrangement, Bookmark, Delivery, DeliveryState, Forwarded, KeyId, Mailbox,
     Member, MemberId, Mention, Message, MessageId, MessageKind, Notifications, Path, Pattern, Payload, Pin,
@@ -219,6 +219,21 @@ pub fn pin(message: &str, room: &str, by: &str, seq: u64) -> Pin {
 pub fn bookmark(message: &str, user: &str, seq: u64) -> Bookmark {
     let (message, user) = (message_id(message), user_id(user));
     Bookmark { message, user, seq: Seq(seq), at: Time(seq as i64 * 1000) }
+}
+
+/// For these words, wherever and by whomever they were said.
+pub fn search(text: &str) -> Search {
+    Search {
+        text: text.into(),
+        room: None,
+        sender: None,
+        sender_kind: None,
+        kind: None,
+        from: None,
+        to: None,
+        from_place: SearchPlace::default(),
+        limit: 1000,
+    }
 }
 
 pub const ALL_MAIL: MailPage = MailPage { limit: usize::MAX, from: None, to: None };

@@ -353,6 +353,11 @@ impl Facts {
             | Query::History { room, .. }
             | Query::Pins { room }
             | Query::MayFollow { room } => self.in_room(caller, room, store, memo)?,
+            Query::Search(search) => {
+                if let Some(room) = &search.room {
+                    self.in_room(caller, room, store, memo)?;
+                }
+            }
             Query::Revisions { message } | Query::Thread { message, .. } | Query::ReplyCount { message } => {
                 self.about_message(caller, message, store, memo)?;
             }

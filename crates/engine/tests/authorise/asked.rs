@@ -2,10 +2,10 @@
 
 use crate::who::{lobby, someone};
 use parlor_model::command::{AgentProfile, NewSignIn, NewUser, RoomChanges, UserChanges};
-use parlor_model::query::{MailPage, Page};
+use parlor_model::query::{MailPage, Page, Search, SearchPlace};
 use parlor_model::{
     AgentId, Arranging, Command, KeyId, Mailbox, MemberId, MessageId, Path, Pattern, Payload, Post, Query,
-    RoomRole, Route, Scope, SecretHash, Seq, SessionId, SignInId, SiteRole, Time, UserId,
+    RoomId, RoomRole, Route, Scope, SecretHash, Seq, SessionId, SignInId, SiteRole, Time, UserId,
 };
 
 pub use crate::who::{coder_member, person, somebody};
@@ -238,6 +238,20 @@ pub fn users() -> Query {
 
 pub fn search() -> Query {
     Query::SearchUsers { text: "a".into() }
+}
+
+pub fn search_messages(room: Option<RoomId>) -> Query {
+    Query::Search(Box::new(Search {
+        text: "hello".into(),
+        room,
+        sender: None,
+        sender_kind: None,
+        kind: None,
+        from: None,
+        to: None,
+        from_place: SearchPlace::default(),
+        limit: 10,
+    }))
 }
 
 pub fn room() -> Query {

@@ -3,6 +3,7 @@
 use crate::asked::*;
 use crate::given::*;
 use crate::table::table;
+use crate::who::lobby;
 use parlor_model::Query;
 
 table! { Query,
@@ -40,6 +41,11 @@ table! { Query,
     }
     Query::Recent => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Recent, READY;
+    }
+    Query::Search(_) => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    search_messages(None), READY;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    search_messages(Some(lobby())), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    search_messages(Some(lobby())), NO_ROOM;
     }
     Query::Revisions { .. } => {
         "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", READ,    revisions(), ANOTHERS_MESSAGE;

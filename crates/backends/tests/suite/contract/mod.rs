@@ -12,6 +12,7 @@ mod messages;
 mod news;
 mod reach;
 mod rooms;
+mod search;
 mod transactions;
 mod trimming;
 

@@ -4,10 +4,10 @@ use super::agents::{SESSIONS, mailbox_of};
 use super::asks::{SOURCES, once_keys};
 use super::world::World;
 use crate::house::House;
-use crate::made::ALL_MAIL;
+use crate::made::{ALL_MAIL, search};
 use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, Head, OnceKey, Snapshot};
-use parlor_model::query::{MailPage, Page, Recent};
+use parlor_model::query::{MailPage, Page, Recent, Search};
 use parlor_model::{
     Agent, AgentId, Answer, ApiKey, Bookmark, Caller, DeadLetter, Delivery, Event, Logged, Member, MemberId,
     Message, MessageId, Pin, Query, RefreshToken, Refusal, Revision, Room, RoomId, SecretHash, Seq, Session,
@@ -269,6 +269,12 @@ fn queries(world: &World) -> Vec<Query> {
         Query::Agents,
         Query::Bookmarks { before: None, limit: 2 },
     ];
+    for text in ["hello -again", "ann* bob"] {
+        queries.push(Query::Search(Box::new(search(text))));
+    }
+    for room in world.rooms.iter().take(2) {
+        queries.push(Query::Search(Box::new(Search { room: Some(room.clone()), ..search("hello") })));
+    }
     for room in &world.rooms {
         let history = |page, limit| Query::History { room: room.clone(), page, limit };
         queries.extend([

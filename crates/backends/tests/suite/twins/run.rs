@@ -12,6 +12,7 @@ use parlor_engine::hub::Outcome;
 use parlor_model::{Caller, Command, Epoch, Event, Logged, Seq, Time};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
+use std::time::Duration;
 
 const MORNING: Time = Time(1_700_000_000_000_000);
 
@@ -34,8 +35,10 @@ impl Run {
             epoch = home.open().0.head().unwrap().epoch;
             // The oracle decides each command by itself: sharing a commit must change nothing.
             let group = if index == 0 { 1 } else { Limits::default().group };
-            // Few enough to be reached.
-            let limits = Limits { group, reactions: 2, pins: 2, bookmarks: 2, ..Limits::default() };
+            // Few enough to be reached; the index is anywhere between nothing and everything when it is asked.
+            let limits =
+                Limits { group, reactions: 2, pins: 2, bookmarks: 2, unindexed: 10, ..Limits::default() };
+            let limits = Limits { search_patience: Duration::MAX, ..limits };
             houses.insert(0, (kind.name, House::with_limits(home, MORNING, limits)));
         }
         let (world, coverage) = (World::new(MORNING), Coverage::default());

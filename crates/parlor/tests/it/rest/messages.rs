@@ -130,7 +130,10 @@ async fn a_deleted_text_is_in_no_answer_in_no_row_and_not_between_them() {
     assert!(!format!("{joined:?}").contains("canary"), "{joined:?}");
 
     let database = rusqlite::Connection::open(scene.data().join("parlor.db")).unwrap();
-    let mut names = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").unwrap();
+    // An index keeps its words in tables of its own, which are looked at as all others.
+    let tables =
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL TABLE%'";
+    let mut names = database.prepare(tables).unwrap();
     let tables: Vec<String> = names.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
     assert!(tables.contains(&"messages".to_owned()));
     for table in tables {
@@ -139,8 +142,12 @@ async fn a_deleted_text_is_in_no_answer_in_no_row_and_not_between_them() {
         let mut rows = rows.query([]).unwrap();
         while let Some(row) = rows.next().unwrap() {
             for column in 0..columns {
-                let value = format!("{:?}", row.get::<_, rusqlite::types::Value>(column).unwrap());
-                assert!(!value.contains("canary"), "{table}: {value}");
+                let value = row.get::<_, rusqlite::types::Value>(column).unwrap();
+                let told = match &value {
+                    rusqlite::types::Value::Blob(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+                    other => format!("{other:?}"),
+                };
+                assert!(!told.contains("canary"), "{table}: {told}");
             }
         }
     }

@@ -1,0 +1,277 @@
+//! The index for searches: filled behind a watermark, read together with the few messages beyond it.
+//!
+//! Owns: an index that holds exactly what its triggers and its watermark say. What it names is only looked at;
+//! whether it is found is decided by the engine, on the message itself.
+
+use super::On;
+use super::rows::{self, Stored, number, one, place, run};
+use parlor_engine::Fault;
+use parlor_engine::ports::Look;
+use parlor_engine::search::{Hunt, Phrase, Wanted, Words};
+use parlor_model::{RoomId, SenderKind, Seq};
+use rusqlite::functions::FunctionFlags;
+use rusqlite::{Connection, Row, ToSql};
+use std::ops::{ControlFlow, Deref};
+
+/// Texts of this length together end a slice early: the writer is needed for other things.
+const SLICE_BYTES: i64 = 1024 * 1024;
+/// Beyond these it is quicker to begin anew: taking a message out costs thirty times what taking one in does.
+const MOST_TAKEN_OUT: usize = 1000;
+/// Beyond these, rooms are told apart by the messages, not by the index.
+const MOST_ROOMS: usize = 100;
+
+/// Teaches a connection that writes the function that the triggers call.
+pub fn prepare(sql: &Connection) -> rusqlite::Result<()> {
+    let flags =
+        FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;
+    sql.create_scalar_function("words", 1, flags, |context| {
+        Ok(Words::of(context.get_raw(0).as_str()?).joined().to_owned())
+    })
+}
+
+/// Empties an index that was made by other rules than those of now; it is filled anew while the hub runs.
+pub fn renew(sql: &Connection) -> Result<(), Fault> {
+    let query = "SELECT 1 FROM meta WHERE key = 'words' AND value = ?1";
+    if one(sql, query, &[&Words::rules()], |_| Ok(()))?.is_none() {
+        empty(sql)?;
+        run(sql, "INSERT OR REPLACE INTO meta VALUES ('words', ?1)", &[&Words::rules()])?;
+    }
+    Ok(())
+}
+
+fn empty(sql: &Connection) -> Result<(), Fault> {
+    run(sql, "INSERT INTO message_words (message_words) VALUES ('delete-all')", &[])?;
+    run(sql, "UPDATE meta SET value = 0 WHERE key = 'indexed'", &[]).map(drop)
+}
+
+/// Takes the next messages in, within the open transaction; says up to where the index then reaches.
+pub fn index(sql: &Connection, most: usize) -> Result<Seq, Fault> {
+    let indexed = watermark(sql)?;
+    let query = "SELECT seq, octet_length(text) FROM messages WHERE seq > ?1 ORDER BY seq LIMIT ?2";
+    let waiting = rows::all(sql, query, &[&indexed, &number(most)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let mut bytes = 0;
+    let fitting = waiting.iter().take_while(|(_, length): &&(i64, i64)| {
+        let first = bytes == 0;
+        bytes += length;
+        first || bytes <= SLICE_BYTES
+    });
+    let fitting = fitting.count();
+    let through = if fitting == most || fitting < waiting.len() {
+        waiting.get(fitting.wrapping_sub(1)).map_or(indexed, |(seq, _)| *seq)
+    } else {
+        // Nothing to take in lies between here and the end of the log.
+        let head = one(sql, "SELECT coalesce(max(seq), 0) FROM log", &[], |row| row.get::<_, i64>(0))?;
+        head.unwrap_or_default().max(indexed)
+    };
+    run(
+        sql,
+        "INSERT INTO message_words (rowid, about, words) \
+         SELECT seq, 'r' || hex(room) || ' s' || hex(sender) || ' k' || sender_kind, words(text) FROM messages \
+         WHERE seq > ?1 AND seq <= ?2 AND room IS NOT NULL AND erased = 0 ORDER BY seq",
+        &[&indexed, &through],
+    )?;
+    run(sql, "UPDATE meta SET value = ?1 WHERE key = 'indexed'", &[&through])?;
+    Ok(Seq(through as u64))
+}
+
+/// Before a room is removed with all that was said in it: empties the index where that is quicker.
+pub fn before_removal(sql: &Connection, room: &RoomId) -> Result<(), Fault> {
+    let query = "SELECT count(*) FROM (SELECT 1 FROM messages WHERE room = ?1 AND seq <= ?2 LIMIT ?3)";
+    let values: [&dyn ToSql; 3] = [&room.as_str(), &watermark(sql)?, &number(MOST_TAKEN_OUT + 1)];
+    let count = one(sql, query, &values, |row| row.get::<_, i64>(0))?.unwrap_or_default();
+    if count > number(MOST_TAKEN_OUT) {
+        empty(sql)?;
+    }
+    Ok(())
+}
+
+fn watermark(sql: &Connection) -> Result<i64, Fault> {
+    let found = one(sql, "SELECT value FROM meta WHERE key = 'indexed'", &[], |row| row.get(0))?;
+    Ok(found.unwrap_or_default())
+}
+
+impl<C: Deref<Target = Connection>> On<C> {
+    pub fn look_at_candidates(&self, hunt: &Hunt<'_>, look: Look<'_>) -> Result<(), Fault> {
+        let sql = self.sql();
+        let (indexed, before) = (watermark(sql)?, hunt.asked.from_place.before.map_or(i64::MAX, place));
+        let room = hunt.asked.room.as_ref().map(RoomId::as_str);
+        let values: [&dyn ToSql; 3] = [&indexed, &before, &room];
+        if each(sql, &beyond(room.is_some()), &values, |row| show(row, hunt, look))?.is_break() {
+            return Ok(());
+        }
+        let message = format!("SELECT {} FROM messages WHERE seq = ?1 AND erased = 0", rows::MESSAGE);
+        let mut message = sql.prepare_cached(&message).stored("reading")?;
+        each(sql, INDEXED, &[&expression(hunt), &before], |row| {
+            let mut found = message.query([row.get::<_, i64>(0)?])?;
+            found.next()?.map_or(Ok(ControlFlow::Continue(())), |row| show(row, hunt, look))
+        })
+        .map(drop)
+    }
+}
+
+/// What the index names, newest first.
+const INDEXED: &str =
+    "SELECT rowid FROM message_words WHERE message_words MATCH ?1 AND rowid < ?2 ORDER BY rowid DESC";
+
+/// What lies beyond the index. One room has an index of its own; several are told apart row by row.
+fn beyond(in_one_room: bool) -> String {
+    let room = if in_one_room { "room = ?3" } else { "room IS NOT NULL AND ?3 IS NULL" };
+    format!(
+        "SELECT {} FROM messages WHERE seq > ?1 AND seq < ?2 AND {room} AND erased = 0 ORDER BY seq DESC",
+        rows::MESSAGE
+    )
+}
+
+fn show(row: &Row<'_>, hunt: &Hunt<'_>, look: Look<'_>) -> rusqlite::Result<ControlFlow<()>> {
+    let seq = rows::seq(row, 0)?;
+    // Most of what others say is told apart by its room, before anything is made of it.
+    if !row.get_ref(3)?.as_str_or_null()?.is_some_and(|room| hunt.is_in(room)) {
+        return Ok(look(seq, None));
+    }
+    Ok(look(seq, Some(&*rows::message(row)?)))
+}
+
+fn each(
+    sql: &Connection,
+    query: &str,
+    values: &[&dyn ToSql],
+    mut visit: impl FnMut(&Row<'_>) -> rusqlite::Result<ControlFlow<()>>,
+) -> Result<ControlFlow<()>, Fault> {
+    let mut walk = || {
+        let mut statement = sql.prepare_cached(query)?;
+        let mut rows = statement.query(values)?;
+        while let Some(row) = rows.next()? {
+            if visit(row)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    };
+    walk().stored("searching")
+}
+
+/// The hunt in the language of the index. Words are letters and digits only, so nothing needs escaping.
+fn expression(hunt: &Hunt<'_>) -> String {
+    let mut about = Vec::new();
+    if hunt.rooms().len() <= MOST_ROOMS {
+        let rooms: Vec<String> = hunt.rooms().map(|room| format!("r{}", hex(room))).collect();
+        about.push(format!("({})", rooms.join(" OR ")));
+    }
+    about.extend(hunt.asked.sender.as_ref().map(|sender| format!("s{}", hex(sender))));
+    about.extend(hunt.asked.sender_kind.map(|kind| format!("k{}", sender_kind(kind))));
+    let Wanted { all, none } = hunt.wanted;
+    let words = format!("words : ({})", all.iter().map(phrase).collect::<Vec<_>>().join(" AND "));
+    let without = format!("words : ({})", none.iter().map(phrase).collect::<Vec<_>>().join(" OR "));
+    let mut expression =
+        if about.is_empty() { words } else { format!("about : ({}) AND {words}", about.join(" AND ")) };
+    if !none.is_empty() {
+        expression = format!("({expression}) NOT {without}");
+    }
+    expression
+}
+
+fn phrase(phrase: &Phrase) -> String {
+    format!("\"{}\"{}", phrase.words.join(" "), if phrase.begins { " *" } else { "" })
+}
+
+fn sender_kind(kind: SenderKind) -> i64 {
+    match kind {
+        SenderKind::User => 0,
+        SenderKind::Agent => 1,
+        SenderKind::Source => 2,
+    }
+}
+
+/// As SQLite writes it.
+fn hex(text: &str) -> String {
+    text.bytes().map(|byte| format!("{byte:02X}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlite::migrations::MIGRATIONS;
+
+    fn database() -> Connection {
+        let sql = Connection::open_in_memory().unwrap();
+        prepare(&sql).unwrap();
+        sql.execute_batch(&MIGRATIONS.concat()).unwrap();
+        renew(&sql).unwrap();
+        sql
+    }
+
+    fn say(sql: &Connection, seq: i64, room: Option<&str>, text: &str) {
+        let query = "INSERT INTO messages (seq, id, at, room, sender_kind, sender, sender_name, kind, text, source) \
+                     VALUES (?1, ?1, 0, ?2, 0, 'ann', 'Ann', 0, ?3, '')";
+        run(sql, query, &[&seq, &room, &text]).unwrap();
+        run(sql, "INSERT INTO log (seq, at, kind) VALUES (?1, 0, 0)", &[&seq]).unwrap();
+    }
+
+    #[track_caller]
+    fn holds(sql: &Connection, expression: &str, expected: &[i64]) {
+        let query = "SELECT rowid FROM message_words WHERE message_words MATCH ?1 ORDER BY rowid";
+        let found = rows::all(sql, query, &[&expression], |row| row.get::<_, i64>(0)).unwrap();
+        assert_eq!(found, expected, "{expression}");
+    }
+
+    #[test]
+    fn the_index_follows_every_change_of_what_it_holds() {
+        let sql = database();
+        for (seq, room) in [(1, Some("a")), (2, Some("b")), (3, None), (4, Some("a"))] {
+            say(&sql, seq, room, "Canary");
+        }
+        assert_eq!(index(&sql, 3).unwrap(), Seq(3));
+        holds(&sql, "canary", &[1, 2]);
+        holds(&sql, "about : r61", &[1]);
+        for change in [
+            "UPDATE messages SET text = 'Finch' WHERE seq = 1",
+            "UPDATE messages SET text = '', erased = 1 WHERE seq = 2",
+            "UPDATE messages SET text = 'Finch' WHERE seq = 3",
+            "UPDATE messages SET text = 'Finch' WHERE seq = 4",
+        ] {
+            run(&sql, change, &[]).unwrap();
+        }
+        holds(&sql, "canary", &[]);
+        holds(&sql, "finch", &[1]);
+        assert_eq!(index(&sql, 3).unwrap(), Seq(4));
+        holds(&sql, "finch", &[1, 4]);
+        run(&sql, "DELETE FROM messages WHERE seq <> 4", &[]).unwrap();
+        holds(&sql, "finch OR r61 OR s616E6E OR k0", &[4]);
+    }
+
+    #[test]
+    fn an_index_made_by_other_rules_is_made_anew() {
+        let sql = database();
+        say(&sql, 1, Some("a"), "canary");
+        index(&sql, 9).unwrap();
+        renew(&sql).unwrap();
+        holds(&sql, "canary", &[1]);
+        run(&sql, "UPDATE meta SET value = 'others' WHERE key = 'words'", &[]).unwrap();
+        renew(&sql).unwrap();
+        holds(&sql, "canary", &[]);
+        assert_eq!(index(&sql, 9).unwrap(), Seq(1));
+        holds(&sql, "canary", &[1]);
+    }
+
+    #[test]
+    fn nothing_is_sorted_and_nothing_read_that_is_not_asked_for() {
+        let sql = database();
+        let plan = |query: &str, values: &[&dyn ToSql]| {
+            rows::all(&sql, &format!("EXPLAIN QUERY PLAN {query}"), values, |row| {
+                row.get::<_, String>("detail")
+            })
+            .unwrap()
+        };
+        let steps = plan(INDEXED, &[&"x", &9]);
+        assert!(steps.len() == 1 && steps[0].starts_with("SCAN message_words VIRTUAL TABLE"), "{steps:?}");
+        let room = beyond(true);
+        assert_eq!(
+            plan(&room, &[&1, &9, &"a"]),
+            ["SEARCH messages USING INDEX messages_in_room (room=? AND seq>? AND seq<?)"]
+        );
+        assert_eq!(
+            plan(&beyond(false), &[&1, &9, &""]),
+            ["SEARCH messages USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"]
+        );
+    }
+}

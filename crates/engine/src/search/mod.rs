@@ -1,0 +1,144 @@
+//! Finds what was said: which messages a search could find comes from the store, whether it does is decided here.
+//!
+//! Owns: the words of a text, the language of a search, who sees what of it, order and snippets. Never: an index.
+
+mod snippet;
+mod wanted;
+mod words;
+
+pub use wanted::{Phrase, Wanted};
+pub use words::Words;
+
+use crate::Fault;
+use crate::hub::ANSWER_BYTES;
+use crate::ports::Snapshot;
+use parlor_model::query::{Found, Hit, Search, SearchPlace};
+use parlor_model::{Member, Message, MessageId, Seq};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+use wanted::Occurrence;
+
+/// How many matches are weighed against each other. What is older than the newest of them is on the next pages.
+const WEIGHED: usize = 1000;
+
+/// A search as the store sees it.
+pub struct Hunt<'a> {
+    pub asked: &'a Search,
+    pub wanted: &'a Wanted,
+    rooms: HashMap<&'a str, &'a Member>,
+}
+
+impl<'a> Hunt<'a> {
+    /// In the rooms of these memberships, and nowhere else.
+    pub fn new(asked: &'a Search, wanted: &'a Wanted, memberships: &'a [Member]) -> Self {
+        let within = |member: &&Member| asked.room.as_ref().is_none_or(|room| *room == member.room);
+        let rooms = memberships.iter().filter(within).map(|member| (member.room.as_str(), member)).collect();
+        Self { asked, wanted, rooms }
+    }
+
+    pub fn rooms(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.rooms.keys().copied()
+    }
+
+    pub fn is_in(&self, room: &str) -> bool {
+        self.rooms.contains_key(room)
+    }
+
+    /// Whether this person may see the message, and it is of the kind asked for; its words aside.
+    fn admits(&self, message: &Message) -> bool {
+        let Search { sender, sender_kind, kind, from, to, .. } = self.asked;
+        let member = message.place.room().and_then(|room| self.rooms.get(room.as_str()));
+        member.is_some_and(|member| message.seq > member.arrangement.cleared_through)
+            && sender.as_ref().is_none_or(|sender| **sender == *message.sender.id())
+            && sender_kind.is_none_or(|kind| message.sender.is(kind))
+            && kind.is_none_or(|kind| message.kind == kind)
+            && from.is_none_or(|from| message.at >= from)
+            && to.is_none_or(|to| message.at <= to)
+    }
+}
+
+struct Match {
+    seq: Seq,
+    id: MessageId,
+    score: u32,
+}
+
+/// The answer to a search, from one snapshot: who is a member and what is said are of the same moment. When
+/// `patience` is over it answers with what it has, and says so.
+pub fn search(
+    asked: &Search,
+    wanted: &Wanted,
+    memberships: &[Member],
+    patience: Duration,
+    snapshot: &mut dyn Snapshot,
+) -> Result<Found, Fault> {
+    let hunt = Hunt::new(asked, wanted, memberships);
+    if hunt.rooms.is_empty() {
+        return Ok(Found::default());
+    }
+    let (mut matches, older, partial) = gather(&hunt, patience, snapshot)?;
+    let newest = matches.first().map(|newest| newest.seq);
+    matches.sort_by_key(|found| (Reverse(found.score), Reverse(found.seq)));
+    let (mut hits, mut bytes) = (Vec::new(), 0);
+    let mut told = asked.from_place.skip;
+    for found in matches.iter().skip(told).take(asked.limit) {
+        let message = snapshot.message(&found.id)?.expect("seen in this very snapshot");
+        bytes += message.length();
+        if bytes > ANSWER_BYTES && !hits.is_empty() {
+            break;
+        }
+        told += 1;
+        let words = Words::of(&message.text);
+        let places = wanted.find(&words).unwrap_or_default();
+        let (text, highlights) = snippet::snippet(&message.text, &words, &places);
+        hits.push(Hit { snippet: text.into(), highlights, score: found.score, message });
+    }
+    let next = if told < matches.len() {
+        // What comes in meanwhile must not move what was weighed.
+        let before = asked.from_place.before.or(newest.map(Seq::next));
+        Some(SearchPlace { before, skip: told })
+    } else {
+        older.map(|before| SearchPlace { before: Some(before), skip: 0 })
+    };
+    Ok(Found { hits, next, partial })
+}
+
+/// The newest matches, newest first; from where to look for older ones; whether time ran out.
+fn gather(
+    hunt: &Hunt,
+    patience: Duration,
+    snapshot: &mut dyn Snapshot,
+) -> Result<(Vec<Match>, Option<Seq>, bool), Fault> {
+    let began = Instant::now();
+    let (mut matches, mut older, mut partial) = (Vec::new(), None, false);
+    snapshot.candidates(hunt, &mut |seq, message| {
+        let found = message.filter(|message| hunt.admits(message)).and_then(|message| {
+            let words = Words::of(&message.text);
+            let score = score(&hunt.wanted.find(&words)?, words.len());
+            Some(Match { seq, id: message.id.clone(), score })
+        });
+        matches.extend(found);
+        partial = began.elapsed() >= patience;
+        if matches.len() == WEIGHED || partial {
+            older = Some(seq);
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok((matches, older, partial))
+}
+
+/// How well a message fits: often is better than once, whole words than beginnings, and in a short message better
+/// than somewhere in a long one. Rests on this message alone: what others say elsewhere must not show in the order.
+/// In tenths, so that those that fit about as well come by their time.
+fn score(found: &[Vec<Occurrence>], words: usize) -> u32 {
+    const TYPICAL_WORDS: f64 = 20.0;
+    let damping = 1.2 * (0.25 + 0.75 * words as f64 / TYPICAL_WORDS);
+    let weigh = |places: &Vec<Occurrence>| {
+        let often: f64 = places.iter().map(|place| if place.whole { 1.0 } else { 0.5 }).sum();
+        often / (often + damping)
+    };
+    (found.iter().map(weigh).sum::<f64>() * 10.0).round() as u32
+}
