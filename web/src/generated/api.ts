@@ -122,6 +122,24 @@ export type RecentRooms = { [key in string]: Recent };
 
 export type Recent = { content: string, senderName: string, createdAt: string, unread: number, };
 
+export type Found = { ok: true, data: Array<Hit>, 
+/**
+ * There was more to look at than time; the next page goes on there.
+ */
+partial: boolean, nextCursor?: string, };
+
+export type Hit = { 
+/**
+ * Plain text.
+ */
+snippet: string, highlights: Array<Highlight>, id: string, roomId: string, senderId: string, senderType: SenderType, senderName: string, type: MessageType, content: string, mentions: Array<string>, 
+/**
+ * Uploads are not there yet; clients expect the list all the same.
+ */
+attachments: never[], reactions: never[], replyToId?: string, clientMessageId?: string, createdAt: string, updatedAt?: string, editedAt?: string, seq: number, };
+
+export type Highlight = { start: number, end: number, };
+
 export type Revision = { messageId: string, previousContent: string, editedAt: string, };
 
 export type Thread = { ok: true, data: Array<Message>, 

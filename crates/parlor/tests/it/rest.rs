@@ -5,5 +5,6 @@ mod history;
 mod marks;
 mod messages;
 mod rooms;
+mod search;
 mod shapes;
 mod threads;

@@ -9,6 +9,7 @@ mod keys;
 mod marks;
 mod messages;
 mod rooms;
+mod search;
 mod users;
 
 use crate::App;
@@ -67,6 +68,7 @@ pub fn router() -> Router<Arc<App>> {
         .post("/rooms/{id}/messages", "Posts a message", &[CONFLICT], messages::create)
         .get("/rooms/{id}/messages", "What was said", &[GONE], messages::history)
         .get("/messages/recent", "The newest message of each room", &[], messages::recent)
+        .get("/messages/search", "Finds what was said", &[NOT_FOUND, GONE], search::search)
         .post("/messages/mark-all-read", "Marks every room as read", &[], messages::mark_all_read)
         .post("/messages/batch-delete", "Erases several messages, or none", &[NOT_FOUND], messages::remove_many)
         .get("/messages/rooms/{id}", "What was said", &[GONE], messages::history)

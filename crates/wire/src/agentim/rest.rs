@@ -4,10 +4,12 @@
 //! `null` means the same as absent, where nothing else is said.
 
 mod answers;
+mod found;
 mod marks;
 mod words;
 
 pub use answers::*;
+pub use found::*;
 pub use marks::*;
 pub use words::*;
 

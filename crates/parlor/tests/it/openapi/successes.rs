@@ -160,6 +160,11 @@ async fn messages(tour: &Tour, scene: &Scene) {
         tour.ask(admin, &format!("{history}?after=00000000-1"), &[&room], 410).await;
     }
     tour.ask(admin, "GET /api/messages/recent", &[], 200).await;
+    let search = "GET /api/messages/search?q=hello";
+    tour.ask(admin, &format!("{search}&limit=1&senderType=user&dateFrom=2020-01-01"), &[], 200).await;
+    tour.ask(admin, &format!("{search}&dateTo=never"), &[], 400).await;
+    tour.ask(admin, &format!("{search}&roomId=nowhere"), &[], 404).await;
+    tour.ask(admin, &format!("{search}&cursor=00000000-1.0"), &[], 410).await;
     tour.ask(admin, "POST /api/messages/rooms/{id}/read", &[&room], 200).await;
     tour.ask(admin, "POST /api/messages/mark-all-read", &[], 200).await;
     tour.ask(admin, "DELETE /api/messages/{id}", &[id(&message)], 200).await;

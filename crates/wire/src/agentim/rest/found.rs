@@ -1,0 +1,68 @@
+//! What a search answers.
+
+use super::True;
+use crate::agentim::frames::MessageFrame;
+use parlor_model::query;
+use parlor_model::{Epoch, Position};
+use serde::Serialize;
+#[cfg(test)]
+use ts_rs::TS;
+use utoipa::ToSchema;
+
+/// A page of what was found, the best first.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
+#[serde(rename_all = "camelCase")]
+pub struct Found<'a> {
+    #[schema(inline)]
+    pub ok: True,
+    pub data: Vec<Hit<'a>>,
+    /// There was more to look at than time; the next page goes on there.
+    pub partial: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub next_cursor: Option<String>,
+}
+
+impl<'a> Found<'a> {
+    pub fn new(found: &'a query::Found, epoch: Epoch) -> Self {
+        let cursor = |place: query::SearchPlace| {
+            let position = Position { epoch, seq: place.before.unwrap_or_default() };
+            format!("{position}.{}", place.skip)
+        };
+        let data = found.hits.iter().map(Hit::from).collect();
+        Self { ok: True, data, partial: found.partial, next_cursor: found.next.map(cursor) }
+    }
+}
+
+/// A message, and the part of it that shows why it was found.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+pub struct Hit<'a> {
+    #[serde(flatten)]
+    pub message: MessageFrame<'a>,
+    /// Plain text.
+    pub snippet: &'a str,
+    pub highlights: Vec<Highlight>,
+}
+
+/// What of a snippet was looked for, in units of UTF-16, by which programs in a browser count text.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+pub struct Highlight {
+    pub start: usize,
+    pub end: usize,
+}
+
+impl<'a> From<&'a query::Hit> for Hit<'a> {
+    fn from(hit: &'a query::Hit) -> Self {
+        let units = |end: usize| hit.snippet[..end].encode_utf16().count();
+        let highlight =
+            |range: &std::ops::Range<usize>| Highlight { start: units(range.start), end: units(range.end) };
+        Self {
+            message: (&*hit.message).into(),
+            snippet: &hit.snippet,
+            highlights: hit.highlights.iter().map(highlight).collect(),
+        }
+    }
+}
