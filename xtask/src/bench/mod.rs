@@ -16,6 +16,7 @@ mod reference;
 mod report;
 mod rest;
 mod route;
+mod search;
 mod server;
 mod socket;
 mod sqlite;
@@ -35,8 +36,8 @@ use std::time::Duration;
 struct Sample {
     /// The number in the scenario's unit: a rate, KiB, or ms.
     value: f64,
-    /// A second number of the same measurement.
-    beside: Option<f64>,
+    /// Further numbers of the same measurement.
+    beside: Vec<f64>,
     server_cpu_us: Option<f64>,
     /// Cores that neither server nor client had: what was measured beside them is less to be trusted.
     cores_of_others: Option<f64>,
@@ -68,6 +69,11 @@ enum Scenario {
     /// Against another hub without a history.
     Receive {
         history: usize,
+    },
+    /// Against another hub with a small one.
+    Search {
+        history: usize,
+        small: usize,
     },
 }
 
@@ -105,7 +111,7 @@ pub fn inner(command: &str, arguments: &[String]) -> Result<()> {
 async fn run(options: &Options) -> Result<()> {
     let mut all = scenarios(options.small);
     // The stand-in has rooms only.
-    all.retain(|scenario| !scenario.needs_a_broker() || !matches!(options.hub, Hub::StandIn));
+    all.retain(|scenario| !scenario.needs_more_than_rooms() || !matches!(options.hub, Hub::StandIn));
     let scenarios = chosen(all, options.only.as_deref())?;
     std::fs::create_dir_all(&options.folder)
         .with_context(|| format!("making the folder {}", options.folder.display()))?;
@@ -167,6 +173,7 @@ fn scenarios(small: bool) -> Vec<Scenario> {
         Scenario::Route { senders: size(64, 3), subscriptions: size(100_000, 400) },
         Scenario::RouteLoss { senders: size(64, 3), subscriptions: size(100_000, 400), few: 100 },
         Scenario::Receive { history: size(1_000_000, 1_000) },
+        Scenario::Search { history: size(1_000_000, 3_000), small: 1_000 },
     ]
 }
 
@@ -206,6 +213,11 @@ async fn start_pair(scenario: &Scenario, options: &Options) -> Result<Pair> {
         Scenario::Idle { .. } | Scenario::Connect | Scenario::Receive { .. } => 1,
         _ => 8,
     };
+    if let Scenario::Search { history, small } = scenario {
+        let hub = search::start(options, "hub", *history).await.context("starting the hub")?;
+        let other = search::start(options, "other", *small).await.context("starting the other hub")?;
+        return Ok((Arc::new(hub), Arc::new(other)));
+    }
     let hub = Arc::new(Server::start_hub(options, "hub", people).await.context("starting the hub")?);
     let other = async || Server::start_hub(options, "other", people).await.context("starting the other hub");
     let reference = Arc::new(match scenario {
@@ -256,9 +268,11 @@ async fn measure(scenario: &Scenario, side: Side, pair: &Pair, options: &Options
             let more = pair.0.process.resident_kib()?.saturating_sub(pair.1.process.resident_kib()?);
             let each = more as f64 * 1024.0 / (subscriptions - few) as f64;
             let sample = route::measure(server, *senders, length).await?;
-            Ok(Sample { beside: (side == Side::Hub).then_some(each), ..sample })
+            let beside = (side == Side::Hub).then_some(each).into_iter().collect();
+            Ok(Sample { beside, ..sample })
         }
         Scenario::Receive { .. } => receive::measure(server, length).await,
+        Scenario::Search { .. } => search::measure(server, length).await,
     }
 }
 
@@ -272,11 +286,13 @@ impl Scenario {
             Self::Route { subscriptions, .. } => format!("route-{subscriptions}"),
             Self::RouteLoss { .. } => "route-loss".into(),
             Self::Receive { .. } => "receive".into(),
+            Self::Search { .. } => "search".into(),
         }
     }
 
-    fn needs_a_broker(&self) -> bool {
-        matches!(self, Self::Route { .. } | Self::RouteLoss { .. } | Self::Receive { .. })
+    fn needs_more_than_rooms(&self) -> bool {
+        use Scenario::*;
+        matches!(self, Route { .. } | RouteLoss { .. } | Receive { .. } | Search { .. })
     }
 
     fn rows(&self, hub: &[Sample], reference: &[Sample]) -> Vec<Row> {
@@ -287,8 +303,9 @@ impl Scenario {
         let cpu = |label: &str, bar: Bar| {
             Row::new(format!("{name}: {label}"), bar, hub, reference, |sample| sample.server_cpu_us)
         };
-        let beside = |label: &str| {
-            Row::new(format!("{name}: {label}"), Bar::None, hub, reference, |sample| sample.beside)
+        let beside = |place: usize, label: &str| {
+            let number = |sample: &Sample| sample.beside.get(place).copied();
+            Row::new(format!("{name}: {label}"), Bar::None, hub, reference, number)
         };
         match self {
             Self::FanOut { bar, .. } => vec![
@@ -325,12 +342,21 @@ impl Scenario {
                     Bar::RatioAtLeast { must: 0.85, going_to: Some(1.0) },
                 ),
                 cpu("server CPU µs each", Bar::None),
-                beside("bytes each subscription"),
+                beside(0, "bytes each subscription"),
             ],
             Self::Receive { history } => vec![
                 value(&format!("ms, median, after {history} messages (reference: after none)"), Bar::None),
-                beside("ms, 99 of 100 below"),
+                beside(0, "ms, 99 of 100 below"),
             ],
+            Self::Search { history, small } => {
+                let memory = format!("MiB of the hub at rest with {history} messages (reference: {small})");
+                let mut rows = vec![value(&memory, Bar::None)];
+                for (place, kind) in search::KINDS.iter().enumerate() {
+                    rows.push(beside(2 * place, &format!("{kind}, ms, median")));
+                    rows.push(beside(2 * place + 1, &format!("{kind}, ms, 99 of 100 below")));
+                }
+                rows
+            }
         }
     }
 }
@@ -353,6 +379,7 @@ mod tests {
             "route-100000",
             "route-loss",
             "receive",
+            "search",
         ];
         check(None, &[&["fan-out-100", "fan-out-1000"], &others[..]].concat());
         assert!(chosen(scenarios(false), Some("nothing")).is_err());

@@ -1,4 +1,4 @@
-//! One small POST, for setting up people and rooms before anything is timed.
+//! Small requests, each on a connection of its own.
 
 use super::socket::PATIENCE;
 use anyhow::{Context, Result, bail};
@@ -10,23 +10,31 @@ use tokio::time::timeout;
 
 /// Posts JSON and returns the `data` of the answer.
 pub async fn post(address: SocketAddr, path: &str, token: Option<&str>, body: &Value) -> Result<Value> {
-    let answer = timeout(PATIENCE, exchange(address, path, token, &body.to_string())).await;
-    let answer = answer.with_context(|| format!("no answer to POST {path} within {PATIENCE:?}"))??;
+    let mut answer = request(address, &format!("POST {path}"), token, &body.to_string()).await?;
+    Ok(answer["data"].take())
+}
+
+/// The whole answer to a question.
+pub async fn get(address: SocketAddr, path: &str, token: &str) -> Result<Value> {
+    request(address, &format!("GET {path}"), Some(token), "").await
+}
+
+async fn request(address: SocketAddr, what: &str, token: Option<&str>, body: &str) -> Result<Value> {
+    let answer = timeout(PATIENCE, exchange(address, what, token, body)).await;
+    let answer = answer.with_context(|| format!("no answer to {what} within {PATIENCE:?}"))??;
     let (head, content) = answer.split_once("\r\n\r\n").context("an answer without an end of its head")?;
     let status = head.split(' ').nth(1).unwrap_or("no status");
     if !status.starts_with('2') {
-        bail!("POST {path} was answered with {status}: {content}");
+        bail!("{what} was answered with {status}: {content}");
     }
-    let mut json: Value =
-        serde_json::from_str(content).with_context(|| format!("the answer of POST {path}"))?;
-    Ok(json["data"].take())
+    serde_json::from_str(content).with_context(|| format!("the answer to {what}"))
 }
 
-async fn exchange(address: SocketAddr, path: &str, token: Option<&str>, body: &str) -> Result<String> {
+async fn exchange(address: SocketAddr, what: &str, token: Option<&str>, body: &str) -> Result<String> {
     let mut stream = TcpStream::connect(address).await?;
     let authorization = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
     let request = format!(
-        "POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Type: application/json\r\n\
+        "{what} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Type: application/json\r\n\
          {authorization}Content-Length: {}\r\n\r\n{body}",
         body.len()
     );

@@ -73,6 +73,20 @@ impl Server {
         if data.exists() {
             fs::remove_dir_all(&data)?;
         }
+        let process = Self::launch_hub(options, name)?;
+        let kind = furnish(&process, people).await.context("making people and rooms")?;
+        Ok(Self { process, kind })
+    }
+
+    /// Starts the hub once more on what it has stored: what a process keeps of its past is gone.
+    pub fn start_again(self, options: &Options, name: &str) -> Result<Self> {
+        let Self { process, kind } = self;
+        drop(process);
+        Ok(Self { process: Self::launch_hub(options, name)?, kind })
+    }
+
+    fn launch_hub(options: &Options, name: &str) -> Result<Process> {
+        let data = options.folder.join(name);
         let log = options.folder.join(format!("{name}.log"));
         let mut command = match &options.hub {
             Hub::Binary(file) => Command::new(file),
@@ -91,10 +105,8 @@ impl Server {
             .env("PARLOR_LIMITS", "off")
             .env("PARLOR_ADMIN_PASSWORD", PASSWORD)
             .stderr(File::create(&log)?);
-        let process = Process::start(&mut command)
-            .with_context(|| format!("what it said on its error output is in {}", log.display()))?;
-        let kind = furnish(&process, people).await.context("making people and rooms")?;
-        Ok(Self { process, kind })
+        Process::start(&mut command)
+            .with_context(|| format!("what it said on its error output is in {}", log.display()))
     }
 
     /// Makes the reference's deliveries as long as the hub's.
@@ -236,6 +248,14 @@ impl Server {
                 words::texts(TEXTS, filling).into_iter().map(|text| before.clone() + &text + after).collect()
             }
             Kind::Nats { .. } => Vec::new(),
+        }
+    }
+
+    /// The common room, and the token of its owner. Only the hub has them.
+    pub fn common_room(&self) -> Result<(&str, &str)> {
+        match &self.kind {
+            Kind::Hub { people, room } => Ok((room, &people[0].token)),
+            Kind::Reference { .. } | Kind::Nats { .. } => bail!("the reference has no rooms"),
         }
     }
 

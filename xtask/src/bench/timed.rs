@@ -19,7 +19,7 @@ pub async fn rate(process: &Process, length: Duration, count: impl Fn() -> u64) 
     let all = after.all.saturating_sub(before.all).as_secs_f64();
     Ok(Sample {
         value: counted as f64 / took,
-        beside: None,
+        beside: Vec::new(),
         server_cpu_us: Some(server * 1e6 / counted.max(1) as f64),
         cores_of_others: Some((all - server - own).max(0.0) / took),
     })

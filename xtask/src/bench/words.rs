@@ -1,6 +1,6 @@
 //! Texts to publish: words of plain English, since one repeated byte would flatter every buffer and index.
 
-const WORDS: &[&str] = &[
+pub const WORDS: &[&str] = &[
     "room", "agent", "please", "look", "at", "the", "build", "log", "before", "we", "merge", "this",
     "branch", "it", "fails", "on", "second", "step", "with", "a", "timeout", "and", "nobody", "knows", "why",
     "yet", "could", "you", "try", "again", "after", "lunch", "thanks", "everyone", "for", "reading",
