@@ -1,4 +1,5 @@
 //! The concrete stores behind the engine's ports.
 
+pub mod disk;
 pub mod memory;
 pub mod sqlite;

@@ -3,7 +3,7 @@
 use crate::Limits;
 use crate::search::Wanted;
 use parlor_model::command::{AgentProfile, NewUser, RoomChanges};
-use parlor_model::{Command, Flaw, Post, Query, Refusal, Route};
+use parlor_model::{Command, File, Flaw, Post, Query, Refusal, Route};
 use unicode_segmentation::UnicodeSegmentation;
 
 pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
@@ -59,7 +59,9 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             flaws.unless(messages.len() <= 1000, "messageIds", "at most 1000");
         }
         Command::Route(route) => flaws.route(route),
+        Command::Upload(new) => flaws.file(&new.file),
         Command::OfferSetup { .. }
+        | Command::TakeReleased { .. }
         | Command::RemoveUser { .. }
         | Command::ChangePassword { .. }
         | Command::SignIn(_)
@@ -159,7 +161,8 @@ impl Flaws {
 
     fn post(&mut self, post: &Post, limits: &Limits) -> Result<(), Refusal> {
         fits(&post.text, limits.message_characters)?;
-        self.unless(!post.text.trim().is_empty(), "content", "must not be empty");
+        let says_something = !post.text.trim().is_empty() || !post.attachments.is_empty();
+        self.unless(says_something, "content", "must not be empty");
         self.unless(post.mentions.len() <= 50, "mentions", "at most 50");
         self.unless(post.attachments.len() <= limits.attachments, "attachmentIds", "too many attachments");
         if let Some(id) = &post.client_message_id {
@@ -174,6 +177,12 @@ impl Flaws {
         self.unless(short, "emoji", "must have 1 to 8 characters");
         let blank = emoji.chars().any(|c| is_deceptive(c) || c.is_whitespace());
         self.unless(!blank, "emoji", "must not contain spaces or control characters");
+    }
+
+    fn file(&mut self, file: &File) {
+        self.line("filename", &file.name, 200);
+        self.unless(!file.name.contains(['/', '\\']), "filename", "must not be a path");
+        self.unless(file.size > 0, "file", "must not be empty");
     }
 
     fn profile(&mut self, profile: &AgentProfile) {

@@ -3,7 +3,7 @@
 use crate::facts::{Facts, Standing};
 use parlor_model::{
     AgentId, Caller, Command, Mailbox, Member, MemberId, Message, Path, Pattern, Principal, Query, Refusal,
-    RoomId, RoomRole, Scope, SiteRole, Thing, User, UserId,
+    RoomId, RoomRole, Scope, SiteRole, Thing, Use, User, UserId,
 };
 
 pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
@@ -55,6 +55,9 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         // One's own marks are one's own, also where one may no longer look.
         Command::RemoveBookmark { .. } | Command::MarkAllRead => ask.signed_in(Scope::Write).map(|_| ()),
 
+        Command::Upload(_) => ask.signed_in(Scope::Write).map(|_| ()),
+        Command::TakeReleased { .. } => ask.operator(),
+
         Command::CreateAgent { subscriptions, .. } => ask.create_agent(subscriptions),
         Command::ChangeAgent { id, .. } | Command::RemoveAgent { id } => ask.own_agent(id),
         Command::Subscribe { mailbox, pattern } => ask.subscribe(mailbox, pattern),
@@ -90,6 +93,8 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         }
         Query::MayListen { agent } => ask.own_agent(agent),
         Query::Agent { id } => ask.known_agent(id),
+        Query::Upload { .. } => ask.read_upload(),
+        Query::MayUpload => ask.signed_in(Scope::Write).map(|_| ()),
         Query::Subscriptions { mailbox } | Query::Mail { mailbox, .. } => ask.own_agent(&mailbox.agent),
         Query::DeadLetters { .. } => ask.dead_letters(),
         Query::MayMeasure => ask.admin_or_key_for(Scope::Metrics),
@@ -262,6 +267,21 @@ impl<'a> Ask<'a> {
         let role = self.seen_message(self.facts.membership.as_deref(), Scope::Write)?;
         let pin = self.facts.pin.as_ref().ok_or(Refusal::NotFound(Thing::Pin))?;
         if pin.by == standing.user.id || role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
+    }
+
+    /// What is on a message is seen by those who see the message now, what waits for one by its owner alone.
+    fn read_upload(&self) -> Result<(), Refusal> {
+        let standing = self.signed_in(Scope::Read)?;
+        let upload = self.facts.uploads.first().ok_or(Refusal::NotFound(Thing::Upload))?;
+        match &upload.purpose {
+            Use::Avatar => Ok(()),
+            Use::Waiting if upload.owner == standing.user.id => Ok(()),
+            Use::Waiting => Err(Refusal::NotFound(Thing::Upload)),
+            Use::Message(_) => {
+                let seen = self.seen_message(self.facts.membership.as_deref(), Scope::Read);
+                seen.map(|_| ()).map_err(|_| Refusal::NotFound(Thing::Upload))
+            }
+        }
     }
 
     /// Names above and below somebody's agent are that person's. A new agent is in no room yet.

@@ -14,15 +14,15 @@ use crate::{Fault, Limits};
 use bytes::Bytes;
 use parlor_model::query::{Answer, Recent};
 use parlor_model::{
-    ApiKey, Caller, Command, Epoch, Logged, Mailbox, Member, MemberId, Message, Position, Query, Refusal,
-    RoomId, SecretHash, Seq, Signal, Thing, Time, User, UserId,
+    ApiKey, BlobDigest, Caller, Command, Epoch, Logged, Mailbox, Member, MemberId, Message, Position, Query,
+    Refusal, RoomId, SecretHash, Seq, Signal, Thing, Time, User, UserId,
 };
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Instant;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 
 pub type Outcome = Result<parlor_model::Receipt, Refusal>;
 
@@ -40,6 +40,7 @@ struct Inner {
     epoch: Epoch,
     health: Arc<HealthCell>,
     tally: Arc<Tally>,
+    released: Arc<Notify>,
     /// Reads run on blocking threads; this many at once, the rest wait.
     reads: Arc<Semaphore>,
     searches: Arc<Semaphore>,
@@ -80,6 +81,7 @@ impl Hub {
         let health = Arc::new(HealthCell::default());
         let writer = Writer::new(store, bus.clone(), clock.clone(), ids, health.clone(), limits.clone())?;
         let (Head { epoch, seq, .. }, tally) = (writer.head(), writer.tally());
+        let released = writer.released();
         let switchboard = Arc::new(Switchboard::new(epoch, seq, &limits));
         let (queue, waiting) = mpsc::channel(limits.waiting_commands);
         let stop = Arc::new(AtomicBool::new(false));
@@ -100,6 +102,7 @@ impl Hub {
             epoch,
             health,
             tally,
+            released,
             reads: Arc::new(Semaphore::new(reads)),
             searches: Arc::new(Semaphore::new(searches)),
             threads: parking_lot::Mutex::new(threads),
@@ -165,6 +168,22 @@ impl Hub {
     /// The key behind a secret: for checking credentials only.
     pub async fn key(&self, secret: SecretHash) -> Result<Option<ApiKey>, Refusal> {
         self.look(move |_, snapshot| snapshot.key_with(&secret)).await
+    }
+
+    /// Whether an upload has this content. Blocks, and is for who removes files only: it passes by everyone who
+    /// waits for a reader.
+    pub(crate) fn refers_to(&self, digest: &BlobDigest) -> Result<bool, Fault> {
+        let mut refers = true;
+        self.inner.reader.with(&mut |snapshot| {
+            refers = snapshot.refers_to(digest)?;
+            Ok(())
+        })?;
+        Ok(refers)
+    }
+
+    /// Waits until files may have become nobody's.
+    pub(crate) async fn files_released(&self) {
+        self.inner.released.notified().await;
     }
 
     /// Who the caller is now, or a refusal if that account, sign-in or key is gone.
@@ -595,7 +614,13 @@ fn answer(
             letters.truncate(fitting(letters.iter().map(|letter| letter.message.length())));
             Answer::DeadLetters(letters)
         }
-        Query::MayFollow { .. } | Query::MayListen { .. } | Query::MayMeasure => Answer::Yes,
+        Query::Upload { .. } => {
+            let upload = facts.uploads.first().cloned().expect("authorised to see it");
+            Answer::Upload(Arc::new(upload))
+        }
+        Query::MayFollow { .. } | Query::MayListen { .. } | Query::MayUpload | Query::MayMeasure => {
+            Answer::Yes
+        }
     })
 }
 

@@ -21,7 +21,7 @@ pub struct Limits {
     /// How much of what people said these may hold together; the oldest are let go first.
     pub recent_bytes: usize,
     /// Reads for callers at once; the rest wait. Fewer than the store has readers: one is for those who join
-    /// while the fan-out waits for them, and one for the fan-out itself.
+    /// while the fan-out waits for them, one for the fan-out itself, and one for who removes files.
     pub reads: usize,
     /// Searches at once; the rest wait, so that they leave reads for others. Each answers with what it has
     /// when its time is over.

@@ -15,7 +15,7 @@ use parlor_model::{Caller, Command, Logged, Refusal, Seq};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 /// A command on its way, with where the outcome goes.
 pub struct Submitted {
@@ -32,6 +32,8 @@ pub struct Writer {
     clock: Arc<dyn Clock>,
     ids: Arc<dyn Ids>,
     health: Arc<HealthCell>,
+    /// Told when files may have become nobody's.
+    released: Arc<Notify>,
     limits: Limits,
     tally: Arc<Tally>,
     routes: Routes,
@@ -57,7 +59,12 @@ impl Writer {
         let routes = Routes::build(agents, subscriptions);
         let tally = Arc::new(Tally::default());
         tally.head.store(head.seq.0, Ordering::Relaxed);
-        Ok(Self { store, bus, clock, ids, health, limits, tally, routes, head, indexed: Seq(0) })
+        let released = Arc::new(Notify::new());
+        Ok(Self { store, bus, clock, ids, health, released, limits, tally, routes, head, indexed: Seq(0) })
+    }
+
+    pub fn released(&self) -> Arc<Notify> {
+        self.released.clone()
     }
 
     pub fn head(&self) -> Head {
@@ -132,6 +139,7 @@ impl Writer {
         let mut news = Vec::with_capacity(group.len());
         let mut outcomes = Vec::with_capacity(group.len());
         let mut memo = Memo::default();
+        let mut released = false;
         let mut transaction = self.store.begin()?;
         for Submitted { caller, command, .. } in group {
             let now = head.at.next_after(self.clock.now());
@@ -148,6 +156,7 @@ impl Writer {
                         // The store may begin its index anew rather than take much out of it.
                         self.indexed = Seq(0);
                     }
+                    released |= plan.changes.iter().any(Change::may_release_files);
                     for change in &plan.routes {
                         self.routes.apply(change);
                     }
@@ -162,6 +171,9 @@ impl Writer {
             });
         }
         transaction.commit()?;
+        if released {
+            self.released.notify_one();
+        }
         self.head = head;
         Ok((outcomes, news))
     }
@@ -195,7 +207,10 @@ impl Writer {
             return;
         }
         match self.store.tend(self.clock.now()) {
-            Ok(()) => self.health.recovered(),
+            Ok(()) => {
+                self.health.recovered();
+                self.released.notify_one();
+            }
             Err(fault) => self.after(fault),
         }
     }

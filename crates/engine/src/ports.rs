@@ -6,10 +6,11 @@ use crate::search::Hunt;
 use crate::{Fault, plan::Plan};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
-    Agent, AgentId, ApiKey, Bookmark, DeadLetter, Delivery, Epoch, KeyId, Logged, Mailbox, Member, MemberId,
-    Message, MessageId, Pin, RefreshToken, Revision, Room, RoomId, SecretHash, Seq, Session, SignIn,
-    SignInId, Subscription, Time, User, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Epoch, KeyId, Logged, Mailbox,
+    Member, MemberId, Message, MessageId, Pin, RefreshToken, Revision, Room, RoomId, SecretHash, Seq,
+    Session, SignIn, SignInId, Subscription, Time, Upload, UploadId, User, UserId,
 };
+use std::io::{Read, Seek};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -61,6 +62,13 @@ pub trait Lookup {
         limit: usize,
     ) -> Result<Vec<(Arc<Message>, Delivery)>, Fault>;
     fn delivery(&mut self, mailbox: &Mailbox, message: &MessageId) -> Result<Option<Delivery>, Fault>;
+    fn upload(&mut self, id: &UploadId) -> Result<Option<Upload>, Fault>;
+    /// How many uploads of somebody wait for a message.
+    fn uploads_waiting(&mut self, owner: &UserId) -> Result<usize, Fault>;
+    /// Somebody's pictures of themselves, oldest first.
+    fn avatars(&mut self, owner: &UserId) -> Result<Vec<Upload>, Fault>;
+    /// Contents whose last upload was removed and that were not forgotten since, by digest.
+    fn released(&mut self, limit: usize) -> Result<Vec<BlobDigest>, Fault>;
     /// What a repeated key stood for the first time.
     fn first_use(&mut self, key: &OnceKey) -> Result<Option<FirstUse>, Fault>;
 }
@@ -155,6 +163,8 @@ pub trait Snapshot: Lookup {
     /// Everything a mailbox ever got.
     fn mail(&mut self, mailbox: &Mailbox, page: MailPage) -> Result<Vec<(Arc<Message>, Delivery)>, Fault>;
     fn dead_letters(&mut self, page: MailPage) -> Result<Vec<DeadLetter>, Fault>;
+    /// Whether an upload has this content.
+    fn refers_to(&mut self, digest: &BlobDigest) -> Result<bool, Fault>;
     /// Everyone who shares a room with this person, without them, by id.
     fn peers(&mut self, user: &UserId) -> Result<Vec<UserId>, Fault>;
 }
@@ -168,6 +178,41 @@ pub trait Reader: Send + Sync {
     fn size(&self) -> StoreSize {
         StoreSize::default()
     }
+}
+
+/// Keeps the content of files under its digest, so that the same content is kept once. Everything blocks; call it
+/// off the async threads.
+pub trait Blobs: Send + Sync {
+    /// A place for a file that comes in. Dropped before it is kept, it leaves nothing behind.
+    fn receive(&self) -> Result<Box<dyn Incoming>, Fault>;
+    /// `None` when there is no such content.
+    fn open(&self, digest: &BlobDigest) -> Result<Option<Box<dyn Content>>, Fault>;
+    /// The contents whose digest begins with this byte.
+    fn list(&self, first: u8) -> Result<Vec<BlobDigest>, Fault>;
+    /// Removes a content unless it is needed, and says whether it is gone. Nobody can keep the same content between
+    /// the question and the removal, and what somebody is about to refer to is needed without asking.
+    fn remove_unless(
+        &self,
+        digest: &BlobDigest,
+        needed: &mut dyn FnMut() -> Result<bool, Fault>,
+    ) -> Result<bool, Fault>;
+}
+
+pub trait Incoming: Send {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Fault>;
+    /// When it returns, the content will be there after a power cut too.
+    fn keep(self: Box<Self>) -> Result<Kept, Fault>;
+}
+
+pub trait Content: Read + Seek + Send {}
+
+impl<T: Read + Seek + Send> Content for T {}
+
+/// A content that is kept. It is not removed while this is there: drop it when the store refers to it.
+pub struct Kept {
+    pub digest: BlobDigest,
+    pub size: u64,
+    pub hold: Box<dyn Send>,
 }
 
 /// Carries the news. It may lose, repeat or reorder; the follower reads the store to fill holes.

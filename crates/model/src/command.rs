@@ -3,9 +3,9 @@
 //! A command carries no secret in the clear: passwords arrive hashed, tokens as digests.
 
 use crate::{
-    Agent, AgentId, ApiKey, Bookmark, Delivery, KeyId, Mailbox, MemberId, Message, MessageId, Notifications,
-    Path, Pattern, Payload, Pin, Position, Room, RoomId, RoomKind, RoomRole, Scope, SecretHash, SignIn,
-    SignInId, SiteRole, Subscription, Time, User, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, File, KeyId, Mailbox, MemberId, Message,
+    MessageId, Notifications, Path, Pattern, Payload, Pin, Position, Room, RoomId, RoomKind, RoomRole, Scope,
+    SecretHash, SignIn, SignInId, SiteRole, Subscription, Time, Upload, User, UserId,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -140,6 +140,13 @@ pub enum Command {
     },
     MarkAllRead,
 
+    // Files. The content is on disk before the command is given.
+    Upload(NewUpload),
+    /// Asks which contents nothing refers to any more; each is told once, and then nobody's concern but the asker's.
+    TakeReleased {
+        limit: usize,
+    },
+
     // Agents and mailboxes.
     CreateAgent {
         id: AgentId,
@@ -246,6 +253,14 @@ pub struct Post {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewUpload {
+    pub file: File,
+    pub digest: BlobDigest,
+    /// A picture of the caller, not something to put on a message.
+    pub avatar: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
     /// An agent of the caller, or the name of a source.
     pub from: Box<str>,
@@ -289,6 +304,8 @@ pub enum Receipt {
         subscriptions: Vec<Subscription>,
     },
     Subscriptions(Vec<Subscription>),
+    Upload(Arc<Upload>),
+    Released(Vec<BlobDigest>),
     /// How many were waiting for it.
     Acknowledged(usize),
     Received {

@@ -60,6 +60,8 @@ id!(/// One signed-in device of a person.
     SignInId, is_segment);
 id!(/// An API key; not its secret.
     KeyId, is_segment);
+id!(/// A file that somebody sent.
+    UploadId, is_segment);
 id!(/// A session of an agent, such as `main`.
     SessionId, is_segment);
 id!(/// An agent: up to eight segments joined by `/`, such as `researcher/analyzer`.

@@ -18,6 +18,7 @@ pub mod refusal;
 pub mod room;
 pub mod signal;
 pub mod time;
+pub mod upload;
 
 pub use account::{ApiKey, RefreshToken, Scope, SecretHash, SignIn, SiteRole, User};
 pub use agent::{Agent, Session, Subscription};
@@ -25,7 +26,7 @@ pub use caller::{Caller, Principal};
 pub use command::{Arranging, Command, Post, Receipt, Route};
 pub use delivery::{DeadLetter, Delivery, DeliveryState, Mailbox, SessionRef};
 pub use event::{Event, Logged, MemberChange};
-pub use id::{AgentId, InvalidId, KeyId, MemberId, MessageId, RoomId, SessionId, SignInId, UserId};
+pub use id::{AgentId, InvalidId, KeyId, MemberId, MessageId, RoomId, SessionId, SignInId, UploadId, UserId};
 pub use message::{
     Bookmark, Forwarded, Mention, Message, MessageKind, Payload, Pin, Place, Reaction, Reactor, Revision,
     Sender, SenderKind,
@@ -37,3 +38,4 @@ pub use refusal::{Flaw, Refusal, Thing};
 pub use room::{Arrangement, Member, Notifications, Room, RoomKind, RoomRole};
 pub use signal::Signal;
 pub use time::Time;
+pub use upload::{Attachment, BlobDigest, File, Media, Upload, Use};

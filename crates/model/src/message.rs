@@ -1,6 +1,6 @@
 //! What was said, and where.
 
-use crate::{AgentId, MemberId, MessageId, Path, RoomId, Seq, Time, UserId};
+use crate::{AgentId, Attachment, MemberId, MessageId, Path, RoomId, Seq, Time, UserId};
 use std::sync::Arc;
 
 /// Where a message lives.
@@ -121,6 +121,7 @@ pub struct Message {
     pub reactions: Vec<Reaction>,
     /// Present when it passes on what was said elsewhere.
     pub forwarded: Option<Box<Forwarded>>,
+    pub attachments: Vec<Attachment>,
     /// What the sender called it, so that a retry is the same message.
     pub client_message_id: Option<Box<str>>,
     pub command: Option<Box<str>>,

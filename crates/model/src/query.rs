@@ -2,7 +2,8 @@
 
 use crate::{
     Agent, AgentId, ApiKey, Bookmark, DeadLetter, Delivery, Mailbox, Member, Message, MessageId, MessageKind,
-    Pin, Revision, Room, RoomId, SenderKind, Seq, Session, SignIn, Subscription, Time, User,
+    Pin, Revision, Room, RoomId, SenderKind, Seq, Session, SignIn, Subscription, Time, Upload, UploadId,
+    User,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -58,6 +59,12 @@ pub enum Query {
         before: Option<Seq>,
         limit: usize,
     },
+    /// One file, to be read.
+    Upload {
+        id: UploadId,
+    },
+    /// Whether the caller may send files.
+    MayUpload,
     /// The caller's own agents, and those in a common room.
     Agents,
     /// One of these.
@@ -160,6 +167,7 @@ pub enum Answer {
         bookmarks: Vec<(Bookmark, Arc<Message>)>,
         more: bool,
     },
+    Upload(Arc<Upload>),
     Agents(Vec<Agent>),
     /// Somebody else's, of which no more is told than among `Agents`.
     Acquaintance(Agent),

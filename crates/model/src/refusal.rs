@@ -18,6 +18,7 @@ pub enum Thing {
     SignIn,
     SetupLink,
     Subscription,
+    Upload,
 }
 
 /// One field that broke one rule. The rule is a stable word; doors may translate it.
@@ -51,6 +52,10 @@ pub enum Refusal {
     WrongCredentials,
     /// A refresh token that is unknown, expired, or was already exchanged.
     TokenRevoked,
+    /// So many files of this person wait for a message already.
+    TooManyUploads {
+        limit: usize,
+    },
     RateLimited {
         retry_after: Duration,
     },

@@ -5,5 +5,6 @@
 
 pub mod agentim;
 pub mod broker;
+pub mod files;
 pub mod json;
 pub mod time;

@@ -192,11 +192,9 @@ position?: string, };
 
 export type Field = { field: string, message: string, };
 
-export type Message = { id: string, roomId: string, senderId: string, senderType: SenderType, senderName: string, type: MessageType, content: string, mentions: Array<string>, 
-/**
- * Uploads are not there yet; clients expect the list all the same.
- */
-attachments: never[], reactions: Array<Reaction>, replyToId?: string, threadId?: string, metadata?: Metadata, clientMessageId?: string, createdAt: string, updatedAt?: string, editedAt?: string, seq: number, };
+export type Attachment = { id: string, filename: string, mimeType: string, size: number, url: string, };
+
+export type Message = { id: string, roomId: string, senderId: string, senderType: SenderType, senderName: string, type: MessageType, content: string, mentions: Array<string>, attachments: Array<Attachment>, reactions: Array<Reaction>, replyToId?: string, threadId?: string, metadata?: Metadata, clientMessageId?: string, createdAt: string, updatedAt?: string, editedAt?: string, seq: number, };
 
 export type Reaction = { emoji: string, userIds: Array<string>, usernames: Array<string>, };
 

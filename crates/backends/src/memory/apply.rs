@@ -4,8 +4,8 @@ use super::table::Table;
 use super::tables::Tables;
 use parlor_engine::plan::Change;
 use parlor_model::{
-    AgentId, Delivery, DeliveryState, Mailbox, Member, MemberId, MessageId, RefreshToken, RoomId, SecretHash,
-    SignIn, SignInId, UserId,
+    AgentId, BlobDigest, Delivery, DeliveryState, Mailbox, Member, MemberId, MessageId, RefreshToken, RoomId,
+    SecretHash, SignIn, SignInId, Upload, Use, UserId,
 };
 use std::sync::Arc;
 
@@ -62,6 +62,14 @@ impl Tables {
                     member.read_at = Some(*at);
                 }
             }
+            Change::PutUpload(upload) => self.uploads.put(upload.id.clone(), upload.as_ref().clone()),
+            Change::Attach { upload, message } => {
+                if let Some(upload) = self.uploads.get_mut(upload) {
+                    upload.purpose = Use::Message(message.clone());
+                }
+            }
+            Change::RemoveUpload(id) => self.remove_uploads(|upload| upload.id == *id),
+            Change::ForgetReleased(digests) => self.released.retain(|digest| !digests.contains(digest)),
             Change::PutAgent(agent) => self.agents.put(agent.id.clone(), agent.as_ref().clone()),
             Change::RemoveAgent(agent) => self.remove_agent(agent),
             Change::PutSession(session) => {
@@ -114,6 +122,16 @@ impl Tables {
         self.dead_letters.put(key, (message.clone(), mailbox, reason.into()));
     }
 
+    pub fn remove_uploads(&mut self, gone: impl Fn(&Upload) -> bool) {
+        let removed: Vec<Upload> = self.uploads.rows().filter(|upload| gone(upload)).cloned().collect();
+        for upload in &removed {
+            self.uploads.remove(&upload.id);
+        }
+        let digests: Vec<BlobDigest> = removed.iter().map(|upload| upload.digest).collect();
+        let needed: Vec<BlobDigest> = self.uploads.rows().map(|upload| upload.digest).collect();
+        self.released.extend(digests.into_iter().filter(|digest| !needed.contains(digest)));
+    }
+
     fn put_sign_in(&mut self, sign_in: &Arc<SignIn>, token: SecretHash) {
         self.sign_ins.put(sign_in.id.clone(), sign_in.as_ref().clone());
         self.refresh_tokens.insert(token, RefreshToken { sign_in: sign_in.id.clone(), spent: false });
@@ -148,6 +166,7 @@ impl Tables {
         }
         self.members.retain(|(_, member)| member.user() != Some(user));
         self.bookmarks.retain(|(owner, _)| owner != user);
+        self.remove_uploads(|upload| upload.owner == *user && !matches!(upload.purpose, Use::Message(_)));
     }
 
     fn remove_agent(&mut self, agent: &AgentId) {
@@ -177,5 +196,6 @@ impl Tables {
         self.bookmarks.retain(|(_, other)| other != message);
         self.deliveries.retain(|(other, _)| other != message);
         self.dead_letters.retain(|(other, _)| other != message);
+        self.remove_uploads(|upload| upload.purpose == Use::Message(message.clone()));
     }
 }

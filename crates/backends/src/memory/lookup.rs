@@ -5,9 +5,9 @@ use super::table::sorted;
 use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, Lookup, OnceKey};
 use parlor_model::{
-    Agent, AgentId, ApiKey, Bookmark, Delivery, DeliveryState, KeyId, Mailbox, Member, MemberId, Message,
-    MessageId, Pin, RefreshToken, Room, RoomId, SecretHash, Seq, Session, SignIn, SignInId, SiteRole,
-    Subscription, Time, User, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, DeliveryState, KeyId, Mailbox, Member, MemberId,
+    Message, MessageId, Pin, RefreshToken, Room, RoomId, SecretHash, Seq, Session, SignIn, SignInId,
+    SiteRole, Subscription, Time, Upload, UploadId, Use, User, UserId,
 };
 use std::sync::Arc;
 
@@ -142,6 +142,25 @@ impl Lookup for View {
 
     fn delivery(&mut self, mailbox: &Mailbox, message: &MessageId) -> Result<Option<Delivery>, Fault> {
         Ok(self.tables.deliveries.get(&(message.clone(), mailbox.clone())).cloned())
+    }
+
+    fn upload(&mut self, id: &UploadId) -> Result<Option<Upload>, Fault> {
+        Ok(self.tables.uploads.get(id).cloned())
+    }
+
+    fn uploads_waiting(&mut self, owner: &UserId) -> Result<usize, Fault> {
+        let own = self.tables.uploads.rows().filter(|upload| upload.owner == *owner);
+        Ok(own.filter(|upload| upload.purpose == Use::Waiting).count())
+    }
+
+    fn avatars(&mut self, owner: &UserId) -> Result<Vec<Upload>, Fault> {
+        let own = self.tables.uploads.rows().filter(|upload| upload.owner == *owner);
+        let avatars = own.filter(|upload| upload.purpose == Use::Avatar).cloned();
+        Ok(sorted(avatars, |upload| (upload.created_at, upload.id.clone())))
+    }
+
+    fn released(&mut self, limit: usize) -> Result<Vec<BlobDigest>, Fault> {
+        Ok(self.tables.released.iter().take(limit).copied().collect())
     }
 
     fn first_use(&mut self, key: &OnceKey) -> Result<Option<FirstUse>, Fault> {

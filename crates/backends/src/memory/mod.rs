@@ -4,12 +4,15 @@
 //! tables and puts it in place when it commits; a reader keeps the tables it began with.
 
 mod apply;
+mod blobs;
 mod log;
 mod lookup;
 mod snapshot;
 mod table;
 mod tables;
 mod tend;
+
+pub use blobs::MemoryBlobs;
 
 use parking_lot::Mutex;
 use parlor_engine::Fault;
@@ -28,12 +31,13 @@ type Committed = Arc<Mutex<Arc<Tables>>>;
 pub struct Windows {
     pub log: Duration,
     pub once: Duration,
+    pub uploads: Duration,
 }
 
 impl Default for Windows {
     fn default() -> Self {
         let day = Duration::from_secs(24 * 60 * 60);
-        Self { log: 7 * day, once: 2 * day }
+        Self { log: 7 * day, once: 2 * day, uploads: day / 24 }
     }
 }
 

@@ -7,8 +7,8 @@ use parlor_engine::ports::{Head, Look, Snapshot};
 use parlor_engine::search::Hunt;
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
-    Agent, ApiKey, Bookmark, DeadLetter, Delivery, Logged, Mailbox, Member, MemberId, Message, MessageId,
-    Pin, Revision, RoomId, Sender, Seq, SignIn, Time, User, UserId,
+    Agent, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Logged, Mailbox, Member, MemberId, Message,
+    MessageId, Pin, Revision, RoomId, Sender, Seq, SignIn, Time, User, UserId,
 };
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -171,6 +171,10 @@ impl Snapshot for View {
         let mut letters = sorted(letters, order);
         letters.truncate(page.limit);
         Ok(letters)
+    }
+
+    fn refers_to(&mut self, digest: &BlobDigest) -> Result<bool, Fault> {
+        Ok(self.tables.uploads.rows().any(|upload| upload.digest == *digest))
     }
 
     fn peers(&mut self, user: &UserId) -> Result<Vec<UserId>, Fault> {

@@ -4,11 +4,11 @@ use super::log::Row;
 use super::table::Table;
 use parlor_engine::ports::{FirstUse, Head, OnceKey};
 use parlor_model::{
-    Agent, AgentId, ApiKey, Bookmark, DeadLetter, Delivery, Epoch, KeyId, Mailbox, Member, MemberId, Message,
-    MessageId, Pattern, Pin, RefreshToken, Revision, Room, RoomId, SecretHash, Seq, Session, SessionId,
-    SignIn, SignInId, Subscription, Time, User, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Epoch, KeyId, Mailbox, Member,
+    MemberId, Message, MessageId, Pattern, Pin, RefreshToken, Revision, Room, RoomId, SecretHash, Seq,
+    Session, SessionId, SignIn, SignInId, Subscription, Time, Upload, UploadId, User, UserId,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The message, and the mailbox that gave it up.
@@ -31,6 +31,8 @@ pub struct Tables {
     pub revisions: BTreeMap<MessageId, Vec<Revision>>,
     pub pins: Table<MessageId, Pin>,
     pub bookmarks: Table<(UserId, MessageId), Bookmark>,
+    pub uploads: Table<UploadId, Upload>,
+    pub released: BTreeSet<BlobDigest>,
     pub agents: Table<AgentId, Agent>,
     pub sessions: Table<(AgentId, SessionId), Session>,
     pub subscriptions: Table<(AgentId, Option<SessionId>, Pattern), Subscription>,
@@ -57,6 +59,8 @@ impl Tables {
             revisions: BTreeMap::new(),
             pins: Table::default(),
             bookmarks: Table::default(),
+            uploads: Table::default(),
+            released: BTreeSet::new(),
             agents: Table::default(),
             sessions: Table::default(),
             subscriptions: Table::default(),

@@ -2,12 +2,14 @@
 
 use super::Windows;
 use super::tables::Tables;
-use parlor_model::{Seq, SignInId, Time};
+use parlor_model::{Seq, SignInId, Time, Use};
 
 impl Tables {
     pub fn tend(&mut self, now: Time, windows: &Windows) {
         self.trim_log(now.minus(windows.log));
         self.forget_keys(now.minus(windows.once));
+        let old = now.minus(windows.uploads);
+        self.remove_uploads(|upload| upload.purpose == Use::Waiting && upload.created_at < old);
         let ended: Vec<SignInId> =
             self.sign_ins.rows().filter(|sign_in| sign_in.expires_at <= now).map(|s| s.id.clone()).collect();
         for sign_in in ended {

@@ -5,7 +5,7 @@ use super::search;
 use parlor_engine::Fault;
 use parlor_engine::plan::Change;
 use parlor_engine::ports::{FirstUse, OnceKey};
-use parlor_model::{AgentId, Message, RoomId, SignInId, Time, UserId};
+use parlor_model::{AgentId, Message, RoomId, SignInId, Time, Upload, Use, UserId};
 use rusqlite::{Connection, Statement, ToSql};
 
 pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
@@ -150,10 +150,11 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
             run(
                 sql,
                 "UPDATE messages SET erased = 1, text = '', mentions = NULL, payload = NULL, command = NULL, \
-                 external_id = NULL, reply_to = NULL, thread = NULL, forwarded = NULL, edited_at = NULL WHERE id = ?1",
+                 external_id = NULL, reply_to = NULL, thread = NULL, forwarded = NULL, edited_at = NULL, \
+                 attachments = NULL WHERE id = ?1",
                 &[&id],
             )?;
-            for table in ["revisions", "deliveries", "reactions", "pins", "bookmarks"] {
+            for table in ["revisions", "deliveries", "reactions", "pins", "bookmarks", "uploads"] {
                 run(sql, &format!("DELETE FROM {table} WHERE message = ?1"), &[&id])?;
             }
         }
@@ -203,6 +204,19 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
                  WHERE room = ?1 AND kind = 0 AND member = ?2",
                 &[&room.as_str(), &user.as_str(), &(through.0 as i64), &at.0],
             )?;
+        }
+        Change::PutUpload(upload) => put_upload(sql, upload)?,
+        Change::Attach { upload, message } => {
+            let query = "UPDATE uploads SET message = ?2 WHERE id = ?1";
+            run(sql, query, &[&upload.as_str(), &message.as_str()])?;
+        }
+        Change::RemoveUpload(upload) => {
+            run(sql, "DELETE FROM uploads WHERE id = ?1", &[&upload.as_str()])?;
+        }
+        Change::ForgetReleased(digests) => {
+            for digest in digests {
+                run(sql, "DELETE FROM released WHERE digest = ?1", &[&digest.0])?;
+            }
         }
         Change::PutAgent(agent) => {
             run(
@@ -304,15 +318,16 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
 }
 
 pub const PUT_MESSAGE: &str = "INSERT INTO messages (seq, id, at, room, path, sender_kind, sender, sender_name, kind, \
-     text, mentions, reply_to, client_message_id, command, payload, source, external_id, edited_at, thread, forwarded) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)";
+     text, mentions, reply_to, client_message_id, command, payload, source, external_id, edited_at, thread, forwarded, \
+     attachments) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)";
 
 pub fn put_message(statement: &mut Statement<'_>, message: &Message) -> Result<(), Fault> {
     let path = match &message.place {
         parlor_model::Place::Room(_) => None,
         parlor_model::Place::Path(path) => Some(path.as_str()),
     };
-    let values: [&dyn ToSql; 20] = [
+    let values: [&dyn ToSql; 21] = [
         &(message.seq.0 as i64),
         &message.id.as_str(),
         &message.at.0,
@@ -333,6 +348,7 @@ pub fn put_message(statement: &mut Statement<'_>, message: &Message) -> Result<(
         &message.edited_at.map(|time| time.0),
         &message.thread.as_ref().map(|id| id.as_str()),
         &message.forwarded.as_deref().map(rows::forwarded),
+        &rows::attachments(&message.attachments),
     ];
     statement.execute(&values[..]).stored("writing a message").map(drop)
 }
@@ -357,6 +373,29 @@ pub fn remember(
     statement.execute(&values[..]).stored("writing a key").map(drop)
 }
 
+fn put_upload(sql: &Connection, upload: &Upload) -> Result<(), Fault> {
+    let message = match &upload.purpose {
+        Use::Message(message) => Some(message.as_str()),
+        Use::Waiting | Use::Avatar => None,
+    };
+    run(
+        sql,
+        "INSERT INTO uploads VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        &[
+            &upload.id.as_str(),
+            &upload.owner.as_str(),
+            &&*upload.file.name,
+            &upload.file.media.as_str(),
+            &(upload.file.size as i64),
+            &upload.digest.0,
+            &upload.created_at.0,
+            &(upload.purpose == Use::Avatar),
+            &message,
+        ],
+    )?;
+    Ok(())
+}
+
 fn end_sign_in(sql: &Connection, sign_in: &SignInId) -> Result<(), Fault> {
     run(sql, "DELETE FROM refresh_tokens WHERE sign_in = ?1", &[&sign_in.as_str()])?;
     run(sql, "DELETE FROM sign_ins WHERE id = ?1", &[&sign_in.as_str()])?;
@@ -374,6 +413,7 @@ fn remove_user(sql: &Connection, user: &UserId) -> Result<(), Fault> {
     end_sign_ins_of(sql, user)?;
     let steps = [
         "DELETE FROM api_keys WHERE owner = ?1",
+        "DELETE FROM uploads WHERE owner = ?1 AND message IS NULL",
         "DELETE FROM subscriptions WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM sessions WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM dead_letters WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
@@ -407,6 +447,7 @@ fn remove_room(sql: &Connection, room: &RoomId) -> Result<(), Fault> {
         "DELETE FROM reactions WHERE message IN (SELECT id FROM messages WHERE room = ?1)",
         "DELETE FROM bookmarks WHERE message IN (SELECT id FROM messages WHERE room = ?1)",
         "DELETE FROM pins WHERE room = ?1",
+        "DELETE FROM uploads WHERE message IN (SELECT id FROM messages WHERE room = ?1)",
         "DELETE FROM messages WHERE room = ?1",
         "DELETE FROM members WHERE room = ?1",
         "DELETE FROM rooms WHERE id = ?1",

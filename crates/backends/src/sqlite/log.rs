@@ -241,7 +241,8 @@ impl<C: Deref<Target = Connection>> On<C> {
     }
 }
 
-/// Forgets what is older than the windows: log rows, keys of retries, sign-ins that ran out.
+/// Forgets what is older than the windows: log rows, keys of retries, uploads that came on no message, sign-ins that
+/// ran out.
 pub fn trim(sql: &Connection, now: Time, options: &Options) -> Result<(), Fault> {
     let old = now.minus(options.log_window).0;
     // Never the newest row: it is where the next event goes on from.
@@ -257,6 +258,11 @@ pub fn trim(sql: &Connection, now: Time, options: &Options) -> Result<(), Fault>
         "DELETE FROM once WHERE seq <= (SELECT coalesce(max(seq), 0) FROM \
          (SELECT seq, at FROM once ORDER BY seq LIMIT 50000) WHERE at < ?1)",
         &[&now.minus(options.once_window).0],
+    )?;
+    run(
+        sql,
+        "DELETE FROM uploads WHERE message IS NULL AND avatar = 0 AND created_at < ?1",
+        &[&now.minus(options.upload_window).0],
     )?;
     run(
         sql,

@@ -5,8 +5,9 @@ use super::rows::{self, all, number, one};
 use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, Lookup, OnceKey};
 use parlor_model::{
-    Agent, AgentId, ApiKey, Bookmark, Delivery, KeyId, Mailbox, Member, MemberId, Message, MessageId, Pin,
-    RefreshToken, Room, RoomId, SecretHash, Seq, Session, SignIn, SignInId, Subscription, Time, User, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, KeyId, Mailbox, Member, MemberId, Message,
+    MessageId, Pin, RefreshToken, Room, RoomId, SecretHash, Seq, Session, SignIn, SignInId, Subscription,
+    Time, Upload, UploadId, User, UserId,
 };
 use rusqlite::Connection;
 use std::ops::Deref;
@@ -201,6 +202,30 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
         one(self.sql(), &query, &[&message.as_str(), &mailbox.agent.as_str(), &session], rows::delivery)
     }
 
+    fn upload(&mut self, id: &UploadId) -> Result<Option<Upload>, Fault> {
+        let query = format!("SELECT {} FROM uploads WHERE id = ?1", rows::UPLOAD);
+        one(self.sql(), &query, &[&id.as_str()], rows::upload)
+    }
+
+    fn uploads_waiting(&mut self, owner: &UserId) -> Result<usize, Fault> {
+        let query = "SELECT count(*) FROM uploads WHERE owner = ?1 AND message IS NULL AND avatar = 0";
+        let count = one(self.sql(), query, &[&owner.as_str()], |row| row.get::<_, i64>(0))?;
+        Ok(count.unwrap_or_default() as usize)
+    }
+
+    fn avatars(&mut self, owner: &UserId) -> Result<Vec<Upload>, Fault> {
+        let query = format!(
+            "SELECT {} FROM uploads WHERE owner = ?1 AND message IS NULL AND avatar = 1 ORDER BY created_at, id",
+            rows::UPLOAD
+        );
+        all(self.sql(), &query, &[&owner.as_str()], rows::upload)
+    }
+
+    fn released(&mut self, limit: usize) -> Result<Vec<BlobDigest>, Fault> {
+        let query = "SELECT digest FROM released ORDER BY digest LIMIT ?1";
+        all(self.sql(), query, &[&number(limit)], |row| rows::digest(row, 0))
+    }
+
     fn first_use(&mut self, key: &OnceKey) -> Result<Option<FirstUse>, Fault> {
         let query = "SELECT digest, message, seq FROM once WHERE kind = ?1 AND owner = ?2 AND key = ?3";
         one(self.sql(), query, &[&(key.kind as i64), &&*key.owner, &&*key.key], |row| {
@@ -280,6 +305,10 @@ macro_rules! through {
                 -> Option<parlor_model::Delivery>;
             pending(mailbox: &parlor_model::Mailbox, now: parlor_model::Time, limit: usize)
                 -> Vec<(std::sync::Arc<parlor_model::Message>, parlor_model::Delivery)>;
+            upload(id: &parlor_model::UploadId) -> Option<parlor_model::Upload>;
+            uploads_waiting(owner: &parlor_model::UserId) -> usize;
+            avatars(owner: &parlor_model::UserId) -> Vec<parlor_model::Upload>;
+            released(limit: usize) -> Vec<parlor_model::BlobDigest>;
             first_use(key: &parlor_engine::ports::OnceKey) -> Option<parlor_engine::ports::FirstUse>;
         );
     };

@@ -43,14 +43,22 @@ pub struct Options {
     pub synchronous: Synchronous,
     pub log_window: Duration,
     pub once_window: Duration,
-    /// Two more than reads for callers are made at once.
+    /// How long an upload waits for its message.
+    pub upload_window: Duration,
+    /// Three more than reads for callers are made at once.
     pub readers: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let day = Duration::from_secs(24 * 60 * 60);
-        Self { synchronous: Synchronous::Full, log_window: 7 * day, once_window: 2 * day, readers: 6 }
+        Self {
+            synchronous: Synchronous::Full,
+            log_window: 7 * day,
+            once_window: 2 * day,
+            upload_window: day / 24,
+            readers: 7,
+        }
     }
 }
 

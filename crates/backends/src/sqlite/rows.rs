@@ -2,10 +2,11 @@
 
 use parlor_engine::Fault;
 use parlor_model::{
-    Agent, AgentId, ApiKey, Arrangement, Bookmark, Delivery, DeliveryState, Forwarded, KeyId, Mailbox,
-    Member, MemberId, Mention, Message, MessageId, MessageKind, Notifications, Path, Pattern, Payload, Pin,
-    Place, Reaction, Reactor, Room, RoomId, RoomKind, RoomRole, Scope, Sender, Seq, Session, SessionId,
-    SessionRef, SignIn, SignInId, SiteRole, Subscription, Time, User, UserId,
+    Agent, AgentId, ApiKey, Arrangement, Attachment, BlobDigest, Bookmark, Delivery, DeliveryState, File,
+    Forwarded, KeyId, Mailbox, Media, Member, MemberId, Mention, Message, MessageId, MessageKind,
+    Notifications, Path, Pattern, Payload, Pin, Place, Reaction, Reactor, Room, RoomId, RoomKind, RoomRole,
+    Scope, Sender, Seq, Session, SessionId, SessionRef, SignIn, SignInId, SiteRole, Subscription, Time,
+    Upload, UploadId, Use, User, UserId,
 };
 use rusqlite::{Connection, Row, ToSql};
 use std::collections::BTreeMap;
@@ -237,7 +238,7 @@ pub fn member_id(kind: i64, id: Arc<str>) -> MemberId {
 
 pub const MESSAGE: &str = "seq, id, at, room, path, sender_kind, sender, sender_name, kind, text, mentions, reply_to, \
      client_message_id, command, payload, source, external_id, edited_at, thread, forwarded, \
-     (SELECT list FROM reactions WHERE message = messages.id)";
+     (SELECT list FROM reactions WHERE message = messages.id), attachments";
 
 pub fn message(row: &Row<'_>) -> rusqlite::Result<Arc<Message>> {
     let place = match row.get_ref(3)?.as_str_or_null()? {
@@ -264,6 +265,7 @@ pub fn message(row: &Row<'_>) -> rusqlite::Result<Arc<Message>> {
         thread: row.get_ref(18)?.as_str_or_null()?.map(MessageId::stored),
         forwarded: row.get_ref(19)?.as_str_or_null()?.and_then(read_forwarded),
         reactions: row.get_ref(20)?.as_str_or_null()?.map(read_reactions).unwrap_or_default(),
+        attachments: row.get_ref(21)?.as_str_or_null()?.map(read_attachments).unwrap_or_default(),
     }))
 }
 
@@ -356,6 +358,47 @@ fn read_mentions(json: &str) -> Vec<Mention> {
     list.into_iter()
         .map(|(kind, id, name)| Mention { member: member_id(kind, id.into()), name: name.into() })
         .collect()
+}
+
+pub fn attachments(attachments: &[Attachment]) -> Option<String> {
+    if attachments.is_empty() {
+        return None;
+    }
+    let told = |Attachment { id, file }: &'_ Attachment| {
+        (id.as_str().to_owned(), file.name.clone(), file.media.as_str(), file.size)
+    };
+    let list: Vec<_> = attachments.iter().map(told).collect();
+    Some(serde_json::to_string(&list).expect("texts and numbers become JSON"))
+}
+
+fn read_attachments(json: &str) -> Vec<Attachment> {
+    let list: Vec<(String, Box<str>, String, u64)> = serde_json::from_str(json).unwrap_or_default();
+    let read = |(id, name, media, size): (String, _, String, _)| {
+        Some(Attachment { id: UploadId::stored(id), file: File { name, media: Media::parse(&media)?, size } })
+    };
+    list.into_iter().filter_map(read).collect()
+}
+
+pub const UPLOAD: &str = "id, owner, name, media, size, digest, created_at, avatar, message";
+
+pub fn upload(row: &Row<'_>) -> rusqlite::Result<Upload> {
+    let media = Media::parse(row.get_ref(3)?.as_str()?).ok_or(rusqlite::Error::InvalidQuery)?;
+    Ok(Upload {
+        id: UploadId::stored(shared(row, 0)?),
+        owner: UserId::stored(shared(row, 1)?),
+        file: File { name: text(row, 2)?, media, size: row.get::<_, i64>(4)? as u64 },
+        digest: digest(row, 5)?,
+        created_at: time(row, 6)?,
+        purpose: match row.get_ref(8)?.as_str_or_null()? {
+            Some(message) => Use::Message(MessageId::stored(message)),
+            None if row.get(7)? => Use::Avatar,
+            None => Use::Waiting,
+        },
+    })
+}
+
+pub fn digest(row: &Row<'_>, index: usize) -> rusqlite::Result<BlobDigest> {
+    row.get(index).map(BlobDigest)
 }
 
 pub const AGENT: &str = "id, owner, name, description, settings, created_at";

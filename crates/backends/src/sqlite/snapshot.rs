@@ -7,8 +7,8 @@ use parlor_engine::ports::{Head, Look, Lookup, Snapshot};
 use parlor_engine::search::Hunt;
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
-    Agent, AgentId, ApiKey, Bookmark, DeadLetter, Delivery, Logged, Mailbox, Member, Message, MessageId, Pin,
-    Revision, RoomId, Seq, SessionId, SignIn, Time, User, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Logged, Mailbox, Member, Message,
+    MessageId, Pin, Revision, RoomId, Seq, SessionId, SignIn, Time, User, UserId,
 };
 use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
@@ -210,6 +210,11 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
         Ok(letters)
     }
 
+    fn refers_to(&mut self, digest: &BlobDigest) -> Result<bool, Fault> {
+        let query = "SELECT 1 FROM uploads WHERE digest = ?1 LIMIT 1";
+        Ok(one(self.sql(), query, &[&digest.0], |_| Ok(()))?.is_some())
+    }
+
     fn peers(&mut self, user: &UserId) -> Result<Vec<UserId>, Fault> {
         let query = "SELECT DISTINCT b.member FROM members a JOIN members b ON b.room = a.room AND b.kind = 0 \
                      WHERE a.kind = 0 AND a.member = ?1 AND b.member <> ?1 ORDER BY b.member";
@@ -267,6 +272,7 @@ mod tests {
             thread: None,
             reactions: Vec::new(),
             forwarded: None,
+            attachments: Vec::new(),
             client_message_id: None,
             command: None,
             payload: None,

@@ -3,10 +3,11 @@
 use parlor_engine::plan::Change;
 use parlor_model::query::{MailPage, Search, SearchPlace};
 use parlor_model::{
-    Agent, AgentId, ApiKey, Arrangement, Bookmark, Delivery, DeliveryState, Forwarded, KeyId, Mailbox,
-    Member, MemberId, Mention, Message, MessageId, MessageKind, Notifications, Path, Pattern, Payload, Pin,
-    Place, Reaction, Reactor, Room, RoomId, RoomKind, RoomRole, Scope, Sender, Seq, Session, SessionId,
-    SignIn, SignInId, SiteRole, Subscription, Time, User, UserId,
+    Agent, AgentId, ApiKey, Arrangement, Attachment, BlobDigest, Bookmark, Delivery, DeliveryState, File,
+    Forwarded, KeyId, Mailbox, Media, Member, MemberId, Mention, Message, MessageId, MessageKind,
+    Notifications, Path, Pattern, Payload, Pin, Place, Reaction, Reactor, Room, RoomId, RoomKind, RoomRole,
+    Scope, Sender, Seq, Session, SessionId, SignIn, SignInId, SiteRole, Subscription, Time, Upload, UploadId,
+    Use, User, UserId,
 };
 use std::sync::Arc;
 
@@ -168,6 +169,7 @@ pub fn message(id: &str, room: &str, sender: &str, seq: u64) -> Message {
         thread: None,
         reactions: Vec::new(),
         forwarded: None,
+        attachments: Vec::new(),
         client_message_id: None,
         command: None,
         payload: None,
@@ -191,6 +193,10 @@ pub fn full_message(id: &str, place: Place, sender: Sender, seq: u64) -> Message
         reply_to: Some(message_id("earlier")),
         thread: Some(message_id("first")),
         forwarded: Some(Box::new(forwarded(Sender::Agent(agent_id("coder/sub"))))),
+        attachments: vec![
+            Attachment { id: UploadId::stored("u1"), file: file("a \"b\" é.md", Media::Markdown) },
+            Attachment { id: UploadId::stored("u2"), file: file("cat.webp", Media::Webp) },
+        ],
         client_message_id: Some("mine 1".into()),
         command: Some("say".into()),
         payload: Some(Payload("{\"a\":[1,null]}".into())),
@@ -233,6 +239,21 @@ pub fn search(text: &str) -> Search {
         to: None,
         from_place: SearchPlace::default(),
         limit: 1000,
+    }
+}
+
+pub fn file(name: &str, media: Media) -> File {
+    File { name: name.into(), media, size: 1 << 40 }
+}
+
+pub fn upload(id: &str, owner: &str, content: u8, created: i64, purpose: Use) -> Upload {
+    Upload {
+        id: UploadId::stored(id),
+        owner: user_id(owner),
+        file: file(&format!("{id} \"é\".csv"), Media::Csv),
+        digest: BlobDigest([content; 32]),
+        created_at: Time(created),
+        purpose,
     }
 }
 

@@ -29,7 +29,7 @@ pub fn kinds() -> [Kind; 2] {
 }
 
 pub const DAY: Duration = days(1);
-pub const WINDOWS: Windows = Windows { log: days(7), once: days(2) };
+pub const WINDOWS: Windows = Windows { log: days(7), once: days(2), uploads: Duration::from_secs(3600) };
 
 const fn days(count: u64) -> Duration {
     Duration::from_secs(count * 24 * 60 * 60)
@@ -47,7 +47,13 @@ impl Home for Directory {
     fn open(&self) -> Handles {
         // What is on disk after a power cut is tested elsewhere; here many small stores must be quick.
         let synchronous = Synchronous::Off;
-        let options = Options { synchronous, log_window: WINDOWS.log, once_window: WINDOWS.once, readers: 2 };
+        let options = Options {
+            synchronous,
+            log_window: WINDOWS.log,
+            once_window: WINDOWS.once,
+            upload_window: WINDOWS.uploads,
+            readers: 2,
+        };
         sqlite::open(self.0.path(), options).unwrap()
     }
 }

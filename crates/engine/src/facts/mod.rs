@@ -4,6 +4,7 @@ mod mail;
 mod memo;
 mod people;
 mod posts;
+mod uploads;
 
 pub use memo::Memo;
 
@@ -11,9 +12,9 @@ use crate::Fault;
 use crate::ports::{FirstUse, Lookup, OnceKey};
 use crate::routes::{Recipient, Routes};
 use parlor_model::{
-    Agent, ApiKey, Bookmark, Caller, Command, Delivery, Epoch, Mailbox, Member, MemberId, Message, Path, Pin,
-    Query, RefreshToken, Room, RoomId, Scope, SecretHash, Seq, Session, SignIn, SiteRole, Subscription, Time,
-    User, UserId,
+    Agent, ApiKey, BlobDigest, Bookmark, Caller, Command, Delivery, Epoch, Mailbox, Member, MemberId,
+    Message, Path, Pin, Query, RefreshToken, Room, RoomId, Scope, SecretHash, Seq, Session, SignIn, SiteRole,
+    Subscription, Time, Upload, User, UserId,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -70,6 +71,11 @@ pub struct Facts {
     pub recipients: Vec<Recipient>,
     /// How many patterns with a gap the caller's agents have together.
     pub gaps: usize,
+    /// The uploads that the command names, in that order, or the one that is asked for.
+    pub uploads: Vec<Upload>,
+    pub uploads_waiting: usize,
+    pub avatars: Vec<Upload>,
+    pub released: Vec<BlobDigest>,
     pub once: Option<Once>,
 }
 
@@ -161,6 +167,10 @@ impl Facts {
             mail: Vec::new(),
             recipients: Vec::new(),
             gaps: 0,
+            uploads: Vec::new(),
+            uploads_waiting: 0,
+            avatars: Vec::new(),
+            released: Vec::new(),
             once: None,
         }
     }
@@ -285,6 +295,8 @@ impl Facts {
                     self.memberships(&MemberId::User(user.clone()), store)?;
                 }
             }
+            Command::Upload(new) => self.about_upload(caller, new, store)?,
+            Command::TakeReleased { limit } => self.released = store.released(*limit)?,
             Command::CreateAgent { id, .. } => {
                 self.agent = store.agent(id)?;
                 if let Some(user) = caller.user() {
@@ -369,6 +381,7 @@ impl Facts {
                     self.acquainted = store.share_a_room(&person, &agent)?;
                 }
             }
+            Query::Upload { id } => self.about_reading_upload(caller, id, store, memo)?,
             Query::Subscriptions { mailbox } | Query::Mail { mailbox, .. } => {
                 self.agent = store.agent(&mailbox.agent)?;
             }
@@ -382,6 +395,7 @@ impl Facts {
             | Query::Bookmarks { .. }
             | Query::DeadLetters { .. }
             | Query::MayMeasure
+            | Query::MayUpload
             | Query::Agents => {}
         }
         Ok(())

@@ -23,6 +23,7 @@ impl Facts {
         if let Some(reply) = &post.reply_to {
             self.reply = store.message(reply)?;
         }
+        self.about_attachments(post, store)?;
         if !post.mentions.is_empty() || post.text.contains('@') {
             self.everyone(&post.room, store, memo)?;
         }
@@ -77,6 +78,7 @@ impl Facts {
     ) -> Result<(), Fault> {
         self.about_message(caller, message, store, memo)?;
         self.source = self.membership.take();
+        self.about_copies(store)?;
         self.in_room(caller, to, store, memo)?;
         self.room_recipients(to, None, store, routes, memo)
     }

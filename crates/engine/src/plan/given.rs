@@ -105,6 +105,7 @@ pub fn mail(id: &str, of: &str, state: DeliveryState, attempts: u32) -> (Arc<Mes
         thread: None,
         reactions: Vec::new(),
         forwarded: None,
+        attachments: Vec::new(),
         client_message_id: None,
         command: None,
         payload: None,

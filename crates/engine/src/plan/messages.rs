@@ -1,6 +1,6 @@
 //! What people say in rooms.
 
-use super::{Change, Draft, Plan, routing};
+use super::{Change, Draft, Plan, routing, uploads};
 use crate::ports::FirstUse;
 use parlor_model::command::Posted;
 use parlor_model::{
@@ -46,9 +46,7 @@ fn say(post: &Post, mut draft: Draft) -> Result<Plan, Refusal> {
         return draft.done(Receipt::Posted(repeated));
     }
     let actor = draft.actor()?;
-    if !post.attachments.is_empty() {
-        return Err(Refusal::invalid("attachmentIds", "no such upload"));
-    }
+    let attachments = uploads::attachments(post, &draft)?;
     if let Some(wanted) = &post.reply_to {
         let same_room =
             draft.facts.reply.as_ref().is_some_and(|reply| reply.place.room() == Some(&post.room));
@@ -72,6 +70,7 @@ fn say(post: &Post, mut draft: Draft) -> Result<Plan, Refusal> {
         thread: draft.facts.reply.as_ref().map(|reply| reply.thread.as_ref().unwrap_or(&reply.id).clone()),
         reactions: Vec::new(),
         forwarded: None,
+        attachments,
         client_message_id: post.client_message_id.clone(),
         command: None,
         payload: None,
@@ -105,6 +104,9 @@ pub fn enter(message: Message, draft: &mut Draft) -> Posted {
     let deliveries = routing::deliveries(&message, draft);
     let message = Arc::new(message);
     draft.change(Change::PutMessage(message.clone()));
+    for attachment in &message.attachments {
+        draft.change(Change::Attach { upload: attachment.id.clone(), message: id.clone() });
+    }
     for delivery in deliveries.iter() {
         draft.change(Change::PutDelivery { delivery: delivery.clone(), seq });
     }
@@ -152,6 +154,7 @@ fn forward(room: &RoomId, mut draft: Draft) -> Result<Plan, Refusal> {
             at: first.at,
         })
     });
+    let attachments = uploads::copies(&mut draft)?;
     let message = Message {
         id: MessageId::stored(draft.mint.ids.next()),
         seq: draft.next_seq(),
@@ -163,6 +166,7 @@ fn forward(room: &RoomId, mut draft: Draft) -> Result<Plan, Refusal> {
         text: first.text.clone(),
         mentions: Vec::new(),
         reply_to: None,
+        attachments,
         thread: None,
         reactions: Vec::new(),
         forwarded: Some(forwarded),

@@ -12,17 +12,19 @@ mod marks;
 mod messages;
 mod rooms;
 mod routing;
+mod uploads;
 
 pub use mail::MOST_ATTEMPTS;
+pub use uploads::MOST_WAITING_UPLOADS;
 
 use crate::Limits;
 use crate::facts::Facts;
 use crate::ports::{FirstUse, Ids, OnceKey};
 use crate::routes::RouteChange;
 use parlor_model::{
-    Agent, AgentId, ApiKey, Bookmark, Command, Delivery, Event, KeyId, Logged, Mailbox, Member, MemberId,
-    Message, MessageId, Pattern, Pin, Position, Reaction, Receipt, Refusal, Revision, Room, RoomId,
-    SecretHash, Seq, Session, SignIn, SignInId, Subscription, Time, User, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Command, Delivery, Event, KeyId, Logged, Mailbox, Member,
+    MemberId, Message, MessageId, Pattern, Pin, Position, Reaction, Receipt, Refusal, Revision, Room, RoomId,
+    SecretHash, Seq, Session, SignIn, SignInId, Subscription, Time, Upload, UploadId, User, UserId,
 };
 use std::sync::Arc;
 
@@ -40,7 +42,8 @@ pub struct Plan {
 pub enum Change {
     OfferSetup(Option<(SecretHash, Time)>),
     PutUser(Arc<User>),
-    /// With sign-ins, keys, bookmarks, agents and their mail; messages stay and keep the sender's name.
+    /// With sign-ins, keys, bookmarks, agents and their mail, pictures, and uploads on no message; messages stay, with
+    /// what is on them, and keep the sender's name.
     RemoveUser(UserId),
     PutSignIn(Arc<SignIn>, SecretHash),
     SpendRefreshToken(SecretHash),
@@ -74,6 +77,15 @@ pub enum Change {
         through: Seq,
         at: Time,
     },
+    PutUpload(Arc<Upload>),
+    /// Puts an upload on a message.
+    Attach {
+        upload: UploadId,
+        message: MessageId,
+    },
+    RemoveUpload(UploadId),
+    /// These contents are somebody's to remove now.
+    ForgetReleased(Vec<BlobDigest>),
     PutAgent(Arc<Agent>),
     /// With sessions, subscriptions, memberships and mail.
     RemoveAgent(AgentId),
@@ -117,8 +129,18 @@ impl Change {
     pub fn is_about_a_message(&self) -> bool {
         matches!(
             self,
-            Self::PutMessage(_) | Self::PutDelivery { .. } | Self::Remember { .. } | Self::DeadLetter { .. }
+            Self::PutMessage(_)
+                | Self::PutDelivery { .. }
+                | Self::Remember { .. }
+                | Self::DeadLetter { .. }
+                | Self::PutUpload(_)
+                | Self::Attach { .. }
         )
+    }
+
+    /// Whether it may leave the content of files behind that nothing refers to.
+    pub fn may_release_files(&self) -> bool {
+        matches!(self, Self::Erase(_) | Self::RemoveRoom(_) | Self::RemoveUser(_) | Self::RemoveUpload(_))
     }
 }
 
@@ -163,6 +185,7 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
         | Command::Unpin { .. }
         | Command::Bookmark { .. }
         | Command::RemoveBookmark { .. } => marks::plan(command, draft),
+        Command::Upload(_) | Command::TakeReleased { .. } => uploads::plan(command, draft),
         Command::Route(route) => routing::plan(route, draft),
         Command::CreateAgent { .. }
         | Command::ChangeAgent { .. }

@@ -47,6 +47,7 @@ pub fn plan(route: &Route, mut draft: Draft) -> Result<Plan, Refusal> {
         thread: None,
         reactions: Vec::new(),
         forwarded: None,
+        attachments: Vec::new(),
         client_message_id: None,
         command: Some(route.command.clone()),
         payload: Some(route.payload.clone()),

@@ -512,6 +512,7 @@ mod tests {
             thread: None,
             reactions: Vec::new(),
             forwarded: None,
+            attachments: Vec::new(),
             client_message_id: None,
             command: None,
             payload: None,

@@ -1,11 +1,12 @@
 //! The commands and queries of the table, as short as it needs them, and the scopes.
 
 use crate::who::{lobby, someone};
-use parlor_model::command::{AgentProfile, NewSignIn, NewUser, RoomChanges, UserChanges};
+use parlor_model::command::{AgentProfile, NewSignIn, NewUpload, NewUser, RoomChanges, UserChanges};
 use parlor_model::query::{MailPage, Page, Search, SearchPlace};
 use parlor_model::{
-    AgentId, Arranging, Command, KeyId, Mailbox, MemberId, MessageId, Path, Pattern, Payload, Post, Query,
-    RoomId, RoomRole, Route, Scope, SecretHash, Seq, SessionId, SignInId, SiteRole, Time, UserId,
+    AgentId, Arranging, BlobDigest, Command, File, KeyId, Mailbox, Media, MemberId, MessageId, Path, Pattern,
+    Payload, Post, Query, RoomId, RoomRole, Route, Scope, SecretHash, Seq, SessionId, SignInId, SiteRole,
+    Time, UploadId, UserId,
 };
 
 pub use crate::who::{coder_member, person, somebody};
@@ -191,6 +192,15 @@ pub fn create_agent(subscriptions: &[&str]) -> Command {
     Command::CreateAgent { id: coder(), profile: AgentProfile::default(), subscriptions }
 }
 
+pub fn upload(avatar: bool) -> Command {
+    let file = File { name: "cat.png".into(), media: Media::Png, size: 3 };
+    Command::Upload(NewUpload { file, digest: BlobDigest([3; 32]), avatar })
+}
+
+pub fn take_released() -> Command {
+    Command::TakeReleased { limit: 10 }
+}
+
 pub fn change_agent() -> Command {
     Command::ChangeAgent { id: coder(), profile: AgentProfile::default() }
 }
@@ -284,6 +294,10 @@ pub fn pins() -> Query {
 
 pub fn bookmarks() -> Query {
     Query::Bookmarks { before: None, limit: 10 }
+}
+
+pub fn read_upload() -> Query {
+    Query::Upload { id: UploadId::stored("upload") }
 }
 
 pub fn may_follow() -> Query {

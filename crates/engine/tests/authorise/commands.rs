@@ -185,6 +185,14 @@ table! { Command,
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   Command::MarkAllRead, READY;
     }
 
+    Command::Upload(_) => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   upload(false), READY;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   upload(true), READY;
+    }
+    Command::TakeReleased { .. } => {
+        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  take_released(), READY;
+    }
+
     Command::CreateAgent { .. } => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  create_agent(&[]), READY;
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  create_agent(&[]), OWN_AGENTS_AROUND;

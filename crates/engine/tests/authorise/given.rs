@@ -3,8 +3,9 @@
 use crate::who::{Who, coder_member, lobby, member, person, somebody, someone, user};
 use parlor_engine::facts::{Facts, Standing};
 use parlor_model::{
-    Agent, AgentId, ApiKey, Forwarded, KeyId, Member, MemberId, Message, MessageId, MessageKind, Path, Pin,
-    Place, RoomRole, Scope, Sender, Seq, SignIn, SignInId, SiteRole, Time, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, File, Forwarded, KeyId, Media, Member, MemberId, Message, MessageId,
+    MessageKind, Path, Pin, Place, RoomRole, Scope, Sender, Seq, SignIn, SignInId, SiteRole, Time, Upload,
+    UploadId, Use, UserId,
 };
 use std::sync::Arc;
 
@@ -171,6 +172,35 @@ fn pin(by: UserId) -> Pin {
     Pin { room: lobby(), message: MessageId::stored("message"), by, seq: Seq(6), at: Time(6) }
 }
 
+/// Its owner is whoever the row is about: on a message that counts for nothing.
+pub const UPLOAD_ON_MESSAGE: Given = |facts, who| {
+    ANOTHERS_MESSAGE(facts, who);
+    facts.uploads = vec![upload(who.user(), Use::Message(MessageId::stored("message")))];
+};
+pub const UPLOAD_ON_MESSAGE_CLEARED_AWAY: Given = |facts, who| {
+    UPLOAD_ON_MESSAGE(facts, who);
+    MESSAGE_CLEARED_AWAY(facts, who);
+};
+pub const UPLOAD_ON_MESSAGE_NO_ROOM: Given = |facts, who| {
+    UPLOAD_ON_MESSAGE(facts, who);
+    NO_ROOM(facts, who);
+};
+pub const OWN_WAITING_UPLOAD: Given = |facts, who| facts.uploads = vec![upload(who.user(), Use::Waiting)];
+pub const ANOTHERS_WAITING_UPLOAD: Given =
+    |facts, _| facts.uploads = vec![upload(Some(someone()), Use::Waiting)];
+pub const AN_AVATAR: Given = |facts, _| facts.uploads = vec![upload(Some(someone()), Use::Avatar)];
+
+fn upload(owner: Option<UserId>, purpose: Use) -> Upload {
+    Upload {
+        id: UploadId::stored("upload"),
+        owner: owner.unwrap_or_else(someone),
+        file: File { name: "cat.png".into(), media: Media::Png, size: 3 },
+        digest: BlobDigest([3; 32]),
+        created_at: Time(1),
+        purpose,
+    }
+}
+
 fn device(user: UserId) -> SignIn {
     SignIn {
         id: SignInId::stored("device"),
@@ -214,6 +244,7 @@ fn message(sender: Sender) -> Arc<Message> {
         thread: None,
         reactions: Vec::new(),
         forwarded: None,
+        attachments: Vec::new(),
         client_message_id: None,
         command: None,
         payload: None,

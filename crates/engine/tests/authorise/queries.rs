@@ -72,6 +72,18 @@ table! { Query,
     Query::Bookmarks { .. } => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    bookmarks(), READY;
     }
+    Query::Upload { .. } => {
+        "who   who   ?file yes   yes   yes   ?file ?file ?file no    yes   who  ", READ,    read_upload(), UPLOAD_ON_MESSAGE;
+        "who   who   ?file ?file ?file ?file ?file ?file ?file no    ?file who  ", READ,    read_upload(), UPLOAD_ON_MESSAGE_CLEARED_AWAY;
+        "who   who   ?file ?file ?file ?file ?file ?file ?file no    ?file who  ", READ,    read_upload(), UPLOAD_ON_MESSAGE_NO_ROOM;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    read_upload(), OWN_WAITING_UPLOAD;
+        "who   who   ?file ?file ?file ?file ?file ?file ?file no    ?file who  ", READ,    read_upload(), ANOTHERS_WAITING_UPLOAD;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    read_upload(), AN_AVATAR;
+        "who   who   ?file ?file ?file ?file ?file ?file ?file no    ?file who  ", READ,    read_upload(), READY;
+    }
+    Query::MayUpload => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   Query::MayUpload, READY;
+    }
     Query::Agents => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Agents, READY;
     }

@@ -54,6 +54,7 @@ fn meaning(verdict: &str) -> Result<(), Refusal> {
         "?mate" => not_found(Thing::Member),
         "?msg" => not_found(Thing::Message),
         "?pin" => not_found(Thing::Pin),
+        "?file" => not_found(Thing::Upload),
         "?bot" => not_found(Thing::Agent),
         "?key" => not_found(Thing::Key),
         "?dev" => not_found(Thing::SignIn),

@@ -20,6 +20,7 @@ pub fn frame(refusal: &Refusal) -> (&'static str, String) {
         }
         Refusal::MustRemain(thing) => return ("INVALID_REQUEST", remains(*thing).into()),
         Refusal::WrongCredentials | Refusal::TokenRevoked => ("INVALID_TOKEN", "Invalid token"),
+        Refusal::TooManyUploads { limit } => return ("RATE_LIMITED", too_many_uploads(*limit)),
         Refusal::RateLimited { .. } => ("RATE_LIMITED", "Too many messages"),
         Refusal::TooManyConnections => ("RATE_LIMITED", "Too many connections"),
         Refusal::AtCapacity => ("RATE_LIMITED", "Server at capacity"),
@@ -51,6 +52,7 @@ pub fn status(refusal: &Refusal) -> (u16, String, Option<&'static str>) {
         Refusal::TooLarge { limit, .. } => {
             (413, format!("Message exceeds the maximum of {limit} characters"), Some("MESSAGE_TOO_LARGE"))
         }
+        Refusal::TooManyUploads { limit } => (429, too_many_uploads(*limit), Some("RATE_LIMITED")),
         Refusal::RateLimited { .. } | Refusal::TooManyConnections | Refusal::AtCapacity => {
             (429, "Too many requests".into(), Some("RATE_LIMITED"))
         }
@@ -74,7 +76,12 @@ fn name(thing: Thing) -> &'static str {
         Thing::SignIn => "Session",
         Thing::SetupLink => "Setup link",
         Thing::Subscription => "Subscription",
+        Thing::Upload => "File",
     }
+}
+
+fn too_many_uploads(limit: usize) -> String {
+    format!("{limit} of your files wait for a message already; send one, or try again later")
 }
 
 fn remains(thing: Thing) -> &'static str {

@@ -193,7 +193,10 @@ struct AboutMessage<'a> {
 }
 
 fn about_message(kind: &str, message: &MessageFrame, position: &str) -> String {
-    encode_about(&AboutMessage { kind, message, position }, message.content.len() + 640)
+    encode_about(
+        &AboutMessage { kind, message, position },
+        message.content.len() + 640 + 320 * message.attachments.len(),
+    )
 }
 
 #[derive(Serialize)]

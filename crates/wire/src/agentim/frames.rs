@@ -2,6 +2,7 @@
 //! clients throw away a frame that carries one.
 
 use super::rest::{MemberType, MessageType, NotificationPref, RoomKind, RoomRole, SenderType};
+use crate::files::FileFrame;
 use crate::time::iso;
 use parlor_model::{Forwarded, Member, Message, Reaction, Room};
 use serde::Serialize;
@@ -23,10 +24,7 @@ pub struct MessageFrame<'a> {
     pub kind: MessageType,
     pub content: &'a str,
     pub mentions: Vec<&'a str>,
-    /// Uploads are not there yet; clients expect the list all the same.
-    #[schema(value_type = Vec<Object>, max_items = 0)]
-    #[cfg_attr(test, ts(type = "never[]"))]
-    pub attachments: [(); 0],
+    pub attachments: Vec<FileFrame<'a>>,
     pub reactions: Vec<ReactionFrame<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -63,8 +61,8 @@ impl<'a> From<&'a Message> for MessageFrame<'a> {
             kind: message.kind.into(),
             content: &message.text,
             mentions: message.mentions.iter().map(|mention| &*mention.name).collect(),
-            attachments: [],
             reactions: message.reactions.iter().map(ReactionFrame::from).collect(),
+            attachments: message.attachments.iter().map(FileFrame::from).collect(),
             reply_to_id: message.reply_to.as_ref().map(|id| id.as_str()),
             thread_id: message.thread.as_ref().map(|id| id.as_str()),
             metadata: message.forwarded.as_deref().map(|from| Metadata { forwarded_from: from.into() }),

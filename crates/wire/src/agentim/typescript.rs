@@ -4,6 +4,7 @@
 
 use super::frames::{ForwardedFrame, MemberFrame, MessageFrame, Metadata, ReactionFrame, RoomFrame};
 use super::rest::*;
+use crate::files::FileFrame;
 use std::fs;
 use ts_rs::{Config, TS};
 
@@ -103,6 +104,7 @@ types![
     Problem,
     Field,
     // What frames carry.
+    FileFrame,
     MessageFrame,
     ReactionFrame,
     Metadata,

@@ -23,6 +23,7 @@ pub fn sentence(refusal: &Refusal, agent: Option<&str>) -> String {
         Refusal::MustRemain(Thing::Subscription) => "Cannot unsubscribe from auto-subscription".into(),
         Refusal::MustRemain(_) => "It must remain".into(),
         Refusal::WrongCredentials | Refusal::TokenRevoked => "Invalid token".into(),
+        Refusal::TooManyUploads { .. } => "Too many uploads".into(),
         Refusal::RateLimited { .. } => "Too many messages".into(),
         Refusal::TooManyConnections => "Too many connections".into(),
         Refusal::AtCapacity => "Server at capacity".into(),

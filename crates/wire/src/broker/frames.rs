@@ -1,5 +1,6 @@
 //! Frames written field by field, and the message as the broker shows it in them.
 
+use crate::files::FileFrame;
 use parlor_model::{Delivery, Mailbox, Message, SessionRef};
 use serde::Serialize;
 
@@ -96,13 +97,17 @@ impl Frame {
         if let Some(payload) = &message.payload {
             return self.with_json("payload", payload.0.as_bytes());
         }
-        let said = Self::object()
+        let mut said = Self::object()
             .with("text", &*message.text)
             .with("messageId", message.id.as_str())
             .with("roomId", &message.place.room().map(|room| room.as_str()))
             .with("senderId", message.sender.id())
             .with("senderType", message.sender.kind())
             .with("senderName", &*message.sender_name);
+        if !message.attachments.is_empty() {
+            let files: Vec<_> = message.attachments.iter().map(FileFrame::from).collect();
+            said = said.with("attachments", &files);
+        }
         self.with_object("payload", said)
     }
 

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod agents;
+mod blobs;
 mod callers;
 mod dead_letters;
 mod leases;
@@ -15,6 +16,7 @@ mod rooms;
 mod search;
 mod transactions;
 mod trimming;
+mod uploads;
 
 use crate::stores::{Home, kinds};
 use parlor_engine::plan::{Change, Plan};

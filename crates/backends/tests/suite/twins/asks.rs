@@ -5,10 +5,10 @@ use super::dice::{Bytes, Dice};
 use super::fitting;
 use super::world::World;
 use crate::house::House;
-use parlor_model::command::{NewSignIn, NewUser, RoomChanges, UserChanges};
+use parlor_model::command::{NewSignIn, NewUpload, NewUser, RoomChanges, UserChanges};
 use parlor_model::{
-    Arranging, Caller, Command, KeyId, MemberId, MessageId, Notifications, Pattern, Post, RoomId, RoomKind,
-    RoomRole, Scope, SecretHash, SignInId, SiteRole, UserId,
+    Arranging, BlobDigest, Caller, Command, File, KeyId, Media, MemberId, MessageId, Notifications, Pattern,
+    Post, RoomId, RoomKind, RoomRole, Scope, SecretHash, SignInId, SiteRole, UploadId, UserId,
 };
 use proptest::prelude::*;
 use proptest::strategy::Union;
@@ -36,7 +36,7 @@ pub struct Ask {
 type Make = fn(&mut Dice, &mut World) -> Command;
 
 /// Each kind of command, and how often it is asked for compared with the others.
-const KINDS: [(u32, Make); 42] = [
+const KINDS: [(u32, Make); 44] = [
     (30, post),
     (12, answer),
     (8, edit),
@@ -50,6 +50,8 @@ const KINDS: [(u32, Make); 42] = [
     (6, |dice, world| Command::RemoveBookmark { message: popular(dice, world) }),
     (5, |dice, world| Command::MarkRead { room: room(dice, world) }),
     (3, |_, _| Command::MarkAllRead),
+    (16, upload),
+    (4, |dice, _| Command::TakeReleased { limit: 1 + dice.roll(3) }),
     (24, agents::route),
     (24, agents::receive),
     (12, agents::acknowledge),
@@ -292,7 +294,7 @@ fn post(dice: &mut Dice, world: &mut World) -> Command {
         client_message_id: dice.maybe(|dice| dice.one_of(&CLIENT_IDS).into()),
         mentions: if dice.once_in(4) { vec![dice.one_of(&NAMES).into()] } else { Vec::new() },
         reply_to: dice.once_in(4).then(|| message(dice, world)),
-        attachments: if dice.once_in(30) { vec!["upload".into()] } else { Vec::new() },
+        attachments: if dice.once_in(3) { some_uploads(dice, world) } else { Vec::new() },
     })
 }
 
@@ -307,6 +309,21 @@ fn answer(dice: &mut Dice, world: &mut World) -> Command {
 fn popular(dice: &mut Dice, world: &World) -> MessageId {
     let few = &world.messages[..world.messages.len().min(2)];
     if dice.once_in(4) { message(dice, world) } else { dice.known(few, MessageId::stored("never")) }
+}
+
+fn some_uploads(dice: &mut Dice, world: &World) -> Vec<Box<str>> {
+    let one = |dice: &mut Dice| dice.known(&world.uploads, UploadId::stored("never")).as_str().into();
+    (0..1 + dice.roll(2)).map(|_| one(dice)).collect()
+}
+
+fn upload(dice: &mut Dice, _: &mut World) -> Command {
+    let file = File {
+        name: dice.one_of(&["cat.png", "a/b", "notes"]).into(),
+        media: dice.one_of(&[Media::Png, Media::Text]),
+        size: dice.roll(4) as u64,
+    };
+    let digest = BlobDigest([dice.roll(4) as u8; 32]);
+    Command::Upload(NewUpload { file, digest, avatar: dice.once_in(3) })
 }
 
 fn edit(dice: &mut Dice, world: &mut World) -> Command {

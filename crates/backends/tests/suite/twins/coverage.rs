@@ -55,7 +55,7 @@ pub const GIVEN_UP: &str = "mail given up";
 /// What must have come about, and how one knows it by an outcome.
 type Notable = (&'static str, fn(&Outcome) -> bool);
 
-const NOTABLE: [Notable; 17] = [
+const NOTABLE: [Notable; 19] = [
     ("retry", |outcome| posted(outcome, |posted| posted.repeated && posted.message.is_some())),
     ("retry of a deleted message", |outcome| {
         posted(outcome, |posted| posted.repeated && posted.message.is_none())
@@ -90,6 +90,11 @@ const NOTABLE: [Notable; 17] = [
         let too_many = |flaw: &Flaw| flaw.rule.contains("too many");
         matches!(outcome, Err(Refusal::Invalid(flaws)) if flaws.iter().any(too_many))
     }),
+    ("uploads on a message", |outcome| {
+        let has = |message: &Message| !message.attachments.is_empty();
+        posted(outcome, |posted| !posted.repeated && posted.message.as_deref().is_some_and(has))
+    }),
+    ("content released", |outcome| matches!(outcome, Ok(Receipt::Released(digests)) if !digests.is_empty())),
     (GIVEN_UP, |_| false),
 ];
 
@@ -105,7 +110,7 @@ fn received(outcome: &Outcome, is: impl Fn(&Delivery) -> bool) -> bool {
     matches!(outcome, Ok(Receipt::Received { mail }) if mail.iter().any(|(_, copy)| is(copy)))
 }
 
-const KINDS: usize = 41;
+const KINDS: usize = 43;
 
 /// A new command has no name here until `asks` makes it, too.
 fn name(command: &Command) -> &'static str {
@@ -142,6 +147,8 @@ fn name(command: &Command) -> &'static str {
         Command::RemoveBookmark { .. } => "RemoveBookmark",
         Command::MarkRead { .. } => "MarkRead",
         Command::MarkAllRead => "MarkAllRead",
+        Command::Upload(_) => "Upload",
+        Command::TakeReleased { .. } => "TakeReleased",
         Command::CreateAgent { .. } => "CreateAgent",
         Command::Route(_) => "Route",
         Command::ChangeAgent { .. } => "ChangeAgent",

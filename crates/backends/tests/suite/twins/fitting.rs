@@ -4,7 +4,7 @@ use super::dice::Dice;
 use super::world::World;
 use parlor_engine::Fault;
 use parlor_engine::ports::Snapshot;
-use parlor_model::{AgentId, Caller, Command, MessageId, Principal, RoomId, RoomRole, UserId};
+use parlor_model::{AgentId, Caller, Command, MessageId, Principal, RoomId, RoomRole, UploadId, UserId};
 
 /// Somebody with the right to it as far as the store knows, on their latest device.
 pub fn caller(
@@ -19,15 +19,19 @@ pub fn caller(
         | Command::ChangeUser { .. }
         | Command::RemoveUser { .. }
         | Command::RevokeKey { .. }
+        | Command::TakeReleased { .. }
         | Command::CreateKey { owner: Some(_), .. } => return Ok(Some(Caller::OPERATOR)),
         Command::ChangeRoom { room, .. }
         | Command::DeleteRoom { room }
         | Command::AddMember { room, .. }
         | Command::ChangeMember { room, .. }
         | Command::RemoveMember { room, .. } => owner_of(room, store)?,
-        Command::Post(post) => member_of(&post.room, dice, store)?,
         Command::MarkRead { room } | Command::Arrange { room, .. } => member_of(room, dice, store)?,
         Command::Forward { room, .. } => member_of(room, dice, store)?,
+        Command::Post(post) => match post.attachments.first() {
+            Some(upload) => owner_of_upload(upload, store)?,
+            None => member_of(&post.room, dice, store)?,
+        },
         Command::Edit { message, .. } | Command::Delete { message } => sender_of(message, store)?,
         Command::DeleteMany { messages } => match messages.first() {
             Some(message) => sender_of(message, store)?,
@@ -71,6 +75,7 @@ pub fn caller(
         | Command::CreateKey { owner: None, .. }
         | Command::CreateRoom { .. }
         | Command::MarkAllRead
+        | Command::Upload(_)
         | Command::CreateAgent { .. } => None,
     };
     let is_person = |caller: &&Caller| matches!(caller.principal, Principal::Person { .. });
@@ -92,6 +97,10 @@ fn member_of(room: &RoomId, dice: &mut Dice, store: &mut dyn Snapshot) -> Result
 
 fn room_of(message: &MessageId, store: &mut dyn Snapshot) -> Result<Option<RoomId>, Fault> {
     Ok(store.message(message)?.and_then(|message| message.place.room().cloned()))
+}
+
+fn owner_of_upload(id: &str, store: &mut dyn Snapshot) -> Result<Option<UserId>, Fault> {
+    Ok(store.upload(&UploadId::stored(id))?.map(|upload| upload.owner))
 }
 
 fn sender_of(message: &MessageId, store: &mut dyn Snapshot) -> Result<Option<UserId>, Fault> {

@@ -2,7 +2,7 @@
 
 use super::picture::{Inside, Picture};
 use parlor_model::{
-    Delivery, DeliveryState, Mailbox, MemberId, RoomRole, Sender, Seq, SessionId, SessionRef,
+    Delivery, DeliveryState, Mailbox, MemberId, RoomRole, Sender, Seq, SessionId, SessionRef, Use,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -18,6 +18,8 @@ pub fn check(picture: &Picture) -> Result<(), TestCaseError> {
     marks_hang_on_what_is_there(picture)?;
     a_thread_stays_in_its_room(picture)?;
     no_key_stands_for_two_messages(picture)?;
+    an_upload_is_on_one_message_that_is_there(picture)?;
+    what_is_referred_to_is_kept(picture)?;
     nobody_gets_mail_that_is_gone(picture)?;
     every_agent_has_its_main_session(picture)?;
     names_below_an_agent_are_its_owners(picture)?;
@@ -113,6 +115,29 @@ fn no_key_stands_for_two_messages(picture: &Picture) -> Result<(), TestCaseError
         if let Some(key) = &message.external_id {
             prop_assert!(keys.insert((&*message.source, key)), "{} of {} twice", key, message.source);
         }
+    }
+    Ok(())
+}
+
+fn an_upload_is_on_one_message_that_is_there(picture: &Picture) -> Result<(), TestCaseError> {
+    let mut attached = BTreeSet::new();
+    for message in picture.messages.iter().filter_map(|said| said.message.as_ref()) {
+        for attachment in &message.attachments {
+            prop_assert!(attached.insert(attachment.id.clone()), "{} is on two messages", attachment.id);
+            let upload = picture.uploads.iter().flatten().find(|upload| upload.id == attachment.id);
+            let purpose = upload.map(|upload| (&upload.purpose, &upload.file));
+            prop_assert_eq!(purpose, Some((&Use::Message(message.id.clone()), &attachment.file)));
+        }
+    }
+    let bound = picture.uploads.iter().flatten().filter(|upload| matches!(upload.purpose, Use::Message(_)));
+    let bound: BTreeSet<_> = bound.map(|upload| upload.id.clone()).collect();
+    prop_assert_eq!(attached, bound, "no upload outlives its message");
+    Ok(())
+}
+
+fn what_is_referred_to_is_kept(picture: &Picture) -> Result<(), TestCaseError> {
+    for upload in picture.uploads.iter().flatten() {
+        prop_assert!(picture.contents.1[usize::from(upload.digest.0[0])], "{:?} is needed", upload);
     }
     Ok(())
 }

@@ -9,9 +9,9 @@ use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, Head, OnceKey, Snapshot};
 use parlor_model::query::{MailPage, Page, Recent, Search};
 use parlor_model::{
-    Agent, AgentId, Answer, ApiKey, Bookmark, Caller, DeadLetter, Delivery, Event, Logged, Member, MemberId,
-    Message, MessageId, Pin, Query, RefreshToken, Refusal, Revision, Room, RoomId, SecretHash, Seq, Session,
-    SignIn, Subscription, Time, User, UserId,
+    Agent, AgentId, Answer, ApiKey, BlobDigest, Bookmark, Caller, DeadLetter, Delivery, Event, Logged,
+    Member, MemberId, Message, MessageId, Pin, Query, RefreshToken, Refusal, Revision, Room, RoomId,
+    SecretHash, Seq, Session, SignIn, Subscription, Time, Upload, User, UserId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -29,6 +29,9 @@ pub struct Picture {
     pub keys: (Vec<ApiKey>, Vec<Option<ApiKey>>),
     pub rooms: Vec<Inside>,
     pub messages: Vec<Said>,
+    pub uploads: Vec<Option<Upload>>,
+    /// Those that nothing refers to any more, and which of the few there are is referred to.
+    pub contents: (Vec<BlobDigest>, Vec<bool>),
     pub agents: Vec<Keeping>,
     pub dead_letters: Vec<DeadLetter>,
     pub together: Vec<bool>,
@@ -46,6 +49,8 @@ pub struct Person {
     agents: Vec<Agent>,
     agents_near: Vec<Agent>,
     peers: Vec<UserId>,
+    waiting: usize,
+    avatars: Vec<Upload>,
     search: Vec<User>,
     pub bookmarks: Vec<(Bookmark, Arc<Message>)>,
     /// Whichever message they are of, and how many there are.
@@ -119,6 +124,8 @@ impl Picture {
             keys: (store.keys(None)?, Vec::new()),
             rooms: Vec::new(),
             messages: Vec::new(),
+            uploads: Vec::new(),
+            contents: (store.released(usize::MAX)?, Vec::new()),
             agents: Vec::new(),
             dead_letters: store.dead_letters(ALL_MAIL)?,
             together: Vec::new(),
@@ -139,6 +146,12 @@ impl Picture {
         }
         for id in &world.messages {
             picture.messages.push(said(store, id)?);
+        }
+        for id in &world.uploads {
+            picture.uploads.push(store.upload(id)?);
+        }
+        for content in 0..4 {
+            picture.contents.1.push(store.refers_to(&BlobDigest([content; 32]))?);
         }
         for id in &world.agents {
             picture.agents.push(keeping(store, id, world.now)?);
@@ -170,6 +183,8 @@ impl Picture {
         prop_assert_eq!(&self.rooms, &other.rooms, "rooms of memory and {}", name);
         prop_assert_eq!(&self.messages, &other.messages, "messages of memory and {}", name);
         prop_assert_eq!(&self.agents, &other.agents, "agents of memory and {}", name);
+        prop_assert_eq!(&self.uploads, &other.uploads, "uploads of memory and {}", name);
+        prop_assert_eq!(&self.contents, &other.contents, "contents of memory and {}", name);
         prop_assert_eq!(&self.dead_letters, &other.dead_letters, "dead letters of memory and {}", name);
         prop_assert_eq!(&self.together, &other.together, "shared rooms of memory and {}", name);
         prop_assert_eq!(&self.first_uses, &other.first_uses, "first uses of memory and {}", name);
@@ -193,6 +208,8 @@ fn person(store: &mut dyn Snapshot, id: &UserId, world: &World) -> Result<Person
         agents: store.agents_of(id)?,
         agents_near: store.agents_near(id)?,
         peers: store.peers(id)?,
+        waiting: store.uploads_waiting(id)?,
+        avatars: store.avatars(id)?,
         search: store.search_users("n", id, 3)?,
         bookmarks: store.bookmarks(id, None, usize::MAX)?,
         all_bookmarks: (marks, store.bookmark_count(id)?),
@@ -266,6 +283,7 @@ fn queries(world: &World) -> Vec<Query> {
         Query::Keys,
         Query::Rooms,
         Query::Recent,
+        Query::MayUpload,
         Query::Agents,
         Query::Bookmarks { before: None, limit: 2 },
     ];
@@ -293,6 +311,7 @@ fn queries(world: &World) -> Vec<Query> {
             Query::ReplyCount { message: message.clone() },
         ]);
     }
+    queries.extend(world.uploads.iter().take(8).map(|id| Query::Upload { id: id.clone() }));
     let noon = Time(world.now.0 - 60 * 60 * 1_000_000);
     let pages = [
         MailPage { limit: 3, from: None, to: None },

@@ -2,7 +2,7 @@
 
 use parlor_model::{
     AgentId, Caller, Command, KeyId, Mailbox, MemberId, MessageId, Pattern, Receipt, RoomId, SecretHash,
-    SignInId, Time, UserId,
+    SignInId, Time, UploadId, UserId,
 };
 use std::collections::BTreeMap;
 
@@ -20,6 +20,7 @@ pub struct World {
     pub messages: Vec<MessageId>,
     /// Those in rooms, and where.
     pub said: Vec<(RoomId, MessageId)>,
+    pub uploads: Vec<UploadId>,
     /// How each message came in.
     pub posted: Vec<(Caller, Command)>,
     pub agents: Vec<AgentId>,
@@ -44,6 +45,7 @@ impl World {
             memberships: Vec::new(),
             messages: Vec::new(),
             said: Vec::new(),
+            uploads: Vec::new(),
             posted: Vec::new(),
             agents: Vec::new(),
             subscribed: Vec::new(),
@@ -102,10 +104,14 @@ impl World {
                 if let Some(room) = room {
                     learn(&mut self.said, &(room.clone(), posted.id.clone()));
                 }
+                for attachment in posted.message.iter().flat_map(|message| &message.attachments) {
+                    learn(&mut self.uploads, &attachment.id);
+                }
                 if !posted.repeated {
                     self.posted.push((caller.clone(), command.clone()));
                 }
             }
+            Receipt::Upload(upload) => learn(&mut self.uploads, &upload.id),
             Receipt::Agent { agent, .. } => learn(&mut self.agents, &agent.id),
             Receipt::Subscriptions(_) => {
                 if let Command::Subscribe { mailbox, pattern } = command {
@@ -122,6 +128,7 @@ impl World {
             | Receipt::Message(_)
             | Receipt::Pinned { .. }
             | Receipt::Bookmarked { .. }
+            | Receipt::Released(_)
             | Receipt::Acknowledged(_) => {}
         }
     }

@@ -1,0 +1,118 @@
+//! Files in the tables: what waits, what is on messages, and which contents nothing refers to any more.
+
+use super::{Ports, each};
+use crate::made::*;
+use parlor_engine::plan::Change;
+use parlor_model::{BlobDigest, Message, Time, Upload, UploadId, Use};
+use std::sync::Arc;
+
+fn put(upload: &Upload) -> Change {
+    Change::PutUpload(Arc::new(upload.clone()))
+}
+
+fn found(ports: &Ports, id: &str) -> Option<Upload> {
+    ports.read(|s| s.upload(&UploadId::stored(id)))
+}
+
+fn released(ports: &Ports) -> Vec<u8> {
+    ports.read(|s| s.released(usize::MAX)).iter().map(|digest| digest.0[0]).collect()
+}
+
+/// `on` is on a message of the lobby, `waits` on none, `face` is an avatar; all three of Ann.
+fn three_uploads(ports: &mut Ports) {
+    ports.change(vec![put_user("ann", 1), put_room("lobby")]);
+    let on = upload("on", "ann", 1, 10, Use::Waiting);
+    ports.change(vec![
+        put(&on),
+        put(&upload("waits", "ann", 2, 10, Use::Waiting)),
+        put(&upload("face", "ann", 3, 10, Use::Avatar)),
+    ]);
+    let seq = ports.next_seq();
+    ports.post(Message { attachments: Vec::new(), ..message("m", "lobby", "ann", seq) });
+    ports.change(vec![Change::Attach { upload: on.id, message: message_id("m") }]);
+}
+
+#[test]
+fn every_field_of_an_upload_comes_back() {
+    each(|ports| {
+        for (id, purpose) in [("a", Use::Waiting), ("b", Use::Avatar), ("c", Use::Message(message_id("m")))] {
+            let new = upload(id, "ann", 7, 5, purpose);
+            ports.change(vec![put(&new)]);
+            assert_eq!(found(ports, id), Some(new));
+        }
+        assert_eq!(found(ports, "none"), None);
+        let face = upload("b", "ann", 7, 5, Use::Avatar);
+        assert_eq!(ports.read(|s| s.avatars(&user_id("ann"))), [face]);
+        assert_eq!(ports.read(|s| s.uploads_waiting(&user_id("ann"))), 1);
+        assert_eq!(ports.read(|s| s.uploads_waiting(&user_id("bob"))), 0);
+    });
+}
+
+#[test]
+fn an_upload_on_a_message_no_longer_waits_and_goes_with_the_message() {
+    each(|ports| {
+        three_uploads(ports);
+        assert_eq!(found(ports, "on").unwrap().purpose, Use::Message(message_id("m")));
+        assert_eq!(ports.read(|s| s.uploads_waiting(&user_id("ann"))), 1);
+        ports.change(vec![Change::Erase(message_id("m"))]);
+        assert_eq!(found(ports, "on"), None);
+        assert_eq!(released(ports), [1]);
+        assert!(found(ports, "waits").is_some() && found(ports, "face").is_some());
+    });
+}
+
+#[test]
+fn a_room_takes_the_uploads_on_its_messages_along() {
+    each(|ports| {
+        three_uploads(ports);
+        ports.change(vec![Change::RemoveRoom(room_id("lobby"))]);
+        assert_eq!(found(ports, "on"), None);
+        assert_eq!(released(ports), [1]);
+    });
+}
+
+#[test]
+fn a_person_takes_everything_along_that_is_on_no_message() {
+    each(|ports| {
+        three_uploads(ports);
+        ports.change(vec![Change::RemoveUser(user_id("ann"))]);
+        assert!(found(ports, "on").is_some(), "the message stays, and what is on it");
+        assert_eq!((found(ports, "waits"), found(ports, "face")), (None, None));
+        assert_eq!(released(ports), [2, 3]);
+    });
+}
+
+#[test]
+fn what_waited_too_long_is_gone_and_nothing_else_is() {
+    each(|ports| {
+        three_uploads(ports);
+        let hour = 3_600_000_000;
+        ports.store.tend(Time(10 + hour)).unwrap();
+        assert!(found(ports, "waits").is_some(), "an hour is allowed");
+        ports.store.tend(Time(11 + hour)).unwrap();
+        assert_eq!(found(ports, "waits"), None);
+        assert!(found(ports, "on").is_some() && found(ports, "face").is_some());
+        assert_eq!(released(ports), [2]);
+    });
+}
+
+#[test]
+fn a_content_is_released_with_the_last_upload_that_has_it_and_told_until_it_is_forgotten() {
+    each(|ports| {
+        let content = BlobDigest([9; 32]);
+        for (id, owner) in [("a", "ann"), ("b", "bob")] {
+            ports.change(vec![put(&upload(id, owner, 9, 1, Use::Avatar))]);
+        }
+        assert!(ports.read(|s| s.refers_to(&content)));
+        ports.change(vec![Change::RemoveUpload(UploadId::stored("a"))]);
+        assert!(ports.read(|s| s.refers_to(&content)));
+        assert_eq!(released(ports), [0; 0]);
+        ports.change(vec![Change::RemoveUpload(UploadId::stored("b"))]);
+        assert!(!ports.read(|s| s.refers_to(&content)));
+        ports.restart();
+        assert_eq!(ports.read(|s| s.released(1)), [content]);
+        assert!(ports.read(|s| s.released(0)).is_empty());
+        ports.change(vec![Change::ForgetReleased(vec![content])]);
+        assert_eq!(released(ports), [0; 0]);
+    });
+}

@@ -1,0 +1,64 @@
+//! What a file rests on, as it is sent, put on a message, and read.
+
+use super::{Facts, Memo};
+use crate::Fault;
+use crate::ports::Lookup;
+use parlor_model::command::NewUpload;
+use parlor_model::{Caller, Post, UploadId, Use};
+
+impl Facts {
+    pub(super) fn about_upload(
+        &mut self,
+        caller: &Caller,
+        new: &NewUpload,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<(), Fault> {
+        let Some(user) = caller.user() else { return Ok(()) };
+        if new.avatar {
+            self.avatars = store.avatars(user)?;
+        } else {
+            self.uploads_waiting = store.uploads_waiting(user)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn about_attachments(
+        &mut self,
+        post: &Post,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<(), Fault> {
+        for id in &post.attachments {
+            if let Ok(id) = UploadId::parse(id) {
+                self.uploads.extend(store.upload(&id)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// The files on a message that is passed on.
+    pub(super) fn about_copies(&mut self, store: &mut (impl Lookup + ?Sized)) -> Result<(), Fault> {
+        for attachment in self.message.iter().flat_map(|message| &message.attachments) {
+            self.uploads.extend(store.upload(&attachment.id)?);
+        }
+        Ok(())
+    }
+
+    /// A file on a message is read by those who see the message.
+    pub(super) fn about_reading_upload(
+        &mut self,
+        caller: &Caller,
+        id: &UploadId,
+        store: &mut (impl Lookup + ?Sized),
+        memo: &mut Memo,
+    ) -> Result<(), Fault> {
+        self.uploads.extend(store.upload(id)?);
+        if let Some(Use::Message(message)) = self.uploads.first().map(|upload| &upload.purpose) {
+            self.message = store.message(message)?;
+        }
+        let room = self.message.as_ref().and_then(|message| message.place.room().cloned());
+        match room {
+            Some(room) => self.in_room(caller, &room, store, memo),
+            None => Ok(()),
+        }
+    }
+}

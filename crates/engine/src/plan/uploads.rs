@@ -1,0 +1,168 @@
+//! Files: sent, put on messages, and taken away.
+
+use super::{Change, Draft, Plan};
+use parlor_model::command::NewUpload;
+use parlor_model::{
+    Attachment, BlobDigest, Command, File, Post, Receipt, Refusal, Upload, UploadId, Use, UserId,
+};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// How many uploads of one person may wait for a message, so that nobody fills the disk with what nobody sees.
+pub const MOST_WAITING_UPLOADS: usize = 50;
+
+pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
+    match command {
+        Command::Upload(new) => add(new, draft),
+        Command::TakeReleased { .. } => {
+            let mut draft = draft;
+            let released = draft.facts.released.clone();
+            if !released.is_empty() {
+                draft.change(Change::ForgetReleased(released.clone()));
+            }
+            draft.done(Receipt::Released(released))
+        }
+        _ => unreachable!("the dispatcher sends only commands about files here"),
+    }
+}
+
+fn add(new: &NewUpload, mut draft: Draft) -> Result<Plan, Refusal> {
+    let owner = draft.actor()?.id.clone();
+    if new.avatar {
+        if !new.file.media.is_image() {
+            return Err(Refusal::invalid("file", "must be a JPEG, PNG, GIF or WebP image"));
+        }
+        // The one that is shown until now stays: whether the new one takes its place is said afterwards.
+        let outdated = draft.facts.avatars.len().saturating_sub(1);
+        for avatar in &draft.facts.avatars[..outdated] {
+            draft.change(Change::RemoveUpload(avatar.id.clone()));
+        }
+    } else if draft.facts.uploads_waiting >= MOST_WAITING_UPLOADS {
+        return Err(Refusal::TooManyUploads { limit: MOST_WAITING_UPLOADS });
+    }
+    let purpose = if new.avatar { Use::Avatar } else { Use::Waiting };
+    let upload = put(owner, &new.file, new.digest, purpose, &mut draft);
+    draft.done(Receipt::Upload(upload))
+}
+
+fn put(owner: UserId, file: &File, digest: BlobDigest, purpose: Use, draft: &mut Draft) -> Arc<Upload> {
+    let upload = Arc::new(Upload {
+        id: UploadId::stored(draft.mint.ids.next()),
+        owner,
+        file: file.clone(),
+        digest,
+        created_at: draft.facts.now,
+        purpose,
+    });
+    draft.change(Change::PutUpload(upload.clone()));
+    upload
+}
+
+/// What was on a message that is passed on, as files of who passes it on: they outlast the first.
+pub fn copies(draft: &mut Draft) -> Result<Vec<Attachment>, Refusal> {
+    let owner = &draft.actor()?.id;
+    let copied = draft.facts.uploads.iter().map(|first| {
+        let copy = put(owner.clone(), &first.file, first.digest, Use::Waiting, draft);
+        Attachment { id: copy.id.clone(), file: copy.file.clone() }
+    });
+    Ok(copied.collect())
+}
+
+/// What a message brings along: uploads of its sender that are on no message yet. What is somebody else's, on
+/// another message or not there at all is refused alike.
+pub fn attachments(post: &Post, draft: &Draft) -> Result<Vec<Attachment>, Refusal> {
+    let actor = draft.actor()?;
+    let mut named = HashSet::new();
+    let attached = post.attachments.iter().map(|wanted| {
+        if !named.insert(wanted) {
+            return Err(Refusal::invalid("attachmentIds", "names an upload twice"));
+        }
+        let found = draft.facts.uploads.iter().find(|upload| upload.id.as_str() == &**wanted);
+        let own = found.filter(|upload| upload.owner == actor.id && upload.purpose == Use::Waiting);
+        own.map(|upload| Attachment { id: upload.id.clone(), file: upload.file.clone() })
+            .ok_or(Refusal::invalid("attachmentIds", "no such upload"))
+    });
+    attached.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::given::{decide, facts, user};
+    use super::*;
+    use parlor_model::{Media, RoomId, Time};
+
+    fn file(media: Media) -> File {
+        File { name: "cat".into(), media, size: 3 }
+    }
+
+    fn upload(id: &str, owner: &str, purpose: Use) -> Upload {
+        Upload {
+            id: UploadId::stored(id),
+            owner: user(owner).id,
+            file: file(Media::Png),
+            digest: BlobDigest([1; 32]),
+            created_at: Time(1),
+            purpose,
+        }
+    }
+
+    fn send(media: Media, avatar: bool) -> Command {
+        Command::Upload(NewUpload { file: file(media), digest: BlobDigest([1; 32]), avatar })
+    }
+
+    #[test]
+    fn so_many_files_may_wait_and_not_one_more() {
+        let mut facts = facts();
+        facts.uploads_waiting = MOST_WAITING_UPLOADS - 1;
+        assert!(decide(&send(Media::Zip, false), &facts).is_ok());
+        facts.uploads_waiting = MOST_WAITING_UPLOADS;
+        let refused = Err(Refusal::TooManyUploads { limit: MOST_WAITING_UPLOADS });
+        assert_eq!(decide(&send(Media::Zip, false), &facts).map(|plan| plan.receipt), refused);
+    }
+
+    #[test]
+    fn an_avatar_is_an_image_and_one_former_stays_beside_it() {
+        let mut facts = facts();
+        assert!(decide(&send(Media::Pdf, true), &facts).is_err());
+        facts.avatars = ["a", "b", "c"].map(|id| upload(id, "ann", Use::Avatar)).into();
+        let plan = decide(&send(Media::Png, true), &facts).unwrap();
+        let gone = plan.changes.iter().filter_map(|change| match change {
+            Change::RemoveUpload(id) => Some(id.as_str()),
+            _ => None,
+        });
+        assert_eq!(gone.collect::<Vec<_>>(), ["a", "b"]);
+    }
+
+    #[track_caller]
+    fn check(wanted: &[&str], expected: Result<usize, &'static str>) {
+        let mut facts = facts();
+        facts.uploads = vec![
+            upload("mine", "ann", Use::Waiting),
+            upload("other", "ann", Use::Waiting),
+            upload("bound", "ann", Use::Message(parlor_model::MessageId::stored("m"))),
+            upload("face", "ann", Use::Avatar),
+            upload("bobs", "bob", Use::Waiting),
+        ];
+        let post = Post {
+            room: RoomId::stored("lobby"),
+            text: "look".into(),
+            mentions: Vec::new(),
+            reply_to: None,
+            attachments: wanted.iter().map(|id| (*id).into()).collect(),
+            client_message_id: None,
+        };
+        let attached = decide(&Command::Post(post), &facts)
+            .map(|plan| plan.changes.iter().filter(|change| matches!(change, Change::Attach { .. })).count());
+        assert_eq!(attached, expected.map_err(|rule| Refusal::invalid("attachmentIds", rule)), "{wanted:?}");
+    }
+
+    #[test]
+    fn only_ones_own_uploads_that_are_on_no_message_can_be_put_on_one() {
+        check(&[], Ok(0));
+        check(&["mine", "other"], Ok(2));
+        for foreign in ["bound", "face", "bobs", "none", "../mine", ""] {
+            check(&["mine", foreign], Err("no such upload"));
+        }
+        check(&["mine", "mine"], Err("names an upload twice"));
+    }
+}

@@ -1,0 +1,148 @@
+//! Files that people send, and what they are.
+
+use crate::{MessageId, Time, UploadId, UserId};
+
+/// The kinds of files that are taken. What a file is, its content says, and not its name or its sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Media {
+    Jpeg,
+    Png,
+    Gif,
+    Webp,
+    Pdf,
+    Zip,
+    Gzip,
+    Text,
+    Markdown,
+    Csv,
+    Json,
+}
+
+impl Media {
+    pub const ALL: [Self; 11] = [
+        Self::Jpeg,
+        Self::Png,
+        Self::Gif,
+        Self::Webp,
+        Self::Pdf,
+        Self::Zip,
+        Self::Gzip,
+        Self::Text,
+        Self::Markdown,
+        Self::Csv,
+        Self::Json,
+    ];
+
+    /// The name that the whole world has for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Jpeg => "image/jpeg",
+            Self::Png => "image/png",
+            Self::Gif => "image/gif",
+            Self::Webp => "image/webp",
+            Self::Pdf => "application/pdf",
+            Self::Zip => "application/zip",
+            Self::Gzip => "application/gzip",
+            Self::Text => "text/plain",
+            Self::Markdown => "text/markdown",
+            Self::Csv => "text/csv",
+            Self::Json => "application/json",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|media| media.as_str() == text)
+    }
+
+    /// Whether a browser may show it in place: pixels, and nothing that runs.
+    pub fn is_image(self) -> bool {
+        matches!(self, Self::Jpeg | Self::Png | Self::Gif | Self::Webp)
+    }
+}
+
+/// The SHA-256 of a file's content, under which it is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BlobDigest(pub [u8; 32]);
+
+impl std::fmt::Debug for BlobDigest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "BlobDigest({self})")
+    }
+}
+
+impl std::fmt::Display for BlobDigest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl BlobDigest {
+    pub fn parse(hex: &str) -> Option<Self> {
+        let mut bytes = [0; 32];
+        if hex.len() != 64 || !hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
+            return None;
+        }
+        for (byte, pair) in bytes.iter_mut().zip(0..) {
+            *byte = u8::from_str_radix(&hex[pair * 2..pair * 2 + 2], 16).ok()?;
+        }
+        Some(Self(bytes))
+    }
+}
+
+/// What an upload is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Use {
+    /// Nothing yet: its owner may put it on a message, for a while.
+    Waiting,
+    /// On this message, and on no other ever.
+    Message(MessageId),
+    /// A picture of its owner.
+    Avatar,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upload {
+    pub id: UploadId,
+    pub owner: UserId,
+    pub file: File,
+    pub digest: BlobDigest,
+    pub created_at: Time,
+    pub purpose: Use,
+}
+
+/// What is told about a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    pub name: Box<str>,
+    pub media: Media,
+    pub size: u64,
+}
+
+/// A file on a message. It never changes while the message is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attachment {
+    pub id: UploadId,
+    pub file: File,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_read_as_it_is_written() {
+        let digest = BlobDigest([0xa7; 32]);
+        assert_eq!(BlobDigest::parse(&digest.to_string()), Some(digest));
+        for bad in ["", "..", &"A7".repeat(32), &"é".repeat(32), &"a7".repeat(33)] {
+            assert_eq!(BlobDigest::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn each_kind_is_found_by_its_name() {
+        for media in Media::ALL {
+            assert_eq!(Media::parse(media.as_str()), Some(media));
+        }
+        assert_eq!(Media::parse("text/html"), None);
+    }
+}

@@ -1,0 +1,121 @@
+//! How files are spoken of, at every door.
+
+use parlor_model::{Attachment, File, UploadId};
+use serde::Serialize;
+#[cfg(test)]
+use ts_rs::TS;
+use utoipa::ToSchema;
+
+/// What is told about a file.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS), ts(rename = "Attachment"))]
+#[schema(as = Attachment)]
+#[serde(rename_all = "camelCase")]
+pub struct FileFrame<'a> {
+    pub id: &'a str,
+    pub filename: &'a str,
+    pub mime_type: &'a str,
+    pub size: u64,
+    pub url: String,
+}
+
+impl<'a> FileFrame<'a> {
+    pub fn of(id: &'a UploadId, file: &'a File) -> Self {
+        Self {
+            id: id.as_str(),
+            filename: &file.name,
+            mime_type: file.media.as_str(),
+            size: file.size,
+            url: url(id),
+        }
+    }
+}
+
+impl<'a> From<&'a Attachment> for FileFrame<'a> {
+    fn from(attachment: &'a Attachment) -> Self {
+        Self::of(&attachment.id, &attachment.file)
+    }
+}
+
+/// Where a file is read.
+pub fn url(id: &UploadId) -> String {
+    format!("/uploads/{id}")
+}
+
+/// The name of a file without what only hides or misleads: folders, control characters, marks that turn the direction.
+pub fn file_name(given: &str) -> Box<str> {
+    let last = given.rsplit(['/', '\\']).next().unwrap_or_default();
+    let deceives = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let plain: String = last.chars().filter(|c| !deceives(*c)).take(200).collect();
+    match plain.trim() {
+        "" | "." | ".." => "file".into(),
+        name => name.into(),
+    }
+}
+
+/// `Content-Disposition` as RFC 6266 has it: shown in place only if it is an image, with a name that cannot leave
+/// its quotes for those who do not know the encoded one.
+pub fn disposition(file: &File) -> String {
+    let how = if file.media.is_image() { "inline" } else { "attachment" };
+    let ascii: String = file
+        .name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || " ._-()".contains(c) { c } else { '_' })
+        .collect();
+    let mut encoded = String::new();
+    for byte in file.name.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'.' | b'_' | b'-' => encoded.push(byte.into()),
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    format!("{how}; filename=\"{ascii}\"; filename*=UTF-8''{encoded}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parlor_model::Media;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_name_is_one_harmless_line() {
+        for (given, name) in [
+            ("cat.png", "cat.png"),
+            ("../../etc/passwd", "passwd"),
+            ("C:\\Users\\ann\\cat.png", "cat.png"),
+            ("a\r\nSet-Cookie: b\0\u{1b}.txt", "aSet-Cookie: b.txt"),
+            ("photo\u{202e}gnp.exe", "photognp.exe"),
+            ("grüße 🦀.md", "grüße 🦀.md"),
+            ("", "file"),
+            ("..", "file"),
+            ("a/", "file"),
+            ("  ", "file"),
+        ] {
+            assert_eq!(&*file_name(given), name, "{given:?}");
+        }
+        assert_eq!(file_name(&"é".repeat(500)).chars().count(), 200);
+    }
+
+    #[test]
+    fn only_images_are_shown_in_place() {
+        let file = |name: &str, media| File { name: name.into(), media, size: 1 };
+        let png = disposition(&file("cat.png", Media::Png));
+        assert_eq!(png, "inline; filename=\"cat.png\"; filename*=UTF-8''cat.png");
+        let text = disposition(&file("a\"; b=ü.txt", Media::Text));
+        assert_eq!(text, "attachment; filename=\"a__ b__.txt\"; filename*=UTF-8''a%22%3B%20b%3D%C3%BC.txt");
+        for media in Media::ALL {
+            assert_eq!(disposition(&file("a", media)).starts_with("inline"), media.is_image(), "{media:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_name_leaves_its_header(name in any::<String>()) {
+            let header = disposition(&File { name: file_name(&name), media: Media::Pdf, size: 1 });
+            prop_assert!(header.bytes().all(|b| (b' '..=b'~').contains(&b)), "{header}");
+            prop_assert_eq!(header.matches('"').count(), 2);
+            prop_assert_eq!(header.matches(';').count(), 2);
+        }
+    }
+}
