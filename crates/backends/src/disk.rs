@@ -25,8 +25,8 @@ pub struct DiskBlobs {
 /// The contents that somebody is about to refer to, and how many are. Locked while a file is removed, too.
 type Held = Arc<Mutex<HashMap<BlobDigest, usize>>>;
 
-/// Where files are while they come in.
-const INCOMING: &str = "incoming";
+/// Where files are while they come in; a backup passes by what begins with a dot.
+const INCOMING: &str = ".incoming";
 
 impl DiskBlobs {
     /// Opens, or makes, the directory. What was coming in when the last hub ended is gone.

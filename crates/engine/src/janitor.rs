@@ -33,7 +33,8 @@ pub async fn run(hub: Hub, blobs: Arc<dyn Blobs>) {
     }
 }
 
-fn remove(hub: &Hub, blobs: &dyn Blobs, digests: &[BlobDigest]) {
+/// Removes those of the contents that nothing refers to. Blocks.
+pub fn remove(hub: &Hub, blobs: &dyn Blobs, digests: &[BlobDigest]) {
     for digest in digests {
         match blobs.remove_unless(digest, &mut || hub.refers_to(digest)) {
             Ok(false) => {}

@@ -180,10 +180,11 @@ pub struct Bookmark {
 }
 
 impl Message {
-    /// Bytes of what it says, and of who reacted.
+    /// Bytes of what it says, of what is on it, and of who reacted.
     pub fn length(&self) -> usize {
         let reactions: usize = self.reactions.iter().map(Reaction::length).sum();
-        self.text.len() + self.payload.as_ref().map_or(0, |payload| payload.0.len()) + reactions
+        let files: usize = self.attachments.iter().map(|attachment| attachment.file.name.len() + 200).sum();
+        self.text.len() + self.payload.as_ref().map_or(0, |payload| payload.0.len()) + reactions + files
     }
 }
 

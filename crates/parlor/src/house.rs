@@ -3,9 +3,11 @@
 use crate::backup;
 use crate::settings::{Settings, Synchronous};
 use anyhow::{Context, bail};
+use parlor_backends::disk::DiskBlobs;
 use parlor_backends::sqlite::{self, Options};
 use parlor_engine::hub::Parts;
 use parlor_engine::local::{LocalBus, RandomIds, SystemClock};
+use parlor_engine::ports::Blobs;
 use parlor_engine::{Hub, Limits};
 use parlor_server::Passwords;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -17,6 +19,7 @@ use std::sync::Arc;
 pub struct House {
     pub hub: Hub,
     pub passwords: Passwords,
+    pub blobs: Arc<dyn Blobs>,
     /// Held while the store is open: two hubs on one directory would each believe to be the only writer.
     _lock: File,
 }
@@ -36,9 +39,13 @@ pub fn open(settings: &Settings) -> anyhow::Result<House> {
         },
         log_window: settings.log_window_days,
         once_window: settings.dedupe_window_hours,
+        upload_window: settings.upload_wait,
         ..Options::default()
     };
     let (store, reader) = sqlite::open(data, options)?;
+    let uploads = data.join("uploads");
+    let blobs = DiskBlobs::open(&uploads);
+    let blobs = blobs.with_context(|| format!("cannot open {}", uploads.display()))?;
     let limits = Limits {
         message_characters: settings.max_message_length,
         attachments: settings.max_attachments,
@@ -53,7 +60,8 @@ pub fn open(settings: &Settings) -> anyhow::Result<House> {
         ids: Arc::new(RandomIds),
         limits,
     })?;
-    Ok(House { hub, passwords: Passwords::new(settings.password_hashing_jobs), _lock: lock })
+    let passwords = Passwords::new(settings.password_hashing_jobs);
+    Ok(House { hub, passwords, blobs: Arc::new(blobs), _lock: lock })
 }
 
 /// What signs access tokens: the setting, or a secret made once and kept beside the database.

@@ -9,6 +9,7 @@ use crate::report::{self, SetupLink, StartFacts};
 use crate::secret::Secret;
 use crate::settings::Settings;
 use anyhow::Context;
+use parlor_engine::janitor;
 use parlor_engine::switchboard::Caps;
 use parlor_model::{Caller, Command};
 use parlor_server::{App, Config, Tls, secrets};
@@ -30,7 +31,7 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
         (Some(certificate), Some(key)) => Some(Tls::load(certificate, key).context("cannot speak TLS")?),
         _ => None,
     };
-    let app = App::new(house.hub.clone(), config(&settings)?, tls.clone());
+    let app = App::new(house.hub.clone(), house.blobs.clone(), config(&settings)?, tls.clone());
     let listener = TcpListener::bind(settings.listen).await;
     let listener = listener.with_context(|| format!("cannot listen on {}", settings.listen))?;
     let setup = first_admin(&house, &settings).await?;
@@ -45,6 +46,7 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
         },
         async { control_stopped.await.unwrap_or_default() },
     ));
+    let janitor = tokio::spawn(janitor::run(house.hub.clone(), house.blobs.clone()));
     let listening = parlor_server::serve(app, listener).context("cannot listen")?;
     let facts = StartFacts::new(&settings, listening.address, setup);
     // A closed standard output is no reason not to serve.
@@ -66,6 +68,9 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
     listening.stop().await;
     let _ = stop_control.send(());
     let _ = control.await;
+    // Between two files it can end anywhere: what it had not come to yet it finds at the next start.
+    janitor.abort();
+    let _ = janitor.await;
     house.hub.close().await;
     Ok(())
 }
@@ -116,6 +121,8 @@ fn config(settings: &Settings) -> anyhow::Result<Config> {
         allowed_origins,
         allowed_hosts,
         secure_cookies: settings.is_reached_over_tls(),
+        upload_bytes: settings.max_upload_size as u64,
+        avatar_bytes: settings.max_avatar_size as u64,
         hashing_jobs: settings.password_hashing_jobs,
     })
 }

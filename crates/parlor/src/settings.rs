@@ -109,6 +109,10 @@ table::settings! {
         max_message_length: usize = count(1..=1_000_000), default 100_000;
         /// Attachments of one message.
         max_attachments: usize = count(1..=1_000), default 20;
+        /// The largest file that can be sent, in bytes.
+        max_upload_size: usize = bytes(1_024..=1_073_741_824), default 10_485_760;
+        /// The largest picture of a person, in bytes.
+        max_avatar_size: usize = bytes(1_024..=1_073_741_824), default 2_097_152;
         /// Different reactions to one message.
         max_reactions: usize = count(1..=1_000), default 20;
         /// Bytes that may wait for one reader. One that falls further behind is told to catch
@@ -126,6 +130,9 @@ table::settings! {
         log_window_days: Duration = days(1..=3_650), default 7;
         /// How long a repeated clientMessageId is recognised, in hours; at least 24.
         dedupe_window_hours: Duration = hours(24..=87_600), default 48;
+        /// How long a file that was sent waits to be put on a message, in seconds; then it is
+        /// removed.
+        upload_wait: Duration = seconds(60..=7 * 86_400), default 3_600;
     }
     "Logs" {
         /// "text" for people, "json" for machines.
@@ -212,9 +219,10 @@ impl Settings {
         warnings
     }
 
-    /// JSON writes a control character as six bytes, and around the text there is an envelope.
+    /// JSON writes a control character as six bytes, and around the text there is an envelope; an attachment has a
+    /// name of 200 characters, each of up to four bytes.
     fn largest_message_on_the_wire(&self) -> usize {
-        self.max_message_length.saturating_mul(6).saturating_add(16_384)
+        self.max_message_length.saturating_mul(6).saturating_add(16_384 + self.max_attachments * 1_024)
     }
 
     fn contradictions(&self) -> Vec<Problem> {

@@ -11,6 +11,7 @@ use crate::measures::Measures;
 use crate::page::Page;
 use crate::{Config, Tls};
 use parlor_engine::Hub;
+use parlor_engine::ports::Blobs;
 use std::sync::Arc;
 
 pub struct App {
@@ -21,6 +22,9 @@ pub struct App {
     pub(crate) logins: Throttle,
     pub(crate) refreshes: Throttle,
     pub(crate) census: Census,
+    pub(crate) blobs: Arc<dyn Blobs>,
+    /// Files on their way in.
+    pub(crate) uploading: Census,
     pub(crate) page: Page,
     /// One for each door, shared by all its connections: that is how a frame is encoded once.
     pub(crate) client_egress: Arc<ClientEgress>,
@@ -30,14 +34,20 @@ pub struct App {
     pub(crate) tls: Option<Arc<Tls>>,
 }
 
+/// Files that one person sends at once, and all together: each takes a little memory and a place on the disk.
+const UPLOADS_AT_ONCE: usize = 3;
+const UPLOADS_IN_ALL: usize = 64;
+
 impl App {
-    pub fn new(hub: Hub, config: Config, tls: Option<Arc<Tls>>) -> Arc<Self> {
+    pub fn new(hub: Hub, blobs: Arc<dyn Blobs>, config: Config, tls: Option<Arc<Tls>>) -> Arc<Self> {
         Arc::new(Self {
             tokens: Tokens::new(&config.token_secret, config.access_token_ttl),
             passwords: Passwords::new(config.hashing_jobs),
             logins: Throttle::per_minute(config.login_per_minute),
             refreshes: Throttle::per_minute(config.refresh_per_minute),
             census: Census::new(&config),
+            blobs,
+            uploading: Census::of(UPLOADS_AT_ONCE, UPLOADS_IN_ALL),
             page: Page::new(),
             client_egress: Arc::new(ClientEgress),
             broker_egress: Arc::new(BrokerEgress),

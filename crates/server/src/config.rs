@@ -25,6 +25,10 @@ pub struct Config {
     pub allowed_origins: Vec<String>,
     /// Host names with or without a port.
     pub allowed_hosts: Vec<String>,
+    /// The largest file, in bytes.
+    pub upload_bytes: u64,
+    /// The largest picture of a person, in bytes.
+    pub avatar_bytes: u64,
     pub secure_cookies: bool,
     pub hashing_jobs: usize,
 }

@@ -15,6 +15,7 @@ mod page;
 mod patience;
 mod rest;
 mod tls;
+mod uploads;
 
 pub use app::App;
 pub use auth::passwords::Passwords;

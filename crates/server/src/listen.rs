@@ -3,7 +3,7 @@
 use crate::connection::stream::Stream;
 use crate::http::{Peer, trace};
 use crate::patience::Patient;
-use crate::{App, Tls, agentim, broker, measures, page, rest};
+use crate::{App, Tls, agentim, broker, measures, page, rest, uploads};
 use axum::Router;
 use axum::extract::Request;
 use axum::routing::get;
@@ -57,6 +57,9 @@ fn router(app: Arc<App>) -> Router {
         .route("/metrics", get(measures::metrics))
         .route("/ws/client", get(agentim::mount))
         .route("/ws/broker", get(broker::mount))
+        .route("/uploads/{id}", get(uploads::read))
+        // Whatever it is called there: a name makes a link that says what is behind it.
+        .route("/uploads/{id}/{name}", get(uploads::read_named))
         .nest("/api", rest::router())
         .fallback(rest::not_found)
         .method_not_allowed_fallback(rest::method_not_allowed)

@@ -114,6 +114,12 @@ impl Hub {
         line.ok().flatten().with_context(|| format!("not printed:\n{}", self.stdout()))
     }
 
+    /// Waits for a line in its log in which something is found.
+    pub async fn logged<T>(&mut self, found: impl Fn(&str) -> Option<T>) -> Result<T> {
+        let line = timeout(START, self.stderr.find(found)).await;
+        line.ok().flatten().with_context(|| format!("not in the log:\n{}", self.stderr()))
+    }
+
     pub async fn sign_in(&self, username: &str, password: &str) -> Result<Rest> {
         Rest::sign_in(&self.url, username, password).await
     }

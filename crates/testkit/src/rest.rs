@@ -103,6 +103,17 @@ impl Rest {
         self.post(&format!("/api/rooms/{room}/messages"), json!({ "content": content })).await?.data()
     }
 
+    /// Sends a file, as a page does.
+    pub async fn upload(&self, name: &str, content: &[u8]) -> Result<Answer> {
+        self.send_form("/api/upload", form(&[("file", name, content)])).await
+    }
+
+    /// A form as it is written, so that a test decides over every byte of it.
+    pub async fn send_form(&self, path: &str, form: impl Into<reqwest::Body>) -> Result<Answer> {
+        let kind = format!("multipart/form-data; boundary={BOUNDARY}");
+        Answer::of(self.request(Method::POST, path).header("content-type", kind).body(form)).await
+    }
+
     /// The whole history of a room, oldest first.
     pub async fn history(&self, room: &str) -> Result<Vec<Value>> {
         let mut items = Vec::new();
@@ -124,6 +135,21 @@ impl Rest {
     pub async fn health(&self) -> Result<StatusCode> {
         Ok(self.get("/api/health").await?.status)
     }
+}
+
+const BOUNDARY: &str = "between-the-parts";
+
+/// The parts of a form, each with its name, the name of its file, and its content.
+pub fn form(parts: &[(&str, &str, &[u8])]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for (name, file, content) in parts {
+        let head = format!("content-disposition: form-data; name=\"{name}\"; filename=\"{file}\"");
+        body.extend(format!("--{BOUNDARY}\r\n{head}\r\n\r\n").into_bytes());
+        body.extend_from_slice(content);
+        body.extend(b"\r\n");
+    }
+    body.extend(format!("--{BOUNDARY}--\r\n").into_bytes());
+    body
 }
 
 impl Answer {

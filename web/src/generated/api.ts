@@ -180,6 +180,14 @@ export type Notified = { pref: NotificationPref, };
 
 export type Agent = { id: string, name: string, description: string, type: string, status: string, visibility: string, createdAt: string, };
 
+export type Avatar = { 
+/**
+ * The same as `url`, under the name that profiles have for it.
+ */
+avatarUrl: string, id: string, filename: string, mimeType: string, size: number, url: string, };
+
+export type Link = { url: string, expiresAt: string, };
+
 export type Health = { ok: boolean, status: string, timestamp: string, version: string, checks: Checks, };
 
 export type Checks = { store: string, };

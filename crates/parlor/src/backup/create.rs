@@ -88,12 +88,18 @@ impl Workshop {
         let mut uploads = Vec::new();
         collect(&data.join(UPLOADS), UPLOADS, &mut uploads).context("cannot list the uploaded files")?;
         uploads.sort_unstable();
+        let mut added = 0;
         for upload in &uploads {
-            writer.add(upload, &data.join(upload))?;
+            match writer.add(upload, &data.join(upload)) {
+                // Removed since, with the last message that it was on.
+                Err(error) if is_missing(&error) => continue,
+                outcome => outcome?,
+            }
+            added += 1;
         }
         writer.finish()?;
         archive::read(&self.archive(), |_| Ok(io::sink())).context("the backup could not be read back")?;
-        Ok((about, uploads.len()))
+        Ok((about, added))
     }
 
     /// Gives the new file its name, which is on disk then, and how large it is.
@@ -110,6 +116,10 @@ impl Drop for Workshop {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
     }
+}
+
+fn is_missing(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 /// Every finished file below a directory that may not exist, by its path from the data directory.

@@ -8,3 +8,4 @@ mod impersonation;
 mod origin;
 mod secrets;
 mod tokens;
+mod uploads;

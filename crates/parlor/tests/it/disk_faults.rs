@@ -9,6 +9,7 @@ use parlor_testkit::hub::{Hub, HubCommand};
 use parlor_testkit::oracle::Oracle;
 use parlor_testkit::rest::Rest;
 use parlor_testkit::socket::{Arrival, PATIENCE};
+use reqwest::Method;
 use serde_json::json;
 
 const PARLOR: &str = env!("CARGO_BIN_EXE_parlor");
@@ -92,6 +93,37 @@ async fn a_fault_at_each_write_and_each_fsync_in_turn_gives_no_wrong_acknowledge
             }
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_was_acknowledged_is_whole_after_a_power_cut_and_no_other_is_acknowledged() {
+    let Some(directory) = FaultyDirectory::new_or_skip() else { return };
+    let mut scene = Scene::start(&directory).await.unwrap();
+    let (mut kept, mut refused) = (Vec::new(), 0);
+    type Inject = fn(&FaultFs, Errno, u64);
+    for inject in [FaultFs::fail_fsyncs as Inject, FaultFs::fail_writes as Inject] {
+        for after in 0..6 {
+            inject(&directory.disk, Errno::EIO, after);
+            for n in 0..3 {
+                let content = format!("file {n} after {after} of {refused} {}", "x".repeat(200_000));
+                let answer = scene.admin.upload("a.txt", content.as_bytes()).await.unwrap();
+                match answer.status.as_u16() {
+                    200 => kept.push((answer.data().unwrap(), content)),
+                    status => {
+                        assert_eq!(status, 503, "{answer:?}");
+                        refused += 1;
+                    }
+                }
+            }
+            scene.lose_power_and_restart().await.unwrap();
+            for (file, content) in &kept {
+                let url = file["url"].as_str().unwrap();
+                let found = scene.admin.request(Method::GET, url).send().await.unwrap();
+                assert_eq!((found.status().as_u16(), found.text().await.unwrap()), (200, content.clone()));
+            }
+        }
+    }
+    assert!(!kept.is_empty() && refused > 0, "{} kept, {refused} refused", kept.len());
 }
 
 #[derive(Debug, PartialEq)]

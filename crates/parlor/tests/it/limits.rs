@@ -65,7 +65,7 @@ async fn a_message_may_have_100000_characters_and_20_attachments() {
     let answer = scene.admin.post(&path, json!({ "content": long })).await.unwrap();
     assert_eq!((answer.status.as_u16(), &answer.body["code"]), (413, &json!("MESSAGE_TOO_LARGE")));
 
-    // Uploads do not exist yet, so twenty are refused one by one, and twenty-one as too many.
+    // None of them exists, so twenty are refused one by one, and twenty-one as too many.
     for (count, words) in [(20, "no such upload"), (21, "too many attachments")] {
         let ids: Vec<String> = (0..count).map(|n| format!("upload-{n}")).collect();
         let mut frame = message(&room, "look", "with attachments");

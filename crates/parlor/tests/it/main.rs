@@ -12,6 +12,7 @@ mod crash;
 mod dedupe;
 mod disk_faults;
 mod endings;
+mod files;
 mod limits;
 mod malformed;
 mod openapi;

@@ -2,6 +2,7 @@
 //! else ever was.
 
 mod document;
+mod files;
 mod forms;
 mod fuzz;
 mod refusals;
@@ -19,8 +20,10 @@ async fn every_documented_status_is_seen_in_its_form_and_no_other() {
     let scene = Scene::start().await;
     let tour = Tour::new(Document::of(scene.url()).await);
     let slow = refusals::bodies_that_stop(&tour, &scene.admin);
-    let (_, ()) = tokio::join!(slow, async {
+    let slow_files = files::that_stop(&tour, &scene.admin);
+    let (_, _, ()) = tokio::join!(slow, slow_files, async {
         successes::all(&tour, &scene).await;
+        files::all(&tour, &scene).await;
         refusals::all(&tour, &scene).await;
     });
     refusals::too_often(&tour).await;

@@ -39,6 +39,9 @@ async fn two_people_come_from_the_setup_link_to_a_live_conversation() -> Result<
     let title = browser.evaluate(&ada, "document.title").await?;
     assert_eq!(title, "Kitchen · Parlor", "text became code");
 
+    share_a_file(&mut browser, &ada).await?;
+    see_a_file(&mut browser, &grace, "menu.txt").await?;
+
     // Away and back: the cookie signs in again, and the address names the room.
     let address = browser.evaluate(&ada, "location.href").await?;
     browser.go(&ada, "about:blank").await?;
@@ -55,6 +58,27 @@ async fn two_people_come_from_the_setup_link_to_a_live_conversation() -> Result<
         assert_eq!(refused, "TypeError", "the policy lets the page do {way}");
     }
     Ok(())
+}
+
+/// The page itself sends none yet: this does what a page that does would do.
+async fn share_a_file(browser: &mut Browser, page: &Page) -> Result<()> {
+    let send = "(async () => {
+        const room = location.hash.match(/[A-Za-z0-9_-]{20,}/)[0];
+        const renewed = await (await fetch('/api/auth/refresh', { method: 'POST' })).json();
+        const headers = { Authorization: `Bearer ${renewed.data.accessToken}` };
+        const form = new FormData();
+        form.append('file', new Blob(['soup']), 'menu.txt');
+        const file = await (await fetch('/api/upload', { method: 'POST', headers, body: form })).json();
+        headers['Content-Type'] = 'application/json';
+        const body = JSON.stringify({ content: 'lunch', attachmentIds: [file.data.id] });
+        await fetch(`/api/rooms/${room}/messages`, { method: 'POST', headers, body });
+    })()";
+    browser.evaluate(page, send).await.map(drop)
+}
+
+async fn see_a_file(browser: &mut Browser, page: &Page, name: &str) -> Result<()> {
+    let files = "[...document.querySelectorAll('.bubble .file')]";
+    browser.until(page, &format!("{files}.some((file) => file.textContent === {})", json!(name))).await
 }
 
 async fn become_the_first_admin(browser: &mut Browser, page: &Page) -> Result<()> {

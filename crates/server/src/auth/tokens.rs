@@ -6,7 +6,7 @@
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use hmac::{Hmac, KeyInit, Mac};
-use parlor_model::{SignInId, Time, UserId};
+use parlor_model::{Caller, KeyId, Principal, SignInId, Time, UploadId, UserId};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use std::time::Duration;
@@ -15,6 +15,9 @@ use std::time::Duration;
 const HEADER: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9";
 const PARLOR: &str = "parlor";
 const ACCESS: &str = "access";
+const LINK: &str = "link";
+/// How long a link to a file works.
+const LINK_TTL: Duration = Duration::from_secs(5 * 60);
 
 pub struct Tokens {
     key: Hmac<Sha256>,
@@ -39,6 +42,22 @@ struct Claims<'a> {
     exp: i64,
 }
 
+/// Who made a link, to which file.
+#[derive(Serialize, Deserialize)]
+struct LinkClaims<'a> {
+    iss: &'a str,
+    aud: &'a str,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    sub: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sid: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<&'a str>,
+    file: &'a str,
+    exp: i64,
+}
+
 impl Tokens {
     pub fn new(secret: &[u8], ttl: Duration) -> Self {
         Self { key: Hmac::new_from_slice(secret).expect("HMAC takes keys of any length"), ttl }
@@ -54,13 +73,39 @@ impl Tokens {
             iat: now.seconds(),
             exp: now.plus(self.ttl).seconds(),
         };
-        let claims = serde_json::to_vec(&claims).expect("claims are texts and numbers");
+        self.sign(&claims)
+    }
+
+    /// What opens one file for a moment, for as long as whoever made it may see it; and until when.
+    pub fn issue_link(&self, maker: &Caller, file: &UploadId, now: Time) -> Option<(String, Time)> {
+        let (user, sign_in, key) = match &maker.principal {
+            Principal::Person { user, sign_in } => (user, Some(sign_in.as_str()), None),
+            Principal::Program { user, key } => (user, None, Some(key.as_str())),
+            Principal::Outsider | Principal::Operator => return None,
+        };
+        let expires = now.plus(LINK_TTL);
+        let claims = LinkClaims {
+            iss: PARLOR,
+            aud: PARLOR,
+            kind: LINK,
+            sub: user.as_str(),
+            sid: sign_in,
+            key,
+            file: file.as_str(),
+            exp: expires.seconds(),
+        };
+        Some((self.sign(&claims), expires))
+    }
+
+    fn sign(&self, claims: &impl Serialize) -> String {
+        let claims = serde_json::to_vec(claims).expect("claims are texts and numbers");
         let signed = format!("{HEADER}.{}", BASE64.encode(claims));
         let signature = self.key.clone().chain_update(signed.as_bytes()).finalize().into_bytes();
         format!("{signed}.{}", BASE64.encode(signature))
     }
 
-    pub fn verify(&self, token: &str, now: Time) -> Option<Verified> {
+    /// The claims of a token that is signed by us.
+    fn open(&self, token: &str) -> Option<Vec<u8>> {
         let (signed, signature) = token.rsplit_once('.')?;
         let (header, claims) = signed.split_once('.')?;
         if header != HEADER {
@@ -69,7 +114,11 @@ impl Tokens {
         let signature = BASE64.decode(signature).ok()?;
         // Compares in constant time.
         self.key.clone().chain_update(signed.as_bytes()).verify_slice(&signature).ok()?;
-        let claims = BASE64.decode(claims).ok()?;
+        BASE64.decode(claims).ok()
+    }
+
+    pub fn verify(&self, token: &str, now: Time) -> Option<Verified> {
+        let claims = self.open(token)?;
         let claims: Claims = serde_json::from_slice(&claims).ok()?;
         let ours = claims.iss == PARLOR && claims.aud == PARLOR && claims.kind == ACCESS;
         if !ours || claims.exp <= now.seconds() {
@@ -77,6 +126,22 @@ impl Tokens {
         }
         let user = UserId::parse(claims.sub).ok()?;
         Some(Verified { user, sign_in: SignInId::parse(claims.sid).ok()? })
+    }
+
+    /// Who made this link to this file.
+    pub fn verify_link(&self, link: &str, file: &UploadId, now: Time) -> Option<Caller> {
+        let claims = self.open(link)?;
+        let claims: LinkClaims = serde_json::from_slice(&claims).ok()?;
+        let ours = claims.iss == PARLOR && claims.aud == PARLOR && claims.kind == LINK;
+        if !ours || claims.file != file.as_str() || claims.exp <= now.seconds() {
+            return None;
+        }
+        let user = UserId::parse(claims.sub).ok()?;
+        match (claims.sid, claims.key) {
+            (Some(sign_in), None) => Some(Caller::person(user, SignInId::parse(sign_in).ok()?)),
+            (None, Some(key)) => Some(Caller::program(user, KeyId::parse(key).ok()?)),
+            _ => None,
+        }
     }
 }
 
@@ -127,6 +192,26 @@ mod tests {
         ] {
             assert_eq!(tokens().verify(&signed(hs256, &good.replace(from, to)), NOW), None, "{to}");
         }
+    }
+
+    #[test]
+    fn a_link_opens_one_file_for_a_moment_and_is_no_token() {
+        let (user, file) = (UserId::stored("u"), UploadId::stored("f"));
+        for maker in [
+            Caller::person(user.clone(), SignInId::stored("s")),
+            Caller::program(user.clone(), KeyId::stored("k")),
+        ] {
+            let (link, expires) = tokens().issue_link(&maker, &file, NOW).unwrap();
+            assert_eq!(expires, NOW.plus(Duration::from_secs(300)));
+            assert_eq!(tokens().verify_link(&link, &file, NOW), Some(maker));
+            assert_eq!(tokens().verify_link(&link, &UploadId::stored("g"), NOW), None);
+            assert_eq!(tokens().verify_link(&link, &file, expires), None);
+            assert_eq!(tokens().verify_link(&format!("{link}A"), &file, NOW), None);
+            assert_eq!(tokens().verify(&link, NOW), None);
+        }
+        assert_eq!(tokens().issue_link(&Caller::OUTSIDER, &file, NOW), None);
+        let access = tokens().issue(&user, &SignInId::stored("s"), NOW);
+        assert_eq!(tokens().verify_link(&access, &file, NOW), None);
     }
 
     #[test]

@@ -43,6 +43,12 @@ impl Census {
         }
     }
 
+    /// For what only people do who have said who they are.
+    pub fn of(per_user: usize, total: usize) -> Self {
+        let (per_user, total) = (Some(per_user), Some(total));
+        Self { counts: Arc::default(), per_user, total, unauthenticated_per_address: None }
+    }
+
     /// Somebody who has not said who they are.
     pub fn stranger(&self, address: IpAddr) -> Result<Counted, Refusal> {
         let mut counts = self.counts.lock();

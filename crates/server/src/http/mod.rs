@@ -4,8 +4,10 @@ pub mod answer;
 pub mod body;
 pub mod browser;
 pub mod describe;
+pub mod multipart;
 pub mod parameters;
 pub mod problem;
+pub mod range;
 pub mod trace;
 
 use crate::App;

@@ -10,6 +10,7 @@ mod marks;
 mod messages;
 mod rooms;
 mod search;
+mod uploads;
 mod users;
 
 use crate::App;
@@ -85,6 +86,9 @@ pub fn router() -> Router<Arc<App>> {
         .get("/bookmarks", "One's bookmarks", &[GONE], marks::bookmarks)
         .post("/bookmarks", "Keeps a message in mind", &[NOT_FOUND], marks::bookmark)
         .delete("/bookmarks/{id}", "Forgets a bookmark, by its message", &[], marks::remove_bookmark)
+        .post("/upload", "Sends a file", &[OFTEN], uploads::create)
+        .post("/upload/avatar", "Sends a picture of oneself", &[OFTEN], uploads::create_avatar)
+        .post("/upload/{id}/link", "Makes a link to a file that works for a moment", &[], uploads::link)
         .get("/agents", "One's agents", &[], agents::list)
         .get("/agents/shared", "Agents that others share", &[], agents::shared)
         .finish()

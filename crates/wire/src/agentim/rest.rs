@@ -4,11 +4,13 @@
 //! `null` means the same as absent, where nothing else is said.
 
 mod answers;
+mod files;
 mod found;
 mod marks;
 mod words;
 
 pub use answers::*;
+pub use files::*;
 pub use found::*;
 pub use marks::*;
 pub use words::*;

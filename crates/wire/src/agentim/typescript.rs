@@ -99,6 +99,8 @@ types![
     Cleared,
     Notified,
     Agent,
+    Avatar,
+    Link,
     Health,
     Checks,
     Problem,

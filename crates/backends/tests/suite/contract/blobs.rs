@@ -121,7 +121,7 @@ fn files_lie_in_a_directory_of_their_own_for_nobody_else_to_read() {
     let blobs = DiskBlobs::open(directory.path()).unwrap();
     let _kept = keep(&blobs, &[b"hello"]);
     let place = directory.path().join("2c").join(HELLO);
-    assert_eq!(files(directory.path()), [place.clone()]);
+    assert_eq!(files(directory.path()), std::slice::from_ref(&place));
     assert_eq!(place.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(directory.path().join("2c").metadata().unwrap().permissions().mode() & 0o777, 0o700);
 }

@@ -62,7 +62,10 @@ impl Operation {
             name: format!("{method} {path}"),
             method: method.parse().unwrap(),
             path: path.to_owned(),
-            body: described.get("requestBody").map(form),
+            body: described
+                .get("requestBody")
+                .filter(|body| body["content"].get("application/json").is_some())
+                .map(form),
             answers: described["responses"].as_object().unwrap().iter().map(answer).collect(),
             described: described.clone(),
         }

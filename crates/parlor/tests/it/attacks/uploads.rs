@@ -1,0 +1,341 @@
+//! Files made to run in our origin, to be taken for something else, or to hurt whoever receives them.
+
+use anyhow::Result;
+use parlor_testkit::browser::Browser;
+use parlor_testkit::rest::{Answer, Rest, form};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+
+use crate::files::{PNG, begin, ended, fetched, go_on, kept, sent, share, status, url};
+use crate::scene::{Scene, assert_refused, bare};
+
+const SCRIPT: &str = "<script>document.title='taken over';fetch('/taken-over')</script>";
+
+async fn upload(person: &Rest, name: &str, content: &[u8]) -> Answer {
+    person.upload(name, content).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_would_run_and_what_nobody_knows_is_not_taken() {
+    let scene = Scene::start().await;
+    let html = format!("<!DOCTYPE html><html>{SCRIPT}</html>");
+    let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" onload=\"alert(1)\"/>";
+    for (name, content) in [
+        ("page.html", html.as_bytes()),
+        ("page.txt", html.as_bytes()),
+        ("page.png", html.as_bytes()),
+        ("words.html", b"plain words"),
+        ("words.HtM", b"plain words"),
+        ("image.svg", svg.as_bytes()),
+        ("image.png", svg.as_bytes()),
+        ("image.txt", &[b"\xef\xbb\xbf\n ", svg.as_bytes()].concat()),
+        ("image.txt", format!("<?xml version=\"1.0\"?>{svg}").as_bytes()),
+        ("gif.svg", b"GIF89a"),
+        ("tool.exe", b"MZ\x90\0\x03\0\0\0"),
+        ("tool", b"\x7fELF\x02\x01\x01\0"),
+        ("song.mp3", b"ID3\x03\0\0\0\0\0\x21"),
+        ("notes.txt", b"a\0b"),
+        ("notes.txt", b"\xff\xfea\0b\0"),
+        ("empty.txt", b""),
+    ] {
+        let answer = upload(&scene.admin, name, content).await;
+        assert_refused(&answer, 415);
+    }
+    assert_eq!(kept(scene.data()), [] as [std::path::PathBuf; 0], "nothing of it is kept");
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_two_things_is_served_as_the_harmless_one() {
+    let scene = Scene::start().await;
+    for (name, content, kind, inline) in [
+        ("a.js", format!("GIF89a/*{SCRIPT}*/=1;alert(1)"), "image/gif", true),
+        ("a.png", format!("GIF89a{SCRIPT}"), "image/gif", true),
+        ("a.txt", format!("%PDF-1.7\n<html>{SCRIPT}</html>"), "application/pdf", false),
+        ("a.txt", format!("just words {SCRIPT}"), "text/plain; charset=utf-8", false),
+        ("a.md", format!("<p>{SCRIPT}"), "text/markdown; charset=utf-8", false),
+        ("a.jar", format!("PK\u{3}\u{4}{SCRIPT}"), "application/zip", false),
+    ] {
+        let file = sent(&scene.admin, name, content.as_bytes()).await;
+        let (status, headers, served) = fetched(scene.admin.request(Method::GET, url(&file))).await;
+        assert_eq!((status, served.as_slice()), (200, content.as_bytes()), "{name}");
+        assert_eq!(headers["content-type"], kind, "{name}");
+        let how = headers["content-disposition"].to_str().unwrap();
+        assert_eq!(how.starts_with("inline;"), inline, "{name}: {how}");
+        for (header, value) in [
+            ("x-content-type-options", "nosniff"),
+            ("content-security-policy", "sandbox; default-src 'none'"),
+            ("cross-origin-resource-policy", "same-origin"),
+            ("x-frame-options", "DENY"),
+            ("referrer-policy", "no-referrer"),
+        ] {
+            assert_eq!(headers[header], value, "{name}");
+        }
+        assert!(headers["cache-control"].to_str().unwrap().contains("private"), "{name}");
+    }
+    let jpeg = sent(&scene.admin, "a.jpg", &[b"\xff\xd8\xff\xe0", SCRIPT.as_bytes()].concat()).await;
+    let (_, headers, _) = fetched(scene.admin.request(Method::GET, url(&jpeg))).await;
+    assert_eq!(headers["content-type"], "image/jpeg");
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_leads_nowhere_and_breaks_no_header() {
+    let scene = Scene::start().await;
+    for (name, expected) in [
+        ("../../../../tmp/escaped.txt", "escaped.txt"),
+        ("..\\..\\windows\\escaped.txt", "escaped.txt"),
+        ("/etc/passwd", "passwd"),
+        ("..", "file"),
+        ("", "file"),
+        ("a\u{202e}txt.exe", "atxt.exe"),
+        ("a\u{1}\u{1b}[2J\u{7f}.txt", "a[2J.txt"),
+        ("a%0d%0aSet-Cookie: x=1.txt", "a%0d%0aSet-Cookie: x=1.txt"),
+        ("a;b=c,d.txt", "a;b=c,d.txt"),
+    ] {
+        let answer = upload(&scene.admin, name, b"words").await;
+        if answer.status == 400 {
+            // A control character is no part of any header: the whole form is refused.
+            assert!(name.chars().any(char::is_control), "{name:?}: {answer:?}");
+            continue;
+        }
+        let file = answer.data().unwrap();
+        assert_eq!(file["filename"], expected, "{name:?}");
+        let (status, headers, _) = fetched(scene.admin.request(Method::GET, url(&file))).await;
+        assert_eq!(status, 200);
+        assert!(headers.get("set-cookie").is_none());
+        assert_eq!(headers["content-disposition"].to_str().unwrap().matches('"').count(), 2, "{name:?}");
+    }
+    let long = "x".repeat(5000);
+    let file = sent(&scene.admin, &format!("{long}.txt"), b"words").await;
+    assert_eq!(file["filename"].as_str().unwrap().len(), 200);
+    for path in
+        ["/uploads/..", "/uploads/%2e%2e%2fparlor.db", "/uploads/../parlor.db", "/uploads/a/b/c", "/uploads/"]
+    {
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\r\n",
+            scene.admin.token()
+        );
+        let answer = bare(scene.url(), request.as_bytes()).await;
+        assert_eq!(answer.status, 404, "{path}: {answer:?}");
+    }
+    assert_eq!(kept(scene.data()).len(), 1, "one content, under no name of a sender");
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_somebody_elses_or_used_already_is_put_on_no_message() {
+    let scene = Scene::start().await;
+    let (ada, bob) = (scene.person("ada").await, scene.person("bob").await);
+    let room = ada.make_room("kitchen", &[&bob]).await.unwrap();
+    let path = format!("/api/rooms/{room}/messages");
+    let (adas, bobs) = (sent(&ada, "cat.png", PNG).await, sent(&bob, "dog.png", PNG).await);
+    let mine = sent(&bob, "own.png", PNG).await;
+    let used = sent(&bob, "used.png", PNG).await;
+    share(&bob, &room, &[&used]).await;
+    let many: Vec<_> = (0..21).map(|n| json!(format!("id-{n}"))).collect();
+    for ids in [
+        json!([adas["id"]]),
+        json!([mine["id"], adas["id"]]),
+        json!([used["id"]]),
+        json!([mine["id"], mine["id"]]),
+        json!(["unknown"]),
+        json!(["../x"]),
+        json!([""]),
+        json!(many),
+        json!("text"),
+        json!([5]),
+    ] {
+        let body = json!({ "content": "look", "attachmentIds": ids });
+        assert_refused(&bob.post(&path, body).await.unwrap(), 400);
+    }
+    assert_eq!(bob.history(&room).await.unwrap().len(), 1, "nothing was stored");
+    assert_eq!(status(&bob, url(&adas)).await, 404);
+    let shared = share(&bob, &room, &[&mine, &bobs]).await;
+    assert_eq!(shared["attachments"].as_array().unwrap().len(), 2, "none of it was lost: {shared}");
+    let nothing_said = json!({ "content": "  ", "attachmentIds": [adas["id"]] });
+    assert_eq!(ada.post(&path, nothing_said).await.unwrap().status, 201, "a picture says enough");
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_who_put_one_upload_on_a_message_at_once_get_one_message() {
+    let scene = Scene::start().await;
+    let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
+    let file = sent(&scene.admin, "cat.png", PNG).await;
+    let body = json!({ "content": "look", "attachmentIds": [file["id"]] });
+    let path = format!("/api/rooms/{room}/messages");
+    let (one, other) = tokio::join!(scene.admin.post(&path, body.clone()), scene.admin.post(&path, body));
+    let mut statuses = [one.unwrap().status.as_u16(), other.unwrap().status.as_u16()];
+    statuses.sort();
+    assert_eq!(statuses, [201, 400]);
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_more_than_the_limit_is_kept_and_whoever_sends_more_is_told() {
+    let scene = Scene::start().await;
+    let limit = 10 * 1024 * 1024;
+    let file = |size: usize| [PNG, &vec![7; size - PNG.len()]].concat();
+    let fits = sent(&scene.admin, "fits.png", &file(limit)).await;
+    assert_eq!(fits["size"], limit);
+    for size in [limit + 1, 20 * 1024 * 1024] {
+        let answer = upload(&scene.admin, "large.png", &file(size)).await;
+        assert_refused(&answer, 413);
+        assert_eq!(answer.headers["connection"], "close");
+    }
+    assert_eq!(kept(scene.data()).len(), 1);
+
+    // Endless, and in chunks, so that its length is never told.
+    let mut stream = begin(&scene.admin).await;
+    let mut written = Ok(());
+    let chunk = [&b"10000\r\n"[..], &[7; 0x10000], b"\r\n"].concat();
+    let mut sent = 0;
+    while written.is_ok() && sent < 200 * 1024 * 1024 {
+        written = stream.write_all(&chunk).await;
+        sent += chunk.len();
+    }
+    assert!(written.is_err(), "read on for {sent} bytes");
+    assert_eq!(kept(scene.data()).len(), 1);
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broken_form_is_refused_and_leaves_nothing() {
+    let scene = Scene::start().await;
+    let whole = form(&[("file", "a.txt", b"words")]);
+    let text = String::from_utf8(whole.clone()).unwrap();
+    let two = form(&[("file", "a.txt", b"words"), ("file", "b.txt", b"words")]);
+    let besides = form(&[("file", "a.txt", b"words"), ("more", "", b"words")]);
+    let huge_header = text.replace("filename=\"", &format!("filename=\"{}", "x".repeat(300_000)));
+    let many_headers =
+        text.replace("\r\n\r\nwords", &format!("{}\r\n\r\nwords", "\r\nx-more: 1".repeat(100)));
+    for (what, body) in [
+        ("nothing", Vec::new()),
+        ("no boundary", b"words".to_vec()),
+        ("no boundary at all", vec![b'-'; 300_000]),
+        ("no end", whole[..whole.len() - 6].to_vec()),
+        ("no content", whole[..60].to_vec()),
+        ("no file", form(&[])),
+        ("another name", form(&[("upload", "a.txt", b"words")])),
+        ("two files", two),
+        ("more besides", besides),
+        ("a huge header", huge_header.into_bytes()),
+        ("many headers", many_headers.into_bytes()),
+        ("a broken header", text.replace("content-disposition:", "content\0disposition").into_bytes()),
+    ] {
+        let answer = scene.admin.send_form("/api/upload", body).await.unwrap();
+        assert!(matches!(answer.status.as_u16(), 400 | 413), "{what}: {answer:?}");
+        assert_refused(&answer, answer.status.as_u16());
+    }
+    for kind in [
+        "",
+        "application/json",
+        "multipart/form-data",
+        "multipart/form-data; boundary=",
+        "multipart/mixed; boundary=b",
+    ] {
+        let request = scene.admin.request(Method::POST, "/api/upload").header("content-type", kind);
+        let answer = Answer::of(request.body(whole.clone())).await.unwrap();
+        assert!(matches!(answer.status.as_u16(), 400 | 415), "{kind}: {answer:?}");
+    }
+    let packed = scene.admin.request(Method::POST, "/api/upload").header("content-encoding", "gzip");
+    assert_refused(&Answer::of(packed.body(whole)).await.unwrap(), 415);
+
+    // Cut off in the middle: the file that was coming in is gone before anything else is answered.
+    ended(begin(&scene.admin).await).await;
+    assert_eq!(kept(scene.data()), [] as [std::path::PathBuf; 0]);
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_fills_the_disk_with_what_is_on_no_message_nor_with_many_files_at_once() {
+    let scene = Scene::start().await;
+    let ada = scene.person("ada").await;
+    for n in 0..50 {
+        sent(&ada, "a.txt", format!("words {n}").as_bytes()).await;
+    }
+    let refused = upload(&ada, "a.txt", b"one more").await;
+    assert_refused(&refused, 429);
+    assert_eq!(kept(scene.data()).len(), 50, "the one that was refused is not kept");
+    sent(&scene.person("bob").await, "a.txt", b"another person's").await;
+
+    let mut open = Vec::new();
+    for _ in 0..3 {
+        let mut stream = begin(&scene.admin).await;
+        go_on(&mut stream).await;
+        open.push(stream);
+    }
+    assert_refused(&upload(&scene.admin, "a.txt", b"words").await, 429);
+    ended(open.pop().unwrap()).await;
+    sent(&scene.admin, "a.txt", b"words").await;
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_removed_reads_no_file_any_more_and_no_secret_of_an_address_is_logged() {
+    let scene = Scene::with(&[("PARLOR_LOG_LEVEL", "trace")]).await;
+    let bob = scene.person("bob").await;
+    let room = scene.admin.make_room("kitchen", &[&bob]).await.unwrap();
+    let file = sent(&scene.admin, "cat.png", PNG).await;
+    share(&scene.admin, &room, &[&file]).await;
+    let outsider = Rest::outsider(scene.url());
+    let by_token = format!("{}?token={}", url(&file), bob.token());
+    let link = format!("/api/upload/{}/link", file["id"].as_str().unwrap());
+    let link = bob.post(&link, json!({})).await.unwrap().data().unwrap();
+    let link = link["url"].as_str().unwrap();
+    assert_eq!((status(&outsider, &by_token).await, status(&outsider, link).await), (200, 200));
+    bob.post("/api/auth/logout", json!({})).await.unwrap();
+    assert_eq!((status(&outsider, &by_token).await, status(&outsider, link).await), (401, 401));
+    let log = scene.hub.stderr();
+    assert!(log.contains("/uploads/"), "requests are logged: {log}");
+    for secret in [bob.token(), link.split_once("sig=").unwrap().1, scene.admin.token()] {
+        assert!(!log.contains(secret), "{log}");
+    }
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_that_was_sent_runs_in_a_real_browser() -> Result<()> {
+    let Some(mut browser) = Browser::start_or_skip().await? else { return Ok(()) };
+    let scene = Scene::start().await;
+    let page = browser.open(scene.url()).await?;
+    let image = sent(&scene.admin, "a.gif", format!("GIF89a{SCRIPT}").as_bytes()).await;
+    let address = |file: &Value| format!("{}{}?token={}", scene.url(), url(file), scene.admin.token());
+    browser.go(&page, &address(&image)).await?;
+    let seen =
+        "[document.contentType, self.origin, document.title === 'taken over', document.scripts.length]";
+    assert_eq!(browser.evaluate(&page, seen).await?, json!(["image/gif", "null", false, 0]));
+
+    for (name, content) in [
+        ("a.txt", format!("words {SCRIPT}")),
+        ("a.md", format!("<p>{SCRIPT}")),
+        ("a.pdf", format!("%PDF-1.7 {SCRIPT}")),
+    ] {
+        let file = sent(&scene.admin, name, content.as_bytes()).await;
+        browser.go(&page, scene.url()).await?;
+        let refused = browser.go(&page, &address(&file)).await.unwrap_err();
+        assert!(refused.to_string().contains("ERR_ABORTED"), "downloaded, not shown: {refused}");
+        let title = browser.evaluate(&page, "document.title").await?;
+        assert_ne!(title, "taken over", "{name}");
+    }
+    // A file that is a script as well as an image runs neither in a page of ours that has no policy, nor in another's.
+    let both = sent(&scene.admin, "a.gif", b"GIF89a=1;document.title='taken over'").await;
+    let include = format!(
+        "new Promise((done) => {{
+            const script = document.createElement('script');
+            script.src = {};
+            script.onload = () => done('ran');
+            script.onerror = () => done('refused');
+            document.documentElement.append(script);
+        }})",
+        json!(address(&both))
+    );
+    for place in [format!("{}/api/health", scene.url()), "about:blank".to_owned()] {
+        browser.go(&page, &place).await?;
+        assert_eq!(browser.evaluate(&page, &include).await?, "refused", "in {place}");
+    }
+    scene.ends_well().await;
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! Files, coming in.
+
+use crate::App;
+use crate::http::Signed;
+use crate::http::answer::{Data, data};
+use crate::http::multipart::{Form, Received, blocking};
+use crate::http::parameters::Path;
+use crate::http::problem::Problem;
+use axum::extract::State;
+use parlor_engine::janitor;
+use parlor_engine::ports::Kept;
+use parlor_model::command::NewUpload;
+use parlor_model::{Caller, Command, File, Query, Receipt, Refusal, Upload, UploadId};
+use parlor_wire::agentim::rest;
+use parlor_wire::files::FileFrame;
+use std::sync::Arc;
+
+pub async fn create(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    form: Form,
+) -> Result<Data<FileFrame<'static>>, Problem> {
+    let upload = take(&app, caller, form, false).await?;
+    Ok(data(FileFrame::of(&upload.id, &upload.file)))
+}
+
+pub async fn create_avatar(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    form: Form,
+) -> Result<Data<rest::Avatar<'static>>, Problem> {
+    let upload = take(&app, caller, form, true).await?;
+    Ok(data(rest::Avatar::from(&*upload)))
+}
+
+async fn take(app: &Arc<App>, caller: Caller, form: Form, avatar: bool) -> Result<Arc<Upload>, Problem> {
+    // Asked first, so that nobody makes the hub write a file who may not send one.
+    app.hub.may(&caller, Query::MayUpload).await?;
+    let user = caller.user().ok_or(Refusal::NotSignedIn)?;
+    let _counted = app.uploading.user(user, None)?;
+    let most = if avatar { app.config.avatar_bytes } else { app.config.upload_bytes };
+    let received = form.receive(most, app.blobs.clone()).await?;
+    // By itself: whoever sent it may be gone by now, and the content must be held until the store refers to it.
+    let kept = tokio::spawn(keep(app.clone(), caller, received, avatar));
+    Ok(kept.await.unwrap_or(Err(Refusal::Unavailable))?)
+}
+
+async fn keep(
+    app: Arc<App>,
+    caller: Caller,
+    received: Received,
+    avatar: bool,
+) -> Result<Arc<Upload>, Refusal> {
+    let Received { name, media, incoming } = received;
+    let Kept { digest, size, hold } = blocking(move || incoming.keep()).await?;
+    let file = File { name, media, size };
+    let outcome = app.hub.call(&caller, Command::Upload(NewUpload { file, digest, avatar })).await;
+    drop(hold);
+    match outcome {
+        Ok(Receipt::Upload(upload)) => Ok(upload),
+        Ok(_) => Err(Refusal::Unavailable),
+        Err(refusal) => {
+            let discard = move || {
+                janitor::remove(&app.hub, &*app.blobs, &[digest]);
+                Ok(())
+            };
+            blocking(discard).await?;
+            Err(refusal)
+        }
+    }
+}
+
+/// A link that opens this file for a moment without a token, for as long as its maker may see the file.
+pub async fn link(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+) -> Result<Data<rest::Link>, Problem> {
+    let id = UploadId::parse(&id).map_err(|_| Problem::not_an_id())?;
+    app.hub.may(&caller, Query::Upload { id: id.clone() }).await?;
+    let (link, expires) = app.tokens.issue_link(&caller, &id, app.hub.now()).ok_or(Refusal::NotSignedIn)?;
+    Ok(data(rest::Link::new(&id, &link, expires)))
+}
