@@ -54,8 +54,11 @@ pub struct SignIn {
     pub device: Box<str>,
     pub address: Box<str>,
     pub created_at: Time,
+    /// When it began, or its refresh token was exchanged last.
     pub used_at: Time,
     pub expires_at: Time,
+    /// How often its refresh token was exchanged; newer tokens carry the higher number.
+    pub generation: u32,
 }
 
 /// The SHA-256 of a secret that the hub handed out once and does not keep.
@@ -72,8 +75,8 @@ impl std::fmt::Debug for SecretHash {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefreshToken {
     pub sign_in: SignInId,
-    /// Already exchanged for a newer one: whoever shows it now has stolen it, or was stolen from.
-    pub spent: bool,
+    /// Older than the sign-in's own: it was exchanged already.
+    pub generation: u32,
 }
 
 /// What a program may do with a key, on top of what its owner may do.

@@ -50,6 +50,8 @@ pub enum Command {
         token: SecretHash,
         next: SecretHash,
         expires_at: Time,
+        /// For so long after an exchange the token before it is taken once more.
+        grace: Duration,
     },
     EndSignIn {
         sign_in: SignInId,

@@ -103,6 +103,7 @@ fn config(settings: &Settings) -> anyhow::Result<Config> {
         token_secret: house::token_secret(settings)?,
         access_token_ttl: settings.access_token_ttl,
         refresh_token_ttl: settings.refresh_token_ttl,
+        refresh_grace: settings.refresh_grace_seconds,
         lockout_failures: settings.lockout_failures,
         lockout: settings.lockout_seconds,
         auth_timeout: settings.auth_timeout,

@@ -74,6 +74,9 @@ table::settings! {
         /// How long a refresh token is good, in seconds: a person who stays away longer signs
         /// in again.
         refresh_token_ttl: Duration = seconds(60..=YEAR_IN_SECONDS), default 604_800;
+        /// For so many seconds after a refresh the token before it is taken once more, so that a
+        /// page that is loaded twice in a moment stays signed in.
+        refresh_grace_seconds: Duration = seconds(1..=60), default 10;
         /// So many wrong passwords in a row lock an account.
         lockout_failures: u32 = count(1..=1_000), default 5;
         /// How long a locked account stays locked, in seconds.

@@ -9,6 +9,7 @@ pub struct Config {
     pub token_secret: Vec<u8>,
     pub access_token_ttl: Duration,
     pub refresh_token_ttl: Duration,
+    pub refresh_grace: Duration,
     pub lockout_failures: u32,
     pub lockout: Duration,
     pub auth_timeout: Duration,

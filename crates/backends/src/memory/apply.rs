@@ -16,11 +16,6 @@ impl Tables {
             Change::PutUser(user) => self.users.put(user.id.clone(), user.as_ref().clone()),
             Change::RemoveUser(user) => self.remove_user(user),
             Change::PutSignIn(sign_in, token) => self.put_sign_in(sign_in, *token),
-            Change::SpendRefreshToken(token) => {
-                if let Some(token) = self.refresh_tokens.get_mut(token) {
-                    token.spent = true;
-                }
-            }
             Change::EndSignIn(sign_in) => self.end_sign_in(sign_in),
             Change::EndSignInsOf(user) => self.end_sign_ins_of(user),
             Change::PutKey(key, secret) => {
@@ -134,7 +129,8 @@ impl Tables {
 
     fn put_sign_in(&mut self, sign_in: &Arc<SignIn>, token: SecretHash) {
         self.sign_ins.put(sign_in.id.clone(), sign_in.as_ref().clone());
-        self.refresh_tokens.insert(token, RefreshToken { sign_in: sign_in.id.clone(), spent: false });
+        let generation = sign_in.generation;
+        self.refresh_tokens.insert(token, RefreshToken { sign_in: sign_in.id.clone(), generation });
     }
 
     pub fn end_sign_in(&mut self, sign_in: &SignInId) {

@@ -43,7 +43,7 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
         Change::PutSignIn(sign_in, token) => {
             run(
                 sql,
-                "INSERT OR REPLACE INTO sign_ins VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                "INSERT OR REPLACE INTO sign_ins VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
                 &[
                     &sign_in.id.as_str(),
                     &sign_in.user.as_str(),
@@ -52,12 +52,11 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
                     &sign_in.created_at.0,
                     &sign_in.used_at.0,
                     &sign_in.expires_at.0,
+                    &sign_in.generation,
                 ],
             )?;
-            run(sql, "INSERT INTO refresh_tokens VALUES (?1, ?2, 0)", &[&token.0, &sign_in.id.as_str()])?;
-        }
-        Change::SpendRefreshToken(token) => {
-            run(sql, "UPDATE refresh_tokens SET spent = 1 WHERE hash = ?1", &[&token.0])?;
+            let query = "INSERT INTO refresh_tokens VALUES (?1, ?2, ?3)";
+            run(sql, query, &[&token.0, &sign_in.id.as_str(), &sign_in.generation])?;
         }
         Change::EndSignIn(sign_in) => end_sign_in(sql, sign_in)?,
         Change::EndSignInsOf(user) => end_sign_ins_of(sql, user)?,

@@ -44,8 +44,9 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
     }
 
     fn refresh_token(&mut self, token: &SecretHash) -> Result<Option<RefreshToken>, Fault> {
-        one(self.sql(), "SELECT sign_in, spent FROM refresh_tokens WHERE hash = ?1", &[&token.0], |row| {
-            Ok(RefreshToken { sign_in: SignInId::stored(row.get::<_, String>(0)?), spent: row.get(1)? })
+        let query = "SELECT sign_in, generation FROM refresh_tokens WHERE hash = ?1";
+        one(self.sql(), query, &[&token.0], |row| {
+            Ok(RefreshToken { sign_in: SignInId::stored(row.get::<_, String>(0)?), generation: row.get(1)? })
         })
     }
 

@@ -113,7 +113,7 @@ pub fn site_role(role: SiteRole) -> i64 {
     }
 }
 
-pub const SIGN_IN: &str = "id, user, device, address, created_at, used_at, expires_at";
+pub const SIGN_IN: &str = "id, user, device, address, created_at, used_at, expires_at, generation";
 
 pub fn sign_in(row: &Row<'_>) -> rusqlite::Result<SignIn> {
     Ok(SignIn {
@@ -124,6 +124,7 @@ pub fn sign_in(row: &Row<'_>) -> rusqlite::Result<SignIn> {
         created_at: time(row, 4)?,
         used_at: time(row, 5)?,
         expires_at: time(row, 6)?,
+        generation: row.get(7)?,
     })
 }
 

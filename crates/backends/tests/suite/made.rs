@@ -64,6 +64,7 @@ pub fn sign_in(id: &str, user: &str, expires: i64) -> SignIn {
         created_at: Time(5),
         used_at: Time(6),
         expires_at: Time(expires),
+        generation: 3,
     }
 }
 

@@ -8,6 +8,7 @@ use parlor_model::{
     Time, User, UserId,
 };
 use std::sync::Arc;
+use std::time::Duration;
 
 pub fn plan(command: &Command, mut draft: Draft) -> Result<Plan, Refusal> {
     match command {
@@ -44,7 +45,7 @@ pub fn plan(command: &Command, mut draft: Draft) -> Result<Plan, Refusal> {
         Command::SignInFailed { lock_after, lock_until, .. } => {
             sign_in_failed(*lock_after, *lock_until, draft)
         }
-        Command::Refresh { token, next, expires_at } => refresh(token, next, *expires_at, draft),
+        Command::Refresh { next, expires_at, grace, .. } => refresh(next, *expires_at, *grace, draft),
         Command::EndSignIn { sign_in } => {
             let user = draft.actor()?.id.clone();
             draft.change(Change::EndSignIn(sign_in.clone()));
@@ -166,6 +167,7 @@ fn sign_in(new: &NewSignIn, mut draft: Draft) -> Result<Plan, Refusal> {
         created_at: now,
         used_at: now,
         expires_at: new.expires_at,
+        generation: 0,
     });
     draft.change(Change::PutSignIn(sign_in.clone(), new.refresh));
     draft.done(Receipt::SignedIn { user: Arc::new(user), sign_in })
@@ -182,17 +184,18 @@ fn sign_in_failed(lock_after: u32, lock_until: Time, mut draft: Draft) -> Result
     draft.done(Receipt::Done)
 }
 
-fn refresh(
-    token: &SecretHash,
-    next: &SecretHash,
-    expires_at: Time,
-    mut draft: Draft,
-) -> Result<Plan, Refusal> {
+/// Exchanges a refresh token. Within the grace the one before the newest is taken as well, as long as its
+/// successor was not: a page loaded anew may never have seen the answer. Any older one was stolen, or was
+/// stolen from, and ends the whole sign-in.
+fn refresh(next: &SecretHash, expires_at: Time, grace: Duration, mut draft: Draft) -> Result<Plan, Refusal> {
     let facts = draft.facts;
     let (Some(refresh), Some(sign_in), Some(user)) = (&facts.refresh, &facts.sign_in, &facts.user) else {
         return Err(Refusal::TokenRevoked);
     };
-    if refresh.spent {
+    let is_newest = refresh.generation == sign_in.generation;
+    // The grace counts from the exchange and not from its last use, or it could be drawn out for ever.
+    let in_grace = refresh.generation + 1 == sign_in.generation && facts.now < sign_in.used_at.plus(grace);
+    if !is_newest && !in_grace {
         draft.change(Change::EndSignIn(sign_in.id.clone()));
         draft.tell(Event::SignInEnded { user: user.id.clone(), sign_in: sign_in.id.clone() });
         return draft.done(Receipt::FamilyRevoked);
@@ -200,8 +203,13 @@ fn refresh(
     if sign_in.expires_at <= facts.now {
         return Err(Refusal::TokenRevoked);
     }
-    let sign_in = Arc::new(SignIn { used_at: facts.now, expires_at, ..sign_in.clone() });
-    draft.change(Change::SpendRefreshToken(*token));
+    let mut sign_in = sign_in.clone();
+    if is_newest {
+        sign_in.generation += 1;
+        sign_in.used_at = facts.now;
+        sign_in.expires_at = expires_at;
+    }
+    let sign_in = Arc::new(sign_in);
     draft.change(Change::PutSignIn(sign_in.clone(), *next));
     draft.done(Receipt::SignedIn { user: Arc::new(user.clone()), sign_in })
 }

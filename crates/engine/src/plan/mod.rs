@@ -45,8 +45,8 @@ pub enum Change {
     /// With sign-ins, keys, bookmarks, agents and their mail, pictures, and uploads on no message; messages stay, with
     /// what is on them, and keep the sender's name.
     RemoveUser(UserId),
+    /// With a new refresh token of its generation.
     PutSignIn(Arc<SignIn>, SecretHash),
-    SpendRefreshToken(SecretHash),
     EndSignIn(SignInId),
     EndSignInsOf(UserId),
     PutKey(Arc<ApiKey>, SecretHash),

@@ -76,7 +76,8 @@ pub fn sign_in_failed() -> Command {
 }
 
 pub fn refresh() -> Command {
-    Command::Refresh { token: TOKEN, next: SecretHash([8; 32]), expires_at: LATER }
+    let grace = std::time::Duration::from_secs(10);
+    Command::Refresh { token: TOKEN, next: SecretHash([8; 32]), expires_at: LATER, grace }
 }
 
 pub fn end_sign_in() -> Command {

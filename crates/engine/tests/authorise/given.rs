@@ -210,6 +210,7 @@ fn device(user: UserId) -> SignIn {
         created_at: Time(1),
         used_at: Time(1),
         expires_at: Time(5_000),
+        generation: 0,
     }
 }
 

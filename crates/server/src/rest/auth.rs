@@ -118,6 +118,7 @@ pub async fn refresh(
         token: secrets::hash(&given),
         next: secrets::hash(&next),
         expires_at: app.hub.now().plus(app.config.refresh_token_ttl),
+        grace: app.config.refresh_grace,
     };
     match app.hub.call(&Caller::OUTSIDER, command).await? {
         Receipt::SignedIn { sign_in, .. } => {

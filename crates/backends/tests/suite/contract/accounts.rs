@@ -80,21 +80,18 @@ fn people_are_found_by_a_part_of_either_name() {
 }
 
 #[test]
-fn a_refresh_token_is_unspent_until_it_is_spent() {
+fn a_refresh_token_is_of_the_generation_in_which_it_was_made() {
     each(|ports| {
         let first = sign_in("phone", "ann", 100);
-        let renewed = SignIn { used_at: Time(50), expires_at: Time(200), ..first.clone() };
+        let renewed = SignIn { used_at: Time(50), expires_at: Time(200), generation: 4, ..first.clone() };
         ports.change(vec![Change::PutSignIn(Arc::new(first.clone()), secret(1))]);
         let token = |byte| ports.read(|s| s.refresh_token(&secret(byte)));
-        let known = |spent| Some(RefreshToken { sign_in: SignInId::stored("phone"), spent });
-        assert_eq!((token(1), token(2)), (known(false), None));
+        let known = |generation| Some(RefreshToken { sign_in: SignInId::stored("phone"), generation });
+        assert_eq!((token(1), token(2)), (known(3), None));
         assert_eq!(ports.read(|s| s.sign_in(&first.id)), Some(first.clone()));
-        ports.change(vec![
-            Change::SpendRefreshToken(secret(1)),
-            Change::PutSignIn(Arc::new(renewed.clone()), secret(2)),
-        ]);
+        ports.change(vec![Change::PutSignIn(Arc::new(renewed.clone()), secret(2))]);
         let token = |byte| ports.read(|s| s.refresh_token(&secret(byte)));
-        assert_eq!((token(1), token(2)), (known(true), known(false)));
+        assert_eq!((token(1), token(2)), (known(3), known(4)));
         assert_eq!(ports.read(|s| s.sign_in(&first.id)), Some(renewed));
     });
 }

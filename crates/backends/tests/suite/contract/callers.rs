@@ -7,6 +7,7 @@ use parlor_model::{
     Caller, Command, Epoch, KeyId, Query, Receipt, Refusal, Scope, SecretHash, SignInId, SiteRole, Time,
     UserId,
 };
+use std::time::Duration;
 
 const NOW: Time = Time(1_700_000_000_000_000);
 const EXPIRES: Time = Time(NOW.0 + 1_000_000);
@@ -145,5 +146,30 @@ fn nobody_borrows_the_device_or_the_key_of_another() {
         let device = Caller::person(bob.user.clone(), ann.sign_in.clone());
         let key = Caller::program(bob.user.clone(), ann.key.clone());
         assert!(!is_somebody(house, &device).await && !is_somebody(house, &key).await);
+    });
+}
+
+#[test]
+fn the_token_before_the_newest_is_taken_within_the_grace_and_ends_the_family_after_it() {
+    each(async |house, ann| {
+        let mut made = 10;
+        let mut refresh = async |token: u8| {
+            made += 1;
+            let command = Command::Refresh {
+                token: SecretHash([token; 32]),
+                next: SecretHash([made; 32]),
+                expires_at: Time(NOW.0 + 100_000_000),
+                grace: Duration::from_secs(10),
+            };
+            house.hub().call(&Caller::OUTSIDER, command).await.unwrap()
+        };
+        let signed_in = |receipt| matches!(receipt, Receipt::SignedIn { .. });
+        assert!(signed_in(refresh(1).await));
+        house.clock.set(NOW.plus(Duration::from_millis(9_999)));
+        assert!(signed_in(refresh(1).await), "the grace");
+        // Counted from the exchange: using it does not draw it out.
+        house.clock.set(NOW.plus(Duration::from_millis(10_001)));
+        assert_eq!(refresh(1).await, Receipt::FamilyRevoked);
+        assert!(!is_somebody(house, &ann.person()).await);
     });
 }

@@ -248,7 +248,8 @@ fn sign_in_failed(dice: &mut Dice, world: &mut World) -> Command {
 
 fn refresh(dice: &mut Dice, world: &mut World) -> Command {
     let token = dice.known(&world.tokens, SecretHash([9; 32]));
-    Command::Refresh { token, next: world.new_secret(), expires_at: later(dice, world) }
+    let grace = Duration::from_secs(dice.roll(2) as u64 * 3600);
+    Command::Refresh { token, next: world.new_secret(), expires_at: later(dice, world), grace }
 }
 
 fn create_key(dice: &mut Dice, world: &mut World) -> Command {

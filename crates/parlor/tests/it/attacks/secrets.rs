@@ -70,6 +70,8 @@ impl Canaries {
         let body = json!({ "refreshToken": refresh });
         let renewed = outsider.post("/api/auth/refresh", body.clone()).await.unwrap().data().unwrap();
         let newer = renewed["refreshToken"].as_str().unwrap().to_owned();
+        let again = json!({ "refreshToken": newer });
+        outsider.post("/api/auth/refresh", again).await.unwrap().data().unwrap();
         assert_refused(&outsider.post("/api/auth/refresh", body).await.unwrap(), 401);
         let (_, key) = make_key(&admin, &["read", "write", "agents", "sources"]).await;
         let room = admin.make_room("a room", &[&ada]).await.unwrap();

@@ -1,0 +1,5 @@
+-- A refresh token is as old as the exchange it came from; the newest has the number of its sign-in.
+ALTER TABLE sign_ins ADD COLUMN generation INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE refresh_tokens ADD COLUMN generation INTEGER NOT NULL DEFAULT 0;
+UPDATE refresh_tokens SET generation = 1 - spent;
+ALTER TABLE refresh_tokens DROP COLUMN spent;
