@@ -20,7 +20,14 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             let few = changes.hears.as_ref().is_none_or(|patterns| patterns.len() <= 100);
             flaws.unless(few, "hears", "at most 100");
         }
-        Command::ChangeProfile { display_name } => flaws.line("displayName", display_name, 100),
+        Command::ChangeProfile(changes) => {
+            if let Some(name) = &changes.display_name {
+                flaws.line("displayName", name, 100);
+            }
+            if let Some(Some(url)) = &changes.avatar_url {
+                flaws.unless(is_upload(url), "avatarUrl", "must name an upload, such as /uploads/…");
+            }
+        }
         Command::CreateKey { name, scopes, .. } => {
             flaws.line("name", name, 100);
             flaws.unless(!scopes.is_empty(), "scopes", "at least one scope is required");
@@ -207,6 +214,15 @@ impl Flaws {
     fn verdict(self) -> Result<(), Refusal> {
         if self.0.is_empty() { Ok(()) } else { Err(Refusal::Invalid(self.0)) }
     }
+}
+
+/// A picture of this hub: never an address elsewhere, which would tell its owner who looks at it.
+fn is_upload(url: &str) -> bool {
+    let plain = |segment: &str| {
+        let known = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+        !segment.is_empty() && !segment.starts_with('.') && segment.bytes().all(known)
+    };
+    url.len() <= 200 && url.strip_prefix("/uploads/").is_some_and(|rest| rest.split('/').all(plain))
 }
 
 /// Control characters, and the marks that turn the direction of what follows.

@@ -17,7 +17,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         | Command::Refresh { .. } => Ok(()),
 
         Command::CreateUser(_) | Command::ChangeUser { .. } | Command::RemoveUser { .. } => ask.site_admin(),
-        Command::ChangeProfile { .. } => ask.signed_in(Scope::Write).map(|_| ()),
+        Command::ChangeProfile(_) => ask.signed_in(Scope::Write).map(|_| ()),
         Command::ChangePassword { .. } => ask.person().map(|_| ()),
         Command::EndSignIn { .. } => ask.own_sign_in(),
         Command::CreateKey { owner, scopes, .. } => ask.create_key(owner.as_ref(), scopes),

@@ -27,8 +27,12 @@ pub struct User {
     pub username: Box<str>,
     pub display_name: Box<str>,
     pub role: SiteRole,
+    /// A picture among the uploads, such as `/uploads/3f2a.png`.
+    pub avatar_url: Option<Box<str>>,
     /// An argon2id string; never leaves the hub.
     pub password_hash: Box<str>,
+    /// Whether a password alone is not enough.
+    pub second_factor: bool,
     pub failed_sign_ins: u32,
     pub locked_until: Option<Time>,
     /// Overrides the hub's limit of connections for this person.

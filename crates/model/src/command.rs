@@ -31,9 +31,7 @@ pub enum Command {
     RemoveUser {
         user: UserId,
     },
-    ChangeProfile {
-        display_name: Box<str>,
-    },
+    ChangeProfile(ProfileChanges),
     ChangePassword {
         proven: Box<str>,
         password_hash: Box<str>,
@@ -209,6 +207,14 @@ pub struct UserChanges {
     /// `Some(None)` takes the override away.
     pub max_connections: Option<Option<u32>>,
     pub hears: Option<Vec<Pattern>>,
+}
+
+/// What people change about themselves.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ProfileChanges {
+    pub display_name: Option<Box<str>>,
+    /// `Some(None)` takes the picture away.
+    pub avatar_url: Option<Option<Box<str>>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -20,10 +20,10 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
         Change::PutUser(user) => {
             run(
                 sql,
-                "INSERT INTO users VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (id) DO UPDATE SET \
+                "INSERT INTO users VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) ON CONFLICT (id) DO UPDATE SET \
                  username = ?2, display_name = ?3, role = ?4, password_hash = ?5, failed_sign_ins = ?6, \
                  locked_until = ?7, max_connections = ?8, created_at = ?9, updated_at = ?10, \
-                 hears = ?11",
+                 hears = ?11, avatar_url = ?12, second_factor = ?13",
                 &[
                     &user.id.as_str(),
                     &&*user.username,
@@ -36,6 +36,8 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
                     &user.created_at.0,
                     &user.updated_at.0,
                     &rows::patterns(&user.hears),
+                    &user.avatar_url.as_deref(),
+                    &user.second_factor,
                 ],
             )?;
         }

@@ -84,7 +84,7 @@ pub fn seq(row: &Row<'_>, index: usize) -> rusqlite::Result<Seq> {
     Ok(Seq(row.get::<_, i64>(index)? as u64))
 }
 
-pub const USER: &str = "id, username, display_name, role, password_hash, failed_sign_ins, locked_until, max_connections, created_at, updated_at, hears";
+pub const USER: &str = "id, username, display_name, role, password_hash, failed_sign_ins, locked_until, max_connections, created_at, updated_at, hears, avatar_url, second_factor";
 
 pub fn user(row: &Row<'_>) -> rusqlite::Result<User> {
     Ok(User {
@@ -99,6 +99,8 @@ pub fn user(row: &Row<'_>) -> rusqlite::Result<User> {
         created_at: time(row, 8)?,
         updated_at: time(row, 9)?,
         hears: row.get_ref(10)?.as_str()?.lines().map(Pattern::stored).collect(),
+        avatar_url: maybe_text(row, 11)?,
+        second_factor: row.get(12)?,
     })
 }
 

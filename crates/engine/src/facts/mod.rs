@@ -206,7 +206,7 @@ impl Facts {
                     self.whole_memberships(&MemberId::Agent(agent.id), store)?;
                 }
             }
-            Command::ChangeProfile { .. } | Command::ChangePassword { .. } => {}
+            Command::ChangeProfile(_) | Command::ChangePassword { .. } => {}
             Command::SignIn(new) => self.user = store.user(&new.user)?,
             Command::SignInFailed { user, .. } => self.user = store.user(user)?,
             Command::Refresh { token, .. } => {

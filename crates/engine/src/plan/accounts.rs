@@ -29,9 +29,13 @@ pub fn plan(command: &Command, mut draft: Draft) -> Result<Plan, Refusal> {
             change_user(user, changes, draft)
         }
         Command::RemoveUser { user } => remove_user(user, draft),
-        Command::ChangeProfile { display_name } => {
-            let changes = UserChanges { display_name: Some(display_name.clone()), ..Default::default() };
-            change_user(draft.actor()?.clone(), &changes, draft)
+        Command::ChangeProfile(profile) => {
+            let mut user = draft.actor()?.clone();
+            if let Some(url) = &profile.avatar_url {
+                user.avatar_url = url.clone();
+            }
+            let changes = UserChanges { display_name: profile.display_name.clone(), ..Default::default() };
+            change_user(user, &changes, draft)
         }
         Command::ChangePassword { proven, password_hash } => {
             let user = draft.actor()?.clone();
@@ -88,7 +92,9 @@ fn create_user(account: &NewUser, draft: &mut Draft) -> Result<Arc<User>, Refusa
         username: account.username.clone(),
         display_name: account.display_name.clone().unwrap_or_else(|| account.username.clone()),
         role: account.role,
+        avatar_url: None,
         password_hash: account.password_hash.clone(),
+        second_factor: false,
         failed_sign_ins: 0,
         locked_until: None,
         max_connections: None,

@@ -158,7 +158,7 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
         | Command::CreateUser(_)
         | Command::ChangeUser { .. }
         | Command::RemoveUser { .. }
-        | Command::ChangeProfile { .. }
+        | Command::ChangeProfile(_)
         | Command::ChangePassword { .. }
         | Command::SignIn(_)
         | Command::SignInFailed { .. }

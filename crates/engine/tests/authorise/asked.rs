@@ -1,7 +1,9 @@
 //! The commands and queries of the table, as short as it needs them, and the scopes.
 
 use crate::who::{lobby, someone};
-use parlor_model::command::{AgentProfile, NewSignIn, NewUpload, NewUser, RoomChanges, UserChanges};
+use parlor_model::command::{
+    AgentProfile, NewSignIn, NewUpload, NewUser, ProfileChanges, RoomChanges, UserChanges,
+};
 use parlor_model::query::{MailPage, Page, Search, SearchPlace};
 use parlor_model::{
     AgentId, Arranging, BlobDigest, Command, File, KeyId, Mailbox, Media, MemberId, MessageId, Path, Pattern,
@@ -53,7 +55,7 @@ pub fn remove_user() -> Command {
 }
 
 pub fn change_profile() -> Command {
-    Command::ChangeProfile { display_name: "New".into() }
+    Command::ChangeProfile(ProfileChanges { display_name: Some("New".into()), avatar_url: None })
 }
 
 pub fn change_password() -> Command {

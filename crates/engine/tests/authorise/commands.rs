@@ -38,7 +38,7 @@ table! { Command,
     Command::RemoveUser { .. } => {
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  remove_user(), READY;
     }
-    Command::ChangeProfile { .. } => {
+    Command::ChangeProfile(_) => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   change_profile(), READY;
     }
     Command::ChangePassword { .. } => {

@@ -3,6 +3,7 @@
 pub mod first_admin;
 mod keys;
 mod people;
+mod profile;
 mod sessions;
 
 pub use first_admin::setup_token;

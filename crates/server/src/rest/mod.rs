@@ -48,6 +48,7 @@ pub fn router() -> Router<Arc<App>> {
         .post("/users", "Makes an account", &[CONFLICT], users::create)
         .get("/users/me", "One's own account", &[], users::me)
         .put("/users/me", "Changes one's profile", &[], users::change_me)
+        .get("/users/me/oauth-accounts", "One's accounts elsewhere", &[], users::oauth_accounts)
         .put("/users/me/password", "Changes one's password", &[OFTEN], users::change_password)
         .get("/users/search", "Finds people by name", &[], users::search)
         .put("/users/{id}", "Changes an account", &[CONFLICT], users::change)

@@ -9,7 +9,7 @@ use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
 use crate::http::{Peer, Signed};
 use axum::extract::State;
-use parlor_model::command::{NewUser, UserChanges};
+use parlor_model::command::{NewUser, ProfileChanges, UserChanges};
 use parlor_model::{Answer, Command, Pattern, Query, Receipt, Refusal, SiteRole, UserId};
 use parlor_wire::agentim::rest;
 use serde::Deserialize;
@@ -31,9 +31,18 @@ pub async fn change_me(
     Signed(caller): Signed,
     Body(body): Body<rest::Profile>,
 ) -> Result<Data<rest::User<'static>>, Problem> {
-    let command = Command::ChangeProfile { display_name: body.display_name };
-    let changed = user(app.hub.call(&caller, command).await?)?;
+    let changes = ProfileChanges { display_name: body.display_name, avatar_url: body.avatar_url };
+    let changed = user(app.hub.call(&caller, Command::ChangeProfile(changes)).await?)?;
     Ok(data(rest::User::from(&*changed)))
+}
+
+/// Nobody signs in by way of another service.
+pub async fn oauth_accounts(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+) -> Result<List<rest::OauthProvider<'static>>, Problem> {
+    app.hub.may(&caller, Query::Me).await?;
+    Ok(all([]))
 }
 
 pub async fn change_password(

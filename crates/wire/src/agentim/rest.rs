@@ -79,7 +79,12 @@ pub struct UserChanges {
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct Profile {
-    pub display_name: Box<str>,
+    pub display_name: Option<Box<str>>,
+    /// `null` takes the picture away; absent leaves it.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<String>)]
+    #[cfg_attr(test, ts(optional = nullable, as = "Option<String>"))]
+    pub avatar_url: Option<Option<Box<str>>>,
 }
 
 #[derive(Deserialize, ToSchema)]

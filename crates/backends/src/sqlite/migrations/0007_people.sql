@@ -1,3 +1,6 @@
+ALTER TABLE users ADD COLUMN avatar_url TEXT;
+ALTER TABLE users ADD COLUMN second_factor INTEGER NOT NULL DEFAULT 0;
+
 -- A refresh token is as old as the exchange it came from; the newest has the number of its sign-in.
 ALTER TABLE sign_ins ADD COLUMN generation INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE refresh_tokens ADD COLUMN generation INTEGER NOT NULL DEFAULT 0;

@@ -16,7 +16,14 @@ const fn secret(byte: u8) -> SecretHash {
 #[test]
 fn a_person_comes_back_whole_and_by_a_name_of_any_case() {
     each(|ports| {
-        let plain = User { locked_until: None, max_connections: None, hears: Vec::new(), ..user("bob", 2) };
+        let plain = User {
+            locked_until: None,
+            max_connections: None,
+            hears: Vec::new(),
+            avatar_url: None,
+            second_factor: false,
+            ..user("bob", 2)
+        };
         ports.change(vec![put_user("Ann", 1), Change::PutUser(Arc::new(plain.clone()))]);
         let found = |name: &'static str| ports.read(|s| s.user_named(name));
         assert_eq!(found("aNN"), Some(user("Ann", 1)));

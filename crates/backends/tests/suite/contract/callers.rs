@@ -2,7 +2,7 @@
 
 use crate::house::House;
 use crate::stores::kinds;
-use parlor_model::command::{NewSignIn, NewUser, UserChanges};
+use parlor_model::command::{NewSignIn, NewUser, ProfileChanges, UserChanges};
 use parlor_model::{
     Caller, Command, Epoch, KeyId, Query, Receipt, Refusal, Scope, SecretHash, SignInId, SiteRole, Time,
     UserId,
@@ -63,7 +63,8 @@ async fn account(house: &House, name: &str, byte: u8) -> Ann {
 
 /// Whether a write and a read go through; they always agree.
 async fn is_somebody(house: &House, caller: &Caller) -> bool {
-    let wrote = house.hub().call(caller, Command::ChangeProfile { display_name: "Me".into() }).await;
+    let profile = ProfileChanges { display_name: Some("Me".into()), ..Default::default() };
+    let wrote = house.hub().call(caller, Command::ChangeProfile(profile)).await;
     let read = house.hub().read(caller, Query::Me).await;
     assert_eq!(wrote.is_ok(), read.is_ok());
     if wrote.is_err() {

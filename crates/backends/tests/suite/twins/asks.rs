@@ -5,7 +5,7 @@ use super::dice::{Bytes, Dice};
 use super::fitting;
 use super::world::World;
 use crate::house::House;
-use parlor_model::command::{NewSignIn, NewUpload, NewUser, RoomChanges, UserChanges};
+use parlor_model::command::{NewSignIn, NewUpload, NewUser, ProfileChanges, RoomChanges, UserChanges};
 use parlor_model::{
     Arranging, BlobDigest, Caller, Command, File, KeyId, Media, MemberId, MessageId, Notifications, Pattern,
     Post, RoomId, RoomKind, RoomRole, Scope, SecretHash, SignInId, SiteRole, UploadId, UserId,
@@ -83,7 +83,7 @@ const KINDS: [(u32, Make); 44] = [
     (6, |dice, _| Command::CreateUser(account(dice))),
     (4, change_user),
     (2, |dice, world| Command::RemoveUser { user: user(dice, world) }),
-    (3, |dice, _| Command::ChangeProfile { display_name: dice.one_of(&NAMES).into() }),
+    (3, change_profile),
     (2, change_password),
     (8, sign_in),
     (4, sign_in_failed),
@@ -216,6 +216,13 @@ fn change_user(dice: &mut Dice, world: &mut World) -> Command {
         }),
     };
     Command::ChangeUser { user: user(dice, world), changes }
+}
+
+fn change_profile(dice: &mut Dice, _: &mut World) -> Command {
+    Command::ChangeProfile(ProfileChanges {
+        display_name: dice.maybe(|dice| dice.one_of(&NAMES).into()),
+        avatar_url: dice.maybe(|dice| dice.one_of(&[None, Some("/uploads/me.png".into())])),
+    })
 }
 
 fn proof(dice: &mut Dice, world: &World, user: &UserId) -> Box<str> {

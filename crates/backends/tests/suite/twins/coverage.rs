@@ -120,7 +120,7 @@ fn name(command: &Command) -> &'static str {
         Command::CreateUser(_) => "CreateUser",
         Command::ChangeUser { .. } => "ChangeUser",
         Command::RemoveUser { .. } => "RemoveUser",
-        Command::ChangeProfile { .. } => "ChangeProfile",
+        Command::ChangeProfile(_) => "ChangeProfile",
         Command::ChangePassword { .. } => "ChangePassword",
         Command::SignIn(_) => "SignIn",
         Command::SignInFailed { .. } => "SignInFailed",

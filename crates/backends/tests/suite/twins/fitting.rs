@@ -67,7 +67,7 @@ pub fn caller(
         Command::ClearDeadLetters => world.users.first().cloned(),
         Command::EndSignIn { sign_in } => store.sign_in(sign_in)?.map(|sign_in| sign_in.user),
         Command::SetUp { .. }
-        | Command::ChangeProfile { .. }
+        | Command::ChangeProfile(_)
         | Command::ChangePassword { .. }
         | Command::SignIn(_)
         | Command::SignInFailed { .. }

@@ -38,6 +38,7 @@ async fn people(tour: &Tour, scene: &Scene) {
     tour.ask(admin, "DELETE /api/users/{id}", &[admin.user_id()], 409).await;
     tour.ask(admin, "GET /api/users/me", &[], 200).await;
     tour.tell(admin, "PUT /api/users/me", &[], json!({ "displayName": "The admin" }), 200).await;
+    tour.ask(admin, "GET /api/users/me/oauth-accounts", &[], 200).await;
 }
 
 async fn sign_ins(tour: &Tour, scene: &Scene) {

@@ -50,9 +50,9 @@ impl<'a> From<&'a parlor_model::User> for User<'a> {
             id: user.id.as_str(),
             username: &user.username,
             display_name: &user.display_name,
-            avatar_url: None,
+            avatar_url: user.avatar_url.as_deref(),
             role: user.role.into(),
-            totp_enabled: false,
+            totp_enabled: user.second_factor,
             created_at: iso(user.created_at),
             updated_at: iso(user.updated_at),
         }
@@ -98,7 +98,7 @@ impl<'a> From<&'a parlor_model::User> for Person<'a> {
             id: user.id.as_str(),
             username: &user.username,
             display_name: &user.display_name,
-            avatar_url: None,
+            avatar_url: user.avatar_url.as_deref(),
         }
     }
 }

@@ -1,0 +1,62 @@
+//! What people say and show of themselves.
+
+use serde_json::json;
+
+use crate::scene::{Scene, assert_refused, make_key};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn people_change_their_name_and_picture_and_nothing_else() {
+    let scene = Scene::start().await;
+    let ada = scene.person("ada").await;
+    let bob = scene.person("bob").await;
+    let body = json!({ "displayName": "Ada L.", "avatarUrl": "/uploads/avatars/1f.png" });
+    let changed = ada.put("/api/users/me", body).await.unwrap().data().unwrap();
+    assert_eq!((&changed["displayName"], &changed["role"]), (&json!("Ada L."), &json!("user")));
+    let me = ada.get("/api/users/me").await.unwrap().data().unwrap();
+    assert_eq!((&me["avatarUrl"], &me["totpEnabled"]), (&json!("/uploads/avatars/1f.png"), &json!(false)));
+    let seen = bob.get("/api/users/search?q=ada").await.unwrap().data().unwrap();
+    assert_eq!(seen[0]["avatarUrl"], "/uploads/avatars/1f.png");
+
+    let renamed = ada.put("/api/users/me", json!({ "displayName": "Ada" })).await.unwrap().data().unwrap();
+    assert_eq!(renamed["avatarUrl"], "/uploads/avatars/1f.png", "absent leaves it");
+    let body = json!({ "avatarUrl": null, "role": "admin", "username": "root" });
+    let bare = ada.put("/api/users/me", body).await.unwrap().data().unwrap();
+    assert_eq!((&bare["avatarUrl"], &bare["displayName"]), (&json!(null), &json!("Ada")));
+    assert_eq!((&bare["role"], &bare["username"]), (&json!("user"), &json!("ada")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_picture_is_an_upload_of_this_hub() {
+    let scene = Scene::start().await;
+    let long = format!("/uploads/{}", "x".repeat(200));
+    for url in [
+        "https://elsewhere.example/me.png",
+        "//elsewhere.example/me.png",
+        "/uploads/",
+        "/uploads/../api/health",
+        "/uploads/a//b",
+        "/uploads/.hidden",
+        "/uploads/a?token=x",
+        "/uploads/a b",
+        "/elsewhere/a",
+        "javascript:alert(1)",
+        "",
+        &long,
+    ] {
+        let answer = scene.admin.put("/api/users/me", json!({ "avatarUrl": url })).await.unwrap();
+        assert_refused(&answer, 400);
+        assert_eq!(answer.body["fields"][0]["field"], "avatarUrl", "{url}");
+    }
+    let me = scene.admin.get("/api/users/me").await.unwrap().data().unwrap();
+    assert_eq!(me["avatarUrl"], json!(null), "nothing was changed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_has_an_account_elsewhere() {
+    let scene = Scene::start().await;
+    let accounts = scene.admin.get("/api/users/me/oauth-accounts").await.unwrap();
+    assert_eq!(accounts.body, json!({ "ok": true, "data": [] }));
+    let (_, key) = make_key(&scene.admin, &["write"]).await;
+    let blind = scene.admin.with_token(&key);
+    assert_refused(&blind.get("/api/users/me/oauth-accounts").await.unwrap(), 403);
+}
