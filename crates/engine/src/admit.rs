@@ -9,7 +9,15 @@ use unicode_segmentation::UnicodeSegmentation;
 pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
     let mut flaws = Flaws::default();
     match command {
-        Command::SetUp { account, .. } | Command::CreateUser(account) => flaws.account(account),
+        Command::SetUp { account, .. } | Command::CreateUser(account) | Command::Register { account, .. } => {
+            flaws.account(account);
+        }
+        Command::CreateInvitation(new) => {
+            flaws.unless((1..=1000).contains(&new.uses), "uses", "must be between 1 and 1000");
+            if let Some(note) = &new.note {
+                flaws.line("note", note, 200);
+            }
+        }
         Command::ChangeUser { changes, .. } => {
             if let Some(name) = &changes.display_name {
                 flaws.line("displayName", name, 100);
@@ -76,6 +84,7 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::Refresh { .. }
         | Command::EndSignIn { .. }
         | Command::RevokeKey { .. }
+        | Command::RevokeInvitation { .. }
         | Command::DeleteRoom { .. }
         | Command::RemoveMember { .. }
         | Command::Arrange { .. }

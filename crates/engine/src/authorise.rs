@@ -17,6 +17,12 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         | Command::Refresh { .. } => Ok(()),
 
         Command::CreateUser(_) | Command::ChangeUser { .. } | Command::RemoveUser { .. } => ask.site_admin(),
+        Command::CreateInvitation(_) => ask.site_admin(),
+        Command::RevokeInvitation { .. } => {
+            ask.site_admin()?;
+            facts.invitation.as_ref().map(|_| ()).ok_or(Refusal::NotFound(Thing::Invitation))
+        }
+        Command::Register { .. } => ask.invited(),
         Command::ChangeProfile(_) => ask.signed_in(Scope::Write).map(|_| ()),
         Command::ChangePassword { .. } => ask.person().map(|_| ()),
         Command::EndSignIn { .. } => ask.own_sign_in(),
@@ -80,7 +86,8 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
             Some(_) => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
         },
         Query::Agents => ask.signed_in(Scope::Read).map(|_| ()),
-        Query::Users { .. } => ask.site_admin(),
+        Query::Users { .. } | Query::Invitations => ask.site_admin(),
+        Query::MayRegister { .. } => ask.invited(),
         Query::SignIns => ask.person().map(|_| ()),
         Query::Keys => ask.operator().or_else(|_| ask.person().map(|_| ())),
         Query::Room { .. }
@@ -144,6 +151,17 @@ impl<'a> Ask<'a> {
         }
         let standing = self.facts.standing.as_ref().ok_or(Refusal::NotSignedIn)?;
         if standing.is_site_admin() { Ok(()) } else { Err(Refusal::Forbidden) }
+    }
+
+    /// By an invitation that is open still, of somebody who may still invite. A wrong one, a spent one and one
+    /// that was taken back are told alike.
+    fn invited(&self) -> Result<(), Refusal> {
+        let refused = Err(Refusal::NotFound(Thing::Invitation));
+        let Some(invitation) = &self.facts.invitation else { return refused };
+        let inviter = self.facts.user.as_ref();
+        let may_invite =
+            invitation.created_by.is_none() || inviter.is_some_and(|inviter| inviter.role == SiteRole::Admin);
+        if invitation.is_open(self.facts.now) && may_invite { Ok(()) } else { refused }
     }
 
     fn own_sign_in(&self) -> Result<(), Refusal> {

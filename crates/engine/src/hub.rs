@@ -528,6 +528,7 @@ fn answer(
             Answer::Users { total: users.len(), users }
         }
         Query::SignIns => Answer::SignIns(snapshot.sign_ins(&own(), facts.now)?),
+        Query::Invitations => Answer::Invitations(snapshot.invitations(facts.now)?),
         Query::Keys => Answer::Keys(snapshot.keys(me.map(|user| &user.id))?),
         Query::Rooms => {
             let mut rooms = Vec::new();
@@ -618,9 +619,11 @@ fn answer(
             let upload = facts.uploads.first().cloned().expect("authorised to see it");
             Answer::Upload(Arc::new(upload))
         }
-        Query::MayFollow { .. } | Query::MayListen { .. } | Query::MayUpload | Query::MayMeasure => {
-            Answer::Yes
-        }
+        Query::MayFollow { .. }
+        | Query::MayListen { .. }
+        | Query::MayUpload
+        | Query::MayMeasure
+        | Query::MayRegister { .. } => Answer::Yes,
     })
 }
 

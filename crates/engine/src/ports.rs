@@ -6,9 +6,9 @@ use crate::search::Hunt;
 use crate::{Fault, plan::Plan};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
-    Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Epoch, KeyId, Logged, Mailbox,
-    Member, MemberId, Message, MessageId, Pin, RefreshToken, Revision, Room, RoomId, SecretHash, Seq,
-    Session, SignIn, SignInId, Subscription, Time, Upload, UploadId, User, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Epoch, Invitation, InvitationId,
+    KeyId, Logged, Mailbox, Member, MemberId, Message, MessageId, Pin, RefreshToken, Revision, Room, RoomId,
+    SecretHash, Seq, Session, SignIn, SignInId, Subscription, Time, Upload, UploadId, User, UserId,
 };
 use std::io::{Read, Seek};
 use std::ops::ControlFlow;
@@ -26,6 +26,8 @@ pub trait Lookup {
     fn key_with(&mut self, secret: &SecretHash) -> Result<Option<ApiKey>, Fault>;
     /// The setup link on offer and when it expires.
     fn setup(&mut self) -> Result<Option<(SecretHash, Time)>, Fault>;
+    fn invitation(&mut self, id: &InvitationId) -> Result<Option<Invitation>, Fault>;
+    fn invitation_with(&mut self, secret: &SecretHash) -> Result<Option<Invitation>, Fault>;
     fn room(&mut self, id: &RoomId) -> Result<Option<Room>, Fault>;
     fn member(&mut self, room: &RoomId, member: &MemberId) -> Result<Option<Member>, Fault>;
     /// In the order in which they joined.
@@ -128,6 +130,8 @@ pub trait Snapshot: Lookup {
     fn sign_ins(&mut self, user: &UserId, now: Time) -> Result<Vec<SignIn>, Fault>;
     /// Oldest first.
     fn keys(&mut self, owner: Option<&UserId>) -> Result<Vec<ApiKey>, Fault>;
+    /// Those that have not run out, oldest first.
+    fn invitations(&mut self, now: Time) -> Result<Vec<Invitation>, Fault>;
     fn member_count(&mut self, room: &RoomId) -> Result<usize, Fault>;
     /// Only what lies beyond a place.
     fn history(

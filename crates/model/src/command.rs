@@ -3,9 +3,10 @@
 //! A command carries no secret in the clear: passwords arrive hashed, tokens as digests.
 
 use crate::{
-    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, File, KeyId, Mailbox, MemberId, Message,
-    MessageId, Notifications, Path, Pattern, Payload, Pin, Position, Room, RoomId, RoomKind, RoomRole, Scope,
-    SecretHash, SignIn, SignInId, SiteRole, Subscription, Time, Upload, User, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, File, Invitation, InvitationId, KeyId, Mailbox,
+    MemberId, Message, MessageId, Notifications, Path, Pattern, Payload, Pin, Position, Room, RoomId,
+    RoomKind, RoomRole, Scope, SecretHash, SignIn, SignInId, SiteRole, Subscription, Time, Upload, User,
+    UserId,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,6 +36,17 @@ pub enum Command {
     ChangePassword {
         proven: Box<str>,
         password_hash: Box<str>,
+    },
+
+    // Invitations.
+    CreateInvitation(NewInvitation),
+    RevokeInvitation {
+        invitation: InvitationId,
+    },
+    /// The role of the account is the invitation's.
+    Register {
+        token: SecretHash,
+        account: NewUser,
     },
 
     // Sign-in. The proof was made before; the command says against what.
@@ -209,6 +221,15 @@ pub struct UserChanges {
     pub hears: Option<Vec<Pattern>>,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewInvitation {
+    pub role: SiteRole,
+    pub note: Option<Box<str>>,
+    pub uses: u32,
+    pub expires_at: Time,
+    pub secret: SecretHash,
+}
+
 /// What people change about themselves.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProfileChanges {
@@ -293,6 +314,7 @@ pub enum Receipt {
     /// A spent refresh token was shown: its whole family has been ended.
     FamilyRevoked,
     Key(Arc<ApiKey>),
+    Invitation(Arc<Invitation>),
     Room(Arc<Room>),
     Member(Arc<crate::Member>),
     Message(Arc<Message>),

@@ -62,6 +62,8 @@ id!(/// An API key; not its secret.
     KeyId, is_segment);
 id!(/// A file that somebody sent.
     UploadId, is_segment);
+id!(/// An invitation; not its secret.
+    InvitationId, is_segment);
 id!(/// A session of an agent, such as `main`.
     SessionId, is_segment);
 id!(/// An agent: up to eight segments joined by `/`, such as `researcher/analyzer`.

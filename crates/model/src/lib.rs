@@ -9,6 +9,7 @@ pub mod command;
 pub mod delivery;
 pub mod event;
 pub mod id;
+pub mod invitation;
 pub mod mention;
 pub mod message;
 pub mod path;
@@ -26,7 +27,11 @@ pub use caller::{Caller, Principal};
 pub use command::{Arranging, Command, Post, Receipt, Route};
 pub use delivery::{DeadLetter, Delivery, DeliveryState, Mailbox, SessionRef};
 pub use event::{Event, Logged, MemberChange};
-pub use id::{AgentId, InvalidId, KeyId, MemberId, MessageId, RoomId, SessionId, SignInId, UploadId, UserId};
+pub use id::{
+    AgentId, InvalidId, InvitationId, KeyId, MemberId, MessageId, RoomId, SessionId, SignInId, UploadId,
+    UserId,
+};
+pub use invitation::Invitation;
 pub use message::{
     Bookmark, Forwarded, Mention, Message, MessageKind, Payload, Pin, Place, Reaction, Reactor, Revision,
     Sender, SenderKind,

@@ -1,9 +1,9 @@
 //! Everything that can be read, and the answers.
 
 use crate::{
-    Agent, AgentId, ApiKey, Bookmark, DeadLetter, Delivery, Mailbox, Member, Message, MessageId, MessageKind,
-    Pin, Revision, Room, RoomId, SenderKind, Seq, Session, SignIn, Subscription, Time, Upload, UploadId,
-    User,
+    Agent, AgentId, ApiKey, Bookmark, DeadLetter, Delivery, Invitation, Mailbox, Member, Message, MessageId,
+    MessageKind, Pin, Revision, Room, RoomId, SecretHash, SenderKind, Seq, Session, SignIn, Subscription,
+    Time, Upload, UploadId, User,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,6 +20,11 @@ pub enum Query {
     },
     SignIns,
     Keys,
+    Invitations,
+    /// Whether this invitation can be taken now.
+    MayRegister {
+        token: SecretHash,
+    },
     Rooms,
     Room {
         room: RoomId,
@@ -144,6 +149,7 @@ pub enum Answer {
     },
     SignIns(Vec<SignIn>),
     Keys(Vec<ApiKey>),
+    Invitations(Vec<Invitation>),
     Rooms(Vec<(Room, Member)>),
     Room {
         room: Room,

@@ -17,6 +17,7 @@ pub enum Thing {
     Key,
     SignIn,
     SetupLink,
+    Invitation,
     Subscription,
     Upload,
 }

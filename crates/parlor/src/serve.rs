@@ -121,6 +121,7 @@ fn config(settings: &Settings) -> anyhow::Result<Config> {
         outbox: Caps { bytes: settings.outbox_max_bytes, buffers: settings.outbox_max_frames },
         allowed_origins,
         allowed_hosts,
+        public_url: public.map(|url| url.as_str().trim_end_matches('/').to_owned()),
         secure_cookies: settings.is_reached_over_tls(),
         upload_bytes: settings.max_upload_size as u64,
         avatar_bytes: settings.max_avatar_size as u64,

@@ -30,6 +30,8 @@ pub struct Config {
     pub upload_bytes: u64,
     /// The largest picture of a person, in bytes.
     pub avatar_bytes: u64,
+    /// Where people reach this hub, without a slash at the end.
+    pub public_url: Option<String>,
     pub secure_cookies: bool,
     pub hashing_jobs: usize,
 }

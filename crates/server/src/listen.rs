@@ -55,6 +55,7 @@ fn router(app: Arc<App>) -> Router {
         .route("/", get(page::home))
         .route("/setup", get(page::setup))
         .route("/metrics", get(measures::metrics))
+        .route("/register", get(page::home))
         .route("/ws/client", get(agentim::mount))
         .route("/ws/broker", get(broker::mount))
         .route("/uploads/{id}", get(uploads::read))

@@ -34,11 +34,31 @@ maxConnections?: number | null,
  */
 hears?: Array<string>, };
 
-export type Profile = { displayName: string, };
+export type Profile = { displayName?: string, 
+/**
+ * `null` takes the picture away; absent leaves it.
+ */
+avatarUrl?: string | null, };
 
 export type PasswordChange = { currentPassword: string, newPassword: string, };
 
 export type NewKey = { name: string, scopes: Array<Scope>, };
+
+export type NewInvitation = { role?: SiteRole, 
+/**
+ * In seconds from now; a week if neither this nor a time is given, at most a year.
+ */
+expiresIn?: number, expiresAt?: string, 
+/**
+ * How many can take it: 1 if left out.
+ */
+uses?: number, 
+/**
+ * For whom it is.
+ */
+note?: string, };
+
+export type Registration = { token: string, username: string, password: string, displayName?: string, };
 
 export type RoomBody = { name?: string, type?: RoomKind, broadcastMode?: boolean, 
 /**
@@ -93,6 +113,26 @@ export type CreatedKey = {
  * The secret, shown this once.
  */
 key: string, id: string, name: string, scopes: Array<Scope>, createdAt: string, };
+
+export type Invitation = { id: string, role: SiteRole, note: string | null, uses: number, usesLeft: number, 
+/**
+ * `null` if whoever runs the hub made it.
+ */
+createdById: string | null, createdAt: string, expiresAt: string, };
+
+export type CreatedInvitation = { 
+/**
+ * The secret, shown this once.
+ */
+token: string, 
+/**
+ * The page on which it is taken; the secret comes after the `#`, which browsers keep to themselves.
+ */
+url: string, id: string, role: SiteRole, note: string | null, uses: number, usesLeft: number, 
+/**
+ * `null` if whoever runs the hub made it.
+ */
+createdById: string | null, createdAt: string, expiresAt: string, };
 
 export type Room = { id: string, name: string, type: RoomKind, broadcastMode: boolean, systemPrompt: string | null, agentCommandRole: RoomRole, createdById: string, createdAt: string, updatedAt: string, routerId: string | null, };
 

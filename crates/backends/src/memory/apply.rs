@@ -26,6 +26,15 @@ impl Tables {
                 self.keys.remove(key);
                 self.key_secrets.retain(|_, other| other != key);
             }
+            Change::PutInvitation(invitation, secret) => {
+                self.invitations.put(invitation.id.clone(), (invitation.as_ref().clone(), *secret));
+            }
+            Change::UseInvitation(id) => {
+                if let Some((invitation, _)) = self.invitations.get_mut(id) {
+                    invitation.uses_left -= 1;
+                }
+            }
+            Change::RemoveInvitation(id) => self.invitations.remove(id),
             Change::PutRoom(room) => self.rooms.put(room.id.clone(), room.as_ref().clone()),
             Change::RemoveRoom(room) => self.remove_room(room),
             Change::PutMember(member) => {

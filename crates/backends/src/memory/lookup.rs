@@ -5,9 +5,9 @@ use super::table::sorted;
 use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, Lookup, OnceKey};
 use parlor_model::{
-    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, DeliveryState, KeyId, Mailbox, Member, MemberId,
-    Message, MessageId, Pin, RefreshToken, Room, RoomId, SecretHash, Seq, Session, SignIn, SignInId,
-    SiteRole, Subscription, Time, Upload, UploadId, Use, User, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, DeliveryState, Invitation, InvitationId, KeyId,
+    Mailbox, Member, MemberId, Message, MessageId, Pin, RefreshToken, Room, RoomId, SecretHash, Seq, Session,
+    SignIn, SignInId, SiteRole, Subscription, Time, Upload, UploadId, Use, User, UserId,
 };
 use std::sync::Arc;
 
@@ -44,6 +44,15 @@ impl Lookup for View {
 
     fn setup(&mut self) -> Result<Option<(SecretHash, Time)>, Fault> {
         Ok(self.tables.setup)
+    }
+
+    fn invitation(&mut self, id: &InvitationId) -> Result<Option<Invitation>, Fault> {
+        Ok(self.tables.invitations.get(id).map(|(invitation, _)| invitation.clone()))
+    }
+
+    fn invitation_with(&mut self, secret: &SecretHash) -> Result<Option<Invitation>, Fault> {
+        let mut invitations = self.tables.invitations.rows();
+        Ok(invitations.find(|(_, own)| own == secret).map(|(invitation, _)| invitation.clone()))
     }
 
     fn room(&mut self, id: &RoomId) -> Result<Option<Room>, Fault> {

@@ -7,8 +7,8 @@ use parlor_engine::ports::{Head, Look, Snapshot};
 use parlor_engine::search::Hunt;
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
-    Agent, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Logged, Mailbox, Member, MemberId, Message,
-    MessageId, Pin, Revision, RoomId, Sender, Seq, SignIn, Time, User, UserId,
+    Agent, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Invitation, Logged, Mailbox, Member, MemberId,
+    Message, MessageId, Pin, Revision, RoomId, Sender, Seq, SignIn, Time, User, UserId,
 };
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -56,6 +56,12 @@ impl Snapshot for View {
     fn keys(&mut self, owner: Option<&UserId>) -> Result<Vec<ApiKey>, Fault> {
         let keys = self.tables.keys.rows().filter(|key| owner.is_none_or(|owner| key.owner == *owner));
         Ok(sorted(keys.cloned(), |key| (key.created_at, key.id.clone())))
+    }
+
+    fn invitations(&mut self, now: Time) -> Result<Vec<Invitation>, Fault> {
+        let all = self.tables.invitations.rows().map(|(invitation, _)| invitation);
+        let open = all.filter(|invitation| invitation.expires_at > now);
+        Ok(sorted(open.cloned(), |invitation| (invitation.created_at, invitation.id.clone())))
     }
 
     fn member_count(&mut self, room: &RoomId) -> Result<usize, Fault> {

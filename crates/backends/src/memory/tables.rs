@@ -4,9 +4,10 @@ use super::log::Row;
 use super::table::Table;
 use parlor_engine::ports::{FirstUse, Head, OnceKey};
 use parlor_model::{
-    Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Epoch, KeyId, Mailbox, Member,
-    MemberId, Message, MessageId, Pattern, Pin, RefreshToken, Revision, Room, RoomId, SecretHash, Seq,
-    Session, SessionId, SignIn, SignInId, Subscription, Time, Upload, UploadId, User, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Epoch, Invitation, InvitationId,
+    KeyId, Mailbox, Member, MemberId, Message, MessageId, Pattern, Pin, RefreshToken, Revision, Room, RoomId,
+    SecretHash, Seq, Session, SessionId, SignIn, SignInId, Subscription, Time, Upload, UploadId, User,
+    UserId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,6 +25,7 @@ pub struct Tables {
     pub refresh_tokens: BTreeMap<SecretHash, RefreshToken>,
     pub keys: Table<KeyId, ApiKey>,
     pub key_secrets: BTreeMap<SecretHash, KeyId>,
+    pub invitations: Table<InvitationId, (Invitation, SecretHash)>,
     pub rooms: Table<RoomId, Room>,
     /// Their names are left empty here; `named` fills them in.
     pub members: Table<(RoomId, MemberId), Member>,
@@ -53,6 +55,7 @@ impl Tables {
             refresh_tokens: BTreeMap::new(),
             keys: Table::default(),
             key_secrets: BTreeMap::new(),
+            invitations: Table::default(),
             rooms: Table::default(),
             members: Table::default(),
             messages: Table::default(),

@@ -15,6 +15,12 @@ impl Tables {
         for sign_in in ended {
             self.end_sign_in(&sign_in);
         }
+        let invitations = self.invitations.rows().map(|(invitation, _)| invitation);
+        let over: Vec<_> =
+            invitations.filter(|one| one.expires_at <= now).map(|one| one.id.clone()).collect();
+        for invitation in over {
+            self.invitations.remove(&invitation);
+        }
     }
 
     /// Whatever the clock did, the log loses its beginning only, and never its newest row.

@@ -79,6 +79,29 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
         Change::RemoveKey(key) => {
             run(sql, "DELETE FROM api_keys WHERE id = ?1", &[&key.as_str()])?;
         }
+        Change::PutInvitation(invitation, secret) => {
+            run(
+                sql,
+                "INSERT INTO invitations VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                &[
+                    &invitation.id.as_str(),
+                    &rows::site_role(invitation.role),
+                    &invitation.note.as_deref(),
+                    &invitation.uses,
+                    &invitation.uses_left,
+                    &invitation.created_by.as_ref().map(UserId::as_str),
+                    &invitation.created_at.0,
+                    &invitation.expires_at.0,
+                    &secret.0,
+                ],
+            )?;
+        }
+        Change::UseInvitation(id) => {
+            run(sql, "UPDATE invitations SET uses_left = uses_left - 1 WHERE id = ?1", &[&id.as_str()])?;
+        }
+        Change::RemoveInvitation(id) => {
+            run(sql, "DELETE FROM invitations WHERE id = ?1", &[&id.as_str()])?;
+        }
         Change::PutRoom(room) => {
             run(
                 sql,

@@ -15,10 +15,12 @@ use std::time::Duration;
 const PAGES_AT_ONCE: i32 = 512;
 const BREATH: Duration = Duration::from_millis(1);
 
-/// What works without it must not be copied: a sign-in that was ended since would be good again.
-const LEFT_OUT: [&str; 3] = [
+/// What works without it must not be copied: a sign-in that was ended since, or an invitation that was taken, would
+/// be good again.
+const LEFT_OUT: [&str; 4] = [
     "DELETE FROM refresh_tokens",
     "DELETE FROM sign_ins",
+    "DELETE FROM invitations",
     "DELETE FROM meta WHERE key IN ('setup', 'setup_expires')",
 ];
 

@@ -270,6 +270,7 @@ pub fn trim(sql: &Connection, now: Time, options: &Options) -> Result<(), Fault>
         &[&now.0],
     )?;
     run(sql, "DELETE FROM sign_ins WHERE expires_at <= ?1", &[&now.0])?;
+    run(sql, "DELETE FROM invitations WHERE expires_at <= ?1", &[&now.0])?;
     run(sql, "INSERT OR REPLACE INTO meta VALUES ('tended', ?1)", &[&now.0])?;
     Ok(())
 }

@@ -5,9 +5,9 @@ use super::rows::{self, all, number, one};
 use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, Lookup, OnceKey};
 use parlor_model::{
-    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, KeyId, Mailbox, Member, MemberId, Message,
-    MessageId, Pin, RefreshToken, Room, RoomId, SecretHash, Seq, Session, SignIn, SignInId, Subscription,
-    Time, Upload, UploadId, User, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, Invitation, InvitationId, KeyId, Mailbox, Member,
+    MemberId, Message, MessageId, Pin, RefreshToken, Room, RoomId, SecretHash, Seq, Session, SignIn,
+    SignInId, Subscription, Time, Upload, UploadId, User, UserId,
 };
 use rusqlite::Connection;
 use std::ops::Deref;
@@ -72,6 +72,16 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
         let query =
             "SELECT h.value, e.value FROM meta h, meta e WHERE h.key = 'setup' AND e.key = 'setup_expires'";
         one(self.sql(), query, &[], |row| Ok((SecretHash(row.get(0)?), Time(row.get(1)?))))
+    }
+
+    fn invitation(&mut self, id: &InvitationId) -> Result<Option<Invitation>, Fault> {
+        let query = format!("SELECT {} FROM invitations WHERE id = ?1", rows::INVITATION);
+        one(self.sql(), &query, &[&id.as_str()], rows::invitation)
+    }
+
+    fn invitation_with(&mut self, secret: &SecretHash) -> Result<Option<Invitation>, Fault> {
+        let query = format!("SELECT {} FROM invitations WHERE secret = ?1", rows::INVITATION);
+        one(self.sql(), &query, &[&secret.0], rows::invitation)
     }
 
     fn room(&mut self, id: &RoomId) -> Result<Option<Room>, Fault> {
@@ -283,6 +293,8 @@ macro_rules! through {
             key(id: &parlor_model::KeyId) -> Option<parlor_model::ApiKey>;
             key_with(secret: &parlor_model::SecretHash) -> Option<parlor_model::ApiKey>;
             setup() -> Option<(parlor_model::SecretHash, parlor_model::Time)>;
+            invitation(id: &parlor_model::InvitationId) -> Option<parlor_model::Invitation>;
+            invitation_with(secret: &parlor_model::SecretHash) -> Option<parlor_model::Invitation>;
             room(id: &parlor_model::RoomId) -> Option<parlor_model::Room>;
             member(room: &parlor_model::RoomId, member: &parlor_model::MemberId) -> Option<parlor_model::Member>;
             members(room: &parlor_model::RoomId, limit: usize, offset: usize) -> Vec<parlor_model::Member>;

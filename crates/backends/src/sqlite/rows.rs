@@ -3,10 +3,10 @@
 use parlor_engine::Fault;
 use parlor_model::{
     Agent, AgentId, ApiKey, Arrangement, Attachment, BlobDigest, Bookmark, Delivery, DeliveryState, File,
-    Forwarded, KeyId, Mailbox, Media, Member, MemberId, Mention, Message, MessageId, MessageKind,
-    Notifications, Path, Pattern, Payload, Pin, Place, Reaction, Reactor, Room, RoomId, RoomKind, RoomRole,
-    Scope, Sender, Seq, Session, SessionId, SessionRef, SignIn, SignInId, SiteRole, Subscription, Time,
-    Upload, UploadId, Use, User, UserId,
+    Forwarded, Invitation, InvitationId, KeyId, Mailbox, Media, Member, MemberId, Mention, Message,
+    MessageId, MessageKind, Notifications, Path, Pattern, Payload, Pin, Place, Reaction, Reactor, Room,
+    RoomId, RoomKind, RoomRole, Scope, Sender, Seq, Session, SessionId, SessionRef, SignIn, SignInId,
+    SiteRole, Subscription, Time, Upload, UploadId, Use, User, UserId,
 };
 use rusqlite::{Connection, Row, ToSql};
 use std::collections::BTreeMap;
@@ -91,7 +91,7 @@ pub fn user(row: &Row<'_>) -> rusqlite::Result<User> {
         id: UserId::stored(shared(row, 0)?),
         username: text(row, 1)?,
         display_name: text(row, 2)?,
-        role: if row.get::<_, i64>(3)? == 1 { SiteRole::Admin } else { SiteRole::User },
+        role: site_role_of(row.get(3)?),
         password_hash: text(row, 4)?,
         failed_sign_ins: row.get(5)?,
         locked_until: maybe_time(row, 6)?,
@@ -106,6 +106,10 @@ pub fn user(row: &Row<'_>) -> rusqlite::Result<User> {
 
 pub fn patterns(patterns: &[Pattern]) -> String {
     patterns.iter().map(Pattern::as_str).collect::<Vec<_>>().join("\n")
+}
+
+fn site_role_of(number: i64) -> SiteRole {
+    if number == 1 { SiteRole::Admin } else { SiteRole::User }
 }
 
 pub fn site_role(role: SiteRole) -> i64 {
@@ -139,6 +143,21 @@ pub fn key(row: &Row<'_>) -> rusqlite::Result<ApiKey> {
         name: text(row, 2)?,
         scopes: row.get_ref(3)?.as_str()?.split(' ').filter_map(Scope::parse).collect(),
         created_at: time(row, 4)?,
+    })
+}
+
+pub const INVITATION: &str = "id, role, note, uses, uses_left, created_by, created_at, expires_at";
+
+pub fn invitation(row: &Row<'_>) -> rusqlite::Result<Invitation> {
+    Ok(Invitation {
+        id: InvitationId::stored(shared(row, 0)?),
+        role: site_role_of(row.get(1)?),
+        note: maybe_text(row, 2)?,
+        uses: row.get(3)?,
+        uses_left: row.get(4)?,
+        created_by: maybe_text(row, 5)?.map(UserId::stored),
+        created_at: time(row, 6)?,
+        expires_at: time(row, 7)?,
     })
 }
 

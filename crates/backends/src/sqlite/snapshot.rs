@@ -7,8 +7,8 @@ use parlor_engine::ports::{Head, Look, Lookup, Snapshot};
 use parlor_engine::search::Hunt;
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
-    Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Logged, Mailbox, Member, Message,
-    MessageId, Pin, Revision, RoomId, Seq, SessionId, SignIn, Time, User, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Invitation, Logged, Mailbox, Member,
+    Message, MessageId, Pin, Revision, RoomId, Seq, SessionId, SignIn, Time, User, UserId,
 };
 use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
@@ -60,6 +60,14 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
             rows::KEY
         );
         all(self.sql(), &query, &[&owner.map(UserId::as_str)], rows::key)
+    }
+
+    fn invitations(&mut self, now: Time) -> Result<Vec<Invitation>, Fault> {
+        let query = format!(
+            "SELECT {} FROM invitations WHERE expires_at > ?1 ORDER BY created_at, id",
+            rows::INVITATION
+        );
+        all(self.sql(), &query, &[&now.0], rows::invitation)
     }
 
     fn member_count(&mut self, room: &RoomId) -> Result<usize, Fault> {

@@ -4,10 +4,10 @@ use parlor_engine::plan::Change;
 use parlor_model::query::{MailPage, Search, SearchPlace};
 use parlor_model::{
     Agent, AgentId, ApiKey, Arrangement, Attachment, BlobDigest, Bookmark, Delivery, DeliveryState, File,
-    Forwarded, KeyId, Mailbox, Media, Member, MemberId, Mention, Message, MessageId, MessageKind,
-    Notifications, Path, Pattern, Payload, Pin, Place, Reaction, Reactor, Room, RoomId, RoomKind, RoomRole,
-    Scope, Sender, Seq, Session, SessionId, SignIn, SignInId, SiteRole, Subscription, Time, Upload, UploadId,
-    Use, User, UserId,
+    Forwarded, Invitation, InvitationId, KeyId, Mailbox, Media, Member, MemberId, Mention, Message,
+    MessageId, MessageKind, Notifications, Path, Pattern, Payload, Pin, Place, Reaction, Reactor, Room,
+    RoomId, RoomKind, RoomRole, Scope, Sender, Seq, Session, SessionId, SignIn, SignInId, SiteRole,
+    Subscription, Time, Upload, UploadId, Use, User, UserId,
 };
 use std::sync::Arc;
 
@@ -77,6 +77,19 @@ pub fn key(id: &str, owner: &str, created: i64) -> ApiKey {
         name: "script".into(),
         scopes: vec![Scope::Write, Scope::Read],
         created_at: Time(created),
+    }
+}
+
+pub fn invitation(id: &str, created: i64, expires: i64) -> Invitation {
+    Invitation {
+        id: InvitationId::stored(id),
+        role: SiteRole::Admin,
+        note: Some("for Ada".into()),
+        uses: 5,
+        uses_left: 3,
+        created_by: Some(user_id("ann")),
+        created_at: Time(created),
+        expires_at: Time(expires),
     }
 }
 

@@ -12,9 +12,9 @@ use crate::Fault;
 use crate::ports::{FirstUse, Lookup, OnceKey};
 use crate::routes::{Recipient, Routes};
 use parlor_model::{
-    Agent, ApiKey, BlobDigest, Bookmark, Caller, Command, Delivery, Epoch, Mailbox, Member, MemberId,
-    Message, Path, Pin, Query, RefreshToken, Room, RoomId, Scope, SecretHash, Seq, Session, SignIn, SiteRole,
-    Subscription, Time, Upload, User, UserId,
+    Agent, ApiKey, BlobDigest, Bookmark, Caller, Command, Delivery, Epoch, Invitation, Mailbox, Member,
+    MemberId, Message, Path, Pin, Query, RefreshToken, Room, RoomId, Scope, SecretHash, Seq, Session, SignIn,
+    SiteRole, Subscription, Time, Upload, User, UserId,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -45,6 +45,7 @@ pub struct Facts {
     pub refresh: Option<RefreshToken>,
     pub key: Option<ApiKey>,
     pub setup: Option<(SecretHash, Time)>,
+    pub invitation: Option<Invitation>,
     pub message: Option<Arc<Message>>,
     pub reply: Option<Arc<Message>>,
     /// The caller's own membership where that message is, when `room` is another.
@@ -148,6 +149,7 @@ impl Facts {
             refresh: None,
             key: None,
             setup: None,
+            invitation: None,
             message: None,
             reply: None,
             source: None,
@@ -225,6 +227,12 @@ impl Facts {
                 }
             }
             Command::RevokeKey { key } => self.key = store.key(key)?,
+            Command::CreateInvitation(_) => {}
+            Command::RevokeInvitation { invitation } => self.invitation = store.invitation(invitation)?,
+            Command::Register { token, account } => {
+                self.invited(token, store)?;
+                self.name_taken = store.user_named(&account.username)?.is_some();
+            }
             Command::CreateRoom { members, .. } => {
                 for member in members {
                     let name = self.name_of(member, store)?;
@@ -382,6 +390,7 @@ impl Facts {
                 }
             }
             Query::Upload { id } => self.about_reading_upload(caller, id, store, memo)?,
+            Query::MayRegister { token } => self.invited(token, store)?,
             Query::Subscriptions { mailbox } | Query::Mail { mailbox, .. } => {
                 self.agent = store.agent(&mailbox.agent)?;
             }
@@ -390,6 +399,7 @@ impl Facts {
             | Query::SearchUsers { .. }
             | Query::SignIns
             | Query::Keys
+            | Query::Invitations
             | Query::Rooms
             | Query::Recent
             | Query::Bookmarks { .. }

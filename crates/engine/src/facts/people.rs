@@ -3,7 +3,7 @@
 use super::{Facts, Membership, Memo, Names, Standing};
 use crate::Fault;
 use crate::ports::Lookup;
-use parlor_model::{Caller, MemberId, Principal, RoomId};
+use parlor_model::{Caller, MemberId, Principal, RoomId, SecretHash};
 use std::sync::Arc;
 
 impl Facts {
@@ -35,6 +35,20 @@ impl Facts {
         };
         self.standing = standing.map(Arc::new);
         memo.standings.insert(caller.clone(), self.standing.clone());
+        Ok(())
+    }
+
+    /// The invitation behind a link, and who made it.
+    pub(super) fn invited(
+        &mut self,
+        token: &SecretHash,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<(), Fault> {
+        self.invitation = store.invitation_with(token)?;
+        let by = self.invitation.as_ref().and_then(|invitation| invitation.created_by.as_ref());
+        if let Some(by) = by {
+            self.user = store.user(by)?;
+        }
         Ok(())
     }
 

@@ -82,7 +82,7 @@ fn set_up(token: &SecretHash, account: &NewUser, mut draft: Draft) -> Result<Pla
     draft.done(Receipt::User(user))
 }
 
-fn create_user(account: &NewUser, draft: &mut Draft) -> Result<Arc<User>, Refusal> {
+pub fn create_user(account: &NewUser, draft: &mut Draft) -> Result<Arc<User>, Refusal> {
     if draft.facts.name_taken {
         return Err(Refusal::AlreadyExists(Thing::User));
     }

@@ -7,6 +7,7 @@ mod agents;
 mod arrangement;
 #[cfg(test)]
 mod given;
+mod invitations;
 mod mail;
 mod marks;
 mod messages;
@@ -22,9 +23,10 @@ use crate::facts::Facts;
 use crate::ports::{FirstUse, Ids, OnceKey};
 use crate::routes::RouteChange;
 use parlor_model::{
-    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Command, Delivery, Event, KeyId, Logged, Mailbox, Member,
-    MemberId, Message, MessageId, Pattern, Pin, Position, Reaction, Receipt, Refusal, Revision, Room, RoomId,
-    SecretHash, Seq, Session, SignIn, SignInId, Subscription, Time, Upload, UploadId, User, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Command, Delivery, Event, Invitation, InvitationId, KeyId,
+    Logged, Mailbox, Member, MemberId, Message, MessageId, Pattern, Pin, Position, Reaction, Receipt,
+    Refusal, Revision, Room, RoomId, SecretHash, Seq, Session, SignIn, SignInId, Subscription, Time, Upload,
+    UploadId, User, UserId,
 };
 use std::sync::Arc;
 
@@ -51,6 +53,9 @@ pub enum Change {
     EndSignInsOf(UserId),
     PutKey(Arc<ApiKey>, SecretHash),
     RemoveKey(KeyId),
+    PutInvitation(Arc<Invitation>, SecretHash),
+    UseInvitation(InvitationId),
+    RemoveInvitation(InvitationId),
     PutRoom(Arc<Room>),
     /// With members, messages and everything that hangs on these.
     RemoveRoom(RoomId),
@@ -166,6 +171,9 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
         | Command::EndSignIn { .. }
         | Command::CreateKey { .. }
         | Command::RevokeKey { .. } => accounts::plan(command, draft),
+        Command::CreateInvitation(_) | Command::RevokeInvitation { .. } | Command::Register { .. } => {
+            invitations::plan(command, draft)
+        }
         Command::CreateRoom { .. }
         | Command::ChangeRoom { .. }
         | Command::DeleteRoom { .. }

@@ -2,13 +2,13 @@
 
 use crate::who::{lobby, someone};
 use parlor_model::command::{
-    AgentProfile, NewSignIn, NewUpload, NewUser, ProfileChanges, RoomChanges, UserChanges,
+    AgentProfile, NewInvitation, NewSignIn, NewUpload, NewUser, ProfileChanges, RoomChanges, UserChanges,
 };
 use parlor_model::query::{MailPage, Page, Search, SearchPlace};
 use parlor_model::{
-    AgentId, Arranging, BlobDigest, Command, File, KeyId, Mailbox, Media, MemberId, MessageId, Path, Pattern,
-    Payload, Post, Query, RoomId, RoomRole, Route, Scope, SecretHash, Seq, SessionId, SignInId, SiteRole,
-    Time, UploadId, UserId,
+    AgentId, Arranging, BlobDigest, Command, File, InvitationId, KeyId, Mailbox, Media, MemberId, MessageId,
+    Path, Pattern, Payload, Post, Query, RoomId, RoomRole, Route, Scope, SecretHash, Seq, SessionId,
+    SignInId, SiteRole, Time, UploadId, UserId,
 };
 
 pub use crate::who::{coder_member, person, somebody};
@@ -52,6 +52,23 @@ pub fn change_user() -> Command {
 
 pub fn remove_user() -> Command {
     Command::RemoveUser { user: someone() }
+}
+
+pub fn create_invitation() -> Command {
+    let (role, expires_at) = (SiteRole::Admin, LATER);
+    Command::CreateInvitation(NewInvitation { role, note: None, uses: 1, expires_at, secret: TOKEN })
+}
+
+pub fn revoke_invitation() -> Command {
+    Command::RevokeInvitation { invitation: InvitationId::stored("invitation") }
+}
+
+pub fn register() -> Command {
+    Command::Register { token: TOKEN, account: account() }
+}
+
+pub fn may_register() -> Query {
+    Query::MayRegister { token: TOKEN }
 }
 
 pub fn change_profile() -> Command {

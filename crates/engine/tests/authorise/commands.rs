@@ -38,6 +38,22 @@ table! { Command,
     Command::RemoveUser { .. } => {
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  remove_user(), READY;
     }
+    Command::CreateInvitation(_) => {
+        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  create_invitation(), READY;
+    }
+    Command::RevokeInvitation { .. } => {
+        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  revoke_invitation(), INVITATION;
+        "who   who   no    no    no    no    ?inv  no    no    no    ?inv  ?inv ", ADMINS,  revoke_invitation(), READY;
+    }
+    Command::Register { .. } => {
+        "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  register(), INVITATION;
+        "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  register(), INVITATION_OF_AN_ADMIN;
+        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), INVITATION_OF_NO_ADMIN;
+        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), INVITATION_OF_SOMEONE_GONE;
+        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), SPENT_INVITATION;
+        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), OLD_INVITATION;
+        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), READY;
+    }
     Command::ChangeProfile(_) => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   change_profile(), READY;
     }

@@ -3,9 +3,9 @@
 use crate::who::{Who, coder_member, lobby, member, person, somebody, someone, user};
 use parlor_engine::facts::{Facts, Standing};
 use parlor_model::{
-    Agent, AgentId, ApiKey, BlobDigest, File, Forwarded, KeyId, Media, Member, MemberId, Message, MessageId,
-    MessageKind, Path, Pin, Place, RoomRole, Scope, Sender, Seq, SignIn, SignInId, SiteRole, Time, Upload,
-    UploadId, Use, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, File, Forwarded, Invitation, InvitationId, KeyId, Media, Member,
+    MemberId, Message, MessageId, MessageKind, Path, Pin, Place, RoomRole, Scope, Sender, Seq, SignIn,
+    SignInId, SiteRole, Time, Upload, UploadId, Use, UserId,
 };
 use std::sync::Arc;
 
@@ -21,6 +21,22 @@ pub const OWN_DEVICE: Given = |facts, who| facts.sign_in = who.user().map(device
 pub const ANOTHERS_DEVICE: Given = |facts, _| facts.sign_in = Some(device(someone()));
 pub const OWN_KEY: Given = |facts, who| facts.key = who.user().map(key);
 pub const ANOTHERS_KEY: Given = |facts, _| facts.key = Some(key(someone()));
+
+/// Made by whoever runs the hub.
+pub const INVITATION: Given = |facts, _| facts.invitation = Some(invitation(None));
+pub const INVITATION_OF_AN_ADMIN: Given = |facts, _| {
+    facts.invitation = Some(invitation(Some(someone())));
+    facts.user = Some(user(&someone(), SiteRole::Admin));
+};
+pub const INVITATION_OF_NO_ADMIN: Given = |facts, who| {
+    INVITATION_OF_AN_ADMIN(facts, who);
+    SOMEONE(facts, who);
+};
+pub const INVITATION_OF_SOMEONE_GONE: Given = |facts, _| facts.invitation = Some(invitation(Some(someone())));
+pub const SPENT_INVITATION: Given =
+    |facts, _| facts.invitation = Some(Invitation { uses_left: 0, ..invitation(None) });
+pub const OLD_INVITATION: Given =
+    |facts, _| facts.invitation = Some(Invitation { expires_at: facts.now, ..invitation(None) });
 
 pub const A_MEMBER: Given = |facts, _| facts.target = Some(member(somebody(), RoomRole::Member));
 pub const AN_ADMIN: Given = |facts, _| facts.target = Some(member(somebody(), RoomRole::Admin));
@@ -211,6 +227,19 @@ fn device(user: UserId) -> SignIn {
         used_at: Time(1),
         expires_at: Time(5_000),
         generation: 0,
+    }
+}
+
+fn invitation(created_by: Option<UserId>) -> Invitation {
+    Invitation {
+        id: InvitationId::stored("invitation"),
+        role: SiteRole::User,
+        note: None,
+        uses: 1,
+        uses_left: 1,
+        created_by,
+        created_at: Time(1),
+        expires_at: Time(5_000),
     }
 }
 

@@ -24,6 +24,13 @@ table! { Query,
     Query::Keys => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    yes  ", PERSON,  Query::Keys, READY;
     }
+    Query::Invitations => {
+        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  Query::Invitations, READY;
+    }
+    Query::MayRegister { .. } => {
+        "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  may_register(), INVITATION;
+        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  may_register(), OLD_INVITATION;
+    }
     Query::Rooms => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Rooms, READY;
     }

@@ -58,6 +58,7 @@ fn meaning(verdict: &str) -> Result<(), Refusal> {
         "?bot" => not_found(Thing::Agent),
         "?key" => not_found(Thing::Key),
         "?dev" => not_found(Thing::SignIn),
+        "?inv" => not_found(Thing::Invitation),
         other => panic!("no such verdict: {other}"),
     }
 }

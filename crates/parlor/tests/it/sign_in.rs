@@ -1,6 +1,7 @@
 //! Signing in: the first admin, passwords, tokens and their renewal, sessions, keys, and the people an admin keeps.
 
 pub mod first_admin;
+mod invitations;
 mod keys;
 mod people;
 mod profile;

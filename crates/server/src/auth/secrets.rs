@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 pub const KEY_PREFIX: &str = "plk_";
 const REFRESH_PREFIX: &str = "plr_";
 const SETUP_PREFIX: &str = "pls_";
+const INVITATION_PREFIX: &str = "pli_";
 
 /// 256 random bits, so that a plain hash of it cannot be searched.
 fn random() -> String {
@@ -26,6 +27,10 @@ pub fn refresh_token() -> String {
 
 pub fn setup_token() -> String {
     format!("{SETUP_PREFIX}{}", random())
+}
+
+pub fn invitation_token() -> String {
+    format!("{INVITATION_PREFIX}{}", random())
 }
 
 pub fn hash(secret: &str) -> SecretHash {

@@ -19,7 +19,7 @@ use parlor_model::{
 use parlor_wire::agentim::rest;
 use std::sync::Arc;
 
-type SignedIn = Result<(Header, Data<rest::SignedIn<'static>>), Problem>;
+pub type SignedIn = Result<(Header, Data<rest::SignedIn<'static>>), Problem>;
 
 pub async fn login(
     State(app): State<Arc<App>>,
@@ -78,7 +78,7 @@ pub async fn new_password(app: &App, password: &str) -> Result<Box<str>, Problem
     Ok(app.passwords.hash(password).await?)
 }
 
-async fn sign_in(app: &App, user: &User, peer: Peer, headers: &HeaderMap) -> SignedIn {
+pub async fn sign_in(app: &App, user: &User, peer: Peer, headers: &HeaderMap) -> SignedIn {
     let refresh = secrets::refresh_token();
     let device = headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or("unknown");
     let command = Command::SignIn(NewSignIn {

@@ -5,6 +5,7 @@ mod api;
 mod arrangement;
 mod auth;
 mod health;
+mod invitations;
 mod keys;
 mod marks;
 mod messages;
@@ -36,6 +37,7 @@ pub fn router() -> Router<Arc<App>> {
         .get("/health", "Whether the hub can do its work", &[], health::health)
         .post("/setup", "Makes the first admin", &[NOT_FOUND, OFTEN, UNAVAILABLE], auth::set_up)
         .post("/auth/login", "Signs in", &[UNAUTHORIZED, OFTEN, UNAVAILABLE], auth::login)
+        .post("/auth/register", "Takes an invitation", &[NOT_FOUND, CONFLICT, OFTEN, UNAVAILABLE], invitations::register)
         .post("/auth/refresh", "Exchanges a refresh token", &[UNAUTHORIZED, OFTEN, UNAVAILABLE], auth::refresh)
         .post("/auth/logout", "Ends this sign-in", &[], auth::logout)
         .get("/auth/oauth/providers", "Other ways to sign in", &[], auth::oauth_providers)
@@ -44,6 +46,9 @@ pub fn router() -> Router<Arc<App>> {
         .get("/keys", "One's API keys", &[], keys::list)
         .post("/keys", "Makes a key", &[], keys::create)
         .delete("/keys/{id}", "Revokes a key", &[], keys::revoke)
+        .get("/invites", "Invitations that have not run out", &[], invitations::list)
+        .post("/invites", "Makes an invitation", &[], invitations::create)
+        .delete("/invites/{id}", "Takes an invitation back", &[], invitations::revoke)
         .get("/users", "All accounts", &[], users::list)
         .post("/users", "Makes an account", &[CONFLICT], users::create)
         .get("/users/me", "One's own account", &[], users::me)

@@ -150,7 +150,7 @@ pub async fn remove(
     Ok(Done)
 }
 
-fn site_role(role: Option<&str>) -> Result<Option<SiteRole>, Problem> {
+pub fn site_role(role: Option<&str>) -> Result<Option<SiteRole>, Problem> {
     match role {
         None => Ok(None),
         Some(role) => {
@@ -164,7 +164,7 @@ fn patterns_of(texts: &[Box<str>]) -> Result<Vec<Pattern>, Problem> {
     patterns.collect::<Result<_, _>>().map_err(|_| Problem::invalid("hears", "must be patterns of paths"))
 }
 
-fn user(receipt: Receipt) -> Result<Arc<parlor_model::User>, Problem> {
+pub fn user(receipt: Receipt) -> Result<Arc<parlor_model::User>, Problem> {
     match receipt {
         Receipt::User(user) => Ok(user),
         _ => Err(Refusal::Unavailable.into()),

@@ -75,6 +75,7 @@ fn name(thing: Thing) -> &'static str {
         Thing::Key => "API key",
         Thing::SignIn => "Session",
         Thing::SetupLink => "Setup link",
+        Thing::Invitation => "Invitation",
         Thing::Subscription => "Subscription",
         Thing::Upload => "File",
     }

@@ -6,12 +6,12 @@
 mod answers;
 mod files;
 mod found;
+mod invitations;
 mod marks;
 mod words;
 
 pub use answers::*;
-pub use files::*;
-pub use found::*;
+
 pub use marks::*;
 pub use words::*;
 

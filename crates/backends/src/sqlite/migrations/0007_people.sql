@@ -6,3 +6,15 @@ ALTER TABLE sign_ins ADD COLUMN generation INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE refresh_tokens ADD COLUMN generation INTEGER NOT NULL DEFAULT 0;
 UPDATE refresh_tokens SET generation = 1 - spent;
 ALTER TABLE refresh_tokens DROP COLUMN spent;
+
+CREATE TABLE invitations (
+    id TEXT PRIMARY KEY,
+    role INTEGER NOT NULL,
+    note TEXT,
+    uses INTEGER NOT NULL,
+    uses_left INTEGER NOT NULL,
+    created_by TEXT,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    secret BLOB NOT NULL UNIQUE
+) WITHOUT ROWID, STRICT;

@@ -5,6 +5,7 @@ mod agents;
 mod blobs;
 mod callers;
 mod dead_letters;
+mod invitations;
 mod leases;
 mod log;
 mod mail;

@@ -3,6 +3,7 @@
 use super::agents;
 use super::dice::{Bytes, Dice};
 use super::fitting;
+use super::people;
 use super::world::World;
 use crate::house::House;
 use parlor_model::command::{NewSignIn, NewUpload, NewUser, ProfileChanges, RoomChanges, UserChanges};
@@ -36,7 +37,7 @@ pub struct Ask {
 type Make = fn(&mut Dice, &mut World) -> Command;
 
 /// Each kind of command, and how often it is asked for compared with the others.
-const KINDS: [(u32, Make); 44] = [
+const KINDS: [(u32, Make); 47] = [
     (30, post),
     (12, answer),
     (8, edit),
@@ -83,7 +84,10 @@ const KINDS: [(u32, Make); 44] = [
     (6, |dice, _| Command::CreateUser(account(dice))),
     (4, change_user),
     (2, |dice, world| Command::RemoveUser { user: user(dice, world) }),
-    (3, change_profile),
+    (3, people::change_profile),
+    (5, people::create_invitation),
+    (2, people::revoke_invitation),
+    (5, people::register),
     (2, change_password),
     (8, sign_in),
     (4, sign_in_failed),
@@ -191,11 +195,11 @@ fn description(dice: &mut Dice) -> Option<Box<str>> {
     dice.maybe(|dice| dice.one_of(&NAMES).into())
 }
 
-fn later(dice: &mut Dice, world: &World) -> parlor_model::Time {
+pub fn later(dice: &mut Dice, world: &World) -> parlor_model::Time {
     world.now.plus(Duration::from_secs(dice.roll(256) as u64 * 60 * 60))
 }
 
-fn account(dice: &mut Dice) -> NewUser {
+pub fn account(dice: &mut Dice) -> NewUser {
     NewUser {
         username: dice.one_of(&USERNAMES).into(),
         display_name: dice.maybe(|dice| dice.one_of(&NAMES).into()),
@@ -216,13 +220,6 @@ fn change_user(dice: &mut Dice, world: &mut World) -> Command {
         }),
     };
     Command::ChangeUser { user: user(dice, world), changes }
-}
-
-fn change_profile(dice: &mut Dice, _: &mut World) -> Command {
-    Command::ChangeProfile(ProfileChanges {
-        display_name: dice.maybe(|dice| dice.one_of(&NAMES).into()),
-        avatar_url: dice.maybe(|dice| dice.one_of(&[None, Some("/uploads/me.png".into())])),
-    })
 }
 
 fn proof(dice: &mut Dice, world: &World, user: &UserId) -> Box<str> {

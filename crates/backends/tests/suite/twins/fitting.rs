@@ -20,6 +20,8 @@ pub fn caller(
         | Command::RemoveUser { .. }
         | Command::RevokeKey { .. }
         | Command::TakeReleased { .. }
+        | Command::CreateInvitation(_)
+        | Command::RevokeInvitation { .. }
         | Command::CreateKey { owner: Some(_), .. } => return Ok(Some(Caller::OPERATOR)),
         Command::ChangeRoom { room, .. }
         | Command::DeleteRoom { room }
@@ -67,6 +69,7 @@ pub fn caller(
         Command::ClearDeadLetters => world.users.first().cloned(),
         Command::EndSignIn { sign_in } => store.sign_in(sign_in)?.map(|sign_in| sign_in.user),
         Command::SetUp { .. }
+        | Command::Register { .. }
         | Command::ChangeProfile(_)
         | Command::ChangePassword { .. }
         | Command::SignIn(_)

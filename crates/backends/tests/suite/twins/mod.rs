@@ -7,6 +7,7 @@ mod coverage;
 mod dice;
 mod fitting;
 mod invariants;
+mod people;
 mod picture;
 mod prelude;
 mod run;

@@ -9,8 +9,8 @@ use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, Head, OnceKey, Snapshot};
 use parlor_model::query::{MailPage, Page, Recent, Search};
 use parlor_model::{
-    Agent, AgentId, Answer, ApiKey, BlobDigest, Bookmark, Caller, DeadLetter, Delivery, Event, Logged,
-    Member, MemberId, Message, MessageId, Pin, Query, RefreshToken, Refusal, Revision, Room, RoomId,
+    Agent, AgentId, Answer, ApiKey, BlobDigest, Bookmark, Caller, DeadLetter, Delivery, Event, Invitation,
+    Logged, Member, MemberId, Message, MessageId, Pin, Query, RefreshToken, Refusal, Revision, Room, RoomId,
     SecretHash, Seq, Session, SignIn, Subscription, Time, Upload, User, UserId,
 };
 use proptest::prelude::*;
@@ -27,6 +27,7 @@ pub struct Picture {
     pub people: Vec<Person>,
     pub tokens: Vec<Option<RefreshToken>>,
     pub keys: (Vec<ApiKey>, Vec<Option<ApiKey>>),
+    pub invitations: (Vec<Invitation>, Vec<Option<Invitation>>),
     pub rooms: Vec<Inside>,
     pub messages: Vec<Said>,
     pub uploads: Vec<Option<Upload>>,
@@ -122,6 +123,7 @@ impl Picture {
             people: Vec::new(),
             tokens: Vec::new(),
             keys: (store.keys(None)?, Vec::new()),
+            invitations: (store.invitations(world.now)?, Vec::new()),
             rooms: Vec::new(),
             messages: Vec::new(),
             uploads: Vec::new(),
@@ -140,6 +142,9 @@ impl Picture {
         }
         for secret in &world.secrets {
             picture.keys.1.push(store.key_with(secret)?);
+        }
+        for (id, secret) in &world.invitations {
+            picture.invitations.1.extend([store.invitation(id)?, store.invitation_with(secret)?]);
         }
         for id in &world.rooms {
             picture.rooms.push(inside(store, id, world, head.trimmed)?);
@@ -180,6 +185,7 @@ impl Picture {
         prop_assert_eq!(&self.people, &other.people, "people of memory and {}", name);
         prop_assert_eq!(&self.tokens, &other.tokens, "tokens of memory and {}", name);
         prop_assert_eq!(&self.keys, &other.keys, "keys of memory and {}", name);
+        prop_assert_eq!(&self.invitations, &other.invitations, "invitations of memory and {}", name);
         prop_assert_eq!(&self.rooms, &other.rooms, "rooms of memory and {}", name);
         prop_assert_eq!(&self.messages, &other.messages, "messages of memory and {}", name);
         prop_assert_eq!(&self.agents, &other.agents, "agents of memory and {}", name);
@@ -281,6 +287,7 @@ fn queries(world: &World) -> Vec<Query> {
         Query::SearchUsers { text: "a".into() },
         Query::SignIns,
         Query::Keys,
+        Query::Invitations,
         Query::Rooms,
         Query::Recent,
         Query::MayUpload,

@@ -1,8 +1,8 @@
 //! What the test has heard of: every id that a receipt ever named, also of things gone since.
 
 use parlor_model::{
-    AgentId, Caller, Command, KeyId, Mailbox, MemberId, MessageId, Pattern, Receipt, RoomId, SecretHash,
-    SignInId, Time, UploadId, UserId,
+    AgentId, Caller, Command, InvitationId, KeyId, Mailbox, MemberId, MessageId, Pattern, Receipt, RoomId,
+    SecretHash, SignInId, Time, UploadId, UserId,
 };
 use std::collections::BTreeMap;
 
@@ -15,6 +15,7 @@ pub struct World {
     pub tokens: Vec<SecretHash>,
     pub keys: Vec<KeyId>,
     pub secrets: Vec<SecretHash>,
+    pub invitations: Vec<(InvitationId, SecretHash)>,
     pub rooms: Vec<RoomId>,
     pub memberships: Vec<(RoomId, MemberId)>,
     pub messages: Vec<MessageId>,
@@ -41,6 +42,7 @@ impl World {
             tokens: Vec::new(),
             keys: Vec::new(),
             secrets: Vec::new(),
+            invitations: Vec::new(),
             rooms: Vec::new(),
             memberships: Vec::new(),
             messages: Vec::new(),
@@ -87,6 +89,11 @@ impl World {
                 learn(&mut self.callers, &Caller::program(key.owner.clone(), key.id.clone()));
                 if let Command::CreateKey { secret, .. } = command {
                     self.secrets.push(*secret);
+                }
+            }
+            Receipt::Invitation(made) => {
+                if let Command::CreateInvitation(new) = command {
+                    self.invitations.push((made.id.clone(), new.secret));
                 }
             }
             Receipt::Room(room) => {

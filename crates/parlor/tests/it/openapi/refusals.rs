@@ -41,6 +41,7 @@ pub async fn all(tour: &Tour, scene: &Scene) {
     for (name, header) in [
         ("POST /api/setup", "x-nothing"),
         ("POST /api/auth/login", "x-nothing"),
+        ("POST /api/auth/register", "x-nothing"),
         ("POST /api/auth/refresh", "cookie"),
     ] {
         let operation = tour.document.operation(name);
@@ -84,6 +85,8 @@ pub async fn too_often(tour: &Tour) {
     tour.tell(&outsider, "POST /api/setup", &[], account, 429).await;
     let login = json!({ "username": "first", "password": PASSWORD });
     tour.tell(&outsider, "POST /api/auth/login", &[], login, 429).await;
+    let join = json!({ "token": "none", "username": "second", "password": PASSWORD });
+    tour.tell(&outsider, "POST /api/auth/register", &[], join, 429).await;
     let first = outsider.with_token(signed["accessToken"].as_str().unwrap());
     let change = json!({ "currentPassword": PASSWORD, "newPassword": "Another-one-7" });
     tour.tell(&first, "PUT /api/users/me/password", &[], change, 429).await;

@@ -14,6 +14,7 @@ pub async fn all(tour: &Tour, scene: &Scene) {
     tour.ask(&outsider, "GET /api/openapi.json", &[], 200).await;
     tour.ask(&outsider, "GET /api/auth/oauth/providers", &[], 200).await;
     people(tour, scene).await;
+    invitations(tour, scene).await;
     sign_ins(tour, scene).await;
     keys(tour, scene).await;
     rooms(tour, scene).await;
@@ -39,6 +40,17 @@ async fn people(tour: &Tour, scene: &Scene) {
     tour.ask(admin, "GET /api/users/me", &[], 200).await;
     tour.tell(admin, "PUT /api/users/me", &[], json!({ "displayName": "The admin" }), 200).await;
     tour.ask(admin, "GET /api/users/me/oauth-accounts", &[], 200).await;
+}
+
+async fn invitations(tour: &Tour, scene: &Scene) {
+    let (admin, outsider) = (&scene.admin, Rest::outsider(scene.url()));
+    let made = tour.tell(admin, "POST /api/invites", &[], json!({ "note": "for Joan" }), 201).await;
+    tour.ask(admin, "GET /api/invites", &[], 200).await;
+    let body = |name: &str| json!({ "token": made["token"], "username": name, "password": PASSWORD });
+    tour.tell(&outsider, "POST /api/auth/register", &[], body("admin"), 409).await;
+    tour.tell(&outsider, "POST /api/auth/register", &[], body("joan"), 200).await;
+    tour.tell(&outsider, "POST /api/auth/register", &[], body("jean"), 404).await;
+    tour.ask(admin, "DELETE /api/invites/{id}", &[id(&made)], 200).await;
 }
 
 async fn sign_ins(tour: &Tour, scene: &Scene) {

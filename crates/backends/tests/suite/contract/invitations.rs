@@ -1,0 +1,66 @@
+//! Invitations.
+
+use super::each;
+use crate::made::*;
+use parlor_engine::plan::Change;
+use parlor_model::{Invitation, InvitationId, SecretHash, SiteRole, Time};
+use std::sync::Arc;
+
+const fn secret(byte: u8) -> SecretHash {
+    SecretHash([byte; 32])
+}
+
+#[test]
+fn an_invitation_is_found_by_its_secret_until_it_is_taken_back() {
+    each(|ports| {
+        let bare =
+            Invitation { role: SiteRole::User, note: None, created_by: None, ..invitation("b", 2, 100) };
+        ports.change(vec![
+            Change::PutInvitation(Arc::new(bare.clone()), secret(1)),
+            Change::PutInvitation(Arc::new(invitation("a", 1, 100)), secret(2)),
+            Change::PutInvitation(Arc::new(invitation("c", 3, 50)), secret(3)),
+        ]);
+        ports.read(|s| {
+            assert_eq!(s.invitation_with(&secret(1))?, Some(bare.clone()));
+            assert_eq!(s.invitation(&InvitationId::stored("a"))?, Some(invitation("a", 1, 100)));
+            assert_eq!(
+                (s.invitation_with(&secret(9))?, s.invitation(&InvitationId::stored("z"))?),
+                (None, None)
+            );
+            assert_eq!(s.invitations(Time(49))?.len(), 3);
+            assert_eq!(s.invitations(Time(50))?, [invitation("a", 1, 100), bare.clone()]);
+            Ok(())
+        });
+        ports.change(vec![Change::RemoveInvitation(bare.id.clone())]);
+        assert_eq!(ports.read(|s| s.invitation_with(&secret(1))), None);
+        assert_eq!(ports.read(|s| s.invitation_with(&secret(2))), Some(invitation("a", 1, 100)));
+    });
+}
+
+#[test]
+fn each_use_leaves_one_less() {
+    each(|ports| {
+        let two = ["a", "b"].map(|id| invitation(id, 1, 100));
+        ports.change(vec![
+            Change::PutInvitation(Arc::new(two[0].clone()), secret(1)),
+            Change::PutInvitation(Arc::new(two[1].clone()), secret(2)),
+        ]);
+        ports.change(vec![Change::UseInvitation(two[0].id.clone())]);
+        ports.change(vec![Change::UseInvitation(two[0].id.clone())]);
+        let left = |byte| ports.read(|s| s.invitation_with(&secret(byte))).unwrap().uses_left;
+        assert_eq!((left(1), left(2)), (1, 3));
+    });
+}
+
+#[test]
+fn invitations_that_ran_out_are_forgotten() {
+    each(|ports| {
+        ports.change(vec![
+            Change::PutInvitation(Arc::new(invitation("old", 1, 100)), secret(1)),
+            Change::PutInvitation(Arc::new(invitation("new", 1, 101)), secret(2)),
+        ]);
+        ports.store.tend(Time(100)).unwrap();
+        let found = |byte| ports.read(|s| s.invitation_with(&secret(byte))).is_some();
+        assert_eq!((found(1), found(2)), (false, true));
+    });
+}

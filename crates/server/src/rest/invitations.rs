@@ -1,0 +1,99 @@
+//! Invitations, and the accounts that come of them.
+
+use super::auth::{SignedIn, new_password, sign_in};
+use super::users::{self, site_role};
+use crate::App;
+use crate::auth::secrets;
+use crate::http::answer::{Created, Done, List, created, list as all};
+use crate::http::body::Body;
+use crate::http::browser::NoForeignPage;
+use crate::http::parameters::Path;
+use crate::http::problem::Problem;
+use crate::http::{Peer, Signed};
+use axum::extract::State;
+use http::HeaderMap;
+use http::header::HOST;
+use parlor_model::command::{NewInvitation, NewUser};
+use parlor_model::{Answer, Caller, Command, InvitationId, Query, Receipt, Refusal, SiteRole, Time};
+use parlor_wire::agentim::rest;
+use parlor_wire::time;
+use std::sync::Arc;
+use std::time::Duration;
+
+const A_WEEK: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+pub async fn list(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+) -> Result<List<rest::Invitation<'static>>, Problem> {
+    let Answer::Invitations(found) = app.hub.read(&caller, Query::Invitations).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    Ok(all(found.iter().map(rest::Invitation::from)))
+}
+
+pub async fn create(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    Signed(caller): Signed,
+    Body(body): Body<rest::NewInvitation>,
+) -> Result<Created<rest::CreatedInvitation<'static>>, Problem> {
+    let secret = secrets::invitation_token();
+    let command = Command::CreateInvitation(NewInvitation {
+        role: site_role(body.role.as_deref())?.unwrap_or(SiteRole::User),
+        uses: body.uses.unwrap_or(1),
+        expires_at: expiry(&body, app.hub.now())?,
+        note: body.note,
+        secret: secrets::hash(&secret),
+    });
+    let Receipt::Invitation(invitation) = app.hub.call(&caller, command).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    let url = format!("{}/register#token={secret}", address(&app, &headers));
+    Ok(created(rest::CreatedInvitation { about: (&*invitation).into(), token: &secret, url: &url }))
+}
+
+fn expiry(body: &rest::NewInvitation, now: Time) -> Result<Time, Problem> {
+    match (body.expires_in, &body.expires_at) {
+        (None, None) => Ok(now.plus(A_WEEK)),
+        (Some(seconds), None) => Ok(now.plus(Duration::from_secs(seconds))),
+        (None, Some(text)) => time::parse(text).ok_or(Problem::invalid("expiresAt", "must be a time")),
+        (Some(_), Some(_)) => Err(Problem::invalid("expiresAt", "must not be given with expiresIn")),
+    }
+}
+
+/// Where people reach this hub, as it was told or else as the one who asks does.
+fn address(app: &App, headers: &HeaderMap) -> String {
+    let scheme = if app.config.secure_cookies { "https" } else { "http" };
+    let asked =
+        || headers.get(HOST).and_then(|host| host.to_str().ok()).map(|host| format!("{scheme}://{host}"));
+    app.config.public_url.clone().or_else(asked).unwrap_or_default()
+}
+
+pub async fn revoke(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+) -> Result<Done, Problem> {
+    let invitation = InvitationId::parse(&id).map_err(|_| Problem::not_an_id())?;
+    app.hub.call(&caller, Command::RevokeInvitation { invitation }).await?;
+    Ok(Done)
+}
+
+pub async fn register(
+    State(app): State<Arc<App>>,
+    peer: Peer,
+    headers: HeaderMap,
+    _: NoForeignPage,
+    Body(body): Body<rest::Registration>,
+) -> SignedIn {
+    app.logins.check(peer.0.ip())?;
+    let token = secrets::hash(&body.token);
+    // Asked first, so that only who was invited can make the hub work at a hash.
+    app.hub.may(&Caller::OUTSIDER, Query::MayRegister { token }).await?;
+    let password_hash = new_password(&app, &body.password).await?;
+    let (username, display_name) = (body.username, body.display_name);
+    let account = NewUser { username, display_name, role: SiteRole::User, password_hash };
+    let registered = app.hub.call(&Caller::OUTSIDER, Command::Register { token, account }).await?;
+    sign_in(&app, &*users::user(registered)?, peer, &headers).await
+}
