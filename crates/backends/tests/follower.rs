@@ -130,6 +130,7 @@ async fn somebody_in_a_room(hub: &Hub) -> (Caller, RoomId) {
     let sign_in = Command::SignIn(NewSignIn {
         user: user.id.clone(),
         proven: "hash".into(),
+        second: None,
         refresh: SecretHash([1; 32]),
         device: "test".into(),
         address: "here".into(),

@@ -85,6 +85,9 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::EndSignIn { .. }
         | Command::RevokeKey { .. }
         | Command::RevokeInvitation { .. }
+        | Command::OfferSecondFactor { .. }
+        | Command::ConfirmSecondFactor { .. }
+        | Command::DropSecondFactor { .. }
         | Command::DeleteRoom { .. }
         | Command::RemoveMember { .. }
         | Command::Arrange { .. }

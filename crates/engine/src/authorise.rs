@@ -24,7 +24,10 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         }
         Command::Register { .. } => ask.invited(),
         Command::ChangeProfile(_) => ask.signed_in(Scope::Write).map(|_| ()),
-        Command::ChangePassword { .. } => ask.person().map(|_| ()),
+        Command::ChangePassword { .. }
+        | Command::OfferSecondFactor { .. }
+        | Command::ConfirmSecondFactor { .. } => ask.person().map(|_| ()),
+        Command::DropSecondFactor { user, .. } => ask.drop_second_factor(user),
         Command::EndSignIn { .. } => ask.own_sign_in(),
         Command::CreateKey { owner, scopes, .. } => ask.create_key(owner.as_ref(), scopes),
         Command::RevokeKey { .. } => ask.revoke_key(),
@@ -170,6 +173,14 @@ impl<'a> Ask<'a> {
             Some(sign_in) if sign_in.user == standing.user.id => Ok(()),
             _ => Err(Refusal::NotFound(Thing::SignIn)),
         }
+    }
+
+    fn drop_second_factor(&self, user: &UserId) -> Result<(), Refusal> {
+        if self.is_operator() {
+            return self.facts.user.as_ref().map(|_| ()).ok_or(Refusal::NotFound(Thing::User));
+        }
+        let own = self.person()?.user.id == *user;
+        if own { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
     fn create_key(&self, owner: Option<&UserId>, scopes: &[Scope]) -> Result<(), Refusal> {

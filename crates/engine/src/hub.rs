@@ -15,7 +15,7 @@ use bytes::Bytes;
 use parlor_model::query::{Answer, Recent};
 use parlor_model::{
     ApiKey, BlobDigest, Caller, Command, Epoch, Logged, Mailbox, Member, MemberId, Message, Position, Query,
-    Refusal, RoomId, SecretHash, Seq, Signal, Thing, Time, User, UserId,
+    Refusal, RoomId, SecondFactor, SecretHash, Seq, Signal, Thing, Time, User, UserId,
 };
 use std::pin::Pin;
 use std::sync::Arc;
@@ -163,6 +163,19 @@ impl Hub {
     pub async fn account(&self, username: &str) -> Result<Option<User>, Refusal> {
         let username: Box<str> = username.into();
         self.look(move |_, snapshot| snapshot.user_named(&username)).await
+    }
+
+    /// An account and its second factor, if it has one or was offered one: for checking credentials only.
+    pub async fn second_factor(
+        &self,
+        user: &UserId,
+    ) -> Result<Option<(User, Option<SecondFactor>)>, Refusal> {
+        let id = user.clone();
+        self.look(move |_, snapshot| {
+            let Some(user) = snapshot.user(&id)? else { return Ok(None) };
+            Ok(Some((user, snapshot.second_factor(&id)?)))
+        })
+        .await
     }
 
     /// The key behind a secret: for checking credentials only.

@@ -8,7 +8,8 @@ use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
     Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Epoch, Invitation, InvitationId,
     KeyId, Logged, Mailbox, Member, MemberId, Message, MessageId, Pin, RefreshToken, Revision, Room, RoomId,
-    SecretHash, Seq, Session, SignIn, SignInId, Subscription, Time, Upload, UploadId, User, UserId,
+    SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, Subscription, Time, Upload, UploadId, User,
+    UserId,
 };
 use std::io::{Read, Seek};
 use std::ops::ControlFlow;
@@ -28,6 +29,9 @@ pub trait Lookup {
     fn setup(&mut self) -> Result<Option<(SecretHash, Time)>, Fault>;
     fn invitation(&mut self, id: &InvitationId) -> Result<Option<Invitation>, Fault>;
     fn invitation_with(&mut self, secret: &SecretHash) -> Result<Option<Invitation>, Fault>;
+    fn second_factor(&mut self, user: &UserId) -> Result<Option<SecondFactor>, Fault>;
+    /// Whether it was given to this person and not used since.
+    fn has_backup_code(&mut self, user: &UserId, code: &SecretHash) -> Result<bool, Fault>;
     fn room(&mut self, id: &RoomId) -> Result<Option<Room>, Fault>;
     fn member(&mut self, room: &RoomId, member: &MemberId) -> Result<Option<Member>, Fault>;
     /// In the order in which they joined.

@@ -43,6 +43,12 @@ pub struct User {
     pub updated_at: Time,
 }
 
+impl User {
+    pub fn is_locked(&self, now: Time) -> bool {
+        self.locked_until.is_some_and(|until| until > now)
+    }
+}
+
 /// Leaves the password hash out, so that no log can carry it.
 impl std::fmt::Debug for User {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -5,8 +5,8 @@
 use crate::{
     Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, File, Invitation, InvitationId, KeyId, Mailbox,
     MemberId, Message, MessageId, Notifications, Path, Pattern, Payload, Pin, Position, Room, RoomId,
-    RoomKind, RoomRole, Scope, SecretHash, SignIn, SignInId, SiteRole, Subscription, Time, Upload, User,
-    UserId,
+    RoomKind, RoomRole, Scope, SecondProof, SecretHash, SignIn, SignInId, SiteRole, Subscription, Time,
+    Upload, User, UserId,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,6 +62,20 @@ pub enum Command {
         expires_at: Time,
         /// For so long after an exchange the token before it is taken once more.
         grace: Duration,
+    },
+    OfferSecondFactor {
+        sealed: Box<[u8]>,
+    },
+    /// A code of this time step, made of the secret that was sealed so.
+    ConfirmSecondFactor {
+        sealed: Box<[u8]>,
+        step: u64,
+        backup_codes: Vec<SecretHash>,
+    },
+    DropSecondFactor {
+        user: UserId,
+        /// The hash against which the person proved their password; whoever runs the hub proves nothing.
+        proven: Option<Box<str>>,
     },
     EndSignIn {
         sign_in: SignInId,
@@ -243,6 +257,7 @@ pub struct NewSignIn {
     pub user: UserId,
     /// The hash the password was proven against; if it changed meanwhile, the proof is void.
     pub proven: Box<str>,
+    pub second: Option<SecondProof>,
     pub refresh: SecretHash,
     pub device: Box<str>,
     pub address: Box<str>,

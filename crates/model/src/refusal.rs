@@ -18,6 +18,7 @@ pub enum Thing {
     SignIn,
     SetupLink,
     Invitation,
+    SecondFactor,
     Subscription,
     Upload,
 }

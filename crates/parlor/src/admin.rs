@@ -24,6 +24,9 @@ pub enum AdminRequest {
         #[serde(with = "crate::secret::exposed")]
         password: Secret,
     },
+    DisableSecondFactor {
+        username: String,
+    },
     RemoveUser {
         username: String,
     },
@@ -50,6 +53,9 @@ pub enum AdminReply {
         users: Vec<UserRow>,
     },
     PasswordReset {
+        username: String,
+    },
+    SecondFactorDisabled {
         username: String,
     },
     UserRemoved {

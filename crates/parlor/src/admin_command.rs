@@ -48,6 +48,9 @@ fn prepare(command: AdminCommand, input: &mut impl Read) -> anyhow::Result<Prepa
             return Ok(Prepared { request: AdminRequest::ResetPassword { username: name, password }, made });
         }
         AdminCommand::User { command: UserCommand::List } => AdminRequest::ListUsers,
+        AdminCommand::User { command: UserCommand::DisableSecondFactor { name } } => {
+            AdminRequest::DisableSecondFactor { username: name }
+        }
         AdminCommand::User { command: UserCommand::Remove { name } } => {
             AdminRequest::RemoveUser { username: name }
         }
@@ -97,6 +100,9 @@ fn render(reply: AdminReply, made: Option<&Secret>, paint: Paint) -> anyhow::Res
         ),
         AdminReply::PasswordReset { username } => {
             format!("{} has a new password and is signed out everywhere.\n{password}", harmless(&username))
+        }
+        AdminReply::SecondFactorDisabled { username } => {
+            format!("{} signs in with the password alone.\n", harmless(&username))
         }
         AdminReply::UserRemoved { username } => format!("Removed {}.\n", harmless(&username)),
         AdminReply::TokenAdded { token, key } => {

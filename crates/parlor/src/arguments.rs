@@ -141,6 +141,8 @@ pub enum UserCommand {
         #[command(flatten)]
         password: PasswordSource,
     },
+    /// Turn off the second factor of a person who lost it
+    DisableSecondFactor { name: String },
     /// Remove a person and end their sessions
     Remove { name: String },
 }

@@ -57,6 +57,12 @@ impl Operator {
                 self.hub.call(&OPERATOR, Command::ChangeUser { user: user.id, changes }).await?;
                 AdminReply::PasswordReset { username: user.username.into() }
             }
+            AdminRequest::DisableSecondFactor { username } => {
+                let user = self.named(&username).await?;
+                let command = Command::DropSecondFactor { user: user.id, proven: None };
+                self.hub.call(&OPERATOR, command).await?;
+                AdminReply::SecondFactorDisabled { username: user.username.into() }
+            }
             AdminRequest::RemoveUser { username } => {
                 let user = self.named(&username).await?;
                 self.hub.call(&OPERATOR, Command::RemoveUser { user: user.id }).await?;

@@ -2,6 +2,7 @@
 
 use crate::agentim::ClientEgress;
 use crate::auth::passwords::Passwords;
+use crate::auth::second_factor::SecondFactors;
 use crate::auth::throttle::Throttle;
 use crate::auth::tokens::Tokens;
 use crate::broker::BrokerEgress;
@@ -18,6 +19,7 @@ pub struct App {
     pub hub: Hub,
     pub config: Config,
     pub(crate) tokens: Tokens,
+    pub(crate) second_factors: SecondFactors,
     pub(crate) passwords: Passwords,
     pub(crate) logins: Throttle,
     pub(crate) refreshes: Throttle,
@@ -42,6 +44,7 @@ impl App {
     pub fn new(hub: Hub, blobs: Arc<dyn Blobs>, config: Config, tls: Option<Arc<Tls>>) -> Arc<Self> {
         Arc::new(Self {
             tokens: Tokens::new(&config.token_secret, config.access_token_ttl),
+            second_factors: SecondFactors::new(&config.token_secret),
             passwords: Passwords::new(config.hashing_jobs),
             logins: Throttle::per_minute(config.login_per_minute),
             refreshes: Throttle::per_minute(config.refresh_per_minute),

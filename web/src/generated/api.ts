@@ -60,6 +60,16 @@ note?: string, };
 
 export type Registration = { token: string, username: string, password: string, displayName?: string, };
 
+export type TotpLogin = { totpToken: string, 
+/**
+ * Six digits, or a backup code.
+ */
+code: string, };
+
+export type TotpCode = { code: string, };
+
+export type PasswordProof = { password: string, };
+
 export type RoomBody = { name?: string, type?: RoomKind, broadcastMode?: boolean, 
 /**
  * `null` takes it away; absent leaves it.
@@ -99,6 +109,34 @@ export type ManagedUser = { maxConnections: number | null, hears: Array<string>,
 export type Person = { id: string, username: string, displayName: string, avatarUrl: string | null, };
 
 export type SignedIn = { accessToken: string, refreshToken: string, user: User, };
+
+export type LoginAnswer = SignedIn | TotpRequired;
+
+export type TotpRequired = { 
+/**
+ * Always true.
+ */
+totpRequired: boolean, 
+/**
+ * For `verify-totp` and nothing else, for five minutes.
+ */
+totpToken: string, };
+
+export type TotpSetup = { 
+/**
+ * In base 32, for typing.
+ */
+secret: string, 
+/**
+ * For a QR code.
+ */
+uri: string, };
+
+export type BackupCodes = { 
+/**
+ * Each good for one sign-in, shown this once.
+ */
+backupCodes: Array<string>, };
 
 export type Tokens = { accessToken: string, refreshToken?: string, };
 

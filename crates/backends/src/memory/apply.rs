@@ -35,6 +35,17 @@ impl Tables {
                 }
             }
             Change::RemoveInvitation(id) => self.invitations.remove(id),
+            Change::PutSecondFactor(factor) => {
+                self.second_factors.insert(factor.user.clone(), factor.as_ref().clone());
+            }
+            Change::PutBackupCodes(user, codes) => {
+                self.backup_codes.retain(|(owner, _)| owner != user);
+                self.backup_codes.extend(codes.iter().map(|code| (user.clone(), *code)));
+            }
+            Change::SpendBackupCode(user, code) => {
+                self.backup_codes.remove(&(user.clone(), *code));
+            }
+            Change::RemoveSecondFactor(user) => self.remove_second_factor(user),
             Change::PutRoom(room) => self.rooms.put(room.id.clone(), room.as_ref().clone()),
             Change::RemoveRoom(room) => self.remove_room(room),
             Change::PutMember(member) => {
@@ -155,8 +166,14 @@ impl Tables {
         }
     }
 
+    fn remove_second_factor(&mut self, user: &UserId) {
+        self.second_factors.remove(user);
+        self.backup_codes.retain(|(owner, _)| owner != user);
+    }
+
     fn remove_user(&mut self, user: &UserId) {
         self.users.remove(user);
+        self.remove_second_factor(user);
         self.end_sign_ins_of(user);
         let keys: Vec<_> =
             self.keys.rows().filter(|key| key.owner == *user).map(|key| key.id.clone()).collect();

@@ -6,8 +6,8 @@ use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, Lookup, OnceKey};
 use parlor_model::{
     Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, DeliveryState, Invitation, InvitationId, KeyId,
-    Mailbox, Member, MemberId, Message, MessageId, Pin, RefreshToken, Room, RoomId, SecretHash, Seq, Session,
-    SignIn, SignInId, SiteRole, Subscription, Time, Upload, UploadId, Use, User, UserId,
+    Mailbox, Member, MemberId, Message, MessageId, Pin, RefreshToken, Room, RoomId, SecondFactor, SecretHash,
+    Seq, Session, SignIn, SignInId, SiteRole, Subscription, Time, Upload, UploadId, Use, User, UserId,
 };
 use std::sync::Arc;
 
@@ -53,6 +53,14 @@ impl Lookup for View {
     fn invitation_with(&mut self, secret: &SecretHash) -> Result<Option<Invitation>, Fault> {
         let mut invitations = self.tables.invitations.rows();
         Ok(invitations.find(|(_, own)| own == secret).map(|(invitation, _)| invitation.clone()))
+    }
+
+    fn second_factor(&mut self, user: &UserId) -> Result<Option<SecondFactor>, Fault> {
+        Ok(self.tables.second_factors.get(user).cloned())
+    }
+
+    fn has_backup_code(&mut self, user: &UserId, code: &SecretHash) -> Result<bool, Fault> {
+        Ok(self.tables.backup_codes.contains(&(user.clone(), *code)))
     }
 
     fn room(&mut self, id: &RoomId) -> Result<Option<Room>, Fault> {

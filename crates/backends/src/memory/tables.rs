@@ -6,8 +6,8 @@ use parlor_engine::ports::{FirstUse, Head, OnceKey};
 use parlor_model::{
     Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Epoch, Invitation, InvitationId,
     KeyId, Mailbox, Member, MemberId, Message, MessageId, Pattern, Pin, RefreshToken, Revision, Room, RoomId,
-    SecretHash, Seq, Session, SessionId, SignIn, SignInId, Subscription, Time, Upload, UploadId, User,
-    UserId,
+    SecondFactor, SecretHash, Seq, Session, SessionId, SignIn, SignInId, Subscription, Time, Upload,
+    UploadId, User, UserId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,6 +26,8 @@ pub struct Tables {
     pub keys: Table<KeyId, ApiKey>,
     pub key_secrets: BTreeMap<SecretHash, KeyId>,
     pub invitations: Table<InvitationId, (Invitation, SecretHash)>,
+    pub second_factors: BTreeMap<UserId, SecondFactor>,
+    pub backup_codes: BTreeSet<(UserId, SecretHash)>,
     pub rooms: Table<RoomId, Room>,
     /// Their names are left empty here; `named` fills them in.
     pub members: Table<(RoomId, MemberId), Member>,
@@ -56,6 +58,8 @@ impl Tables {
             keys: Table::default(),
             key_secrets: BTreeMap::new(),
             invitations: Table::default(),
+            second_factors: BTreeMap::new(),
+            backup_codes: BTreeSet::new(),
             rooms: Table::default(),
             members: Table::default(),
             messages: Table::default(),

@@ -102,6 +102,25 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
         Change::RemoveInvitation(id) => {
             run(sql, "DELETE FROM invitations WHERE id = ?1", &[&id.as_str()])?;
         }
+        Change::PutSecondFactor(factor) => {
+            run(
+                sql,
+                "INSERT OR REPLACE INTO second_factors VALUES (?1, ?2, ?3, ?4)",
+                &[&factor.user.as_str(), &&*factor.sealed, &factor.confirmed, &(factor.last_step as i64)],
+            )?;
+        }
+        Change::PutBackupCodes(user, codes) => {
+            run(sql, "DELETE FROM backup_codes WHERE user = ?1", &[&user.as_str()])?;
+            for code in codes {
+                let query = "INSERT OR IGNORE INTO backup_codes VALUES (?1, ?2)";
+                run(sql, query, &[&user.as_str(), &code.0])?;
+            }
+        }
+        Change::SpendBackupCode(user, code) => {
+            let query = "DELETE FROM backup_codes WHERE user = ?1 AND hash = ?2";
+            run(sql, query, &[&user.as_str(), &code.0])?;
+        }
+        Change::RemoveSecondFactor(user) => remove_second_factor(sql, user)?,
         Change::PutRoom(room) => {
             run(
                 sql,
@@ -433,8 +452,14 @@ fn end_sign_ins_of(sql: &Connection, user: &UserId) -> Result<(), Fault> {
     Ok(())
 }
 
+fn remove_second_factor(sql: &Connection, user: &UserId) -> Result<(), Fault> {
+    run(sql, "DELETE FROM second_factors WHERE user = ?1", &[&user.as_str()])?;
+    run(sql, "DELETE FROM backup_codes WHERE user = ?1", &[&user.as_str()]).map(drop)
+}
+
 fn remove_user(sql: &Connection, user: &UserId) -> Result<(), Fault> {
     end_sign_ins_of(sql, user)?;
+    remove_second_factor(sql, user)?;
     let steps = [
         "DELETE FROM api_keys WHERE owner = ?1",
         "DELETE FROM uploads WHERE owner = ?1 AND message IS NULL",

@@ -6,8 +6,8 @@ use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, Lookup, OnceKey};
 use parlor_model::{
     Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, Invitation, InvitationId, KeyId, Mailbox, Member,
-    MemberId, Message, MessageId, Pin, RefreshToken, Room, RoomId, SecretHash, Seq, Session, SignIn,
-    SignInId, Subscription, Time, Upload, UploadId, User, UserId,
+    MemberId, Message, MessageId, Pin, RefreshToken, Room, RoomId, SecondFactor, SecretHash, Seq, Session,
+    SignIn, SignInId, Subscription, Time, Upload, UploadId, User, UserId,
 };
 use rusqlite::Connection;
 use std::ops::Deref;
@@ -82,6 +82,23 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
     fn invitation_with(&mut self, secret: &SecretHash) -> Result<Option<Invitation>, Fault> {
         let query = format!("SELECT {} FROM invitations WHERE secret = ?1", rows::INVITATION);
         one(self.sql(), &query, &[&secret.0], rows::invitation)
+    }
+
+    fn second_factor(&mut self, user: &UserId) -> Result<Option<SecondFactor>, Fault> {
+        let query = "SELECT user, sealed, confirmed, last_step FROM second_factors WHERE user = ?1";
+        one(self.sql(), query, &[&user.as_str()], |row| {
+            Ok(SecondFactor {
+                user: UserId::stored(row.get::<_, String>(0)?),
+                sealed: row.get::<_, Vec<u8>>(1)?.into(),
+                confirmed: row.get(2)?,
+                last_step: row.get::<_, i64>(3)? as u64,
+            })
+        })
+    }
+
+    fn has_backup_code(&mut self, user: &UserId, code: &SecretHash) -> Result<bool, Fault> {
+        let query = "SELECT 1 FROM backup_codes WHERE user = ?1 AND hash = ?2";
+        Ok(one(self.sql(), query, &[&user.as_str(), &code.0], |_| Ok(()))?.is_some())
     }
 
     fn room(&mut self, id: &RoomId) -> Result<Option<Room>, Fault> {
@@ -295,6 +312,8 @@ macro_rules! through {
             setup() -> Option<(parlor_model::SecretHash, parlor_model::Time)>;
             invitation(id: &parlor_model::InvitationId) -> Option<parlor_model::Invitation>;
             invitation_with(secret: &parlor_model::SecretHash) -> Option<parlor_model::Invitation>;
+            second_factor(user: &parlor_model::UserId) -> Option<parlor_model::SecondFactor>;
+            has_backup_code(user: &parlor_model::UserId, code: &parlor_model::SecretHash) -> bool;
             room(id: &parlor_model::RoomId) -> Option<parlor_model::Room>;
             member(room: &parlor_model::RoomId, member: &parlor_model::MemberId) -> Option<parlor_model::Member>;
             members(room: &parlor_model::RoomId, limit: usize, offset: usize) -> Vec<parlor_model::Member>;

@@ -13,8 +13,8 @@ use crate::ports::{FirstUse, Lookup, OnceKey};
 use crate::routes::{Recipient, Routes};
 use parlor_model::{
     Agent, ApiKey, BlobDigest, Bookmark, Caller, Command, Delivery, Epoch, Invitation, Mailbox, Member,
-    MemberId, Message, Path, Pin, Query, RefreshToken, Room, RoomId, Scope, SecretHash, Seq, Session, SignIn,
-    SiteRole, Subscription, Time, Upload, User, UserId,
+    MemberId, Message, Path, Pin, Query, RefreshToken, Room, RoomId, Scope, SecondFactor, SecondProof,
+    SecretHash, Seq, Session, SignIn, SiteRole, Subscription, Time, Upload, User, UserId,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -46,6 +46,9 @@ pub struct Facts {
     pub key: Option<ApiKey>,
     pub setup: Option<(SecretHash, Time)>,
     pub invitation: Option<Invitation>,
+    pub second_factor: Option<SecondFactor>,
+    /// Whether the backup code shown is one.
+    pub backup_code: bool,
     pub message: Option<Arc<Message>>,
     pub reply: Option<Arc<Message>>,
     /// The caller's own membership where that message is, when `room` is another.
@@ -150,6 +153,8 @@ impl Facts {
             key: None,
             setup: None,
             invitation: None,
+            second_factor: None,
+            backup_code: false,
             message: None,
             reply: None,
             source: None,
@@ -209,7 +214,22 @@ impl Facts {
                 }
             }
             Command::ChangeProfile(_) | Command::ChangePassword { .. } => {}
-            Command::SignIn(new) => self.user = store.user(&new.user)?,
+            Command::SignIn(new) => {
+                self.user = store.user(&new.user)?;
+                self.second_factor = store.second_factor(&new.user)?;
+                if let Some(SecondProof::Backup(code)) = &new.second {
+                    self.backup_code = store.has_backup_code(&new.user, code)?;
+                }
+            }
+            Command::OfferSecondFactor { .. } | Command::ConfirmSecondFactor { .. } => {
+                if let Some(user) = caller.user() {
+                    self.second_factor = store.second_factor(user)?;
+                }
+            }
+            Command::DropSecondFactor { user, .. } => {
+                self.user = store.user(user)?;
+                self.second_factor = store.second_factor(user)?;
+            }
             Command::SignInFailed { user, .. } => self.user = store.user(user)?,
             Command::Refresh { token, .. } => {
                 self.refresh = store.refresh_token(token)?;

@@ -1,6 +1,6 @@
 //! People, sign-ins and keys.
 
-use super::{Change, Draft, Plan, rooms};
+use super::{Change, Draft, Plan, rooms, second_factor};
 use crate::routes::RouteChange;
 use parlor_model::command::{NewSignIn, NewUser, UserChanges};
 use parlor_model::{
@@ -156,9 +156,11 @@ fn remove_user(id: &UserId, mut draft: Draft) -> Result<Plan, Refusal> {
 fn sign_in(new: &NewSignIn, mut draft: Draft) -> Result<Plan, Refusal> {
     let now = draft.facts.now;
     let mut user = draft.facts.user.clone().ok_or(Refusal::WrongCredentials)?;
-    let locked = user.locked_until.is_some_and(|until| until > now);
-    if user.password_hash != new.proven || locked {
+    if user.password_hash != new.proven || user.is_locked(now) {
         return Err(Refusal::WrongCredentials);
+    }
+    if user.second_factor {
+        second_factor::spend(&user, new.second.as_ref(), &mut draft)?;
     }
     if user.failed_sign_ins > 0 {
         user.failed_sign_ins = 0;

@@ -13,6 +13,7 @@ mod marks;
 mod messages;
 mod rooms;
 mod routing;
+mod second_factor;
 mod uploads;
 
 pub use mail::MOST_ATTEMPTS;
@@ -25,8 +26,8 @@ use crate::routes::RouteChange;
 use parlor_model::{
     Agent, AgentId, ApiKey, BlobDigest, Bookmark, Command, Delivery, Event, Invitation, InvitationId, KeyId,
     Logged, Mailbox, Member, MemberId, Message, MessageId, Pattern, Pin, Position, Reaction, Receipt,
-    Refusal, Revision, Room, RoomId, SecretHash, Seq, Session, SignIn, SignInId, Subscription, Time, Upload,
-    UploadId, User, UserId,
+    Refusal, Revision, Room, RoomId, SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, Subscription,
+    Time, Upload, UploadId, User, UserId,
 };
 use std::sync::Arc;
 
@@ -44,7 +45,7 @@ pub struct Plan {
 pub enum Change {
     OfferSetup(Option<(SecretHash, Time)>),
     PutUser(Arc<User>),
-    /// With sign-ins, keys, bookmarks, agents and their mail, pictures, and uploads on no message; messages stay, with
+    /// With sign-ins, keys, bookmarks, second factor, agents and their mail, pictures, and uploads on no message; messages stay, with
     /// what is on them, and keep the sender's name.
     RemoveUser(UserId),
     /// With a new refresh token of its generation.
@@ -56,6 +57,12 @@ pub enum Change {
     PutInvitation(Arc<Invitation>, SecretHash),
     UseInvitation(InvitationId),
     RemoveInvitation(InvitationId),
+    PutSecondFactor(Arc<SecondFactor>),
+    /// In the place of those that are left.
+    PutBackupCodes(UserId, Vec<SecretHash>),
+    SpendBackupCode(UserId, SecretHash),
+    /// With its backup codes.
+    RemoveSecondFactor(UserId),
     PutRoom(Arc<Room>),
     /// With members, messages and everything that hangs on these.
     RemoveRoom(RoomId),
@@ -171,6 +178,9 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
         | Command::EndSignIn { .. }
         | Command::CreateKey { .. }
         | Command::RevokeKey { .. } => accounts::plan(command, draft),
+        Command::OfferSecondFactor { .. }
+        | Command::ConfirmSecondFactor { .. }
+        | Command::DropSecondFactor { .. } => second_factor::plan(command, draft),
         Command::CreateInvitation(_) | Command::RevokeInvitation { .. } | Command::Register { .. } => {
             invitations::plan(command, draft)
         }

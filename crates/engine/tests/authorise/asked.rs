@@ -83,6 +83,7 @@ pub fn sign_in() -> Command {
     Command::SignIn(NewSignIn {
         user: someone(),
         proven: "hash".into(),
+        second: None,
         refresh: TOKEN,
         device: "phone".into(),
         address: "127.0.0.1".into(),
@@ -97,6 +98,18 @@ pub fn sign_in_failed() -> Command {
 pub fn refresh() -> Command {
     let grace = std::time::Duration::from_secs(10);
     Command::Refresh { token: TOKEN, next: SecretHash([8; 32]), expires_at: LATER, grace }
+}
+
+pub fn offer_second_factor() -> Command {
+    Command::OfferSecondFactor { sealed: [1, 2].into() }
+}
+
+pub fn confirm_second_factor() -> Command {
+    Command::ConfirmSecondFactor { sealed: [1, 2].into(), step: 1, backup_codes: vec![TOKEN] }
+}
+
+pub fn drop_second_factor(user: &str) -> Command {
+    Command::DropSecondFactor { user: UserId::stored(user), proven: Some("hash".into()) }
 }
 
 pub fn end_sign_in() -> Command {

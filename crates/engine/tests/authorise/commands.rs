@@ -60,6 +60,17 @@ table! { Command,
     Command::ChangePassword { .. } => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", PERSON,  change_password(), READY;
     }
+    Command::OfferSecondFactor { .. } => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", PERSON,  offer_second_factor(), READY;
+    }
+    Command::ConfirmSecondFactor { .. } => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", PERSON,  confirm_second_factor(), READY;
+    }
+    Command::DropSecondFactor { .. } => {
+        "who   who   no    no    no    no    no    no    no    no    no    yes  ", PERSON,  drop_second_factor("someone"), SOMEONE;
+        "who   who   no    yes   no    no    no    no    no    no    no    yes  ", PERSON,  drop_second_factor("member"), SOMEONE;
+        "who   who   no    no    no    no    no    no    no    no    no    ?user", PERSON,  drop_second_factor("someone"), READY;
+    }
     Command::EndSignIn { .. } => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", PERSON,  end_sign_in(), OWN_DEVICE;
         "who   who   ?dev  ?dev  ?dev  ?dev  ?dev  ?dev  ?dev  no    no    who  ", PERSON,  end_sign_in(), ANOTHERS_DEVICE;

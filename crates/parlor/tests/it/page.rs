@@ -81,6 +81,32 @@ async fn see_a_file(browser: &mut Browser, page: &Page, name: &str) -> Result<()
     browser.until(page, &format!("{files}.some((file) => file.textContent === {})", json!(name))).await
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn somebody_invited_joins_and_comes_back_with_a_second_factor() -> Result<()> {
+    let Some(mut browser) = Browser::start_or_skip().await? else { return Ok(()) };
+    let data = tempfile::tempdir()?;
+    let hub = HubCommand::new(PARLOR, data.path()).start().await?;
+    let invitation = hub.admin().await?.post("/api/invites", json!({})).await?.data()?;
+    let page = browser.open(invitation["url"].as_str().context("a link")?).await?;
+    become_the_first_admin(&mut browser, &page).await?;
+    browser.until(&page, "document.getElementById('me').textContent.includes('Ada Lovelace')").await?;
+    assert_eq!(browser.evaluate(&page, "location.href").await?, format!("{}/", hub.url()));
+
+    let ada = hub.sign_in("ada", PASSWORD).await?;
+    let (_, codes) = crate::sign_in::second_factor::turn_on(&ada).await;
+    browser.click(&page, "#sign-out").await?;
+    sign_in(&mut browser, &page, "ada", PASSWORD).await?;
+    browser.fill(&page, "#door [name=code]", "000000 is wrong").await?;
+    browser.click(&page, "#door-go").await?;
+    browser.until(&page, "document.querySelector('#door .wrong-form').checkVisibility()").await?;
+    browser.fill(&page, "#door [name=code]", &codes[0]).await?;
+    browser.click(&page, "#door-go").await?;
+    browser.until(&page, "document.getElementById('app').checkVisibility()").await?;
+    assert_eq!(browser.complaints(), [] as [String; 0]);
+    Ok(())
+}
+
+/// Also somebody who was invited.
 async fn become_the_first_admin(browser: &mut Browser, page: &Page) -> Result<()> {
     browser.fill(page, "#door [name=username]", "ada").await?;
     browser.fill(page, "#door [name=displayName]", "Ada Lovelace").await?;

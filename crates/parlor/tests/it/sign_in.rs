@@ -5,6 +5,7 @@ mod invitations;
 mod keys;
 mod people;
 mod profile;
+pub mod second_factor;
 mod sessions;
 
 pub use first_admin::setup_token;

@@ -10,11 +10,15 @@ const REFRESH_PREFIX: &str = "plr_";
 const SETUP_PREFIX: &str = "pls_";
 const INVITATION_PREFIX: &str = "pli_";
 
+pub fn random_bytes<const COUNT: usize>() -> [u8; COUNT] {
+    let mut bytes = [0; COUNT];
+    getrandom::fill(&mut bytes).expect("the operating system gives random numbers");
+    bytes
+}
+
 /// 256 random bits, so that a plain hash of it cannot be searched.
 fn random() -> String {
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).expect("the operating system gives random numbers");
-    BASE64_URL_SAFE_NO_PAD.encode(bytes)
+    BASE64_URL_SAFE_NO_PAD.encode(random_bytes::<32>())
 }
 
 pub fn api_key() -> String {

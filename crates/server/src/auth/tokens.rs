@@ -3,6 +3,7 @@
 //! The header is compared as a whole and never interpreted, so there is no algorithm, key id or type for an
 //! attacker to choose.
 
+use super::secrets;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use hmac::{Hmac, KeyInit, Mac};
@@ -18,6 +19,10 @@ const ACCESS: &str = "access";
 const LINK: &str = "link";
 /// How long a link to a file works.
 const LINK_TTL: Duration = Duration::from_secs(5 * 60);
+/// Says that the password was right, and nothing else.
+const SECOND_FACTOR: &str = "second_factor";
+/// As long as somebody may look for their device.
+const CHALLENGE_TTL: Duration = Duration::from_secs(5 * 60);
 
 pub struct Tokens {
     key: Hmac<Sha256>,
@@ -28,6 +33,25 @@ pub struct Tokens {
 pub struct Verified {
     pub user: UserId,
     pub sign_in: SignInId,
+}
+
+/// Who has proven a password, and which.
+#[derive(Debug, PartialEq)]
+pub struct Challenged {
+    pub user: UserId,
+    proof: String,
+}
+
+impl Challenged {
+    /// Whether this is the password that was proven: a new one voids the proof.
+    pub fn is_of(&self, password_hash: &str) -> bool {
+        self.proof == proof(password_hash)
+    }
+}
+
+/// Stands for a password in a token, and tells nothing about it: the hash has a salt of its own.
+fn proof(password_hash: &str) -> String {
+    BASE64.encode(secrets::hash(password_hash).0)
 }
 
 #[derive(Serialize, Deserialize)]
@@ -64,14 +88,23 @@ impl Tokens {
     }
 
     pub fn issue(&self, user: &UserId, sign_in: &SignInId, now: Time) -> String {
+        self.about(ACCESS, user, sign_in.as_str(), now, self.ttl)
+    }
+
+    /// For somebody whose password is right and who has a second factor. It is no access token.
+    pub fn challenge(&self, user: &UserId, password_hash: &str, now: Time) -> String {
+        self.about(SECOND_FACTOR, user, &proof(password_hash), now, CHALLENGE_TTL)
+    }
+
+    fn about(&self, kind: &str, user: &UserId, sid: &str, now: Time, ttl: Duration) -> String {
         let claims = Claims {
             iss: PARLOR,
             aud: PARLOR,
-            kind: ACCESS,
+            kind,
             sub: user.as_str(),
-            sid: sign_in.as_str(),
+            sid,
             iat: now.seconds(),
-            exp: now.plus(self.ttl).seconds(),
+            exp: now.plus(ttl).seconds(),
         };
         self.sign(&claims)
     }
@@ -118,14 +151,23 @@ impl Tokens {
     }
 
     pub fn verify(&self, token: &str, now: Time) -> Option<Verified> {
+        let (user, sid) = self.claims(token, ACCESS, now)?;
+        Some(Verified { user, sign_in: SignInId::parse(&sid).ok()? })
+    }
+
+    pub fn challenged(&self, token: &str, now: Time) -> Option<Challenged> {
+        let (user, proof) = self.claims(token, SECOND_FACTOR, now)?;
+        Some(Challenged { user, proof })
+    }
+
+    fn claims(&self, token: &str, kind: &str, now: Time) -> Option<(UserId, String)> {
         let claims = self.open(token)?;
         let claims: Claims = serde_json::from_slice(&claims).ok()?;
-        let ours = claims.iss == PARLOR && claims.aud == PARLOR && claims.kind == ACCESS;
+        let ours = claims.iss == PARLOR && claims.aud == PARLOR && claims.kind == kind;
         if !ours || claims.exp <= now.seconds() {
             return None;
         }
-        let user = UserId::parse(claims.sub).ok()?;
-        Some(Verified { user, sign_in: SignInId::parse(claims.sid).ok()? })
+        Some((UserId::parse(claims.sub).ok()?, claims.sid.to_owned()))
     }
 
     /// Who made this link to this file.
@@ -169,6 +211,17 @@ mod tests {
         assert_eq!(tokens().verify(&token, NOW.plus(Duration::from_secs(900))), None);
         let other = Tokens::new(b"another secret", Duration::from_secs(900));
         assert_eq!(other.verify(&token, NOW), None);
+    }
+
+    #[test]
+    fn a_challenge_is_no_access_token_and_the_other_way_round() {
+        let (user, sign_in) = (UserId::stored("u"), SignInId::stored("s"));
+        let challenge = tokens().challenge(&user, "hash", NOW);
+        assert_eq!(tokens().verify(&challenge, NOW), None);
+        assert_eq!(tokens().challenged(&tokens().issue(&user, &sign_in, NOW), NOW), None);
+        let challenged = tokens().challenged(&challenge, NOW).unwrap();
+        assert!(challenged.user == user && challenged.is_of("hash") && !challenged.is_of("another hash"));
+        assert_eq!(tokens().challenged(&challenge, NOW.plus(CHALLENGE_TTL)), None);
     }
 
     #[test]

@@ -56,6 +56,13 @@ answer!(/// 200 `{ok: true, data: […]}`
 answer!(/// 200 and a body that is more than `{ok, data}`.
     Whole, OK, |sheet| sheet.form::<T>());
 
+impl<T> Data<T> {
+    /// Where this is one of several things that may be answered.
+    pub fn one_of<U: From<T>>(self) -> Data<U> {
+        Data(self.0, PhantomData)
+    }
+}
+
 pub fn data<T: Serialize>(data: T) -> Data<T> {
     Data::encode(Success { ok: True, data })
 }

@@ -2,7 +2,7 @@
 
 use crate::App;
 use crate::auth::secrets;
-use crate::http::answer::{Data, Done, Header, List, data, list};
+use crate::http::answer::{Data, Done, Either, Header, List, data, list};
 use crate::http::body::{Body, MaybeBody};
 use crate::http::browser::{COOKIE_NAME, NoForeignPage, RefreshCookie};
 use crate::http::parameters::Path;
@@ -14,12 +14,16 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use parlor_engine::password_flaws;
 use parlor_model::command::{NewSignIn, NewUser};
 use parlor_model::{
-    Answer, Caller, Command, Principal, Query, Receipt, Refusal, SignIn, SignInId, SiteRole, User,
+    Answer, Caller, Command, Principal, Query, Receipt, Refusal, SecondProof, SignIn, SignInId, SiteRole,
+    User,
 };
 use parlor_wire::agentim::rest;
 use std::sync::Arc;
 
 pub type SignedIn = Result<(Header, Data<rest::SignedIn<'static>>), Problem>;
+
+/// Signed in, with the cookie; or asked for a second factor.
+type Entered = Either<(Header, Data<rest::LoginAnswer<'static>>), Data<rest::LoginAnswer<'static>>>;
 
 pub async fn login(
     State(app): State<Arc<App>>,
@@ -27,24 +31,33 @@ pub async fn login(
     headers: HeaderMap,
     _: NoForeignPage,
     Body(body): Body<rest::Login>,
-) -> SignedIn {
+) -> Result<Entered, Problem> {
     app.logins.check(peer.0.ip())?;
     let account = app.hub.account(&body.username).await?;
-    let now = app.hub.now();
-    let locked = account.as_ref().is_some_and(|user| user.locked_until.is_some_and(|until| until > now));
     let hash = account.as_ref().map(|user| &*user.password_hash);
     let proven = app.passwords.verify(&body.password, hash).await?;
-    let Some(user) = account.filter(|_| proven && !locked) else {
-        if let (Some(user), false) = (app.hub.account(&body.username).await?, locked) {
-            let lock_until = now.plus(app.config.lockout);
-            let lock_after = app.config.lockout_failures;
-            let failed = Command::SignInFailed { user: user.id, lock_after, lock_until };
-            // Not waited for: the time of a commit would tell that there is such an account.
-            drop(app.hub.submit(&Caller::OUTSIDER, failed).await);
-        }
+    let now = app.hub.now();
+    let Some(user) = account.filter(|user| proven && !user.is_locked(now)) else {
+        failed(&app, app.hub.account(&body.username).await?).await;
         return Err(Refusal::WrongCredentials.into());
     };
-    sign_in(&app, &user, peer, &headers).await
+    if user.second_factor {
+        let totp_token = &*app.tokens.challenge(&user.id, &user.password_hash, now);
+        let wanted = rest::TotpRequired { totp_required: true, totp_token };
+        return Ok(Either::That(data(rest::LoginAnswer::TotpRequired(wanted))));
+    }
+    let (cookie, signed_in) = sign_in(&app, &user, None, peer, &headers).await?;
+    Ok(Either::This((cookie, signed_in.one_of())))
+}
+
+/// Counts a wrong password or code against the account, if there is one that is not locked already.
+pub async fn failed(app: &App, account: Option<User>) {
+    let now = app.hub.now();
+    let Some(user) = account.filter(|user| !user.is_locked(now)) else { return };
+    let lock_until = now.plus(app.config.lockout);
+    let failed = Command::SignInFailed { user: user.id, lock_after: app.config.lockout_failures, lock_until };
+    // Not waited for: the time of a commit would tell that there is such an account.
+    drop(app.hub.submit(&Caller::OUTSIDER, failed).await);
 }
 
 pub async fn set_up(
@@ -66,7 +79,7 @@ pub async fn set_up(
     let Receipt::User(user) = app.hub.call(&Caller::OUTSIDER, command).await? else {
         return Err(Refusal::Unavailable.into());
     };
-    sign_in(&app, &user, peer, &headers).await
+    sign_in(&app, &user, None, peer, &headers).await
 }
 
 /// Holds a new password to the rules and hashes it.
@@ -78,12 +91,20 @@ pub async fn new_password(app: &App, password: &str) -> Result<Box<str>, Problem
     Ok(app.passwords.hash(password).await?)
 }
 
-pub async fn sign_in(app: &App, user: &User, peer: Peer, headers: &HeaderMap) -> SignedIn {
+/// Signs in whoever has proven the password that this account has, and what else it asks for.
+pub async fn sign_in(
+    app: &App,
+    user: &User,
+    second: Option<SecondProof>,
+    peer: Peer,
+    headers: &HeaderMap,
+) -> SignedIn {
     let refresh = secrets::refresh_token();
     let device = headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or("unknown");
     let command = Command::SignIn(NewSignIn {
         user: user.id.clone(),
         proven: user.password_hash.clone(),
+        second,
         refresh: secrets::hash(&refresh),
         device: device.chars().take(200).collect::<String>().into(),
         address: peer.0.ip().to_string().into(),

@@ -95,5 +95,5 @@ pub async fn register(
     let (username, display_name) = (body.username, body.display_name);
     let account = NewUser { username, display_name, role: SiteRole::User, password_hash };
     let registered = app.hub.call(&Caller::OUTSIDER, Command::Register { token, account }).await?;
-    sign_in(&app, &*users::user(registered)?, peer, &headers).await
+    sign_in(&app, &*users::user(registered)?, None, peer, &headers).await
 }

@@ -11,6 +11,7 @@ mod marks;
 mod messages;
 mod rooms;
 mod search;
+mod second_factor;
 mod uploads;
 mod users;
 
@@ -38,6 +39,10 @@ pub fn router() -> Router<Arc<App>> {
         .post("/setup", "Makes the first admin", &[NOT_FOUND, OFTEN, UNAVAILABLE], auth::set_up)
         .post("/auth/login", "Signs in", &[UNAUTHORIZED, OFTEN, UNAVAILABLE], auth::login)
         .post("/auth/register", "Takes an invitation", &[NOT_FOUND, CONFLICT, OFTEN, UNAVAILABLE], invitations::register)
+        .post("/auth/verify-totp", "Signs in with a second factor", &[UNAUTHORIZED, OFTEN, UNAVAILABLE], second_factor::verify)
+        .post("/auth/setup-totp", "Offers a second factor", &[CONFLICT], second_factor::set_up)
+        .post("/auth/verify-totp-setup", "Turns the second factor on", &[CONFLICT, OFTEN], second_factor::confirm)
+        .post("/auth/disable-totp", "Turns the second factor off", &[NOT_FOUND, OFTEN], second_factor::disable)
         .post("/auth/refresh", "Exchanges a refresh token", &[UNAUTHORIZED, OFTEN, UNAVAILABLE], auth::refresh)
         .post("/auth/logout", "Ends this sign-in", &[], auth::logout)
         .get("/auth/oauth/providers", "Other ways to sign in", &[], auth::oauth_providers)

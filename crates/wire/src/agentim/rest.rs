@@ -8,11 +8,13 @@ mod files;
 mod found;
 mod invitations;
 mod marks;
+mod second_factor;
 mod words;
 
 pub use answers::*;
 
 pub use marks::*;
+pub use second_factor::*;
 pub use words::*;
 
 use serde::{Deserialize, Deserializer};

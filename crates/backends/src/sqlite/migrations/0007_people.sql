@@ -18,3 +18,17 @@ CREATE TABLE invitations (
     expires_at INTEGER NOT NULL,
     secret BLOB NOT NULL UNIQUE
 ) WITHOUT ROWID, STRICT;
+
+CREATE TABLE second_factors (
+    user TEXT PRIMARY KEY,
+    -- Sealed with a key that is not in this file.
+    sealed BLOB NOT NULL,
+    confirmed INTEGER NOT NULL,
+    last_step INTEGER NOT NULL
+) WITHOUT ROWID, STRICT;
+
+CREATE TABLE backup_codes (
+    user TEXT NOT NULL,
+    hash BLOB NOT NULL,
+    PRIMARY KEY (user, hash)
+) WITHOUT ROWID, STRICT;

@@ -42,6 +42,7 @@ async fn account(house: &House, name: &str, byte: u8) -> Ann {
     let new = NewSignIn {
         user: user.id.clone(),
         proven: "hash".into(),
+        second: None,
         refresh: SecretHash([byte; 32]),
         device: "phone".into(),
         address: "127.0.0.1".into(),

@@ -15,6 +15,7 @@ mod news;
 mod reach;
 mod rooms;
 mod search;
+mod second_factor;
 mod transactions;
 mod trimming;
 mod uploads;

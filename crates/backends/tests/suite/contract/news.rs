@@ -32,6 +32,7 @@ pub async fn person(house: &House, name: &str, byte: u8) -> (UserId, Caller) {
     let new = NewSignIn {
         user: user.id.clone(),
         proven: "hash".into(),
+        second: None,
         refresh: SecretHash([byte; 32]),
         device: "phone".into(),
         address: "127.0.0.1".into(),

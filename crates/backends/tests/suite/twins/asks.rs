@@ -37,7 +37,7 @@ pub struct Ask {
 type Make = fn(&mut Dice, &mut World) -> Command;
 
 /// Each kind of command, and how often it is asked for compared with the others.
-const KINDS: [(u32, Make); 47] = [
+const KINDS: [(u32, Make); 50] = [
     (30, post),
     (12, answer),
     (8, edit),
@@ -88,6 +88,9 @@ const KINDS: [(u32, Make); 47] = [
     (5, people::create_invitation),
     (2, people::revoke_invitation),
     (5, people::register),
+    (6, people::offer_second_factor),
+    (6, people::confirm_second_factor),
+    (3, people::drop_second_factor),
     (2, change_password),
     (8, sign_in),
     (4, sign_in_failed),
@@ -156,7 +159,7 @@ pub fn once_keys() -> Vec<(parlor_engine::ports::OnceKind, &'static str)> {
     client.into_iter().chain(EXTERNAL_IDS.map(|id| (OnceKind::External, id))).collect()
 }
 
-fn user(dice: &mut Dice, world: &World) -> UserId {
+pub fn user(dice: &mut Dice, world: &World) -> UserId {
     dice.known(&world.users, UserId::stored("never"))
 }
 
@@ -222,7 +225,7 @@ fn change_user(dice: &mut Dice, world: &mut World) -> Command {
     Command::ChangeUser { user: user(dice, world), changes }
 }
 
-fn proof(dice: &mut Dice, world: &World, user: &UserId) -> Box<str> {
+pub fn proof(dice: &mut Dice, world: &World, user: &UserId) -> Box<str> {
     let known = world.passwords.get(user).cloned().unwrap_or_default();
     if dice.once_in(5) { "wrong".into() } else { known }
 }
@@ -237,6 +240,7 @@ fn sign_in(dice: &mut Dice, world: &mut World) -> Command {
     let user = user(dice, world);
     Command::SignIn(NewSignIn {
         proven: proof(dice, world, &user),
+        second: people::second_proof(dice),
         user,
         refresh: world.new_secret(),
         device: dice.one_of(&["phone", ""]).into(),

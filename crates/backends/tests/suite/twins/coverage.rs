@@ -55,13 +55,17 @@ pub const GIVEN_UP: &str = "mail given up";
 /// What must have come about, and how one knows it by an outcome.
 type Notable = (&'static str, fn(&Outcome) -> bool);
 
-const NOTABLE: [Notable; 19] = [
+const NOTABLE: [Notable; 20] = [
     ("retry", |outcome| posted(outcome, |posted| posted.repeated && posted.message.is_some())),
     ("retry of a deleted message", |outcome| {
         posted(outcome, |posted| posted.repeated && posted.message.is_none())
     }),
     ("conflict", |outcome| matches!(outcome, Err(Refusal::Conflict { .. }))),
     ("stolen token", |outcome| matches!(outcome, Ok(Receipt::FamilyRevoked))),
+    (
+        "sign-in with a second factor",
+        |outcome| matches!(outcome, Ok(Receipt::SignedIn { user, .. }) if user.second_factor),
+    ),
     ("mail left", |outcome| posted(outcome, |posted| !posted.deliveries.is_empty())),
     ("mail taken", |outcome| received(outcome, |copy| copy.state == DeliveryState::Delivered)),
     ("mail lent out", |outcome| received(outcome, |copy| copy.attempts == 1)),
@@ -110,7 +114,7 @@ fn received(outcome: &Outcome, is: impl Fn(&Delivery) -> bool) -> bool {
     matches!(outcome, Ok(Receipt::Received { mail }) if mail.iter().any(|(_, copy)| is(copy)))
 }
 
-const KINDS: usize = 46;
+const KINDS: usize = 49;
 
 /// A new command has no name here until `asks` makes it, too.
 fn name(command: &Command) -> &'static str {
@@ -125,6 +129,9 @@ fn name(command: &Command) -> &'static str {
         Command::CreateInvitation(_) => "CreateInvitation",
         Command::RevokeInvitation { .. } => "RevokeInvitation",
         Command::Register { .. } => "Register",
+        Command::OfferSecondFactor { .. } => "OfferSecondFactor",
+        Command::ConfirmSecondFactor { .. } => "ConfirmSecondFactor",
+        Command::DropSecondFactor { .. } => "DropSecondFactor",
         Command::SignIn(_) => "SignIn",
         Command::SignInFailed { .. } => "SignInFailed",
         Command::Refresh { .. } => "Refresh",

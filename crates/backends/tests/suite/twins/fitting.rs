@@ -22,6 +22,7 @@ pub fn caller(
         | Command::TakeReleased { .. }
         | Command::CreateInvitation(_)
         | Command::RevokeInvitation { .. }
+        | Command::DropSecondFactor { proven: None, .. }
         | Command::CreateKey { owner: Some(_), .. } => return Ok(Some(Caller::OPERATOR)),
         Command::ChangeRoom { room, .. }
         | Command::DeleteRoom { room }
@@ -67,8 +68,11 @@ pub fn caller(
         | Command::Receive { mailbox, .. }
         | Command::Acknowledge { mailbox, .. } => keeper_of(&mailbox.agent, store)?,
         Command::ClearDeadLetters => world.users.first().cloned(),
+        Command::DropSecondFactor { user, .. } => Some(user.clone()),
         Command::EndSignIn { sign_in } => store.sign_in(sign_in)?.map(|sign_in| sign_in.user),
         Command::SetUp { .. }
+        | Command::OfferSecondFactor { .. }
+        | Command::ConfirmSecondFactor { .. }
         | Command::Register { .. }
         | Command::ChangeProfile(_)
         | Command::ChangePassword { .. }

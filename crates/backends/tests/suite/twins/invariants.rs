@@ -14,6 +14,7 @@ pub fn check(picture: &Picture) -> Result<(), TestCaseError> {
         a_room_has_one_owner_while_it_lasts(inside)?;
         history_is_the_same_from_either_end(inside)?;
     }
+    a_second_factor_is_asked_for_where_there_is_one(picture)?;
     no_place_is_taken_twice(picture)?;
     marks_hang_on_what_is_there(picture)?;
     a_thread_stays_in_its_room(picture)?;
@@ -88,6 +89,16 @@ fn a_thread_stays_in_its_room(picture: &Picture) -> Result<(), TestCaseError> {
             prop_assert_eq!(&answer.place, &message.place);
             prop_assert!(answer.seq > message.seq, "an answer comes after what it answers");
         }
+    }
+    Ok(())
+}
+
+fn a_second_factor_is_asked_for_where_there_is_one(picture: &Picture) -> Result<(), TestCaseError> {
+    for person in &picture.people {
+        let asked = person.found.as_ref().is_some_and(|user| user.second_factor);
+        let confirmed = person.second_factor.as_ref().is_some_and(|factor| factor.confirmed);
+        prop_assert_eq!(asked, confirmed);
+        prop_assert!(asked || !person.backup_codes.contains(&true), "codes of nobody's second factor");
     }
     Ok(())
 }

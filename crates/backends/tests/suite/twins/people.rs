@@ -1,10 +1,10 @@
 //! What is asked about accounts besides signing in.
 
-use super::asks::{NAMES, account, later};
+use super::asks::{NAMES, account, later, proof, user};
 use super::dice::Dice;
 use super::world::World;
 use parlor_model::command::{NewInvitation, ProfileChanges};
-use parlor_model::{Command, InvitationId, SecretHash, SiteRole};
+use parlor_model::{Command, InvitationId, SecondProof, SecretHash, SiteRole};
 
 pub fn change_profile(dice: &mut Dice, _: &mut World) -> Command {
     Command::ChangeProfile(ProfileChanges {
@@ -31,4 +31,38 @@ pub fn revoke_invitation(dice: &mut Dice, world: &mut World) -> Command {
 pub fn register(dice: &mut Dice, world: &mut World) -> Command {
     let known: Vec<SecretHash> = world.invitations.iter().map(|(_, secret)| *secret).collect();
     Command::Register { token: dice.known(&known, SecretHash([9; 32])), account: account(dice) }
+}
+
+/// Few secrets, codes and steps, so that some fit what is stored.
+fn sealed(dice: &mut Dice) -> Box<[u8]> {
+    [dice.one_of(&[1, 1, 2])].into()
+}
+
+fn backup_code(dice: &mut Dice) -> SecretHash {
+    SecretHash([dice.one_of(&BACKUP_CODES); 32])
+}
+
+pub const BACKUP_CODES: [u8; 3] = [100, 101, 102];
+
+pub fn second_proof(dice: &mut Dice) -> Option<SecondProof> {
+    match dice.roll(3) {
+        0 => None,
+        1 => Some(SecondProof::Backup(backup_code(dice))),
+        _ => Some(SecondProof::Code { sealed: sealed(dice), step: 1 + dice.roll(200) as u64 }),
+    }
+}
+
+pub fn offer_second_factor(dice: &mut Dice, _: &mut World) -> Command {
+    Command::OfferSecondFactor { sealed: sealed(dice) }
+}
+
+pub fn confirm_second_factor(dice: &mut Dice, _: &mut World) -> Command {
+    let backup_codes = vec![backup_code(dice), backup_code(dice)];
+    Command::ConfirmSecondFactor { sealed: sealed(dice), step: dice.roll(50) as u64, backup_codes }
+}
+
+pub fn drop_second_factor(dice: &mut Dice, world: &mut World) -> Command {
+    let user = user(dice, world);
+    let proven = dice.maybe(|dice| proof(dice, world, &user));
+    Command::DropSecondFactor { user, proven }
 }

@@ -2,6 +2,7 @@
 
 use super::agents::{SESSIONS, mailbox_of};
 use super::asks::{SOURCES, once_keys};
+use super::people::BACKUP_CODES;
 use super::world::World;
 use crate::house::House;
 use crate::made::{ALL_MAIL, search};
@@ -11,7 +12,7 @@ use parlor_model::query::{MailPage, Page, Recent, Search};
 use parlor_model::{
     Agent, AgentId, Answer, ApiKey, BlobDigest, Bookmark, Caller, DeadLetter, Delivery, Event, Invitation,
     Logged, Member, MemberId, Message, MessageId, Pin, Query, RefreshToken, Refusal, Revision, Room, RoomId,
-    SecretHash, Seq, Session, SignIn, Subscription, Time, Upload, User, UserId,
+    SecondFactor, SecretHash, Seq, Session, SignIn, Subscription, Time, Upload, User, UserId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -45,6 +46,8 @@ pub struct Person {
     pub found: Option<User>,
     named: Option<User>,
     sign_ins: Vec<SignIn>,
+    pub second_factor: Option<SecondFactor>,
+    pub backup_codes: Vec<bool>,
     keys: Vec<ApiKey>,
     memberships: Vec<Member>,
     agents: Vec<Agent>,
@@ -209,6 +212,11 @@ fn person(store: &mut dyn Snapshot, id: &UserId, world: &World) -> Result<Person
     Ok(Person {
         named: store.user_named(&name)?,
         sign_ins: store.sign_ins(id, world.now)?,
+        second_factor: store.second_factor(id)?,
+        backup_codes: {
+            let codes = BACKUP_CODES.map(|byte| store.has_backup_code(id, &SecretHash([byte; 32])));
+            codes.into_iter().collect::<Result<_, _>>()?
+        },
         keys: store.keys(Some(id))?,
         memberships: store.memberships(&MemberId::User(id.clone()))?,
         agents: store.agents_of(id)?,

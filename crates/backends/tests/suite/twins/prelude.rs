@@ -1,15 +1,17 @@
 //! A few people, rooms and agents to begin with, made by the same commands that are compared afterwards.
 
+use super::people::BACKUP_CODES;
 use super::run::Run;
-use parlor_model::command::{AgentProfile, NewSignIn, NewUser, RoomChanges, UserChanges};
+use parlor_model::command::{AgentProfile, NewInvitation, NewSignIn, NewUser, RoomChanges, UserChanges};
 use parlor_model::{
-    AgentId, Caller, Command, Mailbox, MemberId, Pattern, Post, Refusal, RoomRole, SessionId, SignInId,
-    SiteRole, UserId,
+    AgentId, Caller, Command, Mailbox, MemberId, Pattern, Post, Refusal, RoomRole, SecretHash, SessionId,
+    SignInId, SiteRole, UserId,
 };
 use proptest::test_runner::TestCaseError;
 use std::time::Duration;
 
-/// Root, who administers the site; Ann and Bob, each with a room and an agent in it; Cyd in Bob's room. All of them
+/// Root, who administers the site and has invited two; Ann and Bob, each with a room and an agent in it; Cyd in
+/// Bob's room, with a second factor. All of them
 /// hear Slack.
 pub async fn play(run: &mut Run) -> Result<(), TestCaseError> {
     let token = run.world.new_secret();
@@ -56,6 +58,14 @@ pub async fn play(run: &mut Run) -> Result<(), TestCaseError> {
         run.must(owner.clone(), Command::Pin { message: message.clone() }).await?;
         run.must(owner.clone(), Command::Bookmark { message }).await?;
     }
+    let sealed: Box<[u8]> = [1].into();
+    run.must(cyd.clone(), Command::OfferSecondFactor { sealed: sealed.clone() }).await?;
+    let backup_codes = BACKUP_CODES.map(|byte| SecretHash([byte; 32])).to_vec();
+    run.must(cyd, Command::ConfirmSecondFactor { sealed, step: 0, backup_codes }).await?;
+    let secret = run.world.new_secret();
+    let (role, expires_at) = (SiteRole::User, run.world.now.plus(Duration::from_secs(7 * 24 * 3600)));
+    let invitation = NewInvitation { role, note: None, uses: 2, expires_at, secret };
+    run.must(root, Command::CreateInvitation(invitation)).await?;
     // One caller who was never anybody.
     run.world.callers.push(Caller::person(user_of(&ann), SignInId::stored("never")));
     Ok(())
@@ -74,6 +84,7 @@ async fn sign_in(run: &mut Run) -> Result<Caller, TestCaseError> {
     let new = NewSignIn {
         user: run.world.users.last().expect("just made").clone(),
         proven: "first".into(),
+        second: None,
         refresh: run.world.new_secret(),
         device: "phone".into(),
         address: "127.0.0.1".into(),

@@ -42,6 +42,7 @@ pub async fn all(tour: &Tour, scene: &Scene) {
         ("POST /api/setup", "x-nothing"),
         ("POST /api/auth/login", "x-nothing"),
         ("POST /api/auth/register", "x-nothing"),
+        ("POST /api/auth/verify-totp", "x-nothing"),
         ("POST /api/auth/refresh", "cookie"),
     ] {
         let operation = tour.document.operation(name);
@@ -88,6 +89,10 @@ pub async fn too_often(tour: &Tour) {
     let join = json!({ "token": "none", "username": "second", "password": PASSWORD });
     tour.tell(&outsider, "POST /api/auth/register", &[], join, 429).await;
     let first = outsider.with_token(signed["accessToken"].as_str().unwrap());
+    let shown = json!({ "totpToken": "none", "code": "123456" });
+    tour.tell(&outsider, "POST /api/auth/verify-totp", &[], shown.clone(), 429).await;
+    tour.tell(&first, "POST /api/auth/verify-totp-setup", &[], shown, 429).await;
+    tour.tell(&first, "POST /api/auth/disable-totp", &[], json!({ "password": PASSWORD }), 429).await;
     let change = json!({ "currentPassword": PASSWORD, "newPassword": "Another-one-7" });
     tour.tell(&first, "PUT /api/users/me/password", &[], change, 429).await;
     tour.ask(&outsider, "POST /api/auth/refresh", &[], 401).await;

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::tour::{Tour, id};
 use crate::scene::{PASSWORD, Scene};
+use crate::sign_in::second_factor::Device;
 
 pub async fn all(tour: &Tour, scene: &Scene) {
     let outsider = Rest::outsider(scene.url());
@@ -16,6 +17,7 @@ pub async fn all(tour: &Tour, scene: &Scene) {
     people(tour, scene).await;
     invitations(tour, scene).await;
     sign_ins(tour, scene).await;
+    second_factor(tour, scene).await;
     keys(tour, scene).await;
     rooms(tour, scene).await;
     arrangement(tour, scene).await;
@@ -68,6 +70,24 @@ async fn sign_ins(tour: &Tour, scene: &Scene) {
     tour.tell(&ada, "PUT /api/users/me/password", &[], change, 200).await;
     let again = Rest::sign_in(scene.url(), "ada-of-the-keys", "Another-one-7").await.unwrap();
     tour.ask(&again, "POST /api/auth/logout", &[], 200).await;
+}
+
+async fn second_factor(tour: &Tour, scene: &Scene) {
+    let (ada, outsider) = (scene.person("ada-of-the-codes").await, Rest::outsider(scene.url()));
+    let password = json!({ "password": PASSWORD });
+    tour.tell(&ada, "POST /api/auth/disable-totp", &[], password.clone(), 404).await;
+    let offered = tour.ask(&ada, "POST /api/auth/setup-totp", &[], 200).await;
+    let device = Device::new(offered["secret"].as_str().unwrap());
+    let code = |ahead| json!({ "code": device.code(ahead) });
+    let codes = tour.tell(&ada, "POST /api/auth/verify-totp-setup", &[], code(0), 200).await;
+    tour.tell(&ada, "POST /api/auth/verify-totp-setup", &[], code(1), 409).await;
+    tour.ask(&ada, "POST /api/auth/setup-totp", &[], 409).await;
+    let body = json!({ "username": "ada-of-the-codes", "password": PASSWORD });
+    let asked = tour.tell(&outsider, "POST /api/auth/login", &[], body, 200).await;
+    let shown = |code| json!({ "totpToken": asked["totpToken"], "code": code });
+    tour.tell(&outsider, "POST /api/auth/verify-totp", &[], shown(&codes["backupCodes"][0]), 200).await;
+    tour.tell(&outsider, "POST /api/auth/verify-totp", &[], shown(&codes["backupCodes"][0]), 401).await;
+    tour.tell(&ada, "POST /api/auth/disable-totp", &[], password, 200).await;
 }
 
 async fn keys(tour: &Tour, scene: &Scene) {

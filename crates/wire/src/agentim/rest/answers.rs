@@ -74,9 +74,8 @@ pub struct ManagedUser<'a> {
 
 impl<'a> ManagedUser<'a> {
     pub fn new(user: &'a parlor_model::User, now: Time) -> Self {
-        let locked = user.locked_until.is_some_and(|until| until > now);
         let hears = user.hears.iter().map(|pattern| pattern.as_str()).collect();
-        Self { user: user.into(), max_connections: user.max_connections, hears, locked }
+        Self { user: user.into(), max_connections: user.max_connections, hears, locked: user.is_locked(now) }
     }
 }
 

@@ -1,0 +1,64 @@
+//! Second factors and their backup codes.
+
+use super::{Ports, each};
+use crate::made::*;
+use parlor_engine::plan::Change;
+use parlor_model::{SecondFactor, SecretHash};
+use std::sync::Arc;
+
+fn factor(user: &str) -> SecondFactor {
+    SecondFactor { user: user_id(user), sealed: [0, 1, 255].into(), confirmed: true, last_step: u64::MAX / 2 }
+}
+
+fn codes(ports: &Ports, user: &str) -> [bool; 3] {
+    [1, 2, 3].map(|byte| ports.read(|s| s.has_backup_code(&user_id(user), &SecretHash([byte; 32]))))
+}
+
+fn two_people(ports: &mut Ports) {
+    for user in ["ann", "bob"] {
+        let hashes = vec![SecretHash([1; 32]), SecretHash([2; 32])];
+        ports.change(vec![
+            put_user(user, 1),
+            Change::PutSecondFactor(Arc::new(factor(user))),
+            Change::PutBackupCodes(user_id(user), hashes),
+        ]);
+    }
+}
+
+#[test]
+fn a_second_factor_comes_back_whole_and_is_replaced_whole() {
+    each(|ports| {
+        two_people(ports);
+        assert_eq!(ports.read(|s| s.second_factor(&user_id("ann"))), Some(factor("ann")));
+        assert_eq!(ports.read(|s| s.second_factor(&user_id("cyd"))), None);
+        let other = SecondFactor { sealed: [].into(), confirmed: false, last_step: 0, ..factor("ann") };
+        ports.change(vec![Change::PutSecondFactor(Arc::new(other.clone()))]);
+        assert_eq!(ports.read(|s| s.second_factor(&user_id("ann"))), Some(other));
+        assert_eq!(ports.read(|s| s.second_factor(&user_id("bob"))), Some(factor("bob")));
+    });
+}
+
+#[test]
+fn a_backup_code_is_its_owners_and_good_once() {
+    each(|ports| {
+        two_people(ports);
+        assert_eq!((codes(ports, "ann"), codes(ports, "cyd")), ([true, true, false], [false; 3]));
+        ports.change(vec![Change::SpendBackupCode(user_id("ann"), SecretHash([1; 32]))]);
+        assert_eq!((codes(ports, "ann"), codes(ports, "bob")), ([false, true, false], [true, true, false]));
+        ports.change(vec![Change::PutBackupCodes(user_id("ann"), vec![SecretHash([3; 32])])]);
+        assert_eq!(codes(ports, "ann"), [false, false, true], "new ones replace those that are left");
+    });
+}
+
+#[test]
+fn a_second_factor_goes_with_its_codes_and_with_its_person() {
+    each(|ports| {
+        two_people(ports);
+        ports.change(vec![Change::RemoveSecondFactor(user_id("ann"))]);
+        assert_eq!(ports.read(|s| s.second_factor(&user_id("ann"))), None);
+        assert_eq!((codes(ports, "ann"), codes(ports, "bob")), ([false; 3], [true, true, false]));
+        ports.change(vec![Change::RemoveUser(user_id("bob"))]);
+        assert_eq!(ports.read(|s| s.second_factor(&user_id("bob"))), None);
+        assert_eq!(codes(ports, "bob"), [false; 3]);
+    });
+}

@@ -1,0 +1,194 @@
+//! Codes that change every half minute (RFC 6238: SHA-1, six digits), and codes on paper for when the device is lost.
+//!
+//! The secret of a device must be read again to check a code, so no hash will do. It is sealed with a key derived
+//! from the one that signs tokens, which lies beside the database and not in it: a copy of the database alone
+//! gives nobody a code.
+
+use super::secrets;
+use chacha20poly1305::aead::{Aead, Payload};
+use chacha20poly1305::{KeyInit, XChaCha20Poly1305};
+use hmac::{Hmac, Mac};
+use parlor_model::{SecondFactor, SecondProof, Time, UserId};
+use sha1::Sha1;
+use sha2::Sha256;
+
+const STEP_SECONDS: u64 = 30;
+const DIGITS: usize = 6;
+/// As long as what SHA-1 gives, as RFC 4226 recommends.
+const SECRET_BYTES: usize = 20;
+const NONCE_BYTES: usize = 24;
+const BACKUP_CODES: usize = 10;
+
+pub struct SecondFactors {
+    cipher: XChaCha20Poly1305,
+}
+
+impl SecondFactors {
+    pub fn new(hub_secret: &[u8]) -> Self {
+        let hub = <Hmac<Sha256> as hmac::KeyInit>::new_from_slice(hub_secret);
+        let key = hub.expect("HMAC takes keys of any length").chain_update(b"parlor second factors 1");
+        Self { cipher: XChaCha20Poly1305::new(&key.finalize().into_bytes()) }
+    }
+
+    /// A new secret as text for a device, and sealed for the store.
+    pub fn make(&self, user: &UserId) -> (String, Box<[u8]>) {
+        let secret: [u8; SECRET_BYTES] = secrets::random_bytes();
+        (base32(&secret), self.seal(user, &secret))
+    }
+
+    /// What somebody typed, if it is a code of the device now, or may be one of those on paper.
+    pub fn prove(&self, factor: &SecondFactor, typed: &str, now: Time) -> Option<SecondProof> {
+        let typed = plain(typed);
+        if typed.len() != DIGITS {
+            return Some(SecondProof::Backup(secrets::hash(&typed)));
+        }
+        let secret = self.open(factor)?;
+        let step = u64::try_from(now.seconds()).ok()? / STEP_SECONDS;
+        // Clocks differ, and typing takes time.
+        let mut steps = step.saturating_sub(1)..=step + 1;
+        let step = steps.find(|step| code(&secret, *step) == typed)?;
+        Some(SecondProof::Code { sealed: factor.sealed.clone(), step })
+    }
+
+    fn seal(&self, user: &UserId, secret: &[u8]) -> Box<[u8]> {
+        let nonce: [u8; NONCE_BYTES] = secrets::random_bytes();
+        // Bound to its owner: moved to another's row it does not open.
+        let payload = Payload { msg: secret, aad: user.as_str().as_bytes() };
+        let sealed = self.cipher.encrypt(&nonce.into(), payload).expect("a few bytes can be sealed");
+        [&nonce[..], &sealed].concat().into()
+    }
+
+    fn open(&self, factor: &SecondFactor) -> Option<Vec<u8>> {
+        let (nonce, sealed) = factor.sealed.split_first_chunk::<NONCE_BYTES>()?;
+        let payload = Payload { msg: sealed, aad: factor.user.as_str().as_bytes() };
+        self.cipher.decrypt(&(*nonce).into(), payload).ok()
+    }
+}
+
+/// What devices read as a QR code.
+pub fn uri(issuer: &str, username: &str, secret: &str) -> String {
+    let issuer = escaped(issuer);
+    format!("otpauth://totp/{issuer}:{}?secret={secret}&issuer={issuer}", escaped(username))
+}
+
+/// Ten codes of 80 random bits, so that a plain hash of one cannot be searched.
+pub fn backup_codes() -> Vec<String> {
+    let code = || base32(&secrets::random_bytes::<10>()).to_lowercase();
+    let spaced = |code: String| [&code[..4], &code[4..8], &code[8..12], &code[12..]].join("-");
+    (0..BACKUP_CODES).map(|_| spaced(code())).collect()
+}
+
+/// The digest under which a backup code is kept.
+pub fn backup_hash(code: &str) -> parlor_model::SecretHash {
+    secrets::hash(&plain(code))
+}
+
+/// As it was meant: people type spaces and hyphens, or leave them out.
+fn plain(typed: &str) -> String {
+    typed.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+fn code(secret: &[u8], step: u64) -> String {
+    let mac = <Hmac<Sha1> as hmac::KeyInit>::new_from_slice(secret).expect("HMAC takes keys of any length");
+    let mac = mac.chain_update(step.to_be_bytes()).finalize().into_bytes();
+    let offset = usize::from(mac[19] & 0xf);
+    let bytes = [mac[offset], mac[offset + 1], mac[offset + 2], mac[offset + 3]];
+    format!("{:06}", (u32::from_be_bytes(bytes) & 0x7fff_ffff) % 1_000_000)
+}
+
+/// RFC 4648 without padding; whole groups of five bytes only.
+fn base32(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+    let group = |five: &[u8]| {
+        let bits = five.iter().fold(0u64, |bits, byte| bits << 8 | u64::from(*byte));
+        (0..8).map(move |place| char::from(LETTERS[(bits >> (35 - 5 * place) & 31) as usize]))
+    };
+    bytes.chunks_exact(5).flat_map(group).collect()
+}
+
+/// Percent-encoding of everything but what is safe anywhere in a URI.
+fn escaped(text: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
+        other => format!("%{other:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &[u8] = b"12345678901234567890";
+
+    fn factor(factors: &SecondFactors, user: &str) -> SecondFactor {
+        let user = UserId::stored(user);
+        SecondFactor { sealed: factors.seal(&user, SECRET), user, confirmed: true, last_step: 0 }
+    }
+
+    fn at(seconds: i64) -> Time {
+        Time(seconds * 1_000_000)
+    }
+
+    #[test]
+    fn codes_are_those_of_the_standard() {
+        // RFC 6238, appendix B, the last six digits.
+        for (seconds, expected) in [
+            (59, "287082"),
+            (1_111_111_109, "081804"),
+            (1_111_111_111, "050471"),
+            (1_234_567_890, "005924"),
+            (2_000_000_000, "279037"),
+            (20_000_000_000, "353130"),
+        ] {
+            assert_eq!(code(SECRET, seconds / STEP_SECONDS), expected);
+        }
+    }
+
+    #[test]
+    fn a_code_is_good_for_one_step_on_either_side() {
+        let factors = SecondFactors::new(b"of this hub");
+        let factor = factor(&factors, "ada");
+        let step = |typed, seconds| match factors.prove(&factor, typed, at(seconds)) {
+            Some(SecondProof::Code { step, .. }) => Some(step),
+            _ => None,
+        };
+        // Of the step from 30 to 59.
+        for seconds in [0, 29, 30, 59, 60, 89] {
+            assert_eq!(step("287 082", seconds), Some(1), "{seconds}");
+        }
+        assert_eq!((step("287082", 90), step("287083", 59), step("", 59)), (None, None, None));
+        assert_eq!(factors.prove(&factor, "287082", at(-60)), None, "a clock before 1970");
+    }
+
+    #[test]
+    fn a_sealed_secret_opens_with_this_hubs_key_for_its_owner_only() {
+        let factors = SecondFactors::new(b"of this hub");
+        let ada = factor(&factors, "ada");
+        assert_eq!(factors.open(&ada).as_deref(), Some(SECRET));
+        assert_eq!(SecondFactors::new(b"of another hub").open(&ada), None);
+        let moved = SecondFactor { user: UserId::stored("eve"), ..ada.clone() };
+        assert_eq!(factors.open(&moved), None);
+        let cut = SecondFactor { sealed: ada.sealed[..10].into(), ..ada.clone() };
+        assert_eq!(factors.open(&cut), None);
+        assert!(!ada.sealed.windows(SECRET.len()).any(|window| window == SECRET));
+        assert_ne!(factor(&factors, "ada").sealed, ada.sealed, "no two look alike");
+    }
+
+    #[test]
+    fn backup_codes_are_taken_however_they_are_typed() {
+        let codes = backup_codes();
+        assert_eq!(codes.len(), 10);
+        let typed = codes[0].to_uppercase().replace('-', " ");
+        assert_eq!(backup_hash(&typed), backup_hash(&codes[0]));
+        assert_ne!(backup_hash(&codes[1]), backup_hash(&codes[0]));
+        assert!(codes.iter().all(|code| code.len() == 19), "{codes:?}");
+    }
+
+    #[test]
+    fn secrets_are_written_as_devices_read_them() {
+        assert_eq!(base32(b"12345678901234567890"), "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ");
+        let uri = uri("Our Parlor", "ada", "GEZD");
+        assert_eq!(uri, "otpauth://totp/Our%20Parlor:ada?secret=GEZD&issuer=Our%20Parlor");
+    }
+}
