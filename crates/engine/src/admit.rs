@@ -3,7 +3,7 @@
 use crate::Limits;
 use crate::search::Wanted;
 use parlor_model::command::{AgentProfile, NewUser, RoomChanges};
-use parlor_model::{Command, File, Flaw, Post, Query, Refusal, Route};
+use parlor_model::{Command, File, Flaw, Post, Query, Refusal, Route, SettingChanges};
 use unicode_segmentation::UnicodeSegmentation;
 
 pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
@@ -12,6 +12,7 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         Command::SetUp { account, .. } | Command::CreateUser(account) | Command::Register { account, .. } => {
             flaws.account(account);
         }
+        Command::ChangeSettings(changes) => flaws.settings(changes),
         Command::CreateInvitation(new) => {
             flaws.unless((1..=1000).contains(&new.uses), "uses", "must be between 1 and 1000");
             if let Some(note) = &new.note {
@@ -167,6 +168,19 @@ impl Flaws {
         if let Some(name) = &account.display_name {
             self.line("displayName", name, 100);
         }
+    }
+
+    fn settings(&mut self, changes: &SettingChanges) {
+        if let Some(Some(name)) = &changes.name {
+            self.line("hubName", name, 60);
+        }
+        let within = |value: &Option<Option<u32>>, most| {
+            value.flatten().is_none_or(|value| (1..=most).contains(&value))
+        };
+        let failures = within(&changes.lockout_failures, 1000);
+        self.unless(failures, "lockoutFailures", "must be between 1 and 1000");
+        let seconds = within(&changes.lockout_seconds, 30 * 86_400);
+        self.unless(seconds, "lockoutSeconds", "must be between a second and 30 days");
     }
 
     fn room(&mut self, changes: &RoomChanges) {

@@ -17,7 +17,11 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         | Command::Refresh { .. } => Ok(()),
 
         Command::CreateUser(_) | Command::ChangeUser { .. } | Command::RemoveUser { .. } => ask.site_admin(),
-        Command::CreateInvitation(_) => ask.site_admin(),
+        Command::ChangeSettings(_) => ask.site_admin(),
+        Command::CreateInvitation(_) => {
+            ask.site_admin()?;
+            if facts.settings.invites() { Ok(()) } else { Err(Refusal::Forbidden) }
+        }
         Command::RevokeInvitation { .. } => {
             ask.site_admin()?;
             facts.invitation.as_ref().map(|_| ()).ok_or(Refusal::NotFound(Thing::Invitation))
@@ -91,6 +95,7 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         Query::Agents => ask.signed_in(Scope::Read).map(|_| ()),
         Query::Users { .. } | Query::Invitations => ask.site_admin(),
         Query::MayRegister { .. } => ask.invited(),
+        Query::Settings => ask.operator().or_else(|_| ask.signed_in(Scope::Read).map(|_| ())),
         Query::SignIns => ask.person().map(|_| ()),
         Query::Keys => ask.operator().or_else(|_| ask.person().map(|_| ())),
         Query::Room { .. }
@@ -164,7 +169,8 @@ impl<'a> Ask<'a> {
         let inviter = self.facts.user.as_ref();
         let may_invite =
             invitation.created_by.is_none() || inviter.is_some_and(|inviter| inviter.role == SiteRole::Admin);
-        if invitation.is_open(self.facts.now) && may_invite { Ok(()) } else { refused }
+        let good = invitation.is_open(self.facts.now) && may_invite && self.facts.settings.invites();
+        if good { Ok(()) } else { refused }
     }
 
     fn own_sign_in(&self) -> Result<(), Refusal> {

@@ -14,8 +14,8 @@ use crate::{Fault, Limits};
 use bytes::Bytes;
 use parlor_model::query::{Answer, Recent};
 use parlor_model::{
-    ApiKey, BlobDigest, Caller, Command, Epoch, Logged, Mailbox, Member, MemberId, Message, Position, Query,
-    Refusal, RoomId, SecondFactor, SecretHash, Seq, Signal, Thing, Time, User, UserId,
+    ApiKey, BlobDigest, Caller, Command, Epoch, HubSettings, Logged, Mailbox, Member, MemberId, Message,
+    Position, Query, Refusal, RoomId, SecondFactor, SecretHash, Seq, Signal, Thing, Time, User, UserId,
 };
 use std::pin::Pin;
 use std::sync::Arc;
@@ -176,6 +176,11 @@ impl Hub {
             Ok(Some((user, snapshot.second_factor(&id)?)))
         })
         .await
+    }
+
+    /// What admins changed since the hub was started.
+    pub async fn settings(&self) -> Result<HubSettings, Refusal> {
+        self.look(|_, snapshot| snapshot.settings()).await
     }
 
     /// The key behind a secret: for checking credentials only.
@@ -541,6 +546,7 @@ fn answer(
             Answer::Users { total: users.len(), users }
         }
         Query::SignIns => Answer::SignIns(snapshot.sign_ins(&own(), facts.now)?),
+        Query::Settings => Answer::Settings(snapshot.settings()?),
         Query::Invitations => Answer::Invitations(snapshot.invitations(facts.now)?),
         Query::Keys => Answer::Keys(snapshot.keys(me.map(|user| &user.id))?),
         Query::Rooms => {

@@ -6,10 +6,10 @@ use crate::search::Hunt;
 use crate::{Fault, plan::Plan};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
-    Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Epoch, Invitation, InvitationId,
-    KeyId, Logged, Mailbox, Member, MemberId, Message, MessageId, Pin, RefreshToken, Revision, Room, RoomId,
-    SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, Subscription, Time, Upload, UploadId, User,
-    UserId,
+    Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Epoch, HubSettings, Invitation,
+    InvitationId, KeyId, Logged, Mailbox, Member, MemberId, Message, MessageId, Pin, RefreshToken, Revision,
+    Room, RoomId, SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, Subscription, Time, Upload,
+    UploadId, User, UserId,
 };
 use std::io::{Read, Seek};
 use std::ops::ControlFlow;
@@ -29,6 +29,7 @@ pub trait Lookup {
     fn setup(&mut self) -> Result<Option<(SecretHash, Time)>, Fault>;
     fn invitation(&mut self, id: &InvitationId) -> Result<Option<Invitation>, Fault>;
     fn invitation_with(&mut self, secret: &SecretHash) -> Result<Option<Invitation>, Fault>;
+    fn settings(&mut self) -> Result<HubSettings, Fault>;
     fn second_factor(&mut self, user: &UserId) -> Result<Option<SecondFactor>, Fault>;
     /// Whether it was given to this person and not used since.
     fn has_backup_code(&mut self, user: &UserId, code: &SecretHash) -> Result<bool, Fault>;

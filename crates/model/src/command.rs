@@ -3,10 +3,10 @@
 //! A command carries no secret in the clear: passwords arrive hashed, tokens as digests.
 
 use crate::{
-    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, File, Invitation, InvitationId, KeyId, Mailbox,
-    MemberId, Message, MessageId, Notifications, Path, Pattern, Payload, Pin, Position, Room, RoomId,
-    RoomKind, RoomRole, Scope, SecondProof, SecretHash, SignIn, SignInId, SiteRole, Subscription, Time,
-    Upload, User, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, File, HubSettings, Invitation, InvitationId,
+    KeyId, Mailbox, MemberId, Message, MessageId, Notifications, Path, Pattern, Payload, Pin, Position, Room,
+    RoomId, RoomKind, RoomRole, Scope, SecondProof, SecretHash, SettingChanges, SignIn, SignInId, SiteRole,
+    Subscription, Time, Upload, User, UserId,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,6 +48,8 @@ pub enum Command {
         token: SecretHash,
         account: NewUser,
     },
+
+    ChangeSettings(SettingChanges),
 
     // Sign-in. The proof was made before; the command says against what.
     SignIn(NewSignIn),
@@ -330,6 +332,7 @@ pub enum Receipt {
     FamilyRevoked,
     Key(Arc<ApiKey>),
     Invitation(Arc<Invitation>),
+    Settings(Arc<HubSettings>),
     Room(Arc<Room>),
     Member(Arc<crate::Member>),
     Message(Arc<Message>),

@@ -1,9 +1,9 @@
 //! Everything that can be read, and the answers.
 
 use crate::{
-    Agent, AgentId, ApiKey, Bookmark, DeadLetter, Delivery, Invitation, Mailbox, Member, Message, MessageId,
-    MessageKind, Pin, Revision, Room, RoomId, SecretHash, SenderKind, Seq, Session, SignIn, Subscription,
-    Time, Upload, UploadId, User,
+    Agent, AgentId, ApiKey, Bookmark, DeadLetter, Delivery, HubSettings, Invitation, Mailbox, Member,
+    Message, MessageId, MessageKind, Pin, Revision, Room, RoomId, SecretHash, SenderKind, Seq, Session,
+    SignIn, Subscription, Time, Upload, UploadId, User,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,6 +21,7 @@ pub enum Query {
     SignIns,
     Keys,
     Invitations,
+    Settings,
     /// Whether this invitation can be taken now.
     MayRegister {
         token: SecretHash,
@@ -150,6 +151,7 @@ pub enum Answer {
     SignIns(Vec<SignIn>),
     Keys(Vec<ApiKey>),
     Invitations(Vec<Invitation>),
+    Settings(HubSettings),
     Rooms(Vec<(Room, Member)>),
     Room {
         room: Room,

@@ -60,6 +60,10 @@ note?: string, };
 
 export type Registration = { token: string, username: string, password: string, displayName?: string, };
 
+export type NewSettings = { hubName?: string | null, invitations?: boolean | null, lockoutFailures?: number | null, lockoutSeconds?: number | null, };
+
+export type ChangedSettings = { changes: NewSettings, };
+
 export type TotpLogin = { totpToken: string, 
 /**
  * Six digits, or a backup code.
@@ -121,6 +125,20 @@ totpRequired: boolean,
  * For `verify-totp` and nothing else, for five minutes.
  */
 totpToken: string, };
+
+export type Settings = { 
+/**
+ * What devices with a second factor show, among others.
+ */
+hubName: string, 
+/**
+ * Whether invitations can be made and taken.
+ */
+invitations: boolean, 
+/**
+ * So many wrong passwords or codes in a row lock an account.
+ */
+lockoutFailures: number, lockoutSeconds: number, };
 
 export type TotpSetup = { 
 /**

@@ -35,6 +35,7 @@ impl Tables {
                 }
             }
             Change::RemoveInvitation(id) => self.invitations.remove(id),
+            Change::PutSettings(settings) => self.settings = settings.as_ref().clone(),
             Change::PutSecondFactor(factor) => {
                 self.second_factors.insert(factor.user.clone(), factor.as_ref().clone());
             }

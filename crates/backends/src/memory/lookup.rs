@@ -5,9 +5,10 @@ use super::table::sorted;
 use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, Lookup, OnceKey};
 use parlor_model::{
-    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, DeliveryState, Invitation, InvitationId, KeyId,
-    Mailbox, Member, MemberId, Message, MessageId, Pin, RefreshToken, Room, RoomId, SecondFactor, SecretHash,
-    Seq, Session, SignIn, SignInId, SiteRole, Subscription, Time, Upload, UploadId, Use, User, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, DeliveryState, HubSettings, Invitation,
+    InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId, Pin, RefreshToken, Room, RoomId,
+    SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, SiteRole, Subscription, Time, Upload, UploadId,
+    Use, User, UserId,
 };
 use std::sync::Arc;
 
@@ -53,6 +54,10 @@ impl Lookup for View {
     fn invitation_with(&mut self, secret: &SecretHash) -> Result<Option<Invitation>, Fault> {
         let mut invitations = self.tables.invitations.rows();
         Ok(invitations.find(|(_, own)| own == secret).map(|(invitation, _)| invitation.clone()))
+    }
+
+    fn settings(&mut self) -> Result<HubSettings, Fault> {
+        Ok(self.tables.settings.clone())
     }
 
     fn second_factor(&mut self, user: &UserId) -> Result<Option<SecondFactor>, Fault> {

@@ -4,10 +4,10 @@ use super::log::Row;
 use super::table::Table;
 use parlor_engine::ports::{FirstUse, Head, OnceKey};
 use parlor_model::{
-    Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Epoch, Invitation, InvitationId,
-    KeyId, Mailbox, Member, MemberId, Message, MessageId, Pattern, Pin, RefreshToken, Revision, Room, RoomId,
-    SecondFactor, SecretHash, Seq, Session, SessionId, SignIn, SignInId, Subscription, Time, Upload,
-    UploadId, User, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Epoch, HubSettings, Invitation,
+    InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId, Pattern, Pin, RefreshToken, Revision,
+    Room, RoomId, SecondFactor, SecretHash, Seq, Session, SessionId, SignIn, SignInId, Subscription, Time,
+    Upload, UploadId, User, UserId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,6 +26,7 @@ pub struct Tables {
     pub keys: Table<KeyId, ApiKey>,
     pub key_secrets: BTreeMap<SecretHash, KeyId>,
     pub invitations: Table<InvitationId, (Invitation, SecretHash)>,
+    pub settings: HubSettings,
     pub second_factors: BTreeMap<UserId, SecondFactor>,
     pub backup_codes: BTreeSet<(UserId, SecretHash)>,
     pub rooms: Table<RoomId, Room>,
@@ -58,6 +59,7 @@ impl Tables {
             keys: Table::default(),
             key_secrets: BTreeMap::new(),
             invitations: Table::default(),
+            settings: HubSettings::default(),
             second_factors: BTreeMap::new(),
             backup_codes: BTreeSet::new(),
             rooms: Table::default(),

@@ -102,6 +102,21 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
         Change::RemoveInvitation(id) => {
             run(sql, "DELETE FROM invitations WHERE id = ?1", &[&id.as_str()])?;
         }
+        Change::PutSettings(settings) => {
+            run(sql, "DELETE FROM settings", &[])?;
+            let name = settings.name.as_deref();
+            let values: [Option<&dyn ToSql>; 4] = [
+                name.as_ref().map(|name| name as &dyn ToSql),
+                settings.invitations.as_ref().map(|on| on as &dyn ToSql),
+                settings.lockout_failures.as_ref().map(|most| most as &dyn ToSql),
+                settings.lockout_seconds.as_ref().map(|seconds| seconds as &dyn ToSql),
+            ];
+            for (key, value) in rows::SETTINGS.iter().zip(values) {
+                if let Some(value) = value {
+                    run(sql, "INSERT INTO settings VALUES (?1, ?2)", &[key, value])?;
+                }
+            }
+        }
         Change::PutSecondFactor(factor) => {
             run(
                 sql,

@@ -5,11 +5,11 @@ use super::rows::{self, all, number, one};
 use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, Lookup, OnceKey};
 use parlor_model::{
-    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, Invitation, InvitationId, KeyId, Mailbox, Member,
-    MemberId, Message, MessageId, Pin, RefreshToken, Room, RoomId, SecondFactor, SecretHash, Seq, Session,
-    SignIn, SignInId, Subscription, Time, Upload, UploadId, User, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, HubSettings, Invitation, InvitationId, KeyId,
+    Mailbox, Member, MemberId, Message, MessageId, Pin, RefreshToken, Room, RoomId, SecondFactor, SecretHash,
+    Seq, Session, SignIn, SignInId, Subscription, Time, Upload, UploadId, User, UserId,
 };
-use rusqlite::Connection;
+use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -82,6 +82,21 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
     fn invitation_with(&mut self, secret: &SecretHash) -> Result<Option<Invitation>, Fault> {
         let query = format!("SELECT {} FROM invitations WHERE secret = ?1", rows::INVITATION);
         one(self.sql(), &query, &[&secret.0], rows::invitation)
+    }
+
+    fn settings(&mut self) -> Result<HubSettings, Fault> {
+        let value = "(SELECT value FROM settings WHERE key = ?)";
+        let query = format!("SELECT {value}, {value}, {value}, {value}");
+        let found =
+            one(self.sql(), &query, &rows::SETTINGS.each_ref().map(|key| key as &dyn ToSql), |row| {
+                Ok(HubSettings {
+                    name: row.get::<_, Option<String>>(0)?.map(Into::into),
+                    invitations: row.get(1)?,
+                    lockout_failures: row.get(2)?,
+                    lockout_seconds: row.get(3)?,
+                })
+            })?;
+        Ok(found.unwrap_or_default())
     }
 
     fn second_factor(&mut self, user: &UserId) -> Result<Option<SecondFactor>, Fault> {
@@ -312,6 +327,7 @@ macro_rules! through {
             setup() -> Option<(parlor_model::SecretHash, parlor_model::Time)>;
             invitation(id: &parlor_model::InvitationId) -> Option<parlor_model::Invitation>;
             invitation_with(secret: &parlor_model::SecretHash) -> Option<parlor_model::Invitation>;
+            settings() -> parlor_model::HubSettings;
             second_factor(user: &parlor_model::UserId) -> Option<parlor_model::SecondFactor>;
             has_backup_code(user: &parlor_model::UserId, code: &parlor_model::SecretHash) -> bool;
             room(id: &parlor_model::RoomId) -> Option<parlor_model::Room>;

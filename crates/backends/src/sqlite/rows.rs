@@ -146,6 +146,9 @@ pub fn key(row: &Row<'_>) -> rusqlite::Result<ApiKey> {
     })
 }
 
+/// What the settings of `HubSettings` are called on disk, in the order of its fields.
+pub const SETTINGS: [&str; 4] = ["name", "invitations", "lockout_failures", "lockout_seconds"];
+
 pub const INVITATION: &str = "id, role, note, uses, uses_left, created_by, created_at, expires_at";
 
 pub fn invitation(row: &Row<'_>) -> rusqlite::Result<Invitation> {

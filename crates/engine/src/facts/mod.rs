@@ -12,9 +12,9 @@ use crate::Fault;
 use crate::ports::{FirstUse, Lookup, OnceKey};
 use crate::routes::{Recipient, Routes};
 use parlor_model::{
-    Agent, ApiKey, BlobDigest, Bookmark, Caller, Command, Delivery, Epoch, Invitation, Mailbox, Member,
-    MemberId, Message, Path, Pin, Query, RefreshToken, Room, RoomId, Scope, SecondFactor, SecondProof,
-    SecretHash, Seq, Session, SignIn, SiteRole, Subscription, Time, Upload, User, UserId,
+    Agent, ApiKey, BlobDigest, Bookmark, Caller, Command, Delivery, Epoch, HubSettings, Invitation, Mailbox,
+    Member, MemberId, Message, Path, Pin, Query, RefreshToken, Room, RoomId, Scope, SecondFactor,
+    SecondProof, SecretHash, Seq, Session, SignIn, SiteRole, Subscription, Time, Upload, User, UserId,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -46,6 +46,7 @@ pub struct Facts {
     pub key: Option<ApiKey>,
     pub setup: Option<(SecretHash, Time)>,
     pub invitation: Option<Invitation>,
+    pub settings: HubSettings,
     pub second_factor: Option<SecondFactor>,
     /// Whether the backup code shown is one.
     pub backup_code: bool,
@@ -153,6 +154,7 @@ impl Facts {
             key: None,
             setup: None,
             invitation: None,
+            settings: HubSettings::default(),
             second_factor: None,
             backup_code: false,
             message: None,
@@ -247,7 +249,7 @@ impl Facts {
                 }
             }
             Command::RevokeKey { key } => self.key = store.key(key)?,
-            Command::CreateInvitation(_) => {}
+            Command::CreateInvitation(_) | Command::ChangeSettings(_) => self.settings = store.settings()?,
             Command::RevokeInvitation { invitation } => self.invitation = store.invitation(invitation)?,
             Command::Register { token, account } => {
                 self.invited(token, store)?;
@@ -420,6 +422,7 @@ impl Facts {
             | Query::SignIns
             | Query::Keys
             | Query::Invitations
+            | Query::Settings
             | Query::Rooms
             | Query::Recent
             | Query::Bookmarks { .. }

@@ -44,6 +44,7 @@ impl Facts {
         token: &SecretHash,
         store: &mut (impl Lookup + ?Sized),
     ) -> Result<(), Fault> {
+        self.settings = store.settings()?;
         self.invitation = store.invitation_with(token)?;
         let by = self.invitation.as_ref().and_then(|invitation| invitation.created_by.as_ref());
         if let Some(by) = by {

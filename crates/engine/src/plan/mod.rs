@@ -24,10 +24,10 @@ use crate::facts::Facts;
 use crate::ports::{FirstUse, Ids, OnceKey};
 use crate::routes::RouteChange;
 use parlor_model::{
-    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Command, Delivery, Event, Invitation, InvitationId, KeyId,
-    Logged, Mailbox, Member, MemberId, Message, MessageId, Pattern, Pin, Position, Reaction, Receipt,
-    Refusal, Revision, Room, RoomId, SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, Subscription,
-    Time, Upload, UploadId, User, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Command, Delivery, Event, HubSettings, Invitation,
+    InvitationId, KeyId, Logged, Mailbox, Member, MemberId, Message, MessageId, Pattern, Pin, Position,
+    Reaction, Receipt, Refusal, Revision, Room, RoomId, SecondFactor, SecretHash, Seq, Session, SignIn,
+    SignInId, Subscription, Time, Upload, UploadId, User, UserId,
 };
 use std::sync::Arc;
 
@@ -57,6 +57,8 @@ pub enum Change {
     PutInvitation(Arc<Invitation>, SecretHash),
     UseInvitation(InvitationId),
     RemoveInvitation(InvitationId),
+    /// In the place of all that were changed before.
+    PutSettings(Arc<HubSettings>),
     PutSecondFactor(Arc<SecondFactor>),
     /// In the place of those that are left.
     PutBackupCodes(UserId, Vec<SecretHash>),
@@ -178,6 +180,12 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
         | Command::EndSignIn { .. }
         | Command::CreateKey { .. }
         | Command::RevokeKey { .. } => accounts::plan(command, draft),
+        Command::ChangeSettings(changes) => {
+            let settings = Arc::new(facts.settings.with(changes));
+            let mut draft = draft;
+            draft.change(Change::PutSettings(settings.clone()));
+            draft.done(Receipt::Settings(settings))
+        }
         Command::OfferSecondFactor { .. }
         | Command::ConfirmSecondFactor { .. }
         | Command::DropSecondFactor { .. } => second_factor::plan(command, draft),

@@ -8,7 +8,7 @@ use parlor_model::query::{MailPage, Page, Search, SearchPlace};
 use parlor_model::{
     AgentId, Arranging, BlobDigest, Command, File, InvitationId, KeyId, Mailbox, Media, MemberId, MessageId,
     Path, Pattern, Payload, Post, Query, RoomId, RoomRole, Route, Scope, SecretHash, Seq, SessionId,
-    SignInId, SiteRole, Time, UploadId, UserId,
+    SettingChanges, SignInId, SiteRole, Time, UploadId, UserId,
 };
 
 pub use crate::who::{coder_member, person, somebody};
@@ -57,6 +57,10 @@ pub fn remove_user() -> Command {
 pub fn create_invitation() -> Command {
     let (role, expires_at) = (SiteRole::Admin, LATER);
     Command::CreateInvitation(NewInvitation { role, note: None, uses: 1, expires_at, secret: TOKEN })
+}
+
+pub fn change_settings() -> Command {
+    Command::ChangeSettings(SettingChanges { invitations: Some(Some(false)), ..Default::default() })
 }
 
 pub fn revoke_invitation() -> Command {

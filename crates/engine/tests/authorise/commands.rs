@@ -40,6 +40,10 @@ table! { Command,
     }
     Command::CreateInvitation(_) => {
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  create_invitation(), READY;
+        "who   who   no    no    no    no    no    no    no    no    no    no   ", ADMINS,  create_invitation(), NO_INVITATIONS;
+    }
+    Command::ChangeSettings(_) => {
+        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  change_settings(), READY;
     }
     Command::RevokeInvitation { .. } => {
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  revoke_invitation(), INVITATION;
@@ -52,6 +56,7 @@ table! { Command,
         "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), INVITATION_OF_SOMEONE_GONE;
         "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), SPENT_INVITATION;
         "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), OLD_INVITATION;
+        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), NO_INVITATIONS;
         "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), READY;
     }
     Command::ChangeProfile(_) => {

@@ -38,6 +38,12 @@ pub const SPENT_INVITATION: Given =
 pub const OLD_INVITATION: Given =
     |facts, _| facts.invitation = Some(Invitation { expires_at: facts.now, ..invitation(None) });
 
+/// One that is good but for the setting.
+pub const NO_INVITATIONS: Given = |facts, who| {
+    INVITATION(facts, who);
+    facts.settings.invitations = Some(false);
+};
+
 pub const A_MEMBER: Given = |facts, _| facts.target = Some(member(somebody(), RoomRole::Member));
 pub const AN_ADMIN: Given = |facts, _| facts.target = Some(member(somebody(), RoomRole::Admin));
 pub const THE_OWNER: Given = |facts, _| facts.target = Some(member(somebody(), RoomRole::Owner));

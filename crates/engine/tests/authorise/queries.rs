@@ -27,6 +27,9 @@ table! { Query,
     Query::Invitations => {
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  Query::Invitations, READY;
     }
+    Query::Settings => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   yes  ", READ,    Query::Settings, READY;
+    }
     Query::MayRegister { .. } => {
         "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  may_register(), INVITATION;
         "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  may_register(), OLD_INVITATION;

@@ -7,5 +7,6 @@ mod people;
 mod profile;
 pub mod second_factor;
 mod sessions;
+mod settings;
 
 pub use first_admin::setup_token;

@@ -14,11 +14,12 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use parlor_engine::password_flaws;
 use parlor_model::command::{NewSignIn, NewUser};
 use parlor_model::{
-    Answer, Caller, Command, Principal, Query, Receipt, Refusal, SecondProof, SignIn, SignInId, SiteRole,
-    User,
+    Answer, Caller, Command, HubSettings, Principal, Query, Receipt, Refusal, SecondProof, SignIn, SignInId,
+    SiteRole, User,
 };
 use parlor_wire::agentim::rest;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub type SignedIn = Result<(Header, Data<rest::SignedIn<'static>>), Problem>;
 
@@ -38,7 +39,7 @@ pub async fn login(
     let proven = app.passwords.verify(&body.password, hash).await?;
     let now = app.hub.now();
     let Some(user) = account.filter(|user| proven && !user.is_locked(now)) else {
-        failed(&app, app.hub.account(&body.username).await?).await;
+        failed(&app, &app.hub.settings().await?, app.hub.account(&body.username).await?).await;
         return Err(Refusal::WrongCredentials.into());
     };
     if user.second_factor {
@@ -51,11 +52,15 @@ pub async fn login(
 }
 
 /// Counts a wrong password or code against the account, if there is one that is not locked already.
-pub async fn failed(app: &App, account: Option<User>) {
+pub async fn failed(app: &App, settings: &HubSettings, account: Option<User>) {
     let now = app.hub.now();
     let Some(user) = account.filter(|user| !user.is_locked(now)) else { return };
-    let lock_until = now.plus(app.config.lockout);
-    let failed = Command::SignInFailed { user: user.id, lock_after: app.config.lockout_failures, lock_until };
+    let lockout = settings.lockout_seconds.map(|seconds| Duration::from_secs(seconds.into()));
+    let failed = Command::SignInFailed {
+        user: user.id,
+        lock_after: settings.lockout_failures.unwrap_or(app.config.lockout_failures),
+        lock_until: now.plus(lockout.unwrap_or(app.config.lockout)),
+    };
     // Not waited for: the time of a commit would tell that there is such an account.
     drop(app.hub.submit(&Caller::OUTSIDER, failed).await);
 }

@@ -1,7 +1,7 @@
 //! Invitations, and the accounts that come of them.
 
 use super::auth::{SignedIn, new_password, sign_in};
-use super::users::{self, site_role};
+use super::users::{self, admins_only, site_role};
 use crate::App;
 use crate::auth::secrets;
 use crate::http::answer::{Created, Done, List, created, list as all};
@@ -38,6 +38,7 @@ pub async fn create(
     Signed(caller): Signed,
     Body(body): Body<rest::NewInvitation>,
 ) -> Result<Created<rest::CreatedInvitation<'static>>, Problem> {
+    admins_only(&app, &caller).await?;
     let secret = secrets::invitation_token();
     let command = Command::CreateInvitation(NewInvitation {
         role: site_role(body.role.as_deref())?.unwrap_or(SiteRole::User),

@@ -12,6 +12,7 @@ mod messages;
 mod rooms;
 mod search;
 mod second_factor;
+mod settings;
 mod uploads;
 mod users;
 
@@ -51,6 +52,10 @@ pub fn router() -> Router<Arc<App>> {
         .get("/keys", "One's API keys", &[], keys::list)
         .post("/keys", "Makes a key", &[], keys::create)
         .delete("/keys/{id}", "Revokes a key", &[], keys::revoke)
+        .get("/settings", "What can be changed while the hub runs", &[], settings::show)
+        .post("/settings", "Changes some of it", &[], settings::change)
+        .get("/admin/settings", "The same, for AgentIM", &[], settings::show_to_admin)
+        .put("/admin/settings", "Changes some of it, for AgentIM", &[], settings::change_by_admin)
         .get("/invites", "Invitations that have not run out", &[], invitations::list)
         .post("/invites", "Makes an invitation", &[], invitations::create)
         .delete("/invites/{id}", "Takes an invitation back", &[], invitations::revoke)

@@ -14,9 +14,6 @@ use parlor_model::{Caller, Command, Query, Refusal, SecondFactor, SecondProof, U
 use parlor_wire::agentim::rest;
 use std::sync::Arc;
 
-/// The name under which devices keep the secret.
-const ISSUER: &str = "Parlor";
-
 /// Answers a challenge of the sign-in.
 pub async fn verify(
     State(app): State<Arc<App>>,
@@ -26,7 +23,7 @@ pub async fn verify(
     Body(body): Body<rest::TotpLogin>,
 ) -> SignedIn {
     app.logins.check(peer.0.ip())?;
-    let now = app.hub.now();
+    let (settings, now) = (app.hub.settings().await?, app.hub.now());
     let challenged = app.tokens.challenged(&body.totp_token, now).ok_or(Refusal::WrongCredentials)?;
     let found = app.hub.second_factor(&challenged.user).await?;
     let Some((user, factor)) = found.filter(|(user, _)| challenged.is_of(&user.password_hash)) else {
@@ -39,7 +36,7 @@ pub async fn verify(
         None => Err(Refusal::WrongCredentials.into()),
     };
     if let Err(Problem::Refused(Refusal::WrongCredentials)) = &signed_in {
-        failed(&app, Some(user)).await;
+        failed(&app, &settings, Some(user)).await;
     }
     signed_in
 }
@@ -51,7 +48,7 @@ pub async fn set_up(
     let (user, _) = own(&app, &caller).await?;
     let (secret, sealed) = app.second_factors.make(&user.id);
     app.hub.call(&caller, Command::OfferSecondFactor { sealed }).await?;
-    let uri = uri(ISSUER, &user.username, &secret);
+    let uri = uri(app.hub.settings().await?.name(), &user.username, &secret);
     Ok(data(rest::TotpSetup { secret: &secret, uri: &uri }))
 }
 

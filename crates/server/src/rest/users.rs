@@ -10,7 +10,7 @@ use crate::http::problem::Problem;
 use crate::http::{Peer, Signed};
 use axum::extract::State;
 use parlor_model::command::{NewUser, ProfileChanges, UserChanges};
-use parlor_model::{Answer, Command, Pattern, Query, Receipt, Refusal, SiteRole, UserId};
+use parlor_model::{Answer, Caller, Command, Pattern, Query, Receipt, Refusal, SiteRole, UserId};
 use parlor_wire::agentim::rest;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -109,7 +109,7 @@ pub async fn create(
 ) -> Result<Data<rest::User<'static>>, Problem> {
     let role = site_role(body.role.as_deref())?.unwrap_or(SiteRole::User);
     // Asked first, so that only an admin can make the hub work at a hash.
-    app.hub.may(&caller, Query::Users { limit: 1, offset: 0 }).await?;
+    admins_only(&app, &caller).await?;
     let password_hash = new_password(&app, &body.password).await?;
     let account = NewUser { username: body.username, display_name: body.display_name, role, password_hash };
     let created = user(app.hub.call(&caller, Command::CreateUser(account)).await?)?;
@@ -124,7 +124,7 @@ pub async fn change(
 ) -> Result<Data<rest::ManagedUser<'static>>, Problem> {
     let id = UserId::parse(&id).map_err(|_| Problem::not_an_id())?;
     let role = site_role(body.role.as_deref())?;
-    app.hub.may(&caller, Query::Users { limit: 1, offset: 0 }).await?;
+    admins_only(&app, &caller).await?;
     let password_hash = match body.password {
         Some(password) => Some(new_password(&app, &password).await?),
         None => None,
@@ -148,6 +148,10 @@ pub async fn remove(
     let user = UserId::parse(&id).map_err(|_| Problem::not_an_id())?;
     app.hub.call(&caller, Command::RemoveUser { user }).await?;
     Ok(Done)
+}
+
+pub async fn admins_only(app: &App, caller: &Caller) -> Result<(), Refusal> {
+    app.hub.may(caller, Query::Users { limit: 1, offset: 0 }).await
 }
 
 pub fn site_role(role: Option<&str>) -> Result<Option<SiteRole>, Problem> {

@@ -9,12 +9,14 @@ mod found;
 mod invitations;
 mod marks;
 mod second_factor;
+mod settings;
 mod words;
 
 pub use answers::*;
 
 pub use marks::*;
 pub use second_factor::*;
+pub use settings::*;
 pub use words::*;
 
 use serde::{Deserialize, Deserializer};
@@ -84,7 +86,7 @@ pub struct Profile {
     pub display_name: Option<Box<str>>,
     /// `null` takes the picture away; absent leaves it.
     #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<String>, example = "/uploads/3f2a.png")]
     #[cfg_attr(test, ts(optional = nullable, as = "Option<String>"))]
     pub avatar_url: Option<Option<Box<str>>>,
 }

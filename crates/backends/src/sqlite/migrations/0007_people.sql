@@ -32,3 +32,6 @@ CREATE TABLE backup_codes (
     hash BLOB NOT NULL,
     PRIMARY KEY (user, hash)
 ) WITHOUT ROWID, STRICT;
+
+-- What admins changed while the hub ran.
+CREATE TABLE settings (key TEXT PRIMARY KEY, value ANY NOT NULL) WITHOUT ROWID, STRICT;

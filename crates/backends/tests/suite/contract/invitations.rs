@@ -1,9 +1,9 @@
-//! Invitations.
+//! Invitations, and the settings that allow them.
 
 use super::each;
 use crate::made::*;
 use parlor_engine::plan::Change;
-use parlor_model::{Invitation, InvitationId, SecretHash, SiteRole, Time};
+use parlor_model::{HubSettings, Invitation, InvitationId, SecretHash, SiteRole, Time};
 use std::sync::Arc;
 
 const fn secret(byte: u8) -> SecretHash {
@@ -62,5 +62,24 @@ fn invitations_that_ran_out_are_forgotten() {
         ports.store.tend(Time(100)).unwrap();
         let found = |byte| ports.read(|s| s.invitation_with(&secret(byte))).is_some();
         assert_eq!((found(1), found(2)), (false, true));
+    });
+}
+
+#[test]
+fn settings_are_replaced_as_a_whole() {
+    each(|ports| {
+        assert_eq!(ports.read(|s| s.settings()), HubSettings::default());
+        let all = HubSettings {
+            name: Some("Our \"hub\"".into()),
+            invitations: Some(false),
+            lockout_failures: Some(u32::MAX),
+            lockout_seconds: Some(0),
+        };
+        ports.change(vec![Change::PutSettings(Arc::new(all.clone()))]);
+        ports.restart();
+        assert_eq!(ports.read(|s| s.settings()), all);
+        let some = HubSettings { invitations: Some(true), ..Default::default() };
+        ports.change(vec![Change::PutSettings(Arc::new(some.clone()))]);
+        assert_eq!(ports.read(|s| s.settings()), some);
     });
 }

@@ -37,7 +37,7 @@ pub struct Ask {
 type Make = fn(&mut Dice, &mut World) -> Command;
 
 /// Each kind of command, and how often it is asked for compared with the others.
-const KINDS: [(u32, Make); 50] = [
+const KINDS: [(u32, Make); 51] = [
     (30, post),
     (12, answer),
     (8, edit),
@@ -88,6 +88,7 @@ const KINDS: [(u32, Make); 50] = [
     (5, people::create_invitation),
     (2, people::revoke_invitation),
     (5, people::register),
+    (3, people::change_settings),
     (6, people::offer_second_factor),
     (6, people::confirm_second_factor),
     (3, people::drop_second_factor),

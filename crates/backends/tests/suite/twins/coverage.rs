@@ -114,7 +114,7 @@ fn received(outcome: &Outcome, is: impl Fn(&Delivery) -> bool) -> bool {
     matches!(outcome, Ok(Receipt::Received { mail }) if mail.iter().any(|(_, copy)| is(copy)))
 }
 
-const KINDS: usize = 49;
+const KINDS: usize = 50;
 
 /// A new command has no name here until `asks` makes it, too.
 fn name(command: &Command) -> &'static str {
@@ -132,6 +132,7 @@ fn name(command: &Command) -> &'static str {
         Command::OfferSecondFactor { .. } => "OfferSecondFactor",
         Command::ConfirmSecondFactor { .. } => "ConfirmSecondFactor",
         Command::DropSecondFactor { .. } => "DropSecondFactor",
+        Command::ChangeSettings(_) => "ChangeSettings",
         Command::SignIn(_) => "SignIn",
         Command::SignInFailed { .. } => "SignInFailed",
         Command::Refresh { .. } => "Refresh",

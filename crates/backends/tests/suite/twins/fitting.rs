@@ -21,6 +21,7 @@ pub fn caller(
         | Command::RevokeKey { .. }
         | Command::TakeReleased { .. }
         | Command::CreateInvitation(_)
+        | Command::ChangeSettings(_)
         | Command::RevokeInvitation { .. }
         | Command::DropSecondFactor { proven: None, .. }
         | Command::CreateKey { owner: Some(_), .. } => return Ok(Some(Caller::OPERATOR)),

@@ -4,7 +4,7 @@ use super::asks::{NAMES, account, later, proof, user};
 use super::dice::Dice;
 use super::world::World;
 use parlor_model::command::{NewInvitation, ProfileChanges};
-use parlor_model::{Command, InvitationId, SecondProof, SecretHash, SiteRole};
+use parlor_model::{Command, InvitationId, SecondProof, SecretHash, SettingChanges, SiteRole};
 
 pub fn change_profile(dice: &mut Dice, _: &mut World) -> Command {
     Command::ChangeProfile(ProfileChanges {
@@ -65,4 +65,14 @@ pub fn drop_second_factor(dice: &mut Dice, world: &mut World) -> Command {
     let user = user(dice, world);
     let proven = dice.maybe(|dice| proof(dice, world, &user));
     Command::DropSecondFactor { user, proven }
+}
+
+pub fn change_settings(dice: &mut Dice, _: &mut World) -> Command {
+    Command::ChangeSettings(SettingChanges {
+        name: dice.maybe(|dice| dice.maybe(|dice| dice.one_of(&NAMES).into())),
+        // Seldom off for long, or nobody could register.
+        invitations: Some(dice.one_of(&[None, Some(true), Some(true), Some(false)])),
+        lockout_failures: dice.maybe(|dice| dice.one_of(&[None, Some(0), Some(3)])),
+        lockout_seconds: dice.maybe(|dice| dice.one_of(&[None, Some(60)])),
+    })
 }

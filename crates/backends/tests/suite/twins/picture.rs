@@ -296,6 +296,7 @@ fn queries(world: &World) -> Vec<Query> {
         Query::SignIns,
         Query::Keys,
         Query::Invitations,
+        Query::Settings,
         Query::Rooms,
         Query::Recent,
         Query::MayUpload,

@@ -131,6 +131,7 @@ impl World {
                 }
             }
             Receipt::Done
+            | Receipt::Settings(_)
             | Receipt::FamilyRevoked
             | Receipt::Message(_)
             | Receipt::Pinned { .. }

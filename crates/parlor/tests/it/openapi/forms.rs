@@ -12,6 +12,9 @@ pub const KNOWN: &str = "known:";
 /// A value of this form with everything in it that can be, which fits the usual rules for names, ids and
 /// passwords as well.
 pub fn sample(form: &Value) -> Value {
+    if let Some(example) = form.get("example").or_else(|| form["examples"].get(0)) {
+        return example.clone();
+    }
     if let Some(words) = form["enum"].as_array() {
         return words[0].clone();
     }

@@ -18,6 +18,7 @@ pub async fn all(tour: &Tour, scene: &Scene) {
     invitations(tour, scene).await;
     sign_ins(tour, scene).await;
     second_factor(tour, scene).await;
+    settings(tour, scene).await;
     keys(tour, scene).await;
     rooms(tour, scene).await;
     arrangement(tour, scene).await;
@@ -88,6 +89,15 @@ async fn second_factor(tour: &Tour, scene: &Scene) {
     tour.tell(&outsider, "POST /api/auth/verify-totp", &[], shown(&codes["backupCodes"][0]), 200).await;
     tour.tell(&outsider, "POST /api/auth/verify-totp", &[], shown(&codes["backupCodes"][0]), 401).await;
     tour.tell(&ada, "POST /api/auth/disable-totp", &[], password, 200).await;
+}
+
+async fn settings(tour: &Tour, scene: &Scene) {
+    let admin = &scene.admin;
+    tour.ask(admin, "GET /api/settings", &[], 200).await;
+    tour.tell(admin, "POST /api/settings", &[], json!({ "hubName": "Salon" }), 200).await;
+    tour.ask(admin, "GET /api/admin/settings", &[], 200).await;
+    let body = json!({ "changes": { "hubName": null } });
+    tour.tell(admin, "PUT /api/admin/settings", &[], body, 200).await;
 }
 
 async fn keys(tour: &Tour, scene: &Scene) {

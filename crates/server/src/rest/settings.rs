@@ -1,0 +1,65 @@
+//! Settings that change while the hub runs: one list, under the names of two protocols.
+
+use super::users::admins_only;
+use crate::App;
+use crate::http::Signed;
+use crate::http::answer::{Data, Whole, data, whole};
+use crate::http::body::Body;
+use crate::http::problem::Problem;
+use axum::extract::State;
+use parlor_model::{Answer, Caller, Command, HubSettings, Query, Receipt, Refusal, SettingChanges};
+use parlor_wire::agentim::rest;
+use std::sync::Arc;
+
+pub async fn show(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+) -> Result<Whole<rest::Settings<'static>>, Problem> {
+    let settings = read(&app, &caller).await?;
+    Ok(whole(now(&app, &settings)))
+}
+
+pub async fn change(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Body(body): Body<rest::NewSettings>,
+) -> Result<Whole<rest::Settings<'static>>, Problem> {
+    let settings = put(&app, &caller, body.into()).await?;
+    Ok(whole(now(&app, &settings)))
+}
+
+pub async fn show_to_admin(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+) -> Result<Data<rest::Settings<'static>>, Problem> {
+    admins_only(&app, &caller).await?;
+    let settings = read(&app, &Caller::OPERATOR).await?;
+    Ok(data(now(&app, &settings)))
+}
+
+pub async fn change_by_admin(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Body(body): Body<rest::ChangedSettings>,
+) -> Result<Data<rest::Settings<'static>>, Problem> {
+    let settings = put(&app, &caller, body.changes.into()).await?;
+    Ok(data(now(&app, &settings)))
+}
+
+async fn read(app: &App, caller: &Caller) -> Result<HubSettings, Refusal> {
+    match app.hub.read(caller, Query::Settings).await? {
+        Answer::Settings(settings) => Ok(settings),
+        _ => Err(Refusal::Unavailable),
+    }
+}
+
+async fn put(app: &App, caller: &Caller, changes: SettingChanges) -> Result<Arc<HubSettings>, Refusal> {
+    match app.hub.call(caller, Command::ChangeSettings(changes)).await? {
+        Receipt::Settings(settings) => Ok(settings),
+        _ => Err(Refusal::Unavailable),
+    }
+}
+
+fn now<'a>(app: &App, settings: &'a HubSettings) -> rest::Settings<'a> {
+    rest::Settings::new(settings, app.config.lockout_failures, app.config.lockout.as_secs())
+}
