@@ -165,6 +165,29 @@ async fn an_agent_is_told_of_files_too_and_its_program_reads_them_with_a_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_passed_on_has_files_of_its_own_and_what_was_cleared_away_is_not_read() {
+    let scene = Scene::start().await;
+    let (ada, bob) = (scene.person("ada").await, scene.person("bob").await);
+    let (here, there) =
+        (ada.make_room("here", &[]).await.unwrap(), ada.make_room("there", &[&bob]).await.unwrap());
+    let file = sent(&ada, "cat.png", PNG).await;
+    let first = share(&ada, &here, &[&file]).await["id"].as_str().unwrap().to_owned();
+    let body = json!({ "targetRoomId": there });
+    let passed = ada.post(&format!("/api/messages/{first}/forward"), body).await.unwrap().data().unwrap();
+    let copy = &passed["attachments"][0];
+    assert_ne!(copy["id"], file["id"]);
+    assert_eq!((&copy["filename"], &copy["size"]), (&file["filename"], &file["size"]));
+    assert_eq!((status(&bob, url(&file)).await, status(&bob, url(copy)).await), (404, 200));
+    ada.delete(&format!("/api/messages/{first}")).await.unwrap().data().unwrap();
+    assert_eq!(status(&ada, url(&file)).await, 404);
+    assert_eq!(status(&bob, url(copy)).await, 200, "it outlasts the first");
+    bob.put(&format!("/api/rooms/{there}/clear"), json!({})).await.unwrap().data().unwrap();
+    assert_eq!((status(&bob, url(copy)).await, status(&ada, url(copy)).await), (404, 200));
+    assert_eq!(kept(scene.data()).len(), 1);
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_part_of_a_file_can_be_read_and_its_head_alone() {
     let scene = Scene::start().await;
     let content: Vec<u8> = b"%PDF-1.7\n".iter().copied().chain((0..300_000u32).map(|n| n as u8)).collect();

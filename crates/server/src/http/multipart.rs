@@ -32,7 +32,7 @@ const MOST_BESIDES: u64 = 128 * 1024;
 /// The whole body must be here within this time, and no pause be longer than the other.
 const WITHIN: Duration = Duration::from_secs(5 * 60);
 const PAUSE: Duration = Duration::from_secs(10);
-/// Whoever sends too much is heard out for a moment: a connection closed in the middle of it would lose the answer.
+/// Whoever is refused is heard out for a moment: a connection closed in the middle of it would lose the answer.
 const HEARD_OUT: Duration = Duration::from_secs(3);
 const MOST_HEARD_OUT: usize = 32 * 1024 * 1024;
 
@@ -101,8 +101,9 @@ async fn receive(request: Request, most: u64, blobs: Arc<dyn Blobs>) -> Result<R
     let reading = read(Multipart::new(body.clone(), boundary), &body, most, blobs);
     let read = tokio::time::timeout(WITHIN, reading).await;
     let read = read.unwrap_or(Err(Problem::Unread(StatusCode::REQUEST_TIMEOUT, TOO_SLOW)));
-    if matches!(read, Err(Problem::Unread(status, _)) if status != StatusCode::REQUEST_TIMEOUT) {
-        body.hear_out().await;
+    match &read {
+        Ok(_) | Err(Problem::Unread(StatusCode::REQUEST_TIMEOUT, _)) => {}
+        Err(_) => body.hear_out().await,
     }
     read
 }
