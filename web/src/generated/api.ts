@@ -228,11 +228,7 @@ export type Hit = {
 /**
  * Plain text.
  */
-snippet: string, highlights: Array<Highlight>, id: string, roomId: string, senderId: string, senderType: SenderType, senderName: string, type: MessageType, content: string, mentions: Array<string>, 
-/**
- * Uploads are not there yet; clients expect the list all the same.
- */
-attachments: never[], reactions: never[], replyToId?: string, clientMessageId?: string, createdAt: string, updatedAt?: string, editedAt?: string, seq: number, };
+snippet: string, highlights: Array<Highlight>, id: string, roomId: string, senderId: string, senderType: SenderType, senderName: string, type: MessageType, content: string, mentions: Array<string>, attachments: Array<Attachment>, reactions: Array<Reaction>, replyToId?: string, threadId?: string, metadata?: Metadata, clientMessageId?: string, createdAt: string, updatedAt?: string, editedAt?: string, seq: number, };
 
 export type Highlight = { start: number, end: number, };
 

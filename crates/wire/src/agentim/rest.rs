@@ -13,7 +13,9 @@ mod settings;
 mod words;
 
 pub use answers::*;
-
+pub use files::*;
+pub use found::*;
+pub use invitations::*;
 pub use marks::*;
 pub use second_factor::*;
 pub use settings::*;

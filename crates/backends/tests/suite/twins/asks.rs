@@ -6,7 +6,7 @@ use super::fitting;
 use super::people;
 use super::world::World;
 use crate::house::House;
-use parlor_model::command::{NewSignIn, NewUpload, NewUser, ProfileChanges, RoomChanges, UserChanges};
+use parlor_model::command::{NewSignIn, NewUpload, NewUser, RoomChanges, UserChanges};
 use parlor_model::{
     Arranging, BlobDigest, Caller, Command, File, KeyId, Media, MemberId, MessageId, Notifications, Pattern,
     Post, RoomId, RoomKind, RoomRole, Scope, SecretHash, SignInId, SiteRole, UploadId, UserId,
