@@ -78,9 +78,10 @@ impl Writer {
     /// Runs until every sender is gone and what they sent is answered.
     pub fn run(mut self, mut queue: mpsc::Receiver<Submitted>, runtime: &tokio::runtime::Handle) {
         let mut group = Vec::with_capacity(self.limits.group);
-        let mut tended = Instant::now();
+        let (mut tended, mut more) = (Instant::now(), false);
         loop {
-            let patience = if self.health.get() == Health::Full { TRY_AGAIN_EVERY } else { TEND_EVERY };
+            let soon = more || self.health.get() == Health::Full;
+            let patience = if soon { TRY_AGAIN_EVERY } else { TEND_EVERY };
             // Nobody waits for the index: it gets the moments in which nobody waits for anything.
             let idle_work = self.behind_by(self.limits.unindexed);
             let wait = if idle_work { Duration::ZERO } else { patience.saturating_sub(tended.elapsed()) };
@@ -97,7 +98,7 @@ impl Writer {
                 self.index();
             }
             if tended.elapsed() >= patience {
-                self.tend();
+                more = self.tend();
                 tended = Instant::now();
             }
         }
@@ -202,16 +203,21 @@ impl Writer {
         }
     }
 
-    fn tend(&mut self) {
+    /// Says whether there is more to do.
+    fn tend(&mut self) -> bool {
         if self.health.get() == Health::Broken {
-            return;
+            return false;
         }
         match self.store.tend(self.clock.now()) {
-            Ok(()) => {
+            Ok(more) => {
                 self.health.recovered();
                 self.released.notify_one();
+                more
             }
-            Err(fault) => self.after(fault),
+            Err(fault) => {
+                self.after(fault);
+                false
+            }
         }
     }
 

@@ -94,8 +94,9 @@ pub trait Store: Send {
     /// Everything the routing index is built from.
     fn subscriptions(&mut self) -> Result<(Vec<Agent>, Vec<Subscription>), Fault>;
     /// House-keeping between groups (checkpoints, trimming); `now` decides what is old. The log loses its
-    /// beginning only, and never its newest event.
-    fn tend(&mut self, now: Time) -> Result<(), Fault>;
+    /// beginning only, and never its newest event; so do the messages, where they are not kept for ever, a slice at
+    /// a time, and not on the day after the clock leapt: it may have been set wrong. Says whether there is more to do.
+    fn tend(&mut self, now: Time) -> Result<bool, Fault>;
     /// Takes at most so many of the oldest messages that are not there yet into the index for searches, and says
     /// up to where it reaches. What lies beyond is found as well, at the cost of reading it.
     fn index(&mut self, most: usize) -> Result<Seq, Fault> {

@@ -129,6 +129,9 @@ table::settings! {
         /// power cut. "normal": a crash of Parlor loses nothing, but a power cut can lose the
         /// last acknowledged messages. "off": a power cut can also damage the database.
         synchronous: Synchronous = choice(), default "full";
+        /// How many days messages are kept, with their edits and deliveries; then their history
+        /// ends. Not on the day after the clock leapt or the hub stood still.
+        message_retention_days: Option<Duration> = days(1..=36_500), example 365;
         /// How many days back a client can resume without loading the history anew.
         log_window_days: Duration = days(1..=3_650), default 7;
         /// How long a repeated clientMessageId is recognised, in hours; at least 24.

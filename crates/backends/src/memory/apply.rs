@@ -212,7 +212,7 @@ impl Tables {
     }
 
     /// Its key stays, so that a late retry is still known as one.
-    fn erase(&mut self, message: &MessageId) {
+    pub fn erase(&mut self, message: &MessageId) {
         self.messages.remove(message);
         self.revisions.remove(message);
         self.pins.remove(message);

@@ -32,12 +32,14 @@ pub struct Windows {
     pub log: Duration,
     pub once: Duration,
     pub uploads: Duration,
+    /// `None`: messages are kept for ever.
+    pub messages: Option<Duration>,
 }
 
 impl Default for Windows {
     fn default() -> Self {
         let day = Duration::from_secs(24 * 60 * 60);
-        Self { log: 7 * day, once: 2 * day, uploads: day / 24 }
+        Self { log: 7 * day, once: 2 * day, uploads: day / 24, messages: None }
     }
 }
 
@@ -81,10 +83,10 @@ impl Store for MemoryStore {
         Ok((tables.agents.rows().cloned().collect(), tables.subscriptions.rows().cloned().collect()))
     }
 
-    fn tend(&mut self, now: Time) -> Result<(), Fault> {
+    fn tend(&mut self, now: Time) -> Result<bool, Fault> {
         let mut committed = self.committed.lock();
         Arc::make_mut(&mut committed).tend(now, &self.windows);
-        Ok(())
+        Ok(false)
     }
 }
 

@@ -20,6 +20,9 @@ pub struct Tables {
     pub head: Head,
     pub log: BTreeMap<Seq, Row>,
     pub setup: Option<(SecretHash, Time)>,
+    pub tended: Option<Time>,
+    /// When the clock was last seen to leap.
+    pub leapt: Option<Time>,
     pub users: Table<UserId, User>,
     pub sign_ins: Table<SignInId, SignIn>,
     pub refresh_tokens: BTreeMap<SecretHash, RefreshToken>,
@@ -53,6 +56,8 @@ impl Tables {
             head: Head { epoch, seq: Seq(0), at: Time(0), trimmed: Seq(0) },
             log: BTreeMap::new(),
             setup: None,
+            tended: None,
+            leapt: None,
             users: Table::default(),
             sign_ins: Table::default(),
             refresh_tokens: BTreeMap::new(),

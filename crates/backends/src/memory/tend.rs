@@ -2,7 +2,10 @@
 
 use super::Windows;
 use super::tables::Tables;
-use parlor_model::{Seq, SignInId, Time, Use};
+use parlor_model::{MessageId, Seq, SignInId, Time, Use};
+use std::time::Duration;
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Tables {
     pub fn tend(&mut self, now: Time, windows: &Windows) {
@@ -20,6 +23,27 @@ impl Tables {
             invitations.filter(|one| one.expires_at <= now).map(|one| one.id.clone()).collect();
         for invitation in over {
             self.invitations.remove(&invitation);
+        }
+        let believed = self.clock_is_believed(now);
+        if let (Some(retention), true) = (windows.messages, believed) {
+            self.forget_messages(now.minus(retention));
+        }
+    }
+
+    fn clock_is_believed(&mut self, now: Time) -> bool {
+        if self.tended.is_none_or(|tended| tended.plus(DAY) < now) {
+            self.leapt = Some(now);
+        }
+        self.tended = Some(now);
+        self.leapt.is_some_and(|leapt| leapt.plus(DAY) <= now)
+    }
+
+    /// From the beginning up to the first that is not old.
+    fn forget_messages(&mut self, oldest: Time) {
+        let old: Vec<MessageId> =
+            self.messages.rows().take_while(|message| message.at < oldest).map(|m| m.id.clone()).collect();
+        for id in old {
+            self.erase(&id);
         }
     }
 

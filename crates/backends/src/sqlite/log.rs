@@ -1,7 +1,7 @@
 //! The log: references going in, events made anew from the tables coming out.
 
-use super::rows::{self, Stored, all, number, one, place, run};
-use super::{On, Options};
+use super::On;
+use super::rows::{self, Stored, all, number, one, place};
 use parlor_engine::Fault;
 use parlor_engine::facts::MEMBERS_TOLD;
 use parlor_engine::ports::{Head, Lookup};
@@ -239,38 +239,4 @@ impl<C: Deref<Target = Connection>> On<C> {
             _ => None,
         })
     }
-}
-
-/// Forgets what is older than the windows: log rows, keys of retries, uploads that came on no message, sign-ins that
-/// ran out.
-pub fn trim(sql: &Connection, now: Time, options: &Options) -> Result<(), Fault> {
-    let old = now.minus(options.log_window).0;
-    // Never the newest row: it is where the next event goes on from.
-    let query = "SELECT coalesce(max(seq), 0) FROM (SELECT seq, at FROM log ORDER BY seq LIMIT 50000) \
-                 WHERE at < ?1 AND seq < (SELECT max(seq) FROM log)";
-    let through = one(sql, query, &[&old], |row| row.get::<_, i64>(0))?.unwrap_or_default();
-    if through > 0 {
-        run(sql, "DELETE FROM log WHERE seq <= ?1", &[&through])?;
-        run(sql, "UPDATE meta SET value = max(value, ?1) WHERE key = 'trimmed'", &[&through])?;
-    }
-    run(
-        sql,
-        "DELETE FROM once WHERE seq <= (SELECT coalesce(max(seq), 0) FROM \
-         (SELECT seq, at FROM once ORDER BY seq LIMIT 50000) WHERE at < ?1)",
-        &[&now.minus(options.once_window).0],
-    )?;
-    run(
-        sql,
-        "DELETE FROM uploads WHERE message IS NULL AND avatar = 0 AND created_at < ?1",
-        &[&now.minus(options.upload_window).0],
-    )?;
-    run(
-        sql,
-        "DELETE FROM refresh_tokens WHERE sign_in IN (SELECT id FROM sign_ins WHERE expires_at <= ?1)",
-        &[&now.0],
-    )?;
-    run(sql, "DELETE FROM sign_ins WHERE expires_at <= ?1", &[&now.0])?;
-    run(sql, "DELETE FROM invitations WHERE expires_at <= ?1", &[&now.0])?;
-    run(sql, "INSERT OR REPLACE INTO meta VALUES ('tended', ?1)", &[&now.0])?;
-    Ok(())
 }

@@ -12,6 +12,7 @@ mod migrations;
 mod rows;
 mod search;
 mod snapshot;
+mod trim;
 
 use parking_lot::{Condvar, Mutex};
 use parlor_engine::Fault;
@@ -45,6 +46,8 @@ pub struct Options {
     pub once_window: Duration,
     /// How long an upload waits for its message.
     pub upload_window: Duration,
+    /// `None`: messages are kept for ever.
+    pub message_retention: Option<Duration>,
     /// Three more than reads for callers are made at once.
     pub readers: usize,
 }
@@ -57,6 +60,7 @@ impl Default for Options {
             log_window: 7 * day,
             once_window: 2 * day,
             upload_window: day / 24,
+            message_retention: None,
             readers: 7,
         }
     }
@@ -183,12 +187,13 @@ impl Store for SqliteStore {
         On(&self.connection).subscriptions()
     }
 
-    fn tend(&mut self, now: Time) -> Result<(), Fault> {
+    fn tend(&mut self, now: Time) -> Result<bool, Fault> {
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate).stored("tending")?;
-        log::trim(&transaction, now, &self.options)?;
+        let more = trim::trim(&transaction, now, &self.options)?;
         transaction.commit().stored("tending")?;
-        self.checkpoint()
+        self.checkpoint()?;
+        Ok(more)
     }
 
     fn index(&mut self, most: usize) -> Result<Seq, Fault> {

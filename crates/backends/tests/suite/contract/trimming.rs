@@ -5,8 +5,10 @@ use crate::made::*;
 use crate::stores::{DAY, WINDOWS};
 use parlor_engine::plan::Change;
 use parlor_engine::ports::{FirstUse, OnceKey, OnceKind};
-use parlor_model::{Logged, Message, SecretHash, Seq, SignInId, Time};
+use parlor_model::query::{MailPage, Page};
+use parlor_model::{AgentId, Logged, Mailbox, Message, Revision, SecretHash, Seq, SignInId, Time};
 use std::sync::Arc;
+use std::time::Duration;
 
 const NOON: Time = Time(1_700_000_000_000_000);
 
@@ -56,6 +58,95 @@ fn the_log_never_forgets_where_it_stands() {
         assert_eq!(seqs(&ports.tail()), [3]);
         ports.post(message("m4", "lobby", "ann", 4));
         assert_eq!(seqs(&ports.tail()), [3, 4]);
+    });
+}
+
+/// Tends once a day from `from` on, as a hub does that runs.
+fn tend_daily(ports: &mut Ports, from: Time, days: u32) -> Time {
+    for day in 0..=days {
+        ports.store.tend(from.plus(DAY * day)).unwrap();
+    }
+    from.plus(DAY * days)
+}
+
+#[test]
+fn messages_end_with_all_that_belongs_to_them_when_their_time_is_over() {
+    each(|ports| {
+        let [_, second, _] = three_messages(ports);
+        let first = ports.read(|s| s.message(&message_id("m1"))).unwrap();
+        let previous = Revision { message: first.id.clone(), text: "before".into(), edited_at: NOON };
+        let mailbox = Mailbox::of(AgentId::stored("bot"));
+        let delivery = delivery("m1", mailbox);
+        ports.change(vec![
+            Change::Revise { message: first.clone(), previous },
+            Change::PutDelivery { delivery, seq: first.seq },
+            Change::DeadLetter { message: first.clone(), reason: "nobody" },
+        ]);
+        let retention = WINDOWS.messages.unwrap();
+        let left = |ports: &mut Ports| {
+            ports.read(|s| {
+                let history = s.history(&room_id("lobby"), Page::After(Seq(0)), 9)?;
+                let belongings = s.revisions(&message_id("m1"), 9)?.len()
+                    + s.deliveries(&message_id("m1"))?.len()
+                    + s.dead_letters(MailPage { limit: 9, from: None, to: None })?.len();
+                Ok((history.iter().map(|message| message.seq.0).collect::<Vec<_>>(), belongings))
+            })
+        };
+        tend_daily(ports, NOON, 9);
+        assert_eq!(left(ports), (vec![1, 2, 3], 3), "not a moment too early");
+        assert!(!ports.store.tend(second.plus(retention)).unwrap());
+        assert_eq!(left(ports), (vec![2, 3], 0));
+        let head = ports.store.head().unwrap();
+        assert_eq!(head.seq, Seq(3), "the order goes on");
+    });
+}
+
+#[test]
+fn a_clock_that_leaps_takes_no_messages_until_it_has_been_right_for_a_day() {
+    each(|ports| {
+        three_messages(ports);
+        let count =
+            |ports: &mut Ports| ports.read(|s| s.history(&room_id("lobby"), Page::After(Seq(0)), 9)).len();
+        tend_daily(ports, NOON, 2);
+        let far = NOON.plus(DAY * 3_650);
+        for minutes in [0, 1, 60, 23 * 60] {
+            ports.store.tend(far.plus(Duration::from_secs(minutes * 60))).unwrap();
+            assert_eq!(count(ports), 3, "{minutes} minutes after the leap");
+        }
+        tend_daily(ports, NOON.plus(DAY * 2), 2);
+        assert_eq!(count(ports), 3, "it was set right");
+        tend_daily(ports, far, 1);
+        assert_eq!(count(ports), 0, "it was right after all");
+    });
+}
+
+#[test]
+fn many_messages_go_slice_by_slice() {
+    each(|ports| {
+        ports.change(vec![put_room("lobby")]);
+        let messages = (1..=2_500)
+            .map(|seq| Arc::new(Message { at: NOON, ..message(&format!("m{seq}"), "lobby", "ann", seq) }));
+        ports.change(messages.map(Change::PutMessage).collect());
+        let then = NOON.plus(WINDOWS.messages.unwrap()).plus(DAY);
+        ports.store.tend(NOON.plus(WINDOWS.messages.unwrap())).unwrap();
+        let mut slices = 1;
+        while ports.store.tend(then).unwrap() {
+            slices += 1;
+        }
+        assert!(slices <= 13, "{slices}");
+        let left = ports.read(|s| s.history(&room_id("lobby"), Page::After(Seq(0)), 9));
+        assert_eq!(left.len(), 0);
+    });
+}
+
+#[test]
+fn a_message_with_a_time_far_back_takes_nothing_along() {
+    each(|ports| {
+        three_messages(ports);
+        ports.post(Message { at: Time(0), ..message("m4", "lobby", "ann", 4) });
+        tend_daily(ports, NOON, 3);
+        let history = ports.read(|s| s.history(&room_id("lobby"), Page::After(Seq(0)), 9));
+        assert_eq!(history.len(), 4);
     });
 }
 
