@@ -22,9 +22,10 @@ pub use words::{LimitSwitch, LogFormat, LogLevel, Synchronous};
 
 use crate::secret::Secret;
 use form::{
-    Address, Directory, FilePath, Host, List, SecretText, Username, WebAddress, bytes, choice, count, days,
-    hours, seconds,
+    Address, Directory, FilePath, Host, List, Networks, SecretText, Username, WebAddress, bytes, choice,
+    count, days, hours, seconds,
 };
+use parlor_server::Network;
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use url::Url;
 
@@ -46,6 +47,12 @@ table::settings! {
         /// Further names under which this hub may be addressed (the Host header), such as
         /// "chat.local". Loopback names and public_url are always allowed.
         allowed_hosts: Vec<String> = List(Host), default Vec::<String>::new();
+    }
+    "A proxy in front" {
+        /// Addresses or networks of proxies, such as "127.0.0.1" or "10.0.0.0/8". What they
+        /// say in X-Forwarded-For is believed; without it everybody behind a proxy counts as
+        /// one address.
+        trusted_proxies: Vec<Network> = List(Networks), default Vec::<String>::new();
     }
     "TLS" {
         /// The certificate and those that lead to its root, in PEM. With it and tls_key Parlor
@@ -92,6 +99,15 @@ table::settings! {
         login_rate_limit_max: u32 = count(1..=1_000_000), default 20;
         /// Token refreshes a minute from one address.
         refresh_rate_limit_max: u32 = count(1..=1_000_000), default 60;
+        /// Requests under /api a minute: of one person, or of one address that nobody signed in
+        /// from.
+        api_rate_limit_max: u32 = count(1..=1_000_000), default 1_200;
+        /// Changes of a password a minute by one person.
+        password_rate_limit_max: u32 = count(1..=1_000_000), default 5;
+        /// Searches a minute by one person.
+        search_rate_limit_max: u32 = count(1..=1_000_000), default 60;
+        /// Uploads a minute by one person.
+        upload_rate_limit_max: u32 = count(1..=1_000_000), default 60;
         /// The window in which the frames of one socket are counted, in seconds.
         client_rate_limit_window: Duration = seconds(1..=3_600), default 10;
         /// Frames one socket may send in that window.
@@ -102,6 +118,8 @@ table::settings! {
         max_total_ws_connections: usize = count(1..=1_000_000), default 5_000;
         /// Sockets from one address that have not signed in yet.
         max_unauthenticated_per_address: usize = count(1..=1_000_000), default 64;
+        /// Connections from one address that are no sockets. Trusted proxies may have more.
+        max_connections_per_address: usize = count(1..=1_000_000), default 256;
     }
     "Sizes" {
         /// The largest frame a socket may send, in bytes.

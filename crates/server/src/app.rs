@@ -8,11 +8,13 @@ use crate::auth::tokens::Tokens;
 use crate::broker::BrokerEgress;
 use crate::connection::census::Census;
 use crate::connection::conversations::Conversations;
+use crate::http::limits::Limits;
 use crate::measures::Measures;
 use crate::page::Page;
 use crate::{Config, Tls};
 use parlor_engine::Hub;
 use parlor_engine::ports::Blobs;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 pub struct App {
@@ -21,8 +23,9 @@ pub struct App {
     pub(crate) tokens: Tokens,
     pub(crate) second_factors: SecondFactors,
     pub(crate) passwords: Passwords,
-    pub(crate) logins: Throttle,
-    pub(crate) refreshes: Throttle,
+    pub(crate) logins: Throttle<IpAddr>,
+    pub(crate) refreshes: Throttle<IpAddr>,
+    pub(crate) limits: Limits,
     pub(crate) census: Census,
     pub(crate) blobs: Arc<dyn Blobs>,
     /// Files on their way in.
@@ -48,6 +51,7 @@ impl App {
             passwords: Passwords::new(config.hashing_jobs),
             logins: Throttle::per_minute(config.login_per_minute),
             refreshes: Throttle::per_minute(config.refresh_per_minute),
+            limits: Limits::new(&config),
             census: Census::new(&config),
             blobs,
             uploading: Census::of(UPLOADS_AT_ONCE, UPLOADS_IN_ALL),

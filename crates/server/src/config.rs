@@ -1,5 +1,6 @@
 //! What the listeners need to know; `None` is no limit.
 
+use crate::http::forwarded::Network;
 use parlor_engine::switchboard::Caps;
 use parlor_wire::agentim::ingress::FrameLimits;
 use std::time::Duration;
@@ -15,11 +16,20 @@ pub struct Config {
     pub auth_timeout: Duration,
     pub login_per_minute: Option<u32>,
     pub refresh_per_minute: Option<u32>,
+    /// Of one person, or of one address that nobody signed in from.
+    pub requests_per_minute: Option<u32>,
+    pub passwords_per_minute: Option<u32>,
+    pub searches_per_minute: Option<u32>,
+    pub uploads_per_minute: Option<u32>,
     pub client_window: Duration,
     pub client_max: Option<u32>,
     pub connections_per_user: Option<usize>,
     pub connections_total: Option<usize>,
     pub unauthenticated_per_address: Option<usize>,
+    /// Of any kind, before they become a socket.
+    pub connections_per_address: Option<usize>,
+    /// Who is believed about whom it speaks for.
+    pub trusted_proxies: Vec<Network>,
     pub frames: FrameLimits,
     pub outbox: Caps,
     /// Full origins, such as `https://chat.example.org`.

@@ -21,5 +21,6 @@ pub use app::App;
 pub use auth::passwords::Passwords;
 pub use auth::secrets;
 pub use config::Config;
+pub use http::forwarded::Network;
 pub use listen::{Listening, serve};
 pub use tls::{Tls, TlsError};

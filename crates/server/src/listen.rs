@@ -1,9 +1,9 @@
 //! Accepts connections until told to stop, then lets everyone go at once.
 
 use crate::connection::stream::Stream;
-use crate::http::{Peer, trace};
+use crate::http::{Peer, forwarded, limits, trace};
 use crate::patience::Patient;
-use crate::{App, Tls, agentim, broker, measures, page, rest, uploads};
+use crate::{App, agentim, broker, measures, page, rest, uploads};
 use axum::Router;
 use axum::extract::Request;
 use axum::routing::get;
@@ -61,7 +61,7 @@ fn router(app: Arc<App>) -> Router {
         .route("/uploads/{id}", get(uploads::read))
         // Whatever it is called there: a name makes a link that says what is behind it.
         .route("/uploads/{id}/{name}", get(uploads::read_named))
-        .nest("/api", rest::router())
+        .nest("/api", rest::router().layer(axum::middleware::from_fn_with_state(app.clone(), limits::limit)))
         .fallback(rest::not_found)
         .method_not_allowed_fallback(rest::method_not_allowed)
         .layer(axum::middleware::from_fn_with_state(app.clone(), trace::trace))
@@ -82,9 +82,17 @@ async fn accept(app: Arc<App>, listener: TcpListener, mut stopped: watch::Receiv
             }
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
             accepted = listener.accept() => match accepted {
-                Ok((tcp, peer)) => {
-                    connections.spawn(connection(tcp, peer, tls.clone(), router.clone(), stopped.clone()));
-                }
+                Ok((tcp, peer)) => match app.census.connection(peer.ip()) {
+                    Ok(counted) => {
+                        let serving = connection(tcp, peer, app.clone(), router.clone(), stopped.clone());
+                        connections.spawn(async move {
+                            serving.await;
+                            drop(counted);
+                        });
+                    }
+                    // Hung up without a word: whoever holds so many does not wait for an answer.
+                    Err(_) => app.measures.turned_away(),
+                },
                 // Out of file descriptors, most likely: connections that end make room again.
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
@@ -105,7 +113,7 @@ async fn accept(app: Arc<App>, listener: TcpListener, mut stopped: watch::Receiv
 async fn connection(
     tcp: TcpStream,
     peer: SocketAddr,
-    tls: Option<Arc<Tls>>,
+    app: Arc<App>,
     router: Router,
     mut stopped: watch::Receiver<bool>,
 ) {
@@ -116,7 +124,7 @@ async fn connection(
         .with_interval(Duration::from_secs(15))
         .with_retries(4);
     let _ = SockRef::from(&tcp).set_tcp_keepalive(&keepalive);
-    let stream = match &tls {
+    let stream = match &app.tls {
         None => Some(Stream::Plain(tcp)),
         Some(tls) => tokio::select! {
             stream = tls.greet(tcp) => stream,
@@ -125,7 +133,8 @@ async fn connection(
     };
     let Some(stream) = stream else { return };
     let service = router.map_request(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(Peer(peer));
+        let address = forwarded::client(peer.ip(), request.headers(), &app.config.trusted_proxies);
+        request.extensions_mut().insert(Peer(SocketAddr::new(address, peer.port())));
         request.map(axum::body::Body::new)
     });
     let connection = http1::Builder::new()

@@ -18,12 +18,13 @@ use parlor_model::Query;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 pub struct Measures {
     started: SystemTime,
     routes: Mutex<BTreeMap<Box<str>, BTreeMap<&'static str, Route>>>,
+    turned_away: AtomicU64,
 }
 
 #[derive(Default)]
@@ -62,7 +63,12 @@ impl Asked {
 
 impl Measures {
     pub fn new() -> Self {
-        Self { started: SystemTime::now(), routes: Mutex::default() }
+        Self { started: SystemTime::now(), routes: Mutex::default(), turned_away: AtomicU64::new(0) }
+    }
+
+    /// A connection of an address that had too many.
+    pub fn turned_away(&self) {
+        self.turned_away.fetch_add(1, Ordering::Relaxed);
     }
 
     pub fn answered(&self, asked: &Asked, status: u16, time: Duration) {
@@ -113,6 +119,7 @@ fn render(app: &App, figures: &Figures) -> String {
         ("parlor_commands_waiting_max", "How many may wait.", figures.most_waiting_commands),
         ("parlor_reads_running", "Reads under way.", figures.reads),
         ("parlor_reads_running_max", "How many reads run at once.", figures.most_reads),
+        ("parlor_connections", "Open connections that are no WebSockets.", app.census.open()),
         ("parlor_passwords_waiting", "Passwords that are hashed or wait for it.", app.passwords.waiting()),
     ];
     for (name, help, count) in counts {
@@ -135,6 +142,9 @@ fn render(app: &App, figures: &Figures) -> String {
     for (door, count) in app.conversations.by_door() {
         page.sample("parlor_sockets", &[("door", &door)], count);
     }
+    let turned_away = app.measures.turned_away.load(Ordering::Relaxed);
+    let help = "Connections of addresses that had too many.";
+    page.one("parlor_connections_turned_away_total", "counter", help, &[], turned_away);
     requests(&mut page, &app.measures);
     if let Some(expires) = app.tls.as_ref().and_then(|tls| tls.expires_at()) {
         let help = "When the certificate runs out.";

@@ -4,6 +4,7 @@
 //! Never: knows a setting by name, or reads a file or the environment.
 
 use crate::secret::Secret;
+use parlor_server::Network;
 use std::{marker::PhantomData, net::SocketAddr, ops::RangeInclusive, path::PathBuf, time::Duration};
 use toml::Value;
 use url::Url;
@@ -133,6 +134,19 @@ impl Form for Host {
         }
         Url::parse(&format!("http://{text}/")).map_err(|_| refused())?;
         Ok(text.to_ascii_lowercase())
+    }
+}
+
+/// An address, or a network such as 10.0.0.0/8.
+pub struct Networks;
+
+impl Form for Networks {
+    type Output = Network;
+
+    fn read(&self, value: &Value) -> Result<Network, String> {
+        let text = text_of(value)?;
+        text.parse()
+            .map_err(|()| format!("must hold addresses such as 127.0.0.1 or 10.0.0.0/8, not \"{text}\""))
     }
 }
 

@@ -9,11 +9,18 @@ pub struct LimitsInForce {
     pub logins: Option<u32>,
     /// A minute and address.
     pub refreshes: Option<u32>,
+    /// A minute and person, or address that nobody signed in from.
+    pub requests: Option<u32>,
+    /// A minute and person.
+    pub passwords: Option<u32>,
+    pub searches: Option<u32>,
+    pub uploads: Option<u32>,
     /// A window (`client_rate_limit_window`) and socket.
     pub frames: Option<u32>,
     pub sockets_per_user: Option<usize>,
     pub sockets: Option<usize>,
     pub unauthenticated_per_address: Option<usize>,
+    pub connections_per_address: Option<usize>,
 }
 
 impl Settings {
@@ -22,10 +29,15 @@ impl Settings {
         LimitsInForce {
             logins: on.then_some(self.login_rate_limit_max),
             refreshes: on.then_some(self.refresh_rate_limit_max),
+            requests: on.then_some(self.api_rate_limit_max),
+            passwords: on.then_some(self.password_rate_limit_max),
+            searches: on.then_some(self.search_rate_limit_max),
+            uploads: on.then_some(self.upload_rate_limit_max),
             frames: on.then_some(self.client_rate_limit_max),
             sockets_per_user: on.then_some(self.max_ws_connections_per_user),
             sockets: on.then_some(self.max_total_ws_connections),
             unauthenticated_per_address: on.then_some(self.max_unauthenticated_per_address),
+            connections_per_address: on.then_some(self.max_connections_per_address),
         }
     }
 }

@@ -4,4 +4,5 @@ mod backup;
 mod kills;
 mod logs;
 mod metrics;
+mod rates;
 mod tls;

@@ -1,35 +1,67 @@
-//! How often one address may try.
+//! How often somebody may try.
 
 use governor::clock::{Clock, DefaultClock};
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use governor::middleware::StateInformationMiddleware;
+use governor::state::keyed::DefaultKeyedStateStore;
+use governor::{Quota, RateLimiter};
 use parlor_model::Refusal;
+use std::hash::Hash;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-pub struct Throttle {
-    limiter: Option<DefaultKeyedRateLimiter<IpAddr>>,
+pub struct Throttle<Key: Hash + Eq + Clone> {
+    limiter: Option<Limiter<Key>>,
+    most: u32,
     /// Forgets addresses now and then, so that passers-by do not pile up.
     since_cleaning: AtomicU32,
 }
 
-impl Throttle {
+type Limiter<Key> = RateLimiter<Key, DefaultKeyedStateStore<Key>, DefaultClock, StateInformationMiddleware>;
+
+/// How often one may in all, and how often now.
+pub struct Left {
+    pub limit: u32,
+    pub remaining: u32,
+}
+
+impl<Key: Hash + Eq + Clone> Throttle<Key> {
     pub fn per_minute(most: Option<u32>) -> Self {
         let most = most.and_then(NonZeroU32::new);
+        let limiter = |most| RateLimiter::keyed(Quota::per_minute(most)).with_middleware();
         Self {
-            limiter: most.map(|most| RateLimiter::keyed(Quota::per_minute(most))),
+            limiter: most.map(limiter),
+            most: most.map_or(0, NonZeroU32::get),
             since_cleaning: AtomicU32::new(0),
         }
     }
 
-    pub fn check(&self, address: IpAddr) -> Result<(), Refusal> {
-        let Some(limiter) = &self.limiter else { return Ok(()) };
+    pub fn is_on(&self) -> bool {
+        self.limiter.is_some()
+    }
+
+    pub fn most(&self) -> u32 {
+        self.most
+    }
+
+    /// `None` where nothing is limited.
+    pub fn take(&self, key: &Key) -> Result<Option<Left>, Refusal> {
+        let Some(limiter) = &self.limiter else { return Ok(None) };
         if self.since_cleaning.fetch_add(1, Ordering::Relaxed) % 1024 == 1023 {
             limiter.retain_recent();
         }
-        limiter.check_key(&network(address)).map_err(|until| Refusal::RateLimited {
-            retry_after: until.wait_time_from(DefaultClock::default().now()),
-        })
+        match limiter.check_key(key) {
+            Ok(state) => Ok(Some(Left { limit: self.most, remaining: state.remaining_burst_capacity() })),
+            Err(until) => {
+                Err(Refusal::RateLimited { retry_after: until.wait_time_from(DefaultClock::default().now()) })
+            }
+        }
+    }
+}
+
+impl Throttle<IpAddr> {
+    pub fn check(&self, address: IpAddr) -> Result<(), Refusal> {
+        self.take(&network(address)).map(drop)
     }
 }
 

@@ -1,6 +1,8 @@
 //! How many connections there are, of whom, and how many may be.
 
 use crate::Config;
+use crate::auth::throttle::network;
+use crate::http::forwarded::Network;
 use parking_lot::Mutex;
 use parlor_model::{Refusal, UserId};
 use std::collections::HashMap;
@@ -13,11 +15,16 @@ pub struct Census {
     per_user: Option<usize>,
     total: Option<usize>,
     unauthenticated_per_address: Option<usize>,
+    connections_per_address: Option<usize>,
+    /// They bring everybody's connections.
+    proxies: Vec<Network>,
 }
 
 #[derive(Default)]
 struct Counts {
     total: usize,
+    open: usize,
+    connections: HashMap<IpAddr, usize>,
     users: HashMap<UserId, usize>,
     strangers: HashMap<IpAddr, usize>,
 }
@@ -31,6 +38,7 @@ pub struct Counted {
 enum Who {
     User(UserId),
     Stranger(IpAddr),
+    Connection(Option<IpAddr>),
 }
 
 impl Census {
@@ -40,13 +48,42 @@ impl Census {
             per_user: config.connections_per_user,
             total: config.connections_total,
             unauthenticated_per_address: config.unauthenticated_per_address,
+            connections_per_address: config.connections_per_address,
+            proxies: config.trusted_proxies.clone(),
         }
     }
 
     /// For what only people do who have said who they are.
     pub fn of(per_user: usize, total: usize) -> Self {
-        let (per_user, total) = (Some(per_user), Some(total));
-        Self { counts: Arc::default(), per_user, total, unauthenticated_per_address: None }
+        Self {
+            counts: Arc::default(),
+            per_user: Some(per_user),
+            total: Some(total),
+            unauthenticated_per_address: None,
+            connections_per_address: None,
+            proxies: Vec::new(),
+        }
+    }
+
+    /// A connection that was just made, from its handshake until it ends or becomes a socket.
+    pub fn connection(&self, address: IpAddr) -> Result<Counted, Refusal> {
+        let counted = !self.proxies.iter().any(|proxy| proxy.contains(address));
+        let address = counted.then(|| network(address));
+        let mut counts = self.counts.lock();
+        if let Some(address) = address {
+            let known = counts.connections.get(&address).copied().unwrap_or_default();
+            if self.connections_per_address.is_some_and(|most| known >= most) {
+                return Err(Refusal::TooManyConnections);
+            }
+            counts.connections.insert(address, known + 1);
+        }
+        counts.open += 1;
+        Ok(Counted { counts: self.counts.clone(), who: Who::Connection(address) })
+    }
+
+    /// How many connections are open that are no sockets.
+    pub fn open(&self) -> usize {
+        self.counts.lock().open
     }
 
     /// Somebody who has not said who they are.
@@ -89,6 +126,12 @@ impl Drop for Counted {
                 count_down(&mut counts.users, user);
             }
             Who::Stranger(address) => count_down(&mut counts.strangers, address),
+            Who::Connection(address) => {
+                counts.open -= 1;
+                if let Some(address) = address {
+                    count_down(&mut counts.connections, address);
+                }
+            }
         }
     }
 }

@@ -4,6 +4,8 @@ pub mod answer;
 pub mod body;
 pub mod browser;
 pub mod describe;
+pub mod forwarded;
+pub mod limits;
 pub mod multipart;
 pub mod parameters;
 pub mod problem;
@@ -44,12 +46,20 @@ impl<S: Sync> FromRequestParts<S> for Peer {
 /// Whoever the bearer token names.
 pub struct Signed(pub Caller);
 
+/// What came of looking the bearer token up, where that was done before.
+#[derive(Clone)]
+pub struct Known(pub Result<Caller, Refusal>);
+
 impl FromRequestParts<Arc<App>> for Signed {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
         let token = bearer(&parts.headers).ok_or(Problem::Refused(Refusal::NotSignedIn))?;
-        match auth::caller(app, token).await {
+        let caller = match parts.extensions.remove::<Known>() {
+            Some(Known(caller)) => caller,
+            None => auth::caller(app, token).await,
+        };
+        match caller {
             Ok(caller) => Ok(Self(caller)),
             Err(Refusal::NotSignedIn) => {
                 Err(Problem::Status(StatusCode::UNAUTHORIZED, "Invalid or expired token"))

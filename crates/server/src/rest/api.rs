@@ -68,6 +68,7 @@ impl Api {
     }
 
     fn note(&mut self, method: HttpMethod, path: &str, summary: &str, mut sheet: Sheet) {
+        sheet.refuses(&[StatusCode::TOO_MANY_REQUESTS]);
         // Said of all, so that nobody has to know what holds when nothing is said.
         sheet.secured([]);
         let Sheet { mut operation, forms } = sheet;

@@ -29,7 +29,6 @@ const UNAUTHORIZED: StatusCode = StatusCode::UNAUTHORIZED;
 const NOT_FOUND: StatusCode = StatusCode::NOT_FOUND;
 const CONFLICT: StatusCode = StatusCode::CONFLICT;
 const GONE: StatusCode = StatusCode::GONE;
-const OFTEN: StatusCode = StatusCode::TOO_MANY_REQUESTS;
 const UNAVAILABLE: StatusCode = StatusCode::SERVICE_UNAVAILABLE;
 
 /// Each route with what it is for and with how it refuses, besides what its arguments say of themselves.
@@ -37,14 +36,14 @@ const UNAVAILABLE: StatusCode = StatusCode::SERVICE_UNAVAILABLE;
 pub fn router() -> Router<Arc<App>> {
     Api::default()
         .get("/health", "Whether the hub can do its work", &[], health::health)
-        .post("/setup", "Makes the first admin", &[NOT_FOUND, OFTEN, UNAVAILABLE], auth::set_up)
-        .post("/auth/login", "Signs in", &[UNAUTHORIZED, OFTEN, UNAVAILABLE], auth::login)
-        .post("/auth/register", "Takes an invitation", &[NOT_FOUND, CONFLICT, OFTEN, UNAVAILABLE], invitations::register)
-        .post("/auth/verify-totp", "Signs in with a second factor", &[UNAUTHORIZED, OFTEN, UNAVAILABLE], second_factor::verify)
+        .post("/setup", "Makes the first admin", &[NOT_FOUND, UNAVAILABLE], auth::set_up)
+        .post("/auth/login", "Signs in", &[UNAUTHORIZED, UNAVAILABLE], auth::login)
+        .post("/auth/register", "Takes an invitation", &[NOT_FOUND, CONFLICT, UNAVAILABLE], invitations::register)
+        .post("/auth/verify-totp", "Signs in with a second factor", &[UNAUTHORIZED, UNAVAILABLE], second_factor::verify)
         .post("/auth/setup-totp", "Offers a second factor", &[CONFLICT], second_factor::set_up)
-        .post("/auth/verify-totp-setup", "Turns the second factor on", &[CONFLICT, OFTEN], second_factor::confirm)
-        .post("/auth/disable-totp", "Turns the second factor off", &[NOT_FOUND, OFTEN], second_factor::disable)
-        .post("/auth/refresh", "Exchanges a refresh token", &[UNAUTHORIZED, OFTEN, UNAVAILABLE], auth::refresh)
+        .post("/auth/verify-totp-setup", "Turns the second factor on", &[CONFLICT], second_factor::confirm)
+        .post("/auth/disable-totp", "Turns the second factor off", &[NOT_FOUND], second_factor::disable)
+        .post("/auth/refresh", "Exchanges a refresh token", &[UNAUTHORIZED, UNAVAILABLE], auth::refresh)
         .post("/auth/logout", "Ends this sign-in", &[], auth::logout)
         .get("/auth/oauth/providers", "Other ways to sign in", &[], auth::oauth_providers)
         .get("/auth/sessions", "One's signed-in devices", &[], auth::sessions)
@@ -64,7 +63,7 @@ pub fn router() -> Router<Arc<App>> {
         .get("/users/me", "One's own account", &[], users::me)
         .put("/users/me", "Changes one's profile", &[], users::change_me)
         .get("/users/me/oauth-accounts", "One's accounts elsewhere", &[], users::oauth_accounts)
-        .put("/users/me/password", "Changes one's password", &[OFTEN], users::change_password)
+        .put("/users/me/password", "Changes one's password", &[], users::change_password)
         .get("/users/search", "Finds people by name", &[], users::search)
         .put("/users/{id}", "Changes an account", &[CONFLICT], users::change)
         .delete("/users/{id}", "Removes an account", &[CONFLICT], users::remove)
@@ -102,8 +101,8 @@ pub fn router() -> Router<Arc<App>> {
         .get("/bookmarks", "One's bookmarks", &[GONE], marks::bookmarks)
         .post("/bookmarks", "Keeps a message in mind", &[NOT_FOUND], marks::bookmark)
         .delete("/bookmarks/{id}", "Forgets a bookmark, by its message", &[], marks::remove_bookmark)
-        .post("/upload", "Sends a file", &[OFTEN], uploads::create)
-        .post("/upload/avatar", "Sends a picture of oneself", &[OFTEN], uploads::create_avatar)
+        .post("/upload", "Sends a file", &[], uploads::create)
+        .post("/upload/avatar", "Sends a picture of oneself", &[], uploads::create_avatar)
         .post("/upload/{id}/link", "Makes a link to a file that works for a moment", &[], uploads::link)
         .get("/agents", "One's agents", &[], agents::list)
         .get("/agents/shared", "Agents that others share", &[], agents::shared)

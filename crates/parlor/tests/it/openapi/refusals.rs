@@ -3,6 +3,7 @@
 use futures_util::future::join_all;
 use parlor_testkit::hub::HubCommand;
 use parlor_testkit::rest::{Answer, Rest};
+use parlor_testkit::socket::PATIENCE;
 use serde_json::{Value, json};
 
 use super::document::Operation;
@@ -97,6 +98,16 @@ pub async fn too_often(tour: &Tour) {
     tour.tell(&first, "PUT /api/users/me/password", &[], change, 429).await;
     tour.ask(&outsider, "POST /api/auth/refresh", &[], 401).await;
     tour.ask(&outsider, "POST /api/auth/refresh", &[], 429).await;
+    // And whoever asks for anything too often.
+    let command = command.env("PARLOR_ADMIN_PASSWORD", PASSWORD).env("PARLOR_API_RATE_LIMIT_MAX", "1");
+    hub.terminate(PATIENCE).await.unwrap();
+    let hub = command.start().await.unwrap();
+    let outsider = Rest::outsider(hub.url());
+    tour.ask(&outsider, "GET /api/health", &[], 200).await;
+    for operation in &tour.document.operations {
+        let request = outsider.request(operation.method.clone(), &path(operation, "unknown"));
+        tour.send(&operation.name, Body::Sample(operation).put(request), 429).await;
+    }
 }
 
 /// The last of all: the store loses its tables under the hub.
