@@ -212,7 +212,7 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
                  attachments = NULL WHERE id = ?1",
                 &[&id],
             )?;
-            for table in ["revisions", "deliveries", "reactions", "pins", "bookmarks", "uploads"] {
+            for table in BELONGINGS {
                 run(sql, &format!("DELETE FROM {table} WHERE message = ?1"), &[&id])?;
             }
         }
@@ -374,6 +374,9 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
     }
     Ok(())
 }
+
+/// What hangs on a message, by its id in the column `message`, and goes with it.
+pub const BELONGINGS: [&str; 6] = ["revisions", "deliveries", "reactions", "pins", "bookmarks", "uploads"];
 
 pub const PUT_MESSAGE: &str = "INSERT INTO messages (seq, id, at, room, path, sender_kind, sender, sender_name, kind, \
      text, mentions, reply_to, client_message_id, command, payload, source, external_id, edited_at, thread, forwarded, \

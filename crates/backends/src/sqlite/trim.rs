@@ -1,6 +1,7 @@
 //! Forgets what is old.
 
 use super::Options;
+use super::apply::BELONGINGS;
 use super::rows::{one, run};
 use parlor_engine::Fault;
 use parlor_model::Time;
@@ -72,13 +73,11 @@ fn forget_messages(sql: &Connection, oldest: Time) -> Result<bool, Fault> {
     })?;
     let Some((Some(last), kept, count)) = look else { return Ok(false) };
     let through = kept.map_or(last, |kept| kept - 1);
-    // Everything that belongs to a message goes with it.
-    let steps = [
-        "DELETE FROM revisions WHERE message IN (SELECT id FROM messages WHERE seq <= ?1)",
-        "DELETE FROM deliveries WHERE message IN (SELECT id FROM messages WHERE seq <= ?1)",
-        "DELETE FROM dead_letters WHERE seq <= ?1",
-        "DELETE FROM messages WHERE seq <= ?1",
-    ];
-    steps.iter().try_for_each(|step| run(sql, step, &[&through]).map(drop))?;
+    for table in BELONGINGS {
+        let query = format!("DELETE FROM {table} WHERE message IN (SELECT id FROM messages WHERE seq <= ?1)");
+        run(sql, &query, &[&through])?;
+    }
+    run(sql, "DELETE FROM dead_letters WHERE seq <= ?1", &[&through])?;
+    run(sql, "DELETE FROM messages WHERE seq <= ?1", &[&through])?;
     Ok(kept.is_none() && count == SLICE)
 }
