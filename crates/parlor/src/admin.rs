@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case", rename_all_fields = "snake_case")]
 pub enum AdminRequest {
+    /// How the hub is.
+    Status,
     AddUser {
         username: String,
         role: Role,
@@ -46,6 +48,14 @@ pub enum AdminRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
 pub enum AdminReply {
+    Status {
+        version: String,
+        /// `ok`, `full` or `failed`.
+        store: String,
+        /// How many files it may have open; absent if as many as it likes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        open_files: Option<u64>,
+    },
     UserAdded {
         user: UserRow,
     },

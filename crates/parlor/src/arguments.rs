@@ -14,6 +14,7 @@ Examples:
   parlor --data /srv/parlor               keep the data elsewhere
   parlor config example > parlor.toml     every setting, with its default
   parlor admin user add ada               a person, with a password printed once
+  parlor doctor                           is all well?
   parlor backup /backups/parlor.tar       everything in one file, while the hub runs
 
 Every setting is also a variable: PARLOR_LISTEN, PARLOR_DATA, …";
@@ -68,6 +69,8 @@ pub enum Command {
         #[command(subcommand)]
         command: AdminCommand,
     },
+    /// Look at everything a hub needs, and say what to do where it is not well
+    Doctor,
     /// Write everything the hub keeps into one file, while it runs or not
     Backup {
         /// The file to write; an older one of that name is replaced when the new one is whole

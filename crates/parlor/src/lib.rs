@@ -8,6 +8,7 @@ pub mod arguments;
 pub mod backup;
 pub mod config_command;
 pub mod control;
+pub mod doctor;
 pub mod handbook;
 pub mod house;
 pub mod listing;

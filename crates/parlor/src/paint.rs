@@ -31,6 +31,14 @@ impl Paint {
         self.with("36", text)
     }
 
+    pub fn good(self, text: impl Display) -> String {
+        self.with("32", text)
+    }
+
+    pub fn bad(self, text: impl Display) -> String {
+        self.with("1;31", text)
+    }
+
     pub fn warning(self, text: impl Display) -> String {
         self.with("33", text)
     }

@@ -1,10 +1,11 @@
 //! What whoever runs the hub asks of it, as commands.
 
 use crate::admin::{AdminReply, AdminRequest, Role, TokenRow, UserRow};
+use crate::doctor;
 use crate::house::House;
 use crate::secret::Secret;
 use anyhow::bail;
-use parlor_engine::{Hub, password_flaws};
+use parlor_engine::{Health, Hub, password_flaws};
 use parlor_model::command::{NewUser, UserChanges};
 use parlor_model::{
     Answer, ApiKey, Caller, Command, KeyId, Query, Receipt, Refusal, Scope, SiteRole, Thing, User,
@@ -43,6 +44,15 @@ impl Operator {
 
     async fn try_perform(&self, request: AdminRequest) -> Result<AdminReply, Refusal> {
         Ok(match request {
+            AdminRequest::Status => AdminReply::Status {
+                version: env!("CARGO_PKG_VERSION").into(),
+                store: match self.hub.health() {
+                    Health::Good => "ok".into(),
+                    Health::Full => "full".into(),
+                    Health::Broken => "failed".into(),
+                },
+                open_files: doctor::open_files_limit(),
+            },
             AdminRequest::AddUser { username, role, display_name, password } => {
                 let user = self.add_user(&username, role, display_name, &password).await?;
                 AdminReply::UserAdded { user: user_row(&user) }

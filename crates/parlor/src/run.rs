@@ -5,7 +5,7 @@
 use crate::{
     admin_command,
     arguments::{Arguments, Command, ConfigCommand},
-    backup, config_command, handbook,
+    backup, config_command, doctor, handbook,
     serve::serve,
     settings::{self, Loaded, Sources},
 };
@@ -20,6 +20,7 @@ use std::{
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
     let sources = Sources::from_process(arguments.flags(), arguments.config.clone());
+    let mut failed = false;
     let done = match arguments.command.unwrap_or(Command::Serve) {
         Command::Config { command: ConfigCommand::Example } => print(&settings::example()),
         Command::Config { command: ConfigCommand::Check } => {
@@ -33,6 +34,10 @@ pub fn run() -> ExitCode {
             let text = in_runtime(admin_command::run(&loaded.settings, command))?;
             print(&text)
         }),
+        Command::Doctor => in_runtime(async { Ok(doctor::examine(&sources).await) }).and_then(|diagnosis| {
+            failed = diagnosis.failed;
+            print(&diagnosis.text)
+        }),
         Command::Backup { file } => loaded(&sources)
             .and_then(|loaded| backup::create(&loaded.settings.data, &file))
             .and_then(|text| print(&text)),
@@ -43,6 +48,8 @@ pub fn run() -> ExitCode {
         Command::Man { directory } => handbook::manual(directory.as_deref()).and_then(|text| print(&text)),
     };
     match done {
+        // The diagnosis said it all.
+        Ok(()) if failed => ExitCode::FAILURE,
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Nothing is left to tell it to if even stderr is gone.

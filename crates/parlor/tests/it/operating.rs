@@ -1,6 +1,7 @@
 //! What whoever runs a hub relies on.
 
 mod backup;
+mod doctor;
 mod kills;
 mod logs;
 mod metrics;
