@@ -23,6 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Instant;
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
+use tracing::Instrument;
 
 pub type Outcome = Result<parlor_model::Receipt, Refusal>;
 
@@ -128,7 +129,7 @@ impl Hub {
     }
 
     pub async fn call(&self, caller: &Caller, command: Command) -> Outcome {
-        self.submit(caller, command).await.await
+        async { self.submit(caller, command).await.await }.instrument(tracing::debug_span!("command")).await
     }
 
     pub async fn read(&self, caller: &Caller, query: Query) -> Result<Answer, Refusal> {
@@ -467,8 +468,9 @@ impl Hub {
         mut read: impl FnMut(&Hub, &mut dyn Snapshot) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Refusal> {
         let permit = self.inner.reads.clone().acquire_owned().await.map_err(|_| Refusal::Unavailable)?;
-        let hub = self.clone();
+        let (hub, traced) = (self.clone(), tracing::debug_span!("read"));
         blocking(move || {
+            let _traced = traced.entered();
             // Held by the read and not by who asked for it: the thread is busy also when nobody waits any more.
             let _held = permit;
             let mut found = None;

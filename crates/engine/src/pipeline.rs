@@ -115,6 +115,7 @@ impl Writer {
         if self.health.get() == Health::Broken {
             return self.answer(group, || Err(Refusal::Unavailable));
         }
+        let _traced = tracing::debug_span!("commit", commands = group.len()).entered();
         let began = Instant::now();
         match self.decide_and_commit(&group) {
             Ok((outcomes, news)) => {

@@ -1,6 +1,8 @@
 //! Where the log goes: standard error, or a file that another program may move away.
 
 use crate::settings::{LogFormat, LogLevel, Settings};
+#[cfg(feature = "otlp")]
+use crate::traces;
 use anyhow::Context;
 use parking_lot::Mutex;
 use std::fs::{File, OpenOptions};
@@ -8,12 +10,16 @@ use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
 
 /// The log that was started; whoever rotates its file has it opened anew.
 pub struct Log {
     file: Option<Arc<LogFile>>,
+    #[cfg(feature = "otlp")]
+    traces: Option<traces::Traces>,
 }
 
 /// Starts the log of this process.
@@ -27,16 +33,38 @@ pub fn start(settings: &Settings) -> anyhow::Result<Log> {
         Some(file) => BoxMakeWriter::new(move || Line(file.clone())),
         None => BoxMakeWriter::new(io::stderr),
     };
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
-    // A second hub in one process, as in a test, keeps the first one's log.
-    let _ = match settings.log_format {
-        LogFormat::Json => log.json().try_init(),
-        LogFormat::Text => log.with_target(false).with_ansi(coloured).try_init(),
+    let lines = tracing_subscriber::fmt::layer().with_writer(writer);
+    let lines = match settings.log_format {
+        LogFormat::Json => lines.json().boxed(),
+        LogFormat::Text => lines.with_target(false).with_ansi(coloured).boxed(),
     };
-    Ok(Log { file })
+    let subscriber = tracing_subscriber::registry().with(lines.with_filter(filter));
+    #[cfg(feature = "otlp")]
+    let (subscriber, traces) = match &settings.otlp_endpoint {
+        Some(endpoint) => {
+            let (layer, traces) = traces::start(endpoint)?;
+            (subscriber.with(Some(layer)), Some(traces))
+        }
+        None => (subscriber.with(None), None),
+    };
+    // A second hub in one process, as in a test, keeps the first one's log.
+    let _ = subscriber.try_init();
+    Ok(Log {
+        file,
+        #[cfg(feature = "otlp")]
+        traces,
+    })
 }
 
 impl Log {
+    /// The last words have been said.
+    pub async fn finish(self) {
+        #[cfg(feature = "otlp")]
+        if let Some(traces) = self.traces {
+            traces.finish().await;
+        }
+    }
+
     /// Goes on in a new file if the old one was moved away; keeps the old one if that cannot be had.
     pub fn reopen(&self) {
         let Some(file) = &self.file else { return };

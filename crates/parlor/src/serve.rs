@@ -72,6 +72,7 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
     janitor.abort();
     let _ = janitor.await;
     house.hub.close().await;
+    log.finish().await;
     Ok(())
 }
 

@@ -166,6 +166,9 @@ table::settings! {
         /// The file to log to, instead of standard error. After a rotation, SIGHUP has it
         /// opened anew.
         log_file: Option<PathBuf> = FilePath, example "/var/log/parlor/parlor.log";
+        /// Where an OpenTelemetry collector takes traces over HTTP (OTLP). They name routes and
+        /// times, and nothing that people say.
+        otlp_endpoint: Option<Url> = WebAddress, example "http://127.0.0.1:4318";
     }
 }
 
@@ -261,6 +264,9 @@ impl Settings {
             (Some(_), None) => problems.push(Problem::new("tls_key", "must be set together with tls_cert")),
             (None, Some(_)) => problems.push(Problem::new("tls_cert", "must be set together with tls_key")),
             _ => {}
+        }
+        if cfg!(not(feature = "otlp")) && self.otlp_endpoint.is_some() {
+            problems.push(Problem::new("otlp_endpoint", "cannot be set: this Parlor was built without it"));
         }
         if self.refresh_token_ttl < self.access_token_ttl {
             problems.push(Problem::new("refresh_token_ttl", "must not be shorter than access_token_ttl"));

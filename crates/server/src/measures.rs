@@ -56,6 +56,10 @@ impl Asked {
         Self { method: known.map_or("other", |place| NAMES[place]), route }
     }
 
+    pub fn method(&self) -> &'static str {
+        self.method
+    }
+
     pub fn route(&self) -> &str {
         self.route.as_ref().map_or("none", MatchedPath::as_str)
     }

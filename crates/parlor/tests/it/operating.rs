@@ -7,3 +7,4 @@ mod logs;
 mod metrics;
 mod rates;
 mod tls;
+mod traces;

@@ -20,8 +20,19 @@ pub async fn trace(State(app): State<Arc<App>>, request: Request, next: Next) ->
     let span = tracing::info_span!("request", %id);
     let (method, path, began) = (request.method().clone(), request.uri().path().to_owned(), Instant::now());
     let asked = Asked::of(&request);
-    let mut response = next.run(request).instrument(span.clone()).await;
+    // For those who collect traces; beside it the log has its line.
+    let traced = tracing::debug_span!(
+        "http",
+        otel.kind = "server",
+        otel.name = format!("{} {}", asked.method(), asked.route()),
+        http.request.method = asked.method(),
+        http.route = asked.route(),
+        http.response.status_code = tracing::field::Empty,
+    );
+    let answer = next.run(request).instrument(traced.clone());
+    let mut response = answer.instrument(span.clone()).await;
     let (time, status) = (began.elapsed(), response.status().as_u16());
+    traced.record("http.response.status_code", status);
     app.measures.answered(&asked, status, time);
     let millis = time.as_secs_f64() * 1000.0;
     span.in_scope(|| {
