@@ -29,12 +29,8 @@ pub fn kinds() -> [Kind; 2] {
 }
 
 pub const DAY: Duration = days(1);
-pub const WINDOWS: Windows = Windows {
-    log: days(7),
-    once: days(2),
-    uploads: Duration::from_secs(3600),
-    messages: Some(days(9)),
-};
+pub const WINDOWS: Windows =
+    Windows { log: days(7), once: days(2), uploads: Duration::from_secs(3600), messages: Some(days(9)) };
 
 const fn days(count: u64) -> Duration {
     Duration::from_secs(count * 24 * 60 * 60)

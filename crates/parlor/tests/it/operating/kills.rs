@@ -144,6 +144,17 @@ fn of_the_first_schema(data: &Path) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_backup_of_an_earlier_schema_is_restored_and_migrated() {
+    let (old, new) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    of_the_first_schema(old.path());
+    let file = old.path().join("backup.tar");
+    backup(old.path(), &file).await;
+    restore(&file, new.path()).await;
+    let hub = HubCommand::new(PARLOR, new.path()).start().await.unwrap();
+    assert_eq!(said_in(&hub.admin().await.unwrap(), "r1").await.len(), 500);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_start_that_is_killed_while_it_migrates_is_followed_by_one_that_succeeds() {
     let mut rng = seeded();
     let first = tempfile::tempdir().unwrap();
