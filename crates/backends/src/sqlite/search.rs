@@ -264,14 +264,12 @@ mod tests {
         };
         let steps = plan(INDEXED, &[&"x", &9]);
         assert!(steps.len() == 1 && steps[0].starts_with("SCAN message_words VIRTUAL TABLE"), "{steps:?}");
-        let room = beyond(true);
-        assert_eq!(
-            plan(&room, &[&1, &9, &"a"]),
-            ["SEARCH messages USING INDEX messages_in_room (room=? AND seq>? AND seq<?)"]
-        );
-        assert_eq!(
-            plan(&beyond(false), &[&1, &9, &""]),
-            ["SEARCH messages USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"]
-        );
+        // Each row brings its reactions, by their key.
+        let reactions = ["CORRELATED SCALAR SUBQUERY 1", "SEARCH reactions USING PRIMARY KEY (message=?)"];
+        let in_room = "SEARCH messages USING INDEX messages_in_room (room=? AND seq>? AND seq<?)";
+        let anywhere = "SEARCH messages USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)";
+        for (within, room, search) in [(true, "a", in_room), (false, "", anywhere)] {
+            assert_eq!(plan(&beyond(within), &[&1, &9, &room]), [&[search][..], &reactions].concat());
+        }
     }
 }

@@ -85,7 +85,7 @@ fn messages_end_with_all_that_belongs_to_them_when_their_time_is_over() {
         let retention = WINDOWS.messages.unwrap();
         let left = |ports: &mut Ports| {
             ports.read(|s| {
-                let history = s.history(&room_id("lobby"), Page::After(Seq(0)), 9)?;
+                let history = s.history(&room_id("lobby"), Seq(0), Page::After(Seq(0)), 9)?;
                 let belongings = s.revisions(&message_id("m1"), 9)?.len()
                     + s.deliveries(&message_id("m1"))?.len()
                     + s.dead_letters(MailPage { limit: 9, from: None, to: None })?.len();
@@ -105,8 +105,9 @@ fn messages_end_with_all_that_belongs_to_them_when_their_time_is_over() {
 fn a_clock_that_leaps_takes_no_messages_until_it_has_been_right_for_a_day() {
     each(|ports| {
         three_messages(ports);
-        let count =
-            |ports: &mut Ports| ports.read(|s| s.history(&room_id("lobby"), Page::After(Seq(0)), 9)).len();
+        let count = |ports: &mut Ports| {
+            ports.read(|s| s.history(&room_id("lobby"), Seq(0), Page::After(Seq(0)), 9)).len()
+        };
         tend_daily(ports, NOON, 2);
         let far = NOON.plus(DAY * 3_650);
         for minutes in [0, 1, 60, 23 * 60] {
@@ -134,7 +135,7 @@ fn many_messages_go_slice_by_slice() {
             slices += 1;
         }
         assert!(slices <= 13, "{slices}");
-        let left = ports.read(|s| s.history(&room_id("lobby"), Page::After(Seq(0)), 9));
+        let left = ports.read(|s| s.history(&room_id("lobby"), Seq(0), Page::After(Seq(0)), 9));
         assert_eq!(left.len(), 0);
     });
 }
@@ -145,7 +146,7 @@ fn a_message_with_a_time_far_back_takes_nothing_along() {
         three_messages(ports);
         ports.post(Message { at: Time(0), ..message("m4", "lobby", "ann", 4) });
         tend_daily(ports, NOON, 3);
-        let history = ports.read(|s| s.history(&room_id("lobby"), Page::After(Seq(0)), 9));
+        let history = ports.read(|s| s.history(&room_id("lobby"), Seq(0), Page::After(Seq(0)), 9));
         assert_eq!(history.len(), 4);
     });
 }

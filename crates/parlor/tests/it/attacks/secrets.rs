@@ -226,7 +226,8 @@ async fn only_the_owner_of_the_hub_can_read_its_files() {
             .map(|entry| {
                 let entry = entry.unwrap();
                 let name = entry.file_name().into_string().unwrap();
-                assert_eq!(mode(&entry.path()), 0o600, "{name}");
+                let owners_only = if entry.path().is_dir() { 0o700 } else { 0o600 };
+                assert_eq!(mode(&entry.path()), owners_only, "{name}");
                 name
             })
             .collect();
