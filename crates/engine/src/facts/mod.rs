@@ -215,7 +215,12 @@ impl Facts {
                     self.whole_memberships(&MemberId::Agent(agent.id), store)?;
                 }
             }
-            Command::ChangeProfile(_) | Command::ChangePassword { .. } => {}
+            Command::ChangeProfile(changes) => {
+                if let (Some(_), Some(user)) = (&changes.avatar_url, caller.user()) {
+                    self.avatars = store.avatars(user)?;
+                }
+            }
+            Command::ChangePassword { .. } => {}
             Command::SignIn(new) => {
                 self.user = store.user(&new.user)?;
                 self.second_factor = store.second_factor(&new.user)?;

@@ -1,6 +1,6 @@
 //! People, sign-ins and keys.
 
-use super::{Change, Draft, Plan, rooms, second_factor};
+use super::{Change, Draft, Plan, rooms, second_factor, uploads};
 use crate::routes::RouteChange;
 use parlor_model::command::{NewSignIn, NewUser, UserChanges};
 use parlor_model::{
@@ -33,6 +33,7 @@ pub fn plan(command: &Command, mut draft: Draft) -> Result<Plan, Refusal> {
             let mut user = draft.actor()?.clone();
             if let Some(url) = &profile.avatar_url {
                 user.avatar_url = url.clone();
+                uploads::forget_avatars(url.as_deref(), &mut draft);
             }
             let changes = UserChanges { display_name: profile.display_name.clone(), ..Default::default() };
             change_user(user, &changes, draft)

@@ -32,11 +32,9 @@ fn add(new: &NewUpload, mut draft: Draft) -> Result<Plan, Refusal> {
         if !new.file.media.is_image() {
             return Err(Refusal::invalid("file", "must be a JPEG, PNG, GIF or WebP image"));
         }
-        // The one that is shown until now stays: whether the new one takes its place is said afterwards.
-        let outdated = draft.facts.avatars.len().saturating_sub(1);
-        for avatar in &draft.facts.avatars[..outdated] {
-            draft.change(Change::RemoveUpload(avatar.id.clone()));
-        }
+        // The one that is shown stays: whether the new one takes its place is said afterwards.
+        let shown = draft.actor()?.avatar_url.as_deref();
+        forget_avatars(shown, &mut draft);
     } else if draft.facts.uploads_waiting >= MOST_WAITING_UPLOADS {
         return Err(Refusal::TooManyUploads { limit: MOST_WAITING_UPLOADS });
     }
@@ -56,6 +54,16 @@ fn put(owner: UserId, file: &File, digest: BlobDigest, purpose: Use, draft: &mut
     });
     draft.change(Change::PutUpload(upload.clone()));
     upload
+}
+
+/// Removes the actor's pictures, but for the one at the address that their profile shows.
+pub fn forget_avatars(shown: Option<&str>, draft: &mut Draft) {
+    for avatar in &draft.facts.avatars {
+        let is_shown = shown.is_some_and(|url| url.split('/').any(|part| part == avatar.id.as_str()));
+        if !is_shown {
+            draft.change(Change::RemoveUpload(avatar.id.clone()));
+        }
+    }
 }
 
 /// What was on a message that is passed on, as files of who passes it on: they outlast the first.
@@ -89,6 +97,8 @@ pub fn attachments(post: &Post, draft: &Draft) -> Result<Vec<Attachment>, Refusa
 mod tests {
     use super::super::given::{decide, facts, user};
     use super::*;
+    use crate::facts::Standing;
+    use parlor_model::command::ProfileChanges;
     use parlor_model::{Media, RoomId, Time};
 
     fn file(media: Media) -> File {
@@ -121,16 +131,27 @@ mod tests {
     }
 
     #[test]
-    fn an_avatar_is_an_image_and_one_former_stays_beside_it() {
+    fn an_avatar_is_an_image_and_the_one_that_is_shown_stays_until_another_is() {
         let mut facts = facts();
         assert!(decide(&send(Media::Pdf, true), &facts).is_err());
         facts.avatars = ["a", "b", "c"].map(|id| upload(id, "ann", Use::Avatar)).into();
-        let plan = decide(&send(Media::Png, true), &facts).unwrap();
-        let gone = plan.changes.iter().filter_map(|change| match change {
-            Change::RemoveUpload(id) => Some(id.as_str()),
-            _ => None,
-        });
-        assert_eq!(gone.collect::<Vec<_>>(), ["a", "b"]);
+        let mut ann = user("ann");
+        ann.avatar_url = Some("/uploads/b".into());
+        facts.standing = Some(Arc::new(Standing { user: ann, scopes: None }));
+        let removed = |command: &Command| {
+            let removed = |change: &Change| match change {
+                Change::RemoveUpload(id) => Some(id.to_string()),
+                _ => None,
+            };
+            decide(command, &facts).unwrap().changes.iter().filter_map(removed).collect::<Vec<_>>()
+        };
+        let show = |url: Option<Option<&str>>| {
+            let avatar_url = url.map(|url| url.map(Into::into));
+            Command::ChangeProfile(ProfileChanges { display_name: None, avatar_url })
+        };
+        assert_eq!(removed(&send(Media::Png, true)), ["a", "c"]);
+        assert_eq!(removed(&show(Some(Some("/uploads/c/me.png")))), ["a", "b"]);
+        assert_eq!(removed(&show(Some(None))), ["a", "b", "c"]);
     }
 
     #[track_caller]

@@ -281,6 +281,20 @@ async fn a_picture_of_oneself_is_small_an_image_and_seen_by_everyone_here() {
     let refused = ada.post(&format!("/api/rooms/{room}/messages"), body).await.unwrap();
     assert_refused(&refused, 400);
     assert_eq!(kept(scene.data()).len(), 1, "what was refused is not kept");
+
+    let show = |url: Option<&str>| {
+        let (ada, body) = (ada.clone(), json!({ "avatarUrl": url }));
+        async move { ada.put("/api/users/me", body).await.unwrap().data().unwrap() }
+    };
+    assert_eq!(show(Some(url(&me))).await["avatarUrl"], me["url"]);
+    let [unused, newest] = [send(b"GIF89a1").await, send(b"GIF89a2").await].map(|sent| sent.data().unwrap());
+    let seen =
+        [status(&bob, url(&me)).await, status(&bob, url(&unused)).await, status(&bob, url(&newest)).await];
+    assert_eq!(seen, [200, 404, 200], "the one that is shown and the newest");
+    show(Some(url(&newest))).await;
+    assert_eq!((status(&bob, url(&me)).await, status(&bob, url(&newest)).await), (404, 200));
+    show(None).await;
+    assert_eq!(status(&bob, url(&newest)).await, 404, "taken away is gone");
     scene.ends_well().await;
 }
 
