@@ -18,6 +18,7 @@ mod rest;
 mod route;
 mod search;
 mod server;
+mod sign_ins;
 mod socket;
 mod sqlite;
 mod stand_in;
@@ -74,6 +75,10 @@ enum Scenario {
     Search {
         history: usize,
         small: usize,
+    },
+    /// Against another hub at which nobody signs in.
+    SignIns {
+        attempts: usize,
     },
 }
 
@@ -174,6 +179,7 @@ fn scenarios(small: bool) -> Vec<Scenario> {
         Scenario::RouteLoss { senders: size(64, 3), subscriptions: size(100_000, 400), few: 100 },
         Scenario::Receive { history: size(1_000_000, 1_000) },
         Scenario::Search { history: size(1_000_000, 3_000), small: 1_000 },
+        Scenario::SignIns { attempts: size(1_000, 20) },
     ]
 }
 
@@ -224,7 +230,7 @@ async fn start_pair(scenario: &Scenario, options: &Options) -> Result<Pair> {
         Scenario::Route { subscriptions, .. } => {
             Server::start_nats(options, *subscriptions).await.context("starting NATS")?
         }
-        Scenario::RouteLoss { .. } | Scenario::Receive { .. } => other().await?,
+        Scenario::RouteLoss { .. } | Scenario::Receive { .. } | Scenario::SignIns { .. } => other().await?,
         _ => Server::start_reference().context("starting the reference")?,
     });
     match scenario {
@@ -273,6 +279,10 @@ async fn measure(scenario: &Scenario, side: Side, pair: &Pair, options: &Options
         }
         Scenario::Receive { .. } => receive::measure(server, length).await,
         Scenario::Search { .. } => search::measure(server, length).await,
+        Scenario::SignIns { attempts } => {
+            let attempts = if side == Side::Hub { *attempts } else { 0 };
+            sign_ins::measure(server, attempts, length).await
+        }
     }
 }
 
@@ -287,12 +297,13 @@ impl Scenario {
             Self::RouteLoss { .. } => "route-loss".into(),
             Self::Receive { .. } => "receive".into(),
             Self::Search { .. } => "search".into(),
+            Self::SignIns { .. } => "sign-ins".into(),
         }
     }
 
     fn needs_more_than_rooms(&self) -> bool {
         use Scenario::*;
-        matches!(self, Route { .. } | RouteLoss { .. } | Receive { .. } | Search { .. })
+        matches!(self, Route { .. } | RouteLoss { .. } | Receive { .. } | Search { .. } | SignIns { .. })
     }
 
     fn rows(&self, hub: &[Sample], reference: &[Sample]) -> Vec<Row> {
@@ -357,6 +368,13 @@ impl Scenario {
                 }
                 rows
             }
+            Self::SignIns { attempts } => vec![
+                value(
+                    &format!("ms, 99 of 100 messages below, during {attempts} sign-ins (reference: none)"),
+                    Bar::RatioAtMost { must: 2.0 },
+                ),
+                beside(0, "ms, median"),
+            ],
         }
     }
 }
@@ -380,6 +398,7 @@ mod tests {
             "route-loss",
             "receive",
             "search",
+            "sign-ins",
         ];
         check(None, &[&["fan-out-100", "fan-out-1000"], &others[..]].concat());
         assert!(chosen(scenarios(false), Some("nothing")).is_err());

@@ -13,6 +13,9 @@ pub enum Bar {
         must: f64,
         going_to: Option<f64>,
     },
+    RatioAtMost {
+        must: f64,
+    },
     ValueAtMost {
         must: f64,
         going_to: f64,
@@ -46,6 +49,7 @@ impl Bar {
         match self {
             Self::None => None,
             Self::RatioAtLeast { must, .. } => Some(ratio >= must),
+            Self::RatioAtMost { must } => Some(ratio <= must),
             Self::ValueAtMost { must, .. } => Some(hub <= must),
             Self::InsteadOfTheLast { ratio_at_most } => Some(ratio <= ratio_at_most),
         }
@@ -57,6 +61,7 @@ impl Bar {
             Self::RatioAtLeast { must, going_to } => {
                 (format!("≥ {must:.2}"), going_to.map(|ratio| format!("{ratio:.2}")).unwrap_or_default())
             }
+            Self::RatioAtMost { must } => (format!("≤ {must:.2}"), String::new()),
             Self::ValueAtMost { must, going_to } => (format!("≤ {must} each"), format!("{going_to} each")),
             Self::InsteadOfTheLast { ratio_at_most } => (format!("or ≤ {ratio_at_most:.2}"), String::new()),
         }

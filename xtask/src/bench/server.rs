@@ -25,7 +25,7 @@ pub const TEXTS: usize = 64;
 /// Marks a delivery; the references send it too.
 pub const DELIVERY: &str = "server:new_message";
 
-const PASSWORD: &str = "Parlor-bench-1";
+pub const PASSWORD: &str = "Parlor-bench-1";
 
 pub struct Server {
     pub process: Process,
