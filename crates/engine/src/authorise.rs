@@ -93,7 +93,7 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
             Some(_) => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
         },
         Query::Agents => ask.signed_in(Scope::Read).map(|_| ()),
-        Query::Users { .. } | Query::Invitations => ask.site_admin(),
+        Query::Users { .. } | Query::Invitations | Query::Audit(_) => ask.site_admin(),
         Query::MayRegister { .. } => ask.invited(),
         Query::Settings => ask.operator().or_else(|_| ask.signed_in(Scope::Read).map(|_| ())),
         Query::SignIns => ask.person().map(|_| ()),

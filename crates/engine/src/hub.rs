@@ -12,6 +12,7 @@ use crate::search::{self, Wanted};
 use crate::switchboard::{Joined, Switchboard, Viewer, ViewerId};
 use crate::{Fault, Limits};
 use bytes::Bytes;
+use parlor_model::audit::NotePage;
 use parlor_model::query::{Answer, Recent};
 use parlor_model::{
     ApiKey, BlobDigest, Caller, Command, Epoch, HubSettings, Logged, Mailbox, Member, MemberId, Message,
@@ -548,6 +549,12 @@ fn answer(
             Answer::Users { total: users.len(), users }
         }
         Query::SignIns => Answer::SignIns(snapshot.sign_ins(&own(), facts.now)?),
+        Query::Audit(page) => {
+            let mut notes = snapshot.audit(&NotePage { limit: page.limit + 1, ..page.clone() })?;
+            let more = notes.len() > page.limit;
+            notes.truncate(page.limit);
+            Answer::Audit { notes, more }
+        }
         Query::Settings => Answer::Settings(snapshot.settings()?),
         Query::Invitations => Answer::Invitations(snapshot.invitations(facts.now)?),
         Query::Keys => Answer::Keys(snapshot.keys(me.map(|user| &user.id))?),

@@ -1,6 +1,7 @@
 //! The corridor: takes what has queued, decides each command under the lock that makes the decision
 //! true, commits once for the group, then tells. The order of these lines is the architecture.
 
+use crate::audit;
 use crate::authorise::authorise;
 use crate::facts::{Facts, Memo};
 use crate::fault::Severity;
@@ -149,7 +150,8 @@ impl Writer {
             facts.about(caller, command, &mut *transaction, &self.routes, &mut memo)?;
             let decision = authorise(caller, command, &facts).and_then(|()| plan(command, &facts, &mint));
             outcomes.push(match decision {
-                Ok(plan) => {
+                Ok(mut plan) => {
+                    plan.changes.extend(audit::changes(caller, command, &facts, &plan));
                     transaction.apply(&plan)?;
                     if !plan.changes.iter().all(Change::is_about_a_message) {
                         memo = Memo::default();

@@ -4,6 +4,7 @@
 use crate::figures::StoreSize;
 use crate::search::Hunt;
 use crate::{Fault, plan::Plan};
+use parlor_model::audit::{NotePage, Noted};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
     Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Epoch, HubSettings, Invitation,
@@ -29,6 +30,8 @@ pub trait Lookup {
     fn setup(&mut self) -> Result<Option<(SecretHash, Time)>, Fault>;
     fn invitation(&mut self, id: &InvitationId) -> Result<Option<Invitation>, Fault>;
     fn invitation_with(&mut self, secret: &SecretHash) -> Result<Option<Invitation>, Fault>;
+    /// The newest note of a failed sign-in as this person, or under a name that nobody has.
+    fn last_failed_sign_in(&mut self, user: Option<&UserId>) -> Result<Option<Noted>, Fault>;
     fn settings(&mut self) -> Result<HubSettings, Fault>;
     fn second_factor(&mut self, user: &UserId) -> Result<Option<SecondFactor>, Fault>;
     /// Whether it was given to this person and not used since.
@@ -138,6 +141,7 @@ pub trait Snapshot: Lookup {
     fn keys(&mut self, owner: Option<&UserId>) -> Result<Vec<ApiKey>, Fault>;
     /// Those that have not run out, oldest first.
     fn invitations(&mut self, now: Time) -> Result<Vec<Invitation>, Fault>;
+    fn audit(&mut self, page: &NotePage) -> Result<Vec<Noted>, Fault>;
     fn member_count(&mut self, room: &RoomId) -> Result<usize, Fault>;
     /// Only what lies beyond a place.
     fn history(

@@ -2,6 +2,7 @@
 //! or key still exists, and what it may do, is looked up when the decision is made.
 
 use crate::{KeyId, SignInId, UserId};
+use std::net::IpAddr;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Principal {
@@ -18,18 +19,24 @@ pub enum Principal {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Caller {
     pub principal: Principal,
+    /// Where the request came from; decides nothing.
+    pub address: Option<IpAddr>,
 }
 
 impl Caller {
-    pub const OUTSIDER: Self = Self { principal: Principal::Outsider };
-    pub const OPERATOR: Self = Self { principal: Principal::Operator };
+    pub const OUTSIDER: Self = Self { principal: Principal::Outsider, address: None };
+    pub const OPERATOR: Self = Self { principal: Principal::Operator, address: None };
 
     pub fn person(user: UserId, sign_in: SignInId) -> Self {
-        Self { principal: Principal::Person { user, sign_in } }
+        Self { principal: Principal::Person { user, sign_in }, address: None }
     }
 
     pub fn program(user: UserId, key: KeyId) -> Self {
-        Self { principal: Principal::Program { user, key } }
+        Self { principal: Principal::Program { user, key }, address: None }
+    }
+
+    pub fn at(self, address: IpAddr) -> Self {
+        Self { address: Some(address), ..self }
     }
 
     /// The person on whose account the caller acts.

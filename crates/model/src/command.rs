@@ -54,7 +54,10 @@ pub enum Command {
     // Sign-in. The proof was made before; the command says against what.
     SignIn(NewSignIn),
     SignInFailed {
-        user: UserId,
+        /// `None` when there is no such account.
+        user: Option<UserId>,
+        /// Whether the password was right, and the code was not.
+        second_factor: bool,
         lock_after: u32,
         lock_until: Time,
     },

@@ -4,6 +4,7 @@
 
 pub mod account;
 pub mod agent;
+pub mod audit;
 pub mod caller;
 pub mod command;
 pub mod delivery;

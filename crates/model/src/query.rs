@@ -1,5 +1,6 @@
 //! Everything that can be read, and the answers.
 
+use crate::audit::{NotePage, Noted};
 use crate::{
     Agent, AgentId, ApiKey, Bookmark, DeadLetter, Delivery, HubSettings, Invitation, Mailbox, Member,
     Message, MessageId, MessageKind, Pin, Revision, Room, RoomId, SecretHash, SenderKind, Seq, Session,
@@ -22,6 +23,7 @@ pub enum Query {
     Keys,
     Invitations,
     Settings,
+    Audit(NotePage),
     /// Whether this invitation can be taken now.
     MayRegister {
         token: SecretHash,
@@ -152,6 +154,10 @@ pub enum Answer {
     Keys(Vec<ApiKey>),
     Invitations(Vec<Invitation>),
     Settings(HubSettings),
+    Audit {
+        notes: Vec<Noted>,
+        more: bool,
+    },
     Rooms(Vec<(Room, Member)>),
     Room {
         room: Room,

@@ -32,6 +32,15 @@ pub enum AdminRequest {
     RemoveUser {
         username: String,
     },
+    Audit {
+        limit: u16,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        action: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        actor: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        subject: Option<String>,
+    },
     AddToken {
         name: String,
         /// The name of the user it acts for.
@@ -70,6 +79,9 @@ pub enum AdminReply {
     },
     UserRemoved {
         username: String,
+    },
+    Audit {
+        entries: Vec<AuditRow>,
     },
     TokenAdded {
         token: TokenRow,
@@ -115,6 +127,18 @@ pub struct UserRow {
     pub display_name: Option<String>,
     pub role: Role,
     pub created_at: String,
+}
+
+/// An entry as `audit` shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditRow {
+    pub at: String,
+    pub actor: String,
+    pub action: String,
+    pub subject: String,
+    pub detail: String,
+    pub address: String,
+    pub count: u32,
 }
 
 /// An API key as `token list` shows it.

@@ -3,7 +3,7 @@
 //! Owns: the words. The running hub does the work, or the store itself when none is running.
 
 use crate::{
-    admin::{AdminReply, AdminRequest, TokenRow, UserRow},
+    admin::{AdminReply, AdminRequest, AuditRow, TokenRow, UserRow},
     arguments::{AdminCommand, PasswordSource, TokenCommand, UserCommand},
     control,
     listing::listing,
@@ -53,6 +53,9 @@ fn prepare(command: AdminCommand, input: &mut impl Read) -> anyhow::Result<Prepa
         }
         AdminCommand::User { command: UserCommand::Remove { name } } => {
             AdminRequest::RemoveUser { username: name }
+        }
+        AdminCommand::Audit { limit, action, actor, subject } => {
+            AdminRequest::Audit { limit, action, actor, subject }
         }
         AdminCommand::Token { command: TokenCommand::Add { name, user, scopes } } => {
             AdminRequest::AddToken { name, user, scopes }
@@ -106,6 +109,12 @@ fn render(reply: AdminReply, made: Option<&Secret>, paint: Paint) -> anyhow::Res
             format!("{} signs in with the password alone.\n", harmless(&username))
         }
         AdminReply::UserRemoved { username } => format!("Removed {}.\n", harmless(&username)),
+        AdminReply::Audit { entries } if entries.is_empty() => "Nothing was noted.\n".into(),
+        AdminReply::Audit { entries } => listing(
+            ["WHEN", "WHO", "DID", "TO", "HOW", "FROM"],
+            &entries.into_iter().map(audit_cells).collect::<Vec<_>>(),
+            paint,
+        ),
         AdminReply::TokenAdded { token, key } => {
             let about = format!("{} for {}: {}", token.name, token.user, token.scopes.join(", "));
             format!("Made the key {} ({}).\n{}", harmless(&token.id), harmless(&about), once("Key", &key))
@@ -124,6 +133,12 @@ fn render(reply: AdminReply, made: Option<&Secret>, paint: Paint) -> anyhow::Res
 fn user_cells(user: UserRow) -> [String; 5] {
     let role = user.role.as_str().to_owned();
     [user.username, role, user.display_name.unwrap_or_default(), to_the_minute(&user.created_at), user.id]
+}
+
+fn audit_cells(entry: AuditRow) -> [String; 6] {
+    let AuditRow { at, actor, action, subject, detail, address, count } = entry;
+    let action = if count > 1 { format!("{action} ×{count}") } else { action };
+    [to_the_minute(&at), actor, action, subject, detail, address]
 }
 
 fn token_cells(token: TokenRow) -> [String; 5] {

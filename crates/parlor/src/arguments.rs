@@ -114,6 +114,21 @@ pub enum AdminCommand {
         #[command(subcommand)]
         command: UserCommand,
     },
+    /// Print who signed in and who changed what, newest first
+    Audit {
+        /// How many entries
+        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1000))]
+        limit: u16,
+        /// Only one kind, such as sign_in_failed
+        #[arg(long)]
+        action: Option<String>,
+        /// Only what this person or key did (a name or an id)
+        #[arg(long)]
+        actor: Option<String>,
+        /// Only what was done to this person or thing (a name or an id)
+        #[arg(long)]
+        subject: Option<String>,
+    },
     /// API keys for programs
     Token {
         #[command(subcommand)]

@@ -41,6 +41,7 @@ pub fn open(settings: &Settings) -> anyhow::Result<House> {
         once_window: settings.dedupe_window_hours,
         upload_window: settings.upload_wait,
         message_retention: settings.message_retention_days,
+        audit_window: settings.audit_retention_days,
         ..Options::default()
     };
     let (store, reader) = sqlite::open(data, options)?;

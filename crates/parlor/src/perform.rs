@@ -1,11 +1,12 @@
 //! What whoever runs the hub asks of it, as commands.
 
-use crate::admin::{AdminReply, AdminRequest, Role, TokenRow, UserRow};
+use crate::admin::{AdminReply, AdminRequest, AuditRow, Role, TokenRow, UserRow};
 use crate::doctor;
 use crate::house::House;
 use crate::secret::Secret;
 use anyhow::bail;
 use parlor_engine::{Health, Hub, password_flaws};
+use parlor_model::audit::{Action, Actor, NotePage, Noted};
 use parlor_model::command::{NewUser, UserChanges};
 use parlor_model::{
     Answer, ApiKey, Caller, Command, KeyId, Query, Receipt, Refusal, Scope, SiteRole, Thing, User,
@@ -77,6 +78,22 @@ impl Operator {
                 let user = self.named(&username).await?;
                 self.hub.call(&OPERATOR, Command::RemoveUser { user: user.id }).await?;
                 AdminReply::UserRemoved { username: user.username.into() }
+            }
+            AdminRequest::Audit { limit, action, actor, subject } => {
+                let action = match action {
+                    Some(text) => {
+                        let known =
+                            Action::parse(&text).ok_or(Refusal::invalid("action", "is not an action"))?;
+                        Some(known)
+                    }
+                    None => None,
+                };
+                let (actor, subject) = (actor.map(Into::into), subject.map(Into::into));
+                let page = NotePage { limit: limit.into(), action, actor, subject, ..NotePage::default() };
+                let Answer::Audit { notes, .. } = self.hub.read(&OPERATOR, Query::Audit(page)).await? else {
+                    return Err(Refusal::Unavailable);
+                };
+                AdminReply::Audit { entries: notes.iter().map(audit_row).collect() }
             }
             AdminRequest::AddToken { name, user, scopes } => self.add_token(name, &user, &scopes).await?,
             AdminRequest::ListTokens => {
@@ -164,6 +181,28 @@ fn user_row(user: &User) -> UserRow {
             SiteRole::User => Role::User,
         },
         created_at: iso(user.created_at),
+    }
+}
+
+fn audit_row(noted: &Noted) -> AuditRow {
+    let note = &noted.note;
+    let subject = note.subject.as_ref().map(|subject| match &subject.name {
+        Some(name) => format!("{} {name}", subject.kind.as_str()),
+        None => format!("{} {}", subject.kind.as_str(), subject.id),
+    });
+    AuditRow {
+        at: iso(noted.last_at),
+        actor: match &note.actor {
+            Actor::Nobody => "-".into(),
+            Actor::Operator => "operator".into(),
+            Actor::Person { name, .. } => name.to_string(),
+            Actor::Program { name, key, .. } => format!("{name} (key {key})"),
+        },
+        action: note.action.as_str().into(),
+        subject: subject.unwrap_or_default(),
+        detail: note.detail.as_deref().unwrap_or_default().into(),
+        address: note.address.map(|address| address.to_string()).unwrap_or_default(),
+        count: noted.count,
     }
 }
 

@@ -152,6 +152,8 @@ table::settings! {
         message_retention_days: Option<Duration> = days(1..=36_500), example 365;
         /// How many days back a client can resume without loading the history anew.
         log_window_days: Duration = days(1..=3_650), default 7;
+        /// How many days the audit log keeps who signed in and who changed what.
+        audit_retention_days: Duration = days(1..=36_500), default 365;
         /// How long a repeated clientMessageId is recognised, in hours; at least 24.
         dedupe_window_hours: Duration = hours(24..=87_600), default 48;
         /// How long a file that was sent waits to be put on a message, in seconds; then it is

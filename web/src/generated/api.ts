@@ -126,6 +126,30 @@ totpRequired: boolean,
  */
 totpToken: string, };
 
+export type AuditPage = { 
+/**
+ * Newest first.
+ */
+items: Array<AuditEntry>, hasMore: boolean, nextCursor?: string, };
+
+export type AuditEntry = { id: string, at: string, actor: AuditActor, action: string, subject?: AuditSubject, detail?: string, address?: string, 
+/**
+ * How often, where repeats are counted together, and when for the last time.
+ */
+count: number, lastAt: string, };
+
+export type AuditActor = { 
+/**
+ * `user`, `key`, `operator` or `nobody`.
+ */
+kind: string, id?: string, name?: string, keyId?: string, };
+
+export type AuditSubject = { 
+/**
+ * `user`, `agent`, `room`, `key` or `invitation`.
+ */
+kind: string, id: string, name?: string, };
+
 export type Settings = { 
 /**
  * What devices with a second factor show, among others.

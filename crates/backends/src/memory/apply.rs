@@ -3,6 +3,7 @@
 use super::table::Table;
 use super::tables::Tables;
 use parlor_engine::plan::Change;
+use parlor_model::audit::{Note, Noted};
 use parlor_model::{
     AgentId, BlobDigest, Delivery, DeliveryState, Mailbox, Member, MemberId, MessageId, RefreshToken, RoomId,
     SecretHash, SignIn, SignInId, Upload, Use, UserId,
@@ -35,6 +36,16 @@ impl Tables {
                 }
             }
             Change::RemoveInvitation(id) => self.invitations.remove(id),
+            Change::Note(note) => {
+                self.noted += 1;
+                let noted = Noted { id: self.noted, note: Note::clone(note), count: 1, last_at: note.at };
+                self.audit.insert(self.noted, noted);
+            }
+            Change::NoteAgain { id, at, address } => {
+                if let Some(noted) = self.audit.get_mut(id) {
+                    (noted.count, noted.last_at, noted.note.address) = (noted.count + 1, *at, *address);
+                }
+            }
             Change::PutSettings(settings) => self.settings = settings.as_ref().clone(),
             Change::PutSecondFactor(factor) => {
                 self.second_factors.insert(factor.user.clone(), factor.as_ref().clone());

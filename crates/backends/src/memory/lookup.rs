@@ -4,6 +4,7 @@ use super::View;
 use super::table::sorted;
 use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, Lookup, OnceKey};
+use parlor_model::audit::{Action, Noted};
 use parlor_model::{
     Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, DeliveryState, HubSettings, Invitation,
     InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId, Pin, RefreshToken, Room, RoomId,
@@ -54,6 +55,14 @@ impl Lookup for View {
     fn invitation_with(&mut self, secret: &SecretHash) -> Result<Option<Invitation>, Fault> {
         let mut invitations = self.tables.invitations.rows();
         Ok(invitations.find(|(_, own)| own == secret).map(|(invitation, _)| invitation.clone()))
+    }
+
+    fn last_failed_sign_in(&mut self, user: Option<&UserId>) -> Result<Option<Noted>, Fault> {
+        let of = |noted: &&Noted| {
+            noted.note.subject.as_ref().map(|subject| &*subject.id) == user.map(UserId::as_str)
+        };
+        let failures = self.tables.audit.values().filter(|noted| noted.note.action == Action::SignInFailed);
+        Ok(failures.rev().find(of).cloned())
     }
 
     fn settings(&mut self) -> Result<HubSettings, Fault> {

@@ -34,12 +34,13 @@ pub struct Windows {
     pub uploads: Duration,
     /// `None`: messages are kept for ever.
     pub messages: Option<Duration>,
+    pub audit: Duration,
 }
 
 impl Default for Windows {
     fn default() -> Self {
         let day = Duration::from_secs(24 * 60 * 60);
-        Self { log: 7 * day, once: 2 * day, uploads: day / 24, messages: None }
+        Self { log: 7 * day, once: 2 * day, uploads: day / 24, messages: None, audit: 365 * day }
     }
 }
 

@@ -5,6 +5,7 @@ use super::table::sorted;
 use parlor_engine::Fault;
 use parlor_engine::ports::{Head, Look, Snapshot};
 use parlor_engine::search::Hunt;
+use parlor_model::audit::{Actor, NotePage, Noted};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
     Agent, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Invitation, Logged, Mailbox, Member, MemberId,
@@ -62,6 +63,28 @@ impl Snapshot for View {
         let all = self.tables.invitations.rows().map(|(invitation, _)| invitation);
         let open = all.filter(|invitation| invitation.expires_at > now);
         Ok(sorted(open.cloned(), |invitation| (invitation.created_at, invitation.id.clone())))
+    }
+
+    fn audit(&mut self, page: &NotePage) -> Result<Vec<Noted>, Fault> {
+        let wanted = |noted: &&Noted| {
+            let note = &noted.note;
+            let actor = match &note.actor {
+                Actor::Person { id, name } | Actor::Program { id, name, .. } => Some((id.as_str(), &**name)),
+                Actor::Nobody | Actor::Operator => None,
+            };
+            let by = |wanted: &str| actor.is_some_and(|(id, name)| id == wanted || name == wanted);
+            let about = |wanted: &str| {
+                let subject = note.subject.as_ref();
+                subject.is_some_and(|it| &*it.id == wanted || it.name.as_deref() == Some(wanted))
+            };
+            page.before.is_none_or(|before| noted.id < before)
+                && page.action.is_none_or(|action| note.action == action)
+                && page.actor.as_deref().is_none_or(by)
+                && page.subject.as_deref().is_none_or(about)
+                && page.from.is_none_or(|from| noted.last_at >= from)
+                && page.to.is_none_or(|to| note.at <= to)
+        };
+        Ok(self.tables.audit.values().rev().filter(wanted).take(page.limit).cloned().collect())
     }
 
     fn member_count(&mut self, room: &RoomId) -> Result<usize, Fault> {

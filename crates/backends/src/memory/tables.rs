@@ -3,6 +3,7 @@
 use super::log::Row;
 use super::table::Table;
 use parlor_engine::ports::{FirstUse, Head, OnceKey};
+use parlor_model::audit::Noted;
 use parlor_model::{
     Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Epoch, HubSettings, Invitation,
     InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId, Pattern, Pin, RefreshToken, Revision,
@@ -29,6 +30,8 @@ pub struct Tables {
     pub keys: Table<KeyId, ApiKey>,
     pub key_secrets: BTreeMap<SecretHash, KeyId>,
     pub invitations: Table<InvitationId, (Invitation, SecretHash)>,
+    pub audit: BTreeMap<u64, Noted>,
+    pub noted: u64,
     pub settings: HubSettings,
     pub second_factors: BTreeMap<UserId, SecondFactor>,
     pub backup_codes: BTreeSet<(UserId, SecretHash)>,
@@ -64,6 +67,8 @@ impl Tables {
             keys: Table::default(),
             key_secrets: BTreeMap::new(),
             invitations: Table::default(),
+            audit: BTreeMap::new(),
+            noted: 0,
             settings: HubSettings::default(),
             second_factors: BTreeMap::new(),
             backup_codes: BTreeSet::new(),

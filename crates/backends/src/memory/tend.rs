@@ -25,6 +25,10 @@ impl Tables {
             self.invitations.remove(&invitation);
         }
         let believed = self.clock_is_believed(now);
+        if believed {
+            let oldest = now.minus(windows.audit);
+            self.audit.retain(|_, noted| noted.last_at >= oldest);
+        }
         if let (Some(retention), true) = (windows.messages, believed) {
             self.forget_messages(now.minus(retention));
         }

@@ -1,5 +1,6 @@
 //! One change of a plan, as SQL.
 
+use super::audit;
 use super::rows::{self, Stored, run};
 use super::search;
 use parlor_engine::Fault;
@@ -102,6 +103,8 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
         Change::RemoveInvitation(id) => {
             run(sql, "DELETE FROM invitations WHERE id = ?1", &[&id.as_str()])?;
         }
+        Change::Note(note) => audit::put(sql, note)?,
+        Change::NoteAgain { id, at, address } => audit::again(sql, *id, *at, *address)?,
         Change::PutSettings(settings) => {
             run(sql, "DELETE FROM settings", &[])?;
             let name = settings.name.as_deref();

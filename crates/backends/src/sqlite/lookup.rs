@@ -4,6 +4,7 @@ use super::On;
 use super::rows::{self, all, number, one};
 use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, Lookup, OnceKey};
+use parlor_model::audit::Noted;
 use parlor_model::{
     Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, HubSettings, Invitation, InvitationId, KeyId,
     Mailbox, Member, MemberId, Message, MessageId, Pin, RefreshToken, Room, RoomId, SecondFactor, SecretHash,
@@ -82,6 +83,10 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
     fn invitation_with(&mut self, secret: &SecretHash) -> Result<Option<Invitation>, Fault> {
         let query = format!("SELECT {} FROM invitations WHERE secret = ?1", rows::INVITATION);
         one(self.sql(), &query, &[&secret.0], rows::invitation)
+    }
+
+    fn last_failed_sign_in(&mut self, user: Option<&UserId>) -> Result<Option<Noted>, Fault> {
+        self.last_failed(user)
     }
 
     fn settings(&mut self) -> Result<HubSettings, Fault> {
@@ -327,6 +332,7 @@ macro_rules! through {
             setup() -> Option<(parlor_model::SecretHash, parlor_model::Time)>;
             invitation(id: &parlor_model::InvitationId) -> Option<parlor_model::Invitation>;
             invitation_with(secret: &parlor_model::SecretHash) -> Option<parlor_model::Invitation>;
+            last_failed_sign_in(user: Option<&parlor_model::UserId>) -> Option<parlor_model::audit::Noted>;
             settings() -> parlor_model::HubSettings;
             second_factor(user: &parlor_model::UserId) -> Option<parlor_model::SecondFactor>;
             has_backup_code(user: &parlor_model::UserId, code: &parlor_model::SecretHash) -> bool;

@@ -5,6 +5,7 @@
 //! whose fsync failed must not be tried again and believed.
 
 mod apply;
+mod audit;
 pub mod copies;
 mod log;
 mod lookup;
@@ -44,6 +45,7 @@ pub struct Options {
     pub synchronous: Synchronous,
     pub log_window: Duration,
     pub once_window: Duration,
+    pub audit_window: Duration,
     /// How long an upload waits for its message.
     pub upload_window: Duration,
     /// `None`: messages are kept for ever.
@@ -59,6 +61,7 @@ impl Default for Options {
             synchronous: Synchronous::Full,
             log_window: 7 * day,
             once_window: 2 * day,
+            audit_window: 365 * day,
             upload_window: day / 24,
             message_retention: None,
             readers: 7,

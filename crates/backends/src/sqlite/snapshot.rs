@@ -5,6 +5,7 @@ use super::rows::{self, all, number, one, place};
 use parlor_engine::Fault;
 use parlor_engine::ports::{Head, Look, Lookup, Snapshot};
 use parlor_engine::search::Hunt;
+use parlor_model::audit::{NotePage, Noted};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
     Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Invitation, Logged, Mailbox, Member,
@@ -68,6 +69,10 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
             rows::INVITATION
         );
         all(self.sql(), &query, &[&now.0], rows::invitation)
+    }
+
+    fn audit(&mut self, page: &NotePage) -> Result<Vec<Noted>, Fault> {
+        self.notes(page)
     }
 
     fn member_count(&mut self, room: &RoomId) -> Result<usize, Fault> {

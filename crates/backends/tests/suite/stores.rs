@@ -29,8 +29,13 @@ pub fn kinds() -> [Kind; 2] {
 }
 
 pub const DAY: Duration = days(1);
-pub const WINDOWS: Windows =
-    Windows { log: days(7), once: days(2), uploads: Duration::from_secs(3600), messages: Some(days(9)) };
+pub const WINDOWS: Windows = Windows {
+    log: days(7),
+    once: days(2),
+    uploads: Duration::from_secs(3600),
+    messages: Some(days(9)),
+    audit: days(30),
+};
 
 const fn days(count: u64) -> Duration {
     Duration::from_secs(count * 24 * 60 * 60)
@@ -52,6 +57,7 @@ impl Home for Directory {
             synchronous,
             log_window: WINDOWS.log,
             once_window: WINDOWS.once,
+            audit_window: WINDOWS.audit,
             upload_window: WINDOWS.uploads,
             message_retention: WINDOWS.messages,
             readers: 2,

@@ -11,6 +11,7 @@ pub use memo::Memo;
 use crate::Fault;
 use crate::ports::{FirstUse, Lookup, OnceKey};
 use crate::routes::{Recipient, Routes};
+use parlor_model::audit::Noted;
 use parlor_model::{
     Agent, ApiKey, BlobDigest, Bookmark, Caller, Command, Delivery, Epoch, HubSettings, Invitation, Mailbox,
     Member, MemberId, Message, Path, Pin, Query, RefreshToken, Room, RoomId, Scope, SecondFactor,
@@ -47,6 +48,8 @@ pub struct Facts {
     pub setup: Option<(SecretHash, Time)>,
     pub invitation: Option<Invitation>,
     pub settings: HubSettings,
+    /// The last time that a sign-in failed so.
+    pub failed_before: Option<Noted>,
     pub second_factor: Option<SecondFactor>,
     /// Whether the backup code shown is one.
     pub backup_code: bool,
@@ -155,6 +158,7 @@ impl Facts {
             setup: None,
             invitation: None,
             settings: HubSettings::default(),
+            failed_before: None,
             second_factor: None,
             backup_code: false,
             message: None,
@@ -237,7 +241,12 @@ impl Facts {
                 self.user = store.user(user)?;
                 self.second_factor = store.second_factor(user)?;
             }
-            Command::SignInFailed { user, .. } => self.user = store.user(user)?,
+            Command::SignInFailed { user, .. } => {
+                if let Some(user) = user {
+                    self.user = store.user(user)?;
+                }
+                self.failed_before = store.last_failed_sign_in(user.as_ref())?;
+            }
             Command::Refresh { token, .. } => {
                 self.refresh = store.refresh_token(token)?;
                 if let Some(refresh) = &self.refresh {
@@ -428,6 +437,7 @@ impl Facts {
             | Query::Keys
             | Query::Invitations
             | Query::Settings
+            | Query::Audit(_)
             | Query::Rooms
             | Query::Recent
             | Query::Bookmarks { .. }

@@ -47,9 +47,10 @@ pub fn plan(command: &Command, mut draft: Draft) -> Result<Plan, Refusal> {
             change_user(user, &changes, draft)
         }
         Command::SignIn(new) => sign_in(new, draft),
-        Command::SignInFailed { lock_after, lock_until, .. } => {
-            sign_in_failed(*lock_after, *lock_until, draft)
-        }
+        Command::SignInFailed { user, lock_after, lock_until, .. } => match user {
+            Some(_) => sign_in_failed(*lock_after, *lock_until, draft),
+            None => draft.done(Receipt::Done),
+        },
         Command::Refresh { next, expires_at, grace, .. } => refresh(next, *expires_at, *grace, draft),
         Command::EndSignIn { sign_in } => {
             let user = draft.actor()?.id.clone();
@@ -184,6 +185,9 @@ fn sign_in(new: &NewSignIn, mut draft: Draft) -> Result<Plan, Refusal> {
 
 fn sign_in_failed(lock_after: u32, lock_until: Time, mut draft: Draft) -> Result<Plan, Refusal> {
     let mut user = draft.facts.user.clone().ok_or(Refusal::NotFound(Thing::User))?;
+    if user.is_locked(draft.facts.now) {
+        return draft.done(Receipt::Done);
+    }
     user.failed_sign_ins = user.failed_sign_ins.saturating_add(1);
     if user.failed_sign_ins >= lock_after {
         user.failed_sign_ins = 0;

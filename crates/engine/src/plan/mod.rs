@@ -23,12 +23,14 @@ use crate::Limits;
 use crate::facts::Facts;
 use crate::ports::{FirstUse, Ids, OnceKey};
 use crate::routes::RouteChange;
+use parlor_model::audit::Note;
 use parlor_model::{
     Agent, AgentId, ApiKey, BlobDigest, Bookmark, Command, Delivery, Event, HubSettings, Invitation,
     InvitationId, KeyId, Logged, Mailbox, Member, MemberId, Message, MessageId, Pattern, Pin, Position,
     Reaction, Receipt, Refusal, Revision, Room, RoomId, SecondFactor, SecretHash, Seq, Session, SignIn,
     SignInId, Subscription, Time, Upload, UploadId, User, UserId,
 };
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// What a decided command does.
@@ -57,6 +59,13 @@ pub enum Change {
     PutInvitation(Arc<Invitation>, SecretHash),
     UseInvitation(InvitationId),
     RemoveInvitation(InvitationId),
+    Note(Arc<Note>),
+    /// The same once more.
+    NoteAgain {
+        id: u64,
+        at: Time,
+        address: Option<IpAddr>,
+    },
     /// In the place of all that were changed before.
     PutSettings(Arc<HubSettings>),
     PutSecondFactor(Arc<SecondFactor>),

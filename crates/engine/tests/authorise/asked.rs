@@ -1,6 +1,7 @@
 //! The commands and queries of the table, as short as it needs them, and the scopes.
 
 use crate::who::{lobby, someone};
+use parlor_model::audit::NotePage;
 use parlor_model::command::{
     AgentProfile, NewInvitation, NewSignIn, NewUpload, NewUser, ProfileChanges, RoomChanges, UserChanges,
 };
@@ -96,7 +97,7 @@ pub fn sign_in() -> Command {
 }
 
 pub fn sign_in_failed() -> Command {
-    Command::SignInFailed { user: someone(), lock_after: 5, lock_until: LATER }
+    Command::SignInFailed { user: Some(someone()), second_factor: false, lock_after: 5, lock_until: LATER }
 }
 
 pub fn refresh() -> Command {
@@ -281,6 +282,10 @@ pub fn acknowledge(session: Option<&str>) -> Command {
 
 pub fn users() -> Query {
     Query::Users { limit: 10, offset: 0 }
+}
+
+pub fn audit() -> Query {
+    Query::Audit(NotePage::default())
 }
 
 pub fn search() -> Query {

@@ -27,6 +27,9 @@ table! { Query,
     Query::Invitations => {
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  Query::Invitations, READY;
     }
+    Query::Audit(_) => {
+        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  audit(), READY;
+    }
     Query::Settings => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   yes  ", READ,    Query::Settings, READY;
     }

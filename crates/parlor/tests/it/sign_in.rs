@@ -1,5 +1,6 @@
 //! Signing in: the first admin, passwords, tokens and their renewal, sessions, keys, and the people an admin keeps.
 
+mod audit;
 pub mod first_admin;
 mod invitations;
 mod keys;

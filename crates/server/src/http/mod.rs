@@ -39,7 +39,18 @@ impl<S: Sync> FromRequestParts<S> for Peer {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
-        Ok(parts.extensions.get::<Peer>().copied().unwrap_or_default())
+        Ok(Self::of(parts))
+    }
+}
+
+impl Peer {
+    fn of(parts: &Parts) -> Self {
+        parts.extensions.get::<Peer>().copied().unwrap_or_default()
+    }
+
+    /// Somebody who has not said who they are.
+    pub fn outsider(self) -> Caller {
+        Caller::OUTSIDER.at(self.0.ip())
     }
 }
 
@@ -60,7 +71,7 @@ impl FromRequestParts<Arc<App>> for Signed {
             None => auth::caller(app, token).await,
         };
         match caller {
-            Ok(caller) => Ok(Self(caller)),
+            Ok(caller) => Ok(Self(caller.at(Peer::of(parts).0.ip()))),
             Err(Refusal::NotSignedIn) => {
                 Err(Problem::Status(StatusCode::UNAUTHORIZED, "Invalid or expired token"))
             }

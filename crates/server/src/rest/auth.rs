@@ -14,7 +14,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use parlor_engine::password_flaws;
 use parlor_model::command::{NewSignIn, NewUser};
 use parlor_model::{
-    Answer, Caller, Command, HubSettings, Principal, Query, Receipt, Refusal, SecondProof, SignIn, SignInId,
+    Answer, Command, HubSettings, Principal, Query, Receipt, Refusal, SecondProof, SignIn, SignInId,
     SiteRole, User,
 };
 use parlor_wire::agentim::rest;
@@ -39,7 +39,8 @@ pub async fn login(
     let proven = app.passwords.verify(&body.password, hash).await?;
     let now = app.hub.now();
     let Some(user) = account.filter(|user| proven && !user.is_locked(now)) else {
-        failed(&app, &app.hub.settings().await?, app.hub.account(&body.username).await?).await;
+        let account = app.hub.account(&body.username).await?;
+        failed(&app, &app.hub.settings().await?, account, false, peer).await;
         return Err(Refusal::WrongCredentials.into());
     };
     if user.second_factor {
@@ -51,18 +52,23 @@ pub async fn login(
     Ok(Either::This((cookie, signed_in.one_of())))
 }
 
-/// Counts a wrong password or code against the account, if there is one that is not locked already.
-pub async fn failed(app: &App, settings: &HubSettings, account: Option<User>) {
-    let now = app.hub.now();
-    let Some(user) = account.filter(|user| !user.is_locked(now)) else { return };
+/// Counts a wrong password or code against the account, if there is one, and notes it in any case.
+pub async fn failed(
+    app: &App,
+    settings: &HubSettings,
+    account: Option<User>,
+    second_factor: bool,
+    peer: Peer,
+) {
     let lockout = settings.lockout_seconds.map(|seconds| Duration::from_secs(seconds.into()));
     let failed = Command::SignInFailed {
-        user: user.id,
+        user: account.map(|user| user.id),
+        second_factor,
         lock_after: settings.lockout_failures.unwrap_or(app.config.lockout_failures),
-        lock_until: now.plus(lockout.unwrap_or(app.config.lockout)),
+        lock_until: app.hub.now().plus(lockout.unwrap_or(app.config.lockout)),
     };
     // Not waited for: the time of a commit would tell that there is such an account.
-    drop(app.hub.submit(&Caller::OUTSIDER, failed).await);
+    drop(app.hub.submit(&peer.outsider(), failed).await);
 }
 
 pub async fn set_up(
@@ -81,7 +87,7 @@ pub async fn set_up(
         password_hash,
     };
     let command = Command::SetUp { token: secrets::hash(&body.token), account };
-    let Receipt::User(user) = app.hub.call(&Caller::OUTSIDER, command).await? else {
+    let Receipt::User(user) = app.hub.call(&peer.outsider(), command).await? else {
         return Err(Refusal::Unavailable.into());
     };
     sign_in(&app, &user, None, peer, &headers).await
@@ -115,7 +121,7 @@ pub async fn sign_in(
         address: peer.0.ip().to_string().into(),
         expires_at: app.hub.now().plus(app.config.refresh_token_ttl),
     });
-    let Receipt::SignedIn { user, sign_in } = app.hub.call(&Caller::OUTSIDER, command).await? else {
+    let Receipt::SignedIn { user, sign_in } = app.hub.call(&peer.outsider(), command).await? else {
         return Err(Refusal::Unavailable.into());
     };
     let access = access_token(app, &sign_in);
@@ -146,7 +152,7 @@ pub async fn refresh(
         expires_at: app.hub.now().plus(app.config.refresh_token_ttl),
         grace: app.config.refresh_grace,
     };
-    match app.hub.call(&Caller::OUTSIDER, command).await? {
+    match app.hub.call(&peer.outsider(), command).await? {
         Receipt::SignedIn { sign_in, .. } => {
             // A page whose cookie was renewed has no use for the token, and a script in it should not see it.
             let shown = (!by_cookie).then_some(&*next);

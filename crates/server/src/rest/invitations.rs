@@ -14,7 +14,7 @@ use axum::extract::State;
 use http::HeaderMap;
 use http::header::HOST;
 use parlor_model::command::{NewInvitation, NewUser};
-use parlor_model::{Answer, Caller, Command, InvitationId, Query, Receipt, Refusal, SiteRole, Time};
+use parlor_model::{Answer, Command, InvitationId, Query, Receipt, Refusal, SiteRole, Time};
 use parlor_wire::agentim::rest;
 use parlor_wire::time;
 use std::sync::Arc;
@@ -91,10 +91,10 @@ pub async fn register(
     app.logins.check(peer.0.ip())?;
     let token = secrets::hash(&body.token);
     // Asked first, so that only who was invited can make the hub work at a hash.
-    app.hub.may(&Caller::OUTSIDER, Query::MayRegister { token }).await?;
+    app.hub.may(&peer.outsider(), Query::MayRegister { token }).await?;
     let password_hash = new_password(&app, &body.password).await?;
     let (username, display_name) = (body.username, body.display_name);
     let account = NewUser { username, display_name, role: SiteRole::User, password_hash };
-    let registered = app.hub.call(&Caller::OUTSIDER, Command::Register { token, account }).await?;
+    let registered = app.hub.call(&peer.outsider(), Command::Register { token, account }).await?;
     sign_in(&app, &*users::user(registered)?, None, peer, &headers).await
 }

@@ -3,6 +3,7 @@
 mod agents;
 mod api;
 mod arrangement;
+mod audit;
 mod auth;
 mod health;
 mod invitations;
@@ -55,6 +56,7 @@ pub fn router() -> Router<Arc<App>> {
         .post("/settings", "Changes some of it", &[], settings::change)
         .get("/admin/settings", "The same, for AgentIM", &[], settings::show_to_admin)
         .put("/admin/settings", "Changes some of it, for AgentIM", &[], settings::change_by_admin)
+        .get("/audit", "Who did what to whom", &[], audit::list)
         .get("/invites", "Invitations that have not run out", &[], invitations::list)
         .post("/invites", "Makes an invitation", &[], invitations::create)
         .delete("/invites/{id}", "Takes an invitation back", &[], invitations::revoke)

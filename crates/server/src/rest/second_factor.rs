@@ -36,7 +36,7 @@ pub async fn verify(
         None => Err(Refusal::WrongCredentials.into()),
     };
     if let Err(Problem::Refused(Refusal::WrongCredentials)) = &signed_in {
-        failed(&app, &settings, Some(user)).await;
+        failed(&app, &settings, Some(user), true, peer).await;
     }
     signed_in
 }

@@ -4,6 +4,7 @@
 //! `null` means the same as absent, where nothing else is said.
 
 mod answers;
+mod audit;
 mod files;
 mod found;
 mod invitations;
@@ -13,6 +14,7 @@ mod settings;
 mod words;
 
 pub use answers::*;
+pub use audit::*;
 pub use files::*;
 pub use found::*;
 pub use invitations::*;

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod agents;
+mod audit;
 mod blobs;
 mod callers;
 mod dead_letters;

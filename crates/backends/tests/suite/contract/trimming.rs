@@ -62,7 +62,7 @@ fn the_log_never_forgets_where_it_stands() {
 }
 
 /// Tends once a day from `from` on, as a hub does that runs.
-fn tend_daily(ports: &mut Ports, from: Time, days: u32) -> Time {
+pub fn tend_daily(ports: &mut Ports, from: Time, days: u32) -> Time {
     for day in 0..=days {
         ports.store.tend(from.plus(DAY * day)).unwrap();
     }

@@ -252,7 +252,9 @@ fn sign_in(dice: &mut Dice, world: &mut World) -> Command {
 
 fn sign_in_failed(dice: &mut Dice, world: &mut World) -> Command {
     let lock_after = 1 + dice.roll(3) as u32;
-    Command::SignInFailed { user: user(dice, world), lock_after, lock_until: later(dice, world) }
+    let user = if dice.once_in(4) { None } else { Some(user(dice, world)) };
+    let second_factor = dice.once_in(3);
+    Command::SignInFailed { user, second_factor, lock_after, lock_until: later(dice, world) }
 }
 
 fn refresh(dice: &mut Dice, world: &mut World) -> Command {

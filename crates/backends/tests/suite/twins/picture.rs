@@ -8,6 +8,7 @@ use crate::house::House;
 use crate::made::{ALL_MAIL, search};
 use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, Head, OnceKey, Snapshot};
+use parlor_model::audit::{Action, NotePage, Noted};
 use parlor_model::query::{MailPage, Page, Recent, Search};
 use parlor_model::{
     Agent, AgentId, Answer, ApiKey, BlobDigest, Bookmark, Caller, DeadLetter, Delivery, Event, Invitation,
@@ -17,6 +18,16 @@ use parlor_model::{
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use std::sync::Arc;
+
+const ALL_NOTES: NotePage = NotePage {
+    limit: usize::MAX - 1,
+    before: None,
+    action: None,
+    actor: None,
+    subject: None,
+    from: None,
+    to: None,
+};
 
 type Mail = Vec<(Arc<Message>, Delivery)>;
 
@@ -29,6 +40,7 @@ pub struct Picture {
     pub tokens: Vec<Option<RefreshToken>>,
     pub keys: (Vec<ApiKey>, Vec<Option<ApiKey>>),
     pub invitations: (Vec<Invitation>, Vec<Option<Invitation>>),
+    pub audit: (Vec<Noted>, Option<Noted>),
     pub rooms: Vec<Inside>,
     pub messages: Vec<Said>,
     pub uploads: Vec<Option<Upload>>,
@@ -46,6 +58,7 @@ pub struct Person {
     pub found: Option<User>,
     named: Option<User>,
     sign_ins: Vec<SignIn>,
+    failed: Option<Noted>,
     pub second_factor: Option<SecondFactor>,
     pub backup_codes: Vec<bool>,
     keys: Vec<ApiKey>,
@@ -127,6 +140,7 @@ impl Picture {
             tokens: Vec::new(),
             keys: (store.keys(None)?, Vec::new()),
             invitations: (store.invitations(world.now)?, Vec::new()),
+            audit: (store.audit(&ALL_NOTES)?, store.last_failed_sign_in(None)?),
             rooms: Vec::new(),
             messages: Vec::new(),
             uploads: Vec::new(),
@@ -189,6 +203,7 @@ impl Picture {
         prop_assert_eq!(&self.tokens, &other.tokens, "tokens of memory and {}", name);
         prop_assert_eq!(&self.keys, &other.keys, "keys of memory and {}", name);
         prop_assert_eq!(&self.invitations, &other.invitations, "invitations of memory and {}", name);
+        prop_assert_eq!(&self.audit, &other.audit, "audit logs of memory and {}", name);
         prop_assert_eq!(&self.rooms, &other.rooms, "rooms of memory and {}", name);
         prop_assert_eq!(&self.messages, &other.messages, "messages of memory and {}", name);
         prop_assert_eq!(&self.agents, &other.agents, "agents of memory and {}", name);
@@ -212,6 +227,7 @@ fn person(store: &mut dyn Snapshot, id: &UserId, world: &World) -> Result<Person
     Ok(Person {
         named: store.user_named(&name)?,
         sign_ins: store.sign_ins(id, world.now)?,
+        failed: store.last_failed_sign_in(Some(id))?,
         second_factor: store.second_factor(id)?,
         backup_codes: {
             let codes = BACKUP_CODES.map(|byte| store.has_backup_code(id, &SecretHash([byte; 32])));
@@ -297,6 +313,11 @@ fn queries(world: &World) -> Vec<Query> {
         Query::Keys,
         Query::Invitations,
         Query::Settings,
+        Query::Audit(NotePage { limit: 5, before: Some(9), ..NotePage::default() }),
+        Query::Audit(NotePage { limit: 3, action: Some(Action::SignInFailed), ..NotePage::default() }),
+        Query::Audit(NotePage { limit: 3, actor: Some("root".into()), ..NotePage::default() }),
+        Query::Audit(NotePage { limit: 3, subject: Some("ann".into()), ..NotePage::default() }),
+        Query::Audit(NotePage { limit: 3, from: Some(Time(world.now.0 - 1_000_000)), ..NotePage::default() }),
         Query::Rooms,
         Query::Recent,
         Query::MayUpload,

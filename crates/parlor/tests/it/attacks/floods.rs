@@ -232,3 +232,53 @@ async fn one_person_cannot_fill_the_routing_index() {
     other.create_agent("a0", &[]).await.unwrap();
     scene.ends_well().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn guesses_at_codes_and_invitations_are_throttled_with_the_sign_ins() {
+    let scene = Scene::start_with(|command| {
+        command.env("PARLOR_LIMITS", "on").env("PARLOR_LOGIN_RATE_LIMIT_MAX", "5")
+    })
+    .await;
+    let outsider = Rest::outsider(scene.url());
+    let code = || outsider.post("/api/auth/verify-totp", json!({ "totpToken": "guess", "code": "123456" }));
+    let join = || {
+        let body = json!({ "token": "pli_guess", "username": "mallory", "password": PASSWORD });
+        outsider.post("/api/auth/register", body)
+    };
+    // The admin's own sign-in was the first of the five.
+    for _ in 0..2 {
+        assert_refused(&code().await.unwrap(), 401);
+        assert_refused(&join().await.unwrap(), 404);
+    }
+    for refused in [code().await.unwrap(), join().await.unwrap()] {
+        assert_refused(&refused, 429);
+        assert!(refused.headers.contains_key("retry-after"));
+    }
+    let setup = scene.admin.post("/api/auth/verify-totp-setup", json!({ "code": "123456" })).await.unwrap();
+    assert_refused(&setup, 429);
+    let off = scene.admin.post("/api/auth/disable-totp", json!({ "password": PASSWORD })).await.unwrap();
+    assert_refused(&off, 429);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_wrong_names_leaves_one_row_and_a_writer_that_answers() {
+    let scene = Scene::start().await;
+    let room = scene.admin.make_room("a room", &[]).await.unwrap();
+    let mut client = Client::connect(&scene.admin).await.unwrap();
+    let outsider = Rest::outsider(scene.url());
+    let mut flood = JoinSet::new();
+    for n in 0..40 {
+        let outsider = outsider.clone();
+        let body = json!({ "username": format!("nobody-{n}"), "password": PASSWORD });
+        flood.spawn(async move { outsider.post("/api/auth/login", body).await.unwrap().status.as_u16() });
+    }
+    client.say_acked(&room, "in the midst of it", "c1").await.unwrap();
+    let statuses = flood.join_all().await;
+    let tried = statuses.iter().filter(|status| **status == 401).count() as u64;
+    assert!(tried > 0 && statuses.iter().all(|status| [401, 429].contains(status)), "{statuses:?}");
+    // A failure is answered before it is stored, and stored before what comes after it.
+    client.say_acked(&room, "after it", "c2").await.unwrap();
+    let page = scene.admin.get("/api/audit?action=sign_in_failed").await.unwrap().data().unwrap();
+    let rows = page["items"].as_array().unwrap();
+    assert_eq!((rows.len(), rows[0]["count"].as_u64()), (1, Some(tried)), "{rows:?}");
+}

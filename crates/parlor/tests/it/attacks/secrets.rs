@@ -12,6 +12,7 @@ use reqwest::Method;
 use serde_json::json;
 
 use crate::scene::{PARLOR, Scene, assert_refused, bytes_in, connect, contains, make_key, send_text};
+use crate::sign_in::second_factor::Device;
 
 const ADMIN: &str = "Canary-admin-1";
 const PERSON: &str = "Canary-person-2";
@@ -30,7 +31,22 @@ async fn canaries_sing_in_no_log_even_at_trace_level() {
         scene.hub.terminate(Duration::from_secs(10)).await.unwrap();
         let printed = format!("{}{}", scene.hub.stdout(), scene.hub.stderr());
         assert!(scene.hub.stderr().contains("answered"), "there is a log to look at: {}", scene.hub.stderr());
+        let config = tokio::process::Command::new(PARLOR)
+            .args(["config", "show", "--data"])
+            .arg(scene.data.path())
+            .env("PARLOR_TOKEN_SECRET", TOKEN_SECRET)
+            .env("PARLOR_ADMIN_PASSWORD", ADMIN)
+            .output()
+            .await
+            .unwrap();
+        let shown = String::from_utf8(config.stdout).unwrap();
+        assert!(shown.contains("token_secret"), "{shown}");
+        let stored = bytes_in(scene.data.path());
         for canary in &scene.canaries {
+            assert!(!scene.told.contains(canary.as_str()), "{canary} is told");
+            assert!(!shown.contains(canary.as_str()), "{canary} among the settings");
+            let said = [TEXT, EDITED, PAYLOAD].contains(&canary.as_str());
+            assert!(said || !contains(&stored, canary), "{canary} lies on the disk");
             let line = printed.lines().find(|line| line.contains(canary.as_str()));
             assert_eq!(line, None, "{canary} in the log as {format}");
         }
@@ -39,8 +55,10 @@ async fn canaries_sing_in_no_log_even_at_trace_level() {
 
 struct Canaries {
     hub: parlor_testkit::hub::Hub,
-    _data: tempfile::TempDir,
+    data: tempfile::TempDir,
     canaries: Vec<String>,
+    /// What the hub tells its admin of all this.
+    told: String,
 }
 
 impl Canaries {
@@ -53,7 +71,32 @@ impl Canaries {
             .env("PARLOR_LOG_FORMAT", format);
         let canaries = [ADMIN, PERSON, CHANGED, WRONG, TEXT, EDITED, PAYLOAD, TOKEN_SECRET];
         let hub = command.start().await.unwrap();
-        Self { hub, _data: data, canaries: canaries.map(str::to_owned).to_vec() }
+        Self { hub, data, canaries: canaries.map(str::to_owned).to_vec(), told: String::new() }
+    }
+
+    /// An invitation, a challenge, the secret of a device and backup codes, each used rightly and wrongly.
+    async fn sing_of_accounts(&self, admin: &Rest) -> (String, String, String, Vec<String>) {
+        let outsider = Rest::outsider(self.hub.url());
+        let made = admin.post("/api/invites", json!({})).await.unwrap().data().unwrap();
+        let invitation = made["token"].as_str().unwrap().to_owned();
+        let account = json!({ "token": invitation, "username": "joan", "password": PERSON });
+        outsider.post("/api/auth/register", account.clone()).await.unwrap().data().unwrap();
+        assert_refused(&outsider.post("/api/auth/register", account).await.unwrap(), 404);
+        let joan = self.hub.sign_in("joan", PERSON).await.unwrap();
+        let offered = joan.post("/api/auth/setup-totp", json!({})).await.unwrap().data().unwrap();
+        let secret = offered["secret"].as_str().unwrap().to_owned();
+        let code = json!({ "code": Device::new(&secret).code(0) });
+        let codes = joan.post("/api/auth/verify-totp-setup", code).await.unwrap().data().unwrap();
+        let codes = codes["backupCodes"].as_array().unwrap().iter();
+        let codes: Vec<String> = codes.map(|code| code.as_str().unwrap().to_owned()).collect();
+        let login = json!({ "username": "joan", "password": PERSON });
+        let asked = outsider.post("/api/auth/login", login).await.unwrap().data().unwrap();
+        let challenge = asked["totpToken"].as_str().unwrap().to_owned();
+        for status in [200, 401] {
+            let body = json!({ "totpToken": challenge, "code": codes[0] });
+            assert_eq!(outsider.post("/api/auth/verify-totp", body).await.unwrap().status, status);
+        }
+        (invitation, challenge, secret, codes)
     }
 
     /// Uses every secret in every way there is, rightly and wrongly.
@@ -97,6 +140,20 @@ impl Canaries {
             format!("POST /api/auth/login HTTP/1.1\r\nContent-Length: 999\r\n\r\n{{\"password\":\"{WRONG}");
         tokio::io::AsyncWriteExt::write_all(&mut broken, half.as_bytes()).await.unwrap();
         drop(broken);
+        let (invitation, challenge, device, codes) = self.sing_of_accounts(&admin).await;
+        self.canaries.extend([invitation, challenge]);
+        // Six digits can be anything; what they are made of cannot.
+        self.canaries.push(device);
+        self.canaries.extend(codes);
+        let audit = admin.get("/api/audit?limit=200").await.unwrap();
+        assert!(audit.body.to_string().contains("second_factor_on"), "{audit:?}");
+        let mut told = audit.body.to_string();
+        for path in
+            ["/api/settings", "/api/admin/settings", "/api/invites", "/api/users", "/api/keys", "/metrics"]
+        {
+            told += &admin.request(Method::GET, path).send().await.unwrap().text().await.unwrap();
+        }
+        self.told.push_str(&told);
         self.canaries.extend([refresh, newer, key]);
         self.canaries.extend([admin.token().to_owned(), ada.token().to_owned()]);
         let renewed = renewed["accessToken"].as_str().unwrap().to_owned();
@@ -136,6 +193,13 @@ async fn an_error_never_repeats_what_it_was_given() {
         (Method::PUT, "/api/users/me/password".to_owned()),
         (Method::PUT, "/api/users/me".to_owned()),
         (Method::POST, "/api/keys".to_owned()),
+        (Method::POST, "/api/invites".to_owned()),
+        (Method::POST, "/api/auth/register".to_owned()),
+        (Method::POST, "/api/auth/verify-totp".to_owned()),
+        (Method::POST, "/api/auth/verify-totp-setup".to_owned()),
+        (Method::POST, "/api/auth/disable-totp".to_owned()),
+        (Method::POST, "/api/settings".to_owned()),
+        (Method::PUT, "/api/admin/settings".to_owned()),
         (Method::POST, "/api/rooms".to_owned()),
         (Method::POST, format!("/api/rooms/{room}/messages")),
     ] {
@@ -155,6 +219,9 @@ async fn an_error_never_repeats_what_it_was_given() {
             ),
             r#"{"username":"x","password":8888777766,"name":8888777766,"content":8888777766}"#.to_owned(),
             format!(r#"{{"name":"x","memberIds":"{canary}","broadcastMode":"{canary}"}}"#),
+            format!(
+                r#"{{"totpToken":"{canary}","code":"{canary}","note":["{canary}"],"hubName":["{canary}"]}}"#
+            ),
         ] {
             let answer = send_text(&scene.admin, method.clone(), &path, body.clone()).await;
             if answer.status.is_success() {

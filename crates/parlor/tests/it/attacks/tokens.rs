@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use sha2::{Sha256, Sha512};
 
 use crate::scene::{Scene, assert_refused, make_key};
+use crate::sign_in::second_factor::{challenge, turn_on};
 
 /// Signs whatever it is given with the hub's own key.
 struct Forge {
@@ -199,4 +200,73 @@ async fn a_setup_token_is_no_access_token() {
     let answer = caller.post("/api/auth/refresh", json!({ "refreshToken": token })).await.unwrap();
     assert_refused(&answer, 401);
     assert_eq!(caller.get("/setup").await.unwrap().status, 200, "the link is still good");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_challenge_and_an_invitation_are_good_for_what_they_are_for_alone() {
+    let scene = Scene::start().await;
+    let ada = scene.person("ada").await;
+    let (device, codes) = turn_on(&ada).await;
+    let challenge = challenge(&scene, "ada").await;
+    let invitation = scene.admin.post("/api/invites", json!({})).await.unwrap().data().unwrap();
+    let invitation = invitation["token"].as_str().unwrap();
+    let (_, key) = make_key(&ada, &["read"]).await;
+    let outsider = Rest::outsider(scene.url());
+    let login = json!({ "username": "admin", "password": parlor_testkit::hub::PASSWORD });
+    let signed = outsider.post("/api/auth/login", login).await.unwrap().data().unwrap();
+    let refresh = signed["refreshToken"].as_str().unwrap();
+    for (name, token) in [("a challenge", &*challenge), ("an invitation", invitation)] {
+        assert_useless(&scene, name, token).await;
+        let answer = outsider.post("/api/auth/refresh", json!({ "refreshToken": token })).await.unwrap();
+        assert_refused(&answer, 401);
+        let cookie = outsider.request(reqwest::Method::POST, "/api/auth/refresh");
+        let cookie = cookie.header("cookie", format!("parlor_rt={token}")).header("origin", scene.url());
+        assert_eq!(cookie.send().await.unwrap().status(), 401, "{name}");
+    }
+    // The other way round, with codes that are good.
+    for token in [ada.token(), scene.admin.token(), refresh, &key, invitation, ""] {
+        for code in [&device.code(1), &codes[0]] {
+            let body = json!({ "totpToken": token, "code": code });
+            assert_refused(&outsider.post("/api/auth/verify-totp", body).await.unwrap(), 401);
+        }
+    }
+    for token in [ada.token(), &challenge, refresh, &key] {
+        let body = json!({ "token": token, "username": "mallory", "password": crate::scene::PASSWORD });
+        assert_refused(&outsider.post("/api/auth/register", body.clone()).await.unwrap(), 404);
+        assert_refused(&outsider.post("/api/setup", body).await.unwrap(), 404);
+    }
+    let body = json!({ "totpToken": challenge, "code": codes[0] });
+    assert_eq!(outsider.post("/api/auth/verify-totp", body).await.unwrap().status, 200, "nothing was spent");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_forged_challenge_does_not_stand_for_a_password() {
+    let scene = Scene::start().await;
+    let ada = scene.person("ada").await;
+    let (device, codes) = turn_on(&ada).await;
+    let good = challenge(&scene, "ada").await;
+    let forge = Forge::new(&scene);
+    let claims = good.split('.').nth(1).unwrap();
+    let claims: Value = serde_json::from_slice(&BASE64.decode(claims).unwrap()).unwrap();
+    let with = |name: &str, value: Value| {
+        let mut claims = claims.clone();
+        claims[name] = value;
+        forge.sign(HEADER, &claims)
+    };
+    let (signed, _) = good.rsplit_once('.').unwrap();
+    for (name, token) in [
+        ("no signature", format!("{signed}.")),
+        ("an access token's kind", with("type", json!("access"))),
+        ("another's name", with("sub", json!(scene.admin.user_id()))),
+        ("no such person", with("sub", json!("nobody"))),
+        ("another password", with("sid", json!("x"))),
+        ("run out", with("exp", json!(1))),
+        ("another audience", with("aud", json!("elsewhere"))),
+    ] {
+        for code in [&device.code(1), &codes[0]] {
+            let body = json!({ "totpToken": token, "code": code });
+            let answer = Rest::outsider(scene.url()).post("/api/auth/verify-totp", body).await.unwrap();
+            assert_eq!(answer.status, 401, "{name}: {answer:?}");
+        }
+    }
 }

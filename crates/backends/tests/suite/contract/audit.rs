@@ -1,0 +1,138 @@
+//! The audit log.
+
+use super::trimming::tend_daily;
+use super::{Ports, each};
+use crate::made::*;
+use crate::stores::{DAY, WINDOWS};
+use parlor_engine::plan::Change;
+use parlor_model::audit::{Action, Actor, Note, NotePage, Noted, Subject, SubjectKind};
+use parlor_model::{KeyId, Time};
+use std::sync::Arc;
+
+const ALL: NotePage =
+    NotePage { limit: 99, before: None, action: None, actor: None, subject: None, from: None, to: None };
+
+fn note(at: i64, action: Action, subject: Option<&str>) -> Note {
+    let subject = subject.map(|id| Subject {
+        kind: SubjectKind::User,
+        id: id.into(),
+        name: Some(format!("{id} the \"great\"").into()),
+    });
+    let actor = Actor::Person { id: user_id("ann"), name: "Ann".into() };
+    let address = Some("2001:db8::7".parse().unwrap());
+    Note { at: Time(at), actor, action, subject, detail: Some("how".into()), address }
+}
+
+fn put(ports: &mut Ports, notes: &[Note]) {
+    ports.change(notes.iter().map(|note| Change::Note(Arc::new(note.clone()))).collect());
+}
+
+fn ids(ports: &Ports, page: NotePage) -> Vec<u64> {
+    ports.read(|s| s.audit(&page)).iter().map(|noted| noted.id).collect()
+}
+
+#[test]
+fn a_note_of_every_kind_comes_back_whole_and_newest_first() {
+    each(|ports| {
+        let mut notes = Vec::new();
+        for (at, action) in (1..).zip(Action::ALL) {
+            notes.push(note(at, *action, Some("bob")));
+        }
+        for (at, kind) in (100..).zip(SubjectKind::ALL) {
+            let subject = Subject { kind: *kind, id: "it".into(), name: None };
+            notes.push(Note { subject: Some(subject), ..note(at, Action::UserChanged, None) });
+        }
+        let program = Actor::Program { id: user_id("ann"), name: "Ann".into(), key: KeyId::stored("k1") };
+        for (at, actor) in (200..).zip([Actor::Nobody, Actor::Operator, program]) {
+            let bare =
+                Note { subject: None, detail: None, address: None, ..note(at, Action::SignedOut, None) };
+            notes.push(Note { actor, ..bare });
+        }
+        put(ports, &notes);
+        ports.restart();
+        let found = ports.read(|s| s.audit(&ALL));
+        let kept = |(id, note): (u64, Note)| Noted { id, count: 1, last_at: note.at, note };
+        let mut expected: Vec<Noted> = (1..).zip(notes).map(kept).collect();
+        expected.reverse();
+        assert_eq!(found, expected);
+    });
+}
+
+#[test]
+fn notes_are_found_by_page_action_actor_subject_and_time() {
+    each(|ports| {
+        let other = Actor::Person { id: user_id("bob"), name: "Bob".into() };
+        put(
+            ports,
+            &[
+                note(10, Action::SignedIn, Some("ann")),
+                Note { actor: other, ..note(20, Action::KeyCreated, Some("key")) },
+                note(30, Action::SignedIn, Some("bob")),
+                note(40, Action::SettingsChanged, None),
+            ],
+        );
+        let page = |change: fn(&mut NotePage)| {
+            let mut page = ALL;
+            change(&mut page);
+            ids(ports, page)
+        };
+        assert_eq!(page(|page| page.limit = 2), [4, 3]);
+        assert_eq!(page(|page| page.before = Some(3)), [2, 1]);
+        assert_eq!(page(|page| page.before = Some(u64::MAX)), [4, 3, 2, 1]);
+        assert_eq!(page(|page| page.action = Some(Action::SignedIn)), [3, 1]);
+        assert_eq!(page(|page| page.actor = Some("bob".into())), [2]);
+        assert_eq!(page(|page| page.actor = Some("Ann".into())), [4, 3, 1]);
+        assert_eq!(page(|page| page.subject = Some("key".into())), [2]);
+        assert_eq!(page(|page| page.subject = Some("bob the \"great\"".into())), [3]);
+        assert_eq!(page(|page| (page.from, page.to) = (Some(Time(20)), Some(Time(30)))), [3, 2]);
+        assert_eq!(page(|page| page.subject = Some("%".into())), [0; 0]);
+    });
+}
+
+#[test]
+fn a_repeat_is_counted_and_the_last_failure_of_each_is_found() {
+    each(|ports| {
+        put(
+            ports,
+            &[
+                note(10, Action::SignInFailed, Some("ann")),
+                note(20, Action::SignInFailed, None),
+                note(30, Action::SignInFailed, Some("ann")),
+                note(40, Action::SignedIn, Some("ann")),
+            ],
+        );
+        let last = |user: Option<&str>| {
+            let user = user.map(user_id);
+            ports.read(|s| s.last_failed_sign_in(user.as_ref())).map(|noted| noted.id)
+        };
+        assert_eq!((last(Some("ann")), last(None), last(Some("bob"))), (Some(3), Some(2), None));
+        let address = Some("192.0.2.1".parse().unwrap());
+        ports.change(vec![Change::NoteAgain { id: 3, at: Time(50), address }]);
+        ports.change(vec![Change::NoteAgain { id: 3, at: Time(60), address: None }]);
+        let noted = ports.read(|s| s.last_failed_sign_in(Some(&user_id("ann")))).unwrap();
+        assert_eq!(
+            (noted.count, noted.last_at, noted.note.at, noted.note.address),
+            (3, Time(60), Time(30), None)
+        );
+        assert_eq!(ids(ports, NotePage { from: Some(Time(55)), ..ALL }), [3], "by its last time");
+    });
+}
+
+#[test]
+fn notes_are_kept_for_as_long_as_the_window_and_their_ids_never_come_again() {
+    each(|ports| {
+        let noon = Time(1_700_000_000_000_000);
+        put(ports, &[note(noon.0, Action::SignedIn, None), note(noon.plus(DAY).0, Action::SignedIn, None)]);
+        tend_daily(ports, noon, 30);
+        ports.store.tend(noon.plus(WINDOWS.audit)).unwrap();
+        assert_eq!(ids(ports, ALL), [2, 1]);
+        ports.store.tend(noon.plus(WINDOWS.audit).plus(DAY / 2)).unwrap();
+        assert_eq!(ids(ports, ALL), [2]);
+        ports.store.tend(noon.plus(100 * WINDOWS.audit)).unwrap();
+        assert_eq!(ids(ports, ALL), [2], "a clock that leaps takes nothing");
+        tend_daily(ports, noon.plus(WINDOWS.audit), 3);
+        assert_eq!(ids(ports, ALL), [0; 0]);
+        put(ports, &[note(noon.0, Action::SignedIn, None)]);
+        assert_eq!(ids(ports, ALL), [3]);
+    });
+}

@@ -1,0 +1,218 @@
+//! What a decided command leaves in the audit log, in the same transaction.
+//!
+//! Owns: what is noted, in which words, and that a flood of failures is counted instead of written. What people and
+//! agents say and do in rooms is their members' affair and no part of it; nor is any secret.
+
+use crate::facts::Facts;
+use crate::plan::{Change, Plan};
+use parlor_model::audit::{Action, Actor, Note, Subject, SubjectKind};
+use parlor_model::command::UserChanges;
+use parlor_model::{
+    ApiKey, Caller, Command, Invitation, Member, MemberId, Principal, Receipt, RoomId, RoomRole, Scope,
+    SecondProof, SettingChanges, User,
+};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Failures of one kind within this time are one row.
+const TOGETHER: Duration = Duration::from_secs(60 * 60);
+
+pub fn changes(caller: &Caller, command: &Command, facts: &Facts, plan: &Plan) -> Vec<Change> {
+    let notes = notes(command, facts, plan);
+    let note = |(action, subject, detail): Told| {
+        let actor = match (action, &subject) {
+            // Whoever signs in was nobody before, and is this person from then on.
+            (Action::SignedIn, Some(subject)) => person(subject),
+            _ => actor(caller, facts),
+        };
+        let detail: Option<Box<str>> = (!detail.is_empty()).then(|| detail.into());
+        let before = facts.failed_before.as_ref().filter(|before| {
+            let recent = facts.now < before.note.at.plus(TOGETHER) && facts.now >= before.note.at;
+            action == Action::SignInFailed && before.note.detail == detail && recent
+        });
+        match before {
+            Some(before) => Change::NoteAgain { id: before.id, at: facts.now, address: caller.address },
+            None => {
+                let (at, address) = (facts.now, caller.address);
+                Change::Note(Arc::new(Note { at, actor, action, subject, detail, address }))
+            }
+        }
+    };
+    notes.into_iter().map(note).collect()
+}
+
+type Told = (Action, Option<Subject>, String);
+
+fn notes(command: &Command, facts: &Facts, plan: &Plan) -> Vec<Told> {
+    let told = |action, subject, detail: String| vec![(action, Some(subject), detail)];
+    let own = || facts.standing.as_ref().map(|standing| user(&standing.user));
+    let about = || facts.user.as_ref().map(user);
+    match (command, &plan.receipt) {
+        (Command::SetUp { .. }, Receipt::User(new)) => {
+            told(Action::UserCreated, user(new), "as admin, by the setup link".into())
+        }
+        (Command::CreateUser(_), Receipt::User(new)) => {
+            told(Action::UserCreated, user(new), format!("as {}", new.role.as_str()))
+        }
+        (Command::Register { .. }, Receipt::User(new)) => {
+            let by = facts.invitation.as_ref().map_or("", |invitation| invitation.id.as_str());
+            told(Action::UserCreated, user(new), format!("as {}, by invitation {by}", new.role.as_str()))
+        }
+        (Command::ChangeUser { changes, .. }, Receipt::User(new)) => changed(changes, facts, new),
+        (Command::RemoveUser { .. }, _) => vec![(Action::UserRemoved, about(), String::new())],
+        (Command::ChangePassword { .. }, _) => vec![(Action::PasswordChanged, own(), String::new())],
+        (Command::ConfirmSecondFactor { .. }, _) => vec![(Action::SecondFactorOn, own(), String::new())],
+        (Command::DropSecondFactor { .. }, _) => vec![(Action::SecondFactorOff, about(), String::new())],
+        (Command::SignIn(new), Receipt::SignedIn { user: signed_in, .. }) => {
+            let how = match (&new.second, signed_in.second_factor) {
+                (Some(SecondProof::Backup(_)), true) => "with a backup code",
+                (Some(SecondProof::Code { .. }), true) => "with a second factor",
+                _ => "",
+            };
+            told(Action::SignedIn, user(signed_in), how.into())
+        }
+        (Command::SignInFailed { second_factor, .. }, _) => failed(*second_factor, facts, plan),
+        (Command::Refresh { .. }, Receipt::FamilyRevoked) => {
+            vec![(Action::TokenReused, about(), "the sign-in was ended".into())]
+        }
+        (Command::EndSignIn { sign_in }, _) => {
+            vec![(Action::SignedOut, own(), format!("session {sign_in}"))]
+        }
+        (Command::CreateKey { .. }, Receipt::Key(new)) => {
+            told(Action::KeyCreated, key(new), format!("for {}: {}", new.owner, scopes(&new.scopes)))
+        }
+        (Command::RevokeKey { .. }, _) => {
+            let revoked = facts.key.as_ref();
+            let detail = revoked.map(|key| format!("of {}", key.owner)).unwrap_or_default();
+            vec![(Action::KeyRevoked, revoked.map(key), detail)]
+        }
+        (Command::CreateInvitation(_), Receipt::Invitation(new)) => {
+            let detail = format!("as {}, {} times", new.role.as_str(), new.uses);
+            told(Action::InvitationCreated, invitation(new), detail)
+        }
+        (Command::RevokeInvitation { .. }, _) => {
+            let revoked = facts.invitation.as_ref().map(invitation);
+            vec![(Action::InvitationRevoked, revoked, String::new())]
+        }
+        (Command::ChangeSettings(changes), _) => vec![(Action::SettingsChanged, None, settings(changes))],
+        (Command::CreateRoom { members, .. }, Receipt::Room(new)) => {
+            told(Action::RoomCreated, room(&new.id), format!("with {} others", members.len()))
+        }
+        (Command::DeleteRoom { room: id }, _) => told(Action::RoomRemoved, room(id), String::new()),
+        (Command::AddMember { room, .. }, Receipt::Member(new)) => {
+            told(Action::MemberAdded, member(new), in_room(room, Some(new.role)))
+        }
+        (Command::ChangeMember { room, .. }, Receipt::Member(new)) => {
+            told(Action::MemberChanged, member(new), in_room(room, Some(new.role)))
+        }
+        (Command::RemoveMember { room, .. }, _) => {
+            vec![(Action::MemberRemoved, facts.target.as_ref().map(member), in_room(room, None))]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// One command may change several things, of which some are looked for by themselves.
+fn changed(changes: &UserChanges, facts: &Facts, new: &User) -> Vec<Told> {
+    let before = facts.user.as_ref().map_or(new.role, |user| user.role);
+    let mut notes = Vec::new();
+    if before != new.role {
+        let detail = format!("from {} to {}", before.as_str(), new.role.as_str());
+        notes.push((Action::RoleChanged, Some(user(new)), detail));
+    }
+    if changes.password_hash.is_some() {
+        notes.push((Action::PasswordChanged, Some(user(new)), String::new()));
+    }
+    let rest = UserChanges { role: None, password_hash: None, ..changes.clone() };
+    if rest != UserChanges::default() {
+        notes.push((Action::UserChanged, Some(user(new)), String::new()));
+    }
+    notes
+}
+
+/// The name that was typed is never kept where nobody has it: it may be a password in the wrong field.
+fn failed(second_factor: bool, facts: &Facts, plan: &Plan) -> Vec<Told> {
+    let Some(account) = &facts.user else {
+        return vec![(Action::SignInFailed, None, "no such name".into())];
+    };
+    let why = match (account.is_locked(facts.now), second_factor) {
+        (true, _) => "while locked",
+        (false, true) => "wrong code",
+        (false, false) => "wrong password",
+    };
+    let mut notes = vec![(Action::SignInFailed, Some(user(account)), why.into())];
+    let locks = |change: &Change| matches!(change, Change::PutUser(user) if user.is_locked(facts.now));
+    if plan.changes.iter().any(locks) {
+        notes.push((Action::AccountLocked, Some(user(account)), String::new()));
+    }
+    notes
+}
+
+fn settings(changes: &SettingChanges) -> String {
+    fn one<T: ToString>(name: &str, change: &Option<Option<T>>) -> Option<String> {
+        let value = change.as_ref()?.as_ref().map_or("as started".into(), T::to_string);
+        Some(format!("{name}: {value}"))
+    }
+    let all = [
+        one("hubName", &changes.name),
+        one("invitations", &changes.invitations),
+        one("lockoutFailures", &changes.lockout_failures),
+        one("lockoutSeconds", &changes.lockout_seconds),
+    ];
+    all.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+fn actor(caller: &Caller, facts: &Facts) -> Actor {
+    let Some(standing) = &facts.standing else {
+        return if caller.principal == Principal::Operator { Actor::Operator } else { Actor::Nobody };
+    };
+    let (id, name) = (standing.user.id.clone(), standing.user.username.clone());
+    match &caller.principal {
+        Principal::Program { key, .. } => Actor::Program { id, name, key: key.clone() },
+        _ => Actor::Person { id, name },
+    }
+}
+
+fn person(subject: &Subject) -> Actor {
+    let id = parlor_model::UserId::stored(&*subject.id);
+    Actor::Person { id, name: subject.name.clone().unwrap_or_default() }
+}
+
+fn subject(kind: SubjectKind, id: &str, name: Option<&str>) -> Subject {
+    Subject { kind, id: id.into(), name: name.map(Into::into) }
+}
+
+fn user(user: &User) -> Subject {
+    subject(SubjectKind::User, user.id.as_str(), Some(&user.username))
+}
+
+fn key(key: &ApiKey) -> Subject {
+    subject(SubjectKind::Key, key.id.as_str(), Some(&key.name))
+}
+
+fn invitation(invitation: &Invitation) -> Subject {
+    subject(SubjectKind::Invitation, invitation.id.as_str(), invitation.note.as_deref())
+}
+
+fn room(room: &RoomId) -> Subject {
+    subject(SubjectKind::Room, room.as_str(), None)
+}
+
+fn member(member: &Member) -> Subject {
+    let kind = match &member.member {
+        MemberId::User(_) => SubjectKind::User,
+        MemberId::Agent(_) => SubjectKind::Agent,
+    };
+    subject(kind, member.member.as_str(), Some(&member.handle))
+}
+
+fn in_room(room: &RoomId, role: Option<RoomRole>) -> String {
+    match role {
+        Some(role) => format!("in room {room}, as {}", role.as_str()),
+        None => format!("in room {room}"),
+    }
+}
+
+fn scopes(scopes: &[Scope]) -> String {
+    scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,119 @@
+//! The audit log, as admins read it.
+
+use crate::time::iso;
+use parlor_model::audit::{Actor, Noted};
+use serde::Serialize;
+#[cfg(test)]
+use ts_rs::TS;
+use utoipa::ToSchema;
+
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
+#[serde(rename_all = "camelCase")]
+pub struct AuditPage<'a> {
+    /// Newest first.
+    pub items: Vec<AuditEntry<'a>>,
+    pub has_more: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub next_cursor: Option<String>,
+}
+
+impl<'a> AuditPage<'a> {
+    pub fn new(notes: &'a [Noted], more: bool) -> Self {
+        let next_cursor = notes.last().filter(|_| more).map(|last| last.id.to_string());
+        Self { items: notes.iter().map(AuditEntry::from).collect(), has_more: more, next_cursor }
+    }
+}
+
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
+#[serde(rename_all = "camelCase")]
+pub struct AuditEntry<'a> {
+    pub id: String,
+    #[schema(format = DateTime)]
+    pub at: String,
+    pub actor: AuditActor<'a>,
+    pub action: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub subject: Option<AuditSubject<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub detail: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub address: Option<String>,
+    /// How often, where repeats are counted together, and when for the last time.
+    pub count: u32,
+    #[schema(format = DateTime)]
+    pub last_at: String,
+}
+
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
+#[serde(rename_all = "camelCase")]
+pub struct AuditActor<'a> {
+    /// `user`, `key`, `operator` or `nobody`.
+    pub kind: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub key_id: Option<&'a str>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
+pub struct AuditSubject<'a> {
+    /// `user`, `agent`, `room`, `key` or `invitation`.
+    pub kind: &'a str,
+    pub id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub name: Option<&'a str>,
+}
+
+impl<'a> From<&'a Noted> for AuditEntry<'a> {
+    fn from(noted: &'a Noted) -> Self {
+        let note = &noted.note;
+        let subject = note.subject.as_ref().map(|subject| AuditSubject {
+            kind: subject.kind.as_str(),
+            id: &subject.id,
+            name: subject.name.as_deref(),
+        });
+        Self {
+            id: noted.id.to_string(),
+            at: iso(note.at),
+            actor: (&note.actor).into(),
+            action: note.action.as_str(),
+            subject,
+            detail: note.detail.as_deref(),
+            address: note.address.map(|address| address.to_string()),
+            count: noted.count,
+            last_at: iso(noted.last_at),
+        }
+    }
+}
+
+impl<'a> From<&'a Actor> for AuditActor<'a> {
+    fn from(actor: &'a Actor) -> Self {
+        let somebody = |kind, id: &'a parlor_model::UserId, name: &'a str, key_id| Self {
+            kind,
+            id: Some(id.as_str()),
+            name: Some(name),
+            key_id,
+        };
+        let nobody = |kind| Self { kind, id: None, name: None, key_id: None };
+        match actor {
+            Actor::Nobody => nobody("nobody"),
+            Actor::Operator => nobody("operator"),
+            Actor::Person { id, name } => somebody("user", id, name, None),
+            Actor::Program { id, name, key } => somebody("key", id, name, Some(key.as_str())),
+        }
+    }
+}
