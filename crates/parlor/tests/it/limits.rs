@@ -352,11 +352,16 @@ async fn eventually_connects(person: &Rest) -> Client {
     tokio::time::timeout(PATIENCE, attempt).await.expect("no connection became free")
 }
 
+/// The next frame but for the news: what one said oneself may be told later than it is acknowledged.
+async fn answer(client: &mut Client) -> Value {
+    client.wait_for(PATIENCE, |frame| frame["type"] != "server:new_message").await.unwrap()
+}
+
 /// The text is answered like a ping, and with nothing else.
 async fn passes(client: &mut Client, text: &str) {
     so_far(client).await;
     client.send_message(Message::text(text)).await.unwrap();
-    let answer = client.frame(PATIENCE).await.unwrap();
+    let answer = answer(client).await;
     assert_eq!(answer["type"], "server:pong", "{text:.100} got {answer}");
 }
 
@@ -364,7 +369,7 @@ async fn passes(client: &mut Client, text: &str) {
 async fn fails(client: &mut Client, text: &str, code: &str) {
     so_far(client).await;
     client.send_message(Message::text(text)).await.unwrap();
-    let answer = client.frame(PATIENCE).await.unwrap();
+    let answer = answer(client).await;
     assert_eq!(answer["code"], code, "{text:.100} got {answer}");
     so_far(client).await;
 }
