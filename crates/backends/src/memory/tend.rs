@@ -35,7 +35,7 @@ impl Tables {
     }
 
     fn clock_is_believed(&mut self, now: Time) -> bool {
-        if self.tended.is_none_or(|tended| tended.plus(DAY) < now) {
+        if self.tended.is_none_or(|tended| tended.plus(DAY) < now || now < tended) {
             self.leapt = Some(now);
         }
         self.tended = Some(now);

@@ -53,14 +53,14 @@ pub fn trim(sql: &Connection, now: Time, options: &Options) -> Result<bool, Faul
     }
 }
 
-/// Not on the day after it leapt, or after the hub stood still: a clock that is set wrong must not take everything.
+/// Not on the day after it leapt, ahead or back, or after the hub stood still: a clock that is set wrong must not take everything.
 fn clock_is_believed(sql: &Connection, now: Time) -> Result<bool, Fault> {
     let meta = |key: &str| {
         let found = one(sql, "SELECT value FROM meta WHERE key = ?1", &[&key], |row| row.get::<_, i64>(0));
         found.map(|found| found.map(Time))
     };
     let put = |key: &str| run(sql, "INSERT OR REPLACE INTO meta VALUES (?1, ?2)", &[&key, &now.0]).map(drop);
-    if meta("tended")?.is_none_or(|tended| tended.plus(DAY) < now) {
+    if meta("tended")?.is_none_or(|tended| tended.plus(DAY) < now || now < tended) {
         put("leapt")?;
     }
     put("tended")?;
