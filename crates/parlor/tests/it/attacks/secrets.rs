@@ -145,6 +145,12 @@ impl Canaries {
         // Six digits can be anything; what they are made of cannot.
         self.canaries.push(device);
         self.canaries.extend(codes);
+        let sent = admin.upload("notes.txt", b"notes").await.unwrap().data().unwrap();
+        let path = format!("/api/upload/{}/link", sent["id"].as_str().unwrap());
+        let link =
+            admin.post(&path, json!({})).await.unwrap().data().unwrap()["url"].as_str().unwrap().to_owned();
+        assert_eq!(outsider.get(&link).await.unwrap().status, 200);
+        self.canaries.push(link.rsplit_once('=').unwrap().1.to_owned());
         let audit = admin.get("/api/audit?limit=200").await.unwrap();
         assert!(audit.body.to_string().contains("second_factor_on"), "{audit:?}");
         let mut told = audit.body.to_string();
