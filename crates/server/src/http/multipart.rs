@@ -18,7 +18,7 @@ use parlor_wire::files::file_name;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use utoipa::openapi::request_body::RequestBody;
@@ -190,6 +190,7 @@ struct Metered {
     body: Arc<Mutex<BodyDataStream>>,
     read: Arc<AtomicU64>,
     most: Arc<AtomicU64>,
+    gave: Arc<AtomicBool>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -202,6 +203,7 @@ impl Metered {
             body: Arc::new(Mutex::new(body.into_data_stream())),
             read: Arc::default(),
             most: Arc::new(AtomicU64::new(MOST_BEFORE)),
+            gave: Arc::default(),
         }
     }
 
@@ -223,6 +225,12 @@ impl Stream for Metered {
     type Item = Result<Bytes, Box<dyn std::error::Error + Send + Sync>>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        // The reader of the form takes whatever lies ready before it looks at any of it: it gets one piece at a time,
+        // or a file that comes quickly would be too much before its beginning was found.
+        if self.gave.swap(false, Ordering::Relaxed) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         // Asked before each piece, so at most one goes beyond what is allowed.
         if self.read.load(Ordering::Relaxed) > self.most.load(Ordering::Relaxed) {
             return Poll::Ready(Some(Err(TooMuch.into())));
@@ -230,6 +238,7 @@ impl Stream for Metered {
         let piece = ready!(self.body.lock().poll_next_unpin(context));
         if let Some(Ok(bytes)) = &piece {
             self.read.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+            self.gave.store(true, Ordering::Relaxed);
         }
         Poll::Ready(piece.map(|piece| piece.map_err(Into::into)))
     }
