@@ -66,6 +66,16 @@ id!(/// An invitation; not its secret.
     InvitationId, is_segment);
 id!(/// A session of an agent, such as `main`.
     SessionId, is_segment);
+id!(/// One turn of an agent.
+    RunId, is_segment);
+id!(/// What one message set off, through however many agents.
+    ConversationId, is_segment);
+id!(/// A question to people that an agent waits for.
+    ApprovalId, is_segment);
+id!(/// Something to be done, by a person or an agent.
+    TaskId, is_segment);
+id!(/// A program that hosts agents on some machine.
+    GatewayId, is_segment);
 id!(/// An agent: up to eight segments joined by `/`, such as `researcher/analyzer`.
     AgentId, |text| { let segments = text.split('/'); segments.clone().count() <= 8 && segments.clone().all(is_segment) });
 

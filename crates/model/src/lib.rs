@@ -4,6 +4,7 @@
 
 pub mod account;
 pub mod agent;
+pub mod approval;
 pub mod audit;
 pub mod caller;
 pub mod command;
@@ -11,6 +12,7 @@ pub mod delivery;
 pub mod event;
 pub mod id;
 pub mod invitation;
+pub mod lineage;
 pub mod mention;
 pub mod message;
 pub mod path;
@@ -18,6 +20,7 @@ pub mod position;
 pub mod query;
 pub mod refusal;
 pub mod room;
+pub mod run;
 pub mod second_factor;
 pub mod settings;
 pub mod signal;
@@ -26,15 +29,17 @@ pub mod upload;
 
 pub use account::{ApiKey, RefreshToken, Scope, SecretHash, SignIn, SiteRole, User};
 pub use agent::{Agent, Session, Subscription};
+pub use approval::{Approval, ApprovalRule, Decision, Digest};
 pub use caller::{Caller, Principal};
 pub use command::{Arranging, Command, Post, Receipt, Route};
 pub use delivery::{DeadLetter, Delivery, DeliveryState, Mailbox, SessionRef};
 pub use event::{Event, Logged, MemberChange};
 pub use id::{
-    AgentId, InvalidId, InvitationId, KeyId, MemberId, MessageId, RoomId, SessionId, SignInId, UploadId,
-    UserId,
+    AgentId, ApprovalId, ConversationId, GatewayId, InvalidId, InvitationId, KeyId, MemberId, MessageId, RoomId,
+    RunId, SessionId, SignInId, TaskId, UploadId, UserId,
 };
 pub use invitation::Invitation;
+pub use lineage::{Broken, Lineage};
 pub use message::{
     Bookmark, Forwarded, Mention, Message, MessageKind, Payload, Pin, Place, Reaction, Reactor, Revision,
     Sender, SenderKind,
@@ -44,6 +49,7 @@ pub use position::{Epoch, Position, Seq};
 pub use query::{Answer, Query};
 pub use refusal::{Flaw, Refusal, Thing};
 pub use room::{Arrangement, Member, Notifications, Room, RoomKind, RoomRole};
+pub use run::{Addressed, Chunk, ChunkKind, Illegal, Outcome, Run, RunState, Usage};
 pub use second_factor::{SecondFactor, SecondProof};
 pub use settings::{HubSettings, SettingChanges};
 pub use signal::Signal;

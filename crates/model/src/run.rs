@@ -1,0 +1,209 @@
+//! One turn of an agent, from the message that set it off to its outcome.
+//!
+//! Owns: only legal transitions; what has ended stays ended.
+
+use crate::{AgentId, Lineage, MessageId, Payload, RoomId, RunId, Time};
+use std::sync::Arc;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    pub id: RunId,
+    pub agent: AgentId,
+    pub room: RoomId,
+    /// What it answers; absent when the agent spoke up by itself.
+    pub trigger: Option<MessageId>,
+    pub addressed: Addressed,
+    pub lineage: Lineage,
+    /// The turn in which it was addressed.
+    pub parent: Option<RunId>,
+    pub state: RunState,
+    /// What it said, once that is stored.
+    pub reply: Option<MessageId>,
+    pub usage: Usage,
+    pub queued_at: Time,
+    pub started_at: Option<Time>,
+    pub ended_at: Option<Time>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunState {
+    /// Waits for the agent to be free, or to be there at all.
+    Queued,
+    /// Handed to the agent.
+    Running,
+    Ended(Outcome),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    Complete,
+    Failed,
+    /// A person said stop, or froze the room.
+    Cancelled,
+    /// The agent was lost while it spoke.
+    Interrupted,
+    /// It never began, for this reason.
+    Refused(Box<str>),
+}
+
+impl Outcome {
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Interrupted => "interrupted",
+            Self::Refused(_) => "refused",
+        }
+    }
+}
+
+/// How the agent came to be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Addressed {
+    /// By name.
+    Directly,
+    /// By the policy of the room.
+    ByPolicy,
+    /// Not at all.
+    Unasked,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    /// Millionths of a dollar, if the agent says so.
+    pub cost: Option<u64>,
+}
+
+/// The run is not in a state from which this can happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Illegal;
+
+impl Run {
+    pub fn has_ended(&self) -> bool {
+        matches!(self.state, RunState::Ended(_))
+    }
+
+    pub fn started(&self, now: Time) -> Result<Self, Illegal> {
+        match self.state {
+            RunState::Queued => Ok(Self { state: RunState::Running, started_at: Some(now), ..self.clone() }),
+            RunState::Running | RunState::Ended(_) => Err(Illegal),
+        }
+    }
+
+    /// A turn that never began cannot have been completed, and one that began cannot be refused.
+    pub fn ended(&self, outcome: Outcome, reply: Option<MessageId>, now: Time) -> Result<Self, Illegal> {
+        let legal = match (&self.state, &outcome) {
+            (RunState::Queued, Outcome::Cancelled | Outcome::Refused(_)) => reply.is_none(),
+            (RunState::Running, Outcome::Refused(_)) => false,
+            (RunState::Running, _) => true,
+            (RunState::Queued | RunState::Ended(_), _) => false,
+        };
+        if !legal {
+            return Err(Illegal);
+        }
+        Ok(Self { state: RunState::Ended(outcome), reply, ended_at: Some(now), ..self.clone() })
+    }
+}
+
+/// A piece of what an agent says while it says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    pub kind: ChunkKind,
+    pub content: Arc<str>,
+    /// A JSON object that passes through as it came.
+    pub metadata: Option<Payload>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChunkKind {
+    Text,
+    Thinking,
+    ToolUse,
+    ToolResult,
+    Error,
+    WorkspaceStatus,
+}
+
+impl ChunkKind {
+    const ALL: [Self; 6] =
+        [Self::Text, Self::Thinking, Self::ToolUse, Self::ToolResult, Self::Error, Self::WorkspaceStatus];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Thinking => "thinking",
+            Self::ToolUse => "tool_use",
+            Self::ToolResult => "tool_result",
+            Self::Error => "error",
+            Self::WorkspaceStatus => "workspace_status",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+
+    /// Whether neighbours of this kind are one text that came in pieces.
+    pub fn flows(self) -> bool {
+        matches!(self, Self::Text | Self::Thinking)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ConversationId;
+
+    fn queued() -> Run {
+        let agent = AgentId::parse("coder").unwrap();
+        Run {
+            id: RunId::stored("run"),
+            agent: agent.clone(),
+            room: RoomId::stored("room"),
+            trigger: None,
+            addressed: Addressed::Directly,
+            lineage: Lineage::begun(ConversationId::stored("c"), agent),
+            parent: None,
+            state: RunState::Queued,
+            reply: None,
+            usage: Usage::default(),
+            queued_at: Time(1),
+            started_at: None,
+            ended_at: None,
+        }
+    }
+
+    fn outcomes() -> [Outcome; 5] {
+        let refused = Outcome::Refused("frozen".into());
+        [Outcome::Complete, Outcome::Failed, Outcome::Cancelled, Outcome::Interrupted, refused]
+    }
+
+    /// Which outcomes a run can have from where it stands.
+    fn possible(run: &Run) -> Vec<&'static str> {
+        let legal =
+            outcomes().into_iter().filter(|outcome| run.ended(outcome.clone(), None, Time(3)).is_ok());
+        legal.map(|outcome| outcome.as_str()).collect()
+    }
+
+    #[test]
+    fn a_run_is_queued_then_runs_then_ends() {
+        let running = queued().started(Time(2)).unwrap();
+        assert_eq!(possible(&queued()), ["cancelled", "refused"]);
+        assert_eq!(possible(&running), ["complete", "failed", "cancelled", "interrupted"]);
+        assert_eq!(running.started(Time(3)), Err(Illegal));
+    }
+
+    #[test]
+    fn what_has_ended_stays_ended() {
+        let running = queued().started(Time(2)).unwrap();
+        for outcome in outcomes() {
+            let Ok(ended) = running.ended(outcome, None, Time(3)) else { continue };
+            assert!(ended.has_ended());
+            assert_eq!(possible(&ended), [""; 0]);
+            assert_eq!(ended.started(Time(4)), Err(Illegal));
+        }
+    }
+}
