@@ -236,7 +236,7 @@ struct RoomState<'a> {
     position: &'a str,
 }
 
-fn encode(frame: &impl Serialize) -> String {
+pub(super) fn encode(frame: &impl Serialize) -> String {
     encode_about(frame, 256)
 }
 

@@ -70,7 +70,8 @@ impl Misread {
     }
 }
 
-pub fn read(text: &str, limits: &FrameLimits) -> Result<Asked, Misread> {
+/// The type of a frame that is sound as JSON.
+pub(super) fn looked_over<'a>(text: &'a str, limits: &FrameLimits) -> Result<Cow<'a, str>, Misread> {
     if text.len() > limits.bytes {
         return Err(Misread::TooLarge);
     }
@@ -80,7 +81,11 @@ pub fn read(text: &str, limits: &FrameLimits) -> Result<Asked, Misread> {
         json::Flaw::TooMany => Misread::TooMany,
         json::Flaw::RepeatedKey => Misread::Unknown,
     })?;
-    let Kind { kind } = parse(text)?;
+    parse(text).map(|Kind { kind }| kind)
+}
+
+pub fn read(text: &str, limits: &FrameLimits) -> Result<Asked, Misread> {
+    let kind = looked_over(text, limits)?;
     Ok(match &*kind {
         "client:auth" => {
             let Auth { token, protocol_version } = parse(text)?;
@@ -115,7 +120,7 @@ pub fn read(text: &str, limits: &FrameLimits) -> Result<Asked, Misread> {
     })
 }
 
-fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Misread> {
+pub(super) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Misread> {
     serde_json::from_str(text).map_err(|_| Misread::Unknown)
 }
 

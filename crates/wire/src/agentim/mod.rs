@@ -1,8 +1,9 @@
-//! AgentIM: `/ws/client` and the REST API around it.
+//! AgentIM: `/ws/client`, `/ws/gateway` and the REST API around it.
 
 pub mod codes;
 pub mod egress;
 pub mod frames;
+pub mod gateway;
 pub mod ingress;
 pub mod rest;
 #[cfg(test)]

@@ -1,0 +1,150 @@
+//! From what an agent is to do to `server:*` frames for its gateway. No frame carries `null`.
+
+use super::super::egress::encode;
+use parlor_model::{Addressed, Agent, AgentId, Approval, Lineage, MemberId, Message, Room, Sender};
+use serde::Serialize;
+use serde_json::json;
+
+pub fn authenticated() -> String {
+    json!({ "type": "server:gateway_auth_result", "ok": true }).to_string()
+}
+
+pub fn not_authenticated(error: &str) -> String {
+    json!({ "type": "server:gateway_auth_result", "ok": false, "error": error }).to_string()
+}
+
+/// A message for an agent to answer.
+pub fn send_to_agent(agent: &AgentId, message: &Message, addressed: Addressed, lineage: &Lineage) -> String {
+    encode(&SendToAgent {
+        kind: "server:send_to_agent",
+        agent_id: agent.as_str(),
+        room_id: message.place.room().map_or("", |room| room.as_str()),
+        message_id: message.id.as_str(),
+        content: &message.text,
+        sender_name: &message.sender_name,
+        sender_type: match message.sender {
+            Sender::User(_) => "user",
+            Sender::Agent(_) => "agent",
+            Sender::Source(_) => "system",
+        },
+        routing_mode: match addressed {
+            Addressed::Directly | Addressed::Unasked => "direct",
+            Addressed::ByPolicy => "broadcast",
+        },
+        conversation_id: lineage.conversation.as_str(),
+        depth: lineage.depth,
+    })
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SendToAgent<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    agent_id: &'a str,
+    room_id: &'a str,
+    message_id: &'a str,
+    content: &'a str,
+    sender_name: &'a str,
+    sender_type: &'a str,
+    routing_mode: &'a str,
+    conversation_id: &'a str,
+    depth: u32,
+}
+
+/// Somebody in a room, as an agent is told.
+pub struct InRoom<'a> {
+    pub member: &'a MemberId,
+    pub name: &'a str,
+    pub role: &'a str,
+    pub role_description: Option<&'a str>,
+    /// If it is an agent that is known to the hub.
+    pub agent: Option<(&'a Agent, &'a str)>,
+}
+
+/// Where an agent finds itself: the room, its prompt, and who is in it.
+pub fn room_context(agent: &AgentId, room: &Room, members: &[InRoom]) -> String {
+    let members = members.iter().map(|one| ContextMember {
+        id: one.member.as_str(),
+        name: one.name,
+        kind: match one.member {
+            MemberId::User(_) => "user",
+            MemberId::Agent(_) => "agent",
+        },
+        role: one.role,
+        role_description: one.role_description,
+        status: one.agent.map(|(_, status)| status),
+    });
+    encode(&RoomContext {
+        kind: "server:room_context",
+        agent_id: agent.as_str(),
+        context: Context {
+            room_id: room.id.as_str(),
+            room_name: &room.name,
+            system_prompt: room.system_prompt.as_deref(),
+            members: members.collect(),
+        },
+    })
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RoomContext<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    agent_id: &'a str,
+    context: Context<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Context<'a> {
+    room_id: &'a str,
+    room_name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system_prompt: Option<&'a str>,
+    members: Vec<ContextMember<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ContextMember<'a> {
+    id: &'a str,
+    name: &'a str,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    role: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role_description: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<&'a str>,
+}
+
+pub fn stop_agent(agent: &AgentId) -> String {
+    json!({ "type": "server:stop_agent", "agentId": agent.as_str() }).to_string()
+}
+
+pub fn remove_agent(agent: &AgentId) -> String {
+    json!({ "type": "server:remove_agent", "agentId": agent.as_str() }).to_string()
+}
+
+/// The answer to what the gateway asked, under the name the gateway gave it.
+pub fn permission_response(approval: &Approval) -> String {
+    use parlor_model::Decision;
+    let decision = approval.decision.as_ref();
+    let reason = match decision {
+        Some(Decision::Denied { reason, .. }) => reason.as_deref(),
+        _ => None,
+    };
+    let mut frame = json!({
+        "type": "server:permission_response",
+        "requestId": approval.request,
+        "agentId": approval.agent.as_str(),
+        // Nobody's answer is never a yes.
+        "decision": decision.map_or("deny", Decision::as_str),
+    });
+    if let Some(reason) = reason {
+        frame["denyReason"] = reason.into();
+    }
+    frame.to_string()
+}

@@ -1,0 +1,525 @@
+//! From `gateway:*` frames to what they tell and ask. Never panics, whatever comes.
+
+use super::super::ingress::{FrameLimits, Misread, looked_over, parse};
+use parlor_model::{AgentId, Chunk, ChunkKind, GatewayId, MessageId, Payload, RoomId, TaskId};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+/// How many pieces one reply may come in, and how much of it: what is beyond is refused, not cut off.
+pub const MOST_CHUNKS: usize = 5000;
+pub const LONGEST_REPLY: usize = 10 * 1024 * 1024;
+
+/// What a gateway tells or asks for.
+#[derive(Debug, PartialEq)]
+pub enum Told {
+    Auth(Auth),
+    Register(AgentForm),
+    Unregister {
+        agent: AgentId,
+    },
+    Chunk {
+        reply: Reply,
+        chunk: Chunk,
+    },
+    Complete {
+        reply: Reply,
+        text: Option<Box<str>>,
+        chunks: Vec<Chunk>,
+        conversation: Option<Box<str>>,
+        depth: Option<u32>,
+    },
+    Status {
+        agent: AgentId,
+        status: Status,
+        queue_depth: u32,
+    },
+    Terminal {
+        agent: AgentId,
+        data: Box<str>,
+    },
+    TaskUpdate {
+        task: Option<TaskId>,
+        status: Box<str>,
+        result: Option<Box<str>>,
+    },
+    Permission(PermissionForm),
+    /// An answer to what a person asked through the hub.
+    Answer(Answer),
+    /// What only Parlor's own gateway tells: plans, questions, usage and the like.
+    RunEvent {
+        agent: AgentId,
+        room: Option<RoomId>,
+        message: Option<MessageId>,
+        event: Payload,
+    },
+    Ping {
+        ts: serde_json::Number,
+    },
+}
+
+#[derive(Debug, PartialEq)]
+pub struct Auth {
+    pub token: Box<str>,
+    pub gateway: Option<GatewayId>,
+    pub version: Option<Box<str>>,
+    pub device: Device,
+    pub ephemeral: bool,
+}
+
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Device {
+    pub hostname: Box<str>,
+    pub platform: Box<str>,
+    pub arch: Box<str>,
+    pub node_version: Box<str>,
+}
+
+/// An agent as its gateway presents it.
+#[derive(Debug, PartialEq)]
+pub struct AgentForm {
+    pub id: AgentId,
+    pub name: Box<str>,
+    /// Whatever the gateway calls it.
+    pub kind: Box<str>,
+    pub working_directory: Option<Box<str>>,
+    pub capabilities: Vec<Box<str>>,
+    pub model: Option<Box<str>>,
+    /// Lists that pass through as they came.
+    pub slash_commands: Option<Payload>,
+    pub mcp_servers: Option<Payload>,
+}
+
+/// Where a piece of a reply belongs.
+#[derive(Debug, PartialEq)]
+pub struct Reply {
+    pub agent: AgentId,
+    pub room: Option<RoomId>,
+    pub message: Option<MessageId>,
+    pub target_agent: Option<Box<str>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    Online,
+    Offline,
+    Busy,
+    Error,
+}
+
+#[derive(Debug, PartialEq)]
+pub struct PermissionForm {
+    pub request: Box<str>,
+    pub agent: AgentId,
+    pub room: Option<RoomId>,
+    pub tool: Box<str>,
+    pub input: Payload,
+    pub timeout_ms: Option<u64>,
+}
+
+/// An answer that the hub only hands on to whoever asked.
+#[derive(Debug, PartialEq)]
+pub struct Answer {
+    pub kind: AnswerKind,
+    pub agent: Option<AgentId>,
+    pub room: Option<RoomId>,
+    pub request: Option<Box<str>>,
+    /// The whole frame, an object.
+    pub body: Payload,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerKind {
+    AgentCommand,
+    AgentInfo,
+    Spawn,
+    CredentialList,
+    Credential,
+    OauthUrl,
+    Oauth,
+    Workspace,
+    Rewind,
+}
+
+impl AnswerKind {
+    fn of(kind: &str) -> Option<Self> {
+        Some(match kind {
+            "gateway:agent_command_result" => Self::AgentCommand,
+            "gateway:agent_info" => Self::AgentInfo,
+            "gateway:spawn_result" => Self::Spawn,
+            "gateway:credential_list" => Self::CredentialList,
+            "gateway:credential_result" => Self::Credential,
+            "gateway:oauth_url" => Self::OauthUrl,
+            "gateway:oauth_result" => Self::Oauth,
+            "gateway:workspace_response" => Self::Workspace,
+            "gateway:rewind_result" => Self::Rewind,
+            _ => return None,
+        })
+    }
+}
+
+pub fn read(text: &str, limits: &FrameLimits) -> Result<Told, Misread> {
+    let kind = looked_over(text, limits)?;
+    Ok(match &*kind {
+        "gateway:auth" => {
+            let form: AuthForm = parse(text)?;
+            Told::Auth(Auth {
+                token: form.token,
+                gateway: GatewayId::parse(&form.gateway_id).ok(),
+                version: form.protocol_version,
+                device: form.device_info.unwrap_or_default(),
+                ephemeral: form.ephemeral.unwrap_or(false),
+            })
+        }
+        "gateway:register_agent" => {
+            let Registration { agent } = parse(text)?;
+            Told::Register(agent.read()?)
+        }
+        "gateway:unregister_agent" => {
+            let OfAgent { agent_id } = parse(text)?;
+            Told::Unregister { agent: agent(&agent_id)? }
+        }
+        "gateway:message_chunk" => {
+            let form: ChunkFrame = parse(text)?;
+            Told::Chunk {
+                reply: reply(&form.agent_id, &form.room_id, &form.message_id, form.target_agent_name)?,
+                chunk: form.chunk.read().ok_or(Misread::Unknown)?,
+            }
+        }
+        "gateway:message_complete" => {
+            let form: CompleteFrame = parse(text)?;
+            Told::Complete {
+                reply: reply(&form.agent_id, &form.room_id, &form.message_id, form.target_agent_name)?,
+                text: form.full_content,
+                chunks: form.chunks.unwrap_or_default().into_iter().filter_map(ChunkForm::read).collect(),
+                conversation: form.conversation_id,
+                depth: form.depth,
+            }
+        }
+        "gateway:agent_status" => {
+            let form: StatusFrame = parse(text)?;
+            Told::Status {
+                agent: agent(&form.agent_id)?,
+                status: form.status,
+                queue_depth: form.queue_depth.unwrap_or(0),
+            }
+        }
+        "gateway:terminal_data" => {
+            let form: TerminalFrame = parse(text)?;
+            Told::Terminal { agent: agent(&form.agent_id)?, data: form.data }
+        }
+        "gateway:task_update" => {
+            let form: TaskFrame = parse(text)?;
+            Told::TaskUpdate {
+                task: TaskId::parse(&form.task_id).ok(),
+                status: form.status,
+                result: form.result,
+            }
+        }
+        "gateway:permission_request" => {
+            let form: PermissionFrame = parse(text)?;
+            Told::Permission(PermissionForm {
+                request: form.request_id,
+                agent: agent(&form.agent_id)?,
+                room: RoomId::parse(&form.room_id).ok(),
+                tool: form.tool_name,
+                input: object(form.tool_input)?,
+                timeout_ms: form.timeout_ms,
+            })
+        }
+        "gateway:run_event" => {
+            let form: RunEventFrame = parse(text)?;
+            Told::RunEvent {
+                agent: agent(&form.agent_id)?,
+                room: form.room_id.and_then(|id| RoomId::parse(&id).ok()),
+                message: form.message_id.and_then(|id| MessageId::parse(&id).ok()),
+                event: object(form.event)?,
+            }
+        }
+        "gateway:ping" => {
+            let Ping { ts } = parse(text)?;
+            Told::Ping { ts }
+        }
+        other => {
+            let kind = AnswerKind::of(other).ok_or(Misread::Unknown)?;
+            let form: AnswerFrame = parse(text)?;
+            Told::Answer(Answer {
+                kind,
+                agent: form.agent_id.and_then(|id| AgentId::parse(&id).ok()),
+                room: form.room_id.and_then(|id| RoomId::parse(&id).ok()),
+                request: form.request_id,
+                body: Payload(text.into()),
+            })
+        }
+    })
+}
+
+fn agent(text: &str) -> Result<AgentId, Misread> {
+    AgentId::parse(text).map_err(|_| Misread::Unknown)
+}
+
+fn reply(
+    agent_id: &str,
+    room: &str,
+    message: &str,
+    target_agent: Option<Box<str>>,
+) -> Result<Reply, Misread> {
+    Ok(Reply {
+        agent: agent(agent_id)?,
+        room: RoomId::parse(room).ok(),
+        message: MessageId::parse(message).ok(),
+        target_agent,
+    })
+}
+
+fn object(raw: &RawValue) -> Result<Payload, Misread> {
+    if raw.get().starts_with('{') { Ok(Payload(raw.get().into())) } else { Err(Misread::Unknown) }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AuthForm {
+    token: Box<str>,
+    gateway_id: Box<str>,
+    protocol_version: Option<Box<str>>,
+    device_info: Option<Device>,
+    ephemeral: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct Registration<'a> {
+    #[serde(borrow)]
+    agent: RegisteredAgent<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RegisteredAgent<'a> {
+    id: Box<str>,
+    name: Box<str>,
+    #[serde(rename = "type")]
+    kind: Box<str>,
+    working_directory: Option<Box<str>>,
+    capabilities: Option<Vec<Box<str>>>,
+    model: Option<Box<str>>,
+    #[serde(borrow)]
+    slash_commands: Option<&'a RawValue>,
+    #[serde(borrow)]
+    mcp_servers: Option<&'a RawValue>,
+}
+
+impl RegisteredAgent<'_> {
+    fn read(self) -> Result<AgentForm, Misread> {
+        let list = |raw: Option<&RawValue>| raw.map(|raw| Payload(raw.get().into()));
+        Ok(AgentForm {
+            id: agent(&self.id)?,
+            name: self.name,
+            kind: self.kind,
+            working_directory: self.working_directory,
+            capabilities: self.capabilities.unwrap_or_default(),
+            model: self.model,
+            slash_commands: list(self.slash_commands),
+            mcp_servers: list(self.mcp_servers),
+        })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OfAgent<'a> {
+    #[serde(borrow)]
+    agent_id: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct ChunkForm<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    content: Cow<'a, str>,
+    #[serde(borrow)]
+    metadata: Option<&'a RawValue>,
+}
+
+impl ChunkForm<'_> {
+    /// `None` for a kind nobody here knows how to show.
+    fn read(self) -> Option<Chunk> {
+        Some(Chunk {
+            kind: ChunkKind::parse(&self.kind)?,
+            content: self.content.into(),
+            metadata: self.metadata.map(|raw| Payload(raw.get().into())),
+        })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ChunkFrame<'a> {
+    #[serde(borrow)]
+    room_id: Cow<'a, str>,
+    #[serde(borrow)]
+    agent_id: Cow<'a, str>,
+    #[serde(borrow)]
+    message_id: Cow<'a, str>,
+    target_agent_name: Option<Box<str>>,
+    #[serde(borrow)]
+    chunk: ChunkForm<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CompleteFrame<'a> {
+    #[serde(borrow)]
+    room_id: Cow<'a, str>,
+    #[serde(borrow)]
+    agent_id: Cow<'a, str>,
+    #[serde(borrow)]
+    message_id: Cow<'a, str>,
+    target_agent_name: Option<Box<str>>,
+    full_content: Option<Box<str>>,
+    #[serde(borrow)]
+    chunks: Option<Vec<ChunkForm<'a>>>,
+    conversation_id: Option<Box<str>>,
+    depth: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct StatusFrame<'a> {
+    #[serde(borrow)]
+    agent_id: Cow<'a, str>,
+    status: Status,
+    queue_depth: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TerminalFrame<'a> {
+    #[serde(borrow)]
+    agent_id: Cow<'a, str>,
+    data: Box<str>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TaskFrame {
+    task_id: Box<str>,
+    status: Box<str>,
+    result: Option<Box<str>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PermissionFrame<'a> {
+    request_id: Box<str>,
+    agent_id: Box<str>,
+    room_id: Box<str>,
+    tool_name: Box<str>,
+    #[serde(borrow)]
+    tool_input: &'a RawValue,
+    timeout_ms: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RunEventFrame<'a> {
+    agent_id: Box<str>,
+    room_id: Option<Box<str>>,
+    message_id: Option<Box<str>>,
+    #[serde(borrow)]
+    event: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AnswerFrame {
+    agent_id: Option<Box<str>>,
+    room_id: Option<Box<str>>,
+    request_id: Option<Box<str>>,
+}
+
+#[derive(Deserialize)]
+struct Ping {
+    ts: serde_json::Number,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::Bounds;
+    use proptest::prelude::*;
+
+    const LIMITS: FrameLimits =
+        FrameLimits { bytes: 256 * 1024, json: Bounds { depth: 15, items: MOST_CHUNKS } };
+
+    fn told(text: &str) -> Told {
+        read(text, &LIMITS).unwrap_or_else(|misread| panic!("{misread:?}: {text}"))
+    }
+
+    #[track_caller]
+    fn misread(text: &str) {
+        assert_eq!(read(text, &LIMITS), Err(Misread::Unknown), "{text}");
+    }
+
+    #[test]
+    fn every_frame_the_real_gateway_sent_is_understood() {
+        let recorded = include_str!("../../../tests/fixtures/gateway-frames.jsonl");
+        let mut kinds = std::collections::BTreeSet::new();
+        for line in recorded.lines() {
+            told(line);
+            let frame: serde_json::Value = serde_json::from_str(line).unwrap();
+            kinds.insert(frame["type"].as_str().unwrap().to_owned());
+        }
+        assert!(kinds.len() >= 12, "{kinds:?}");
+    }
+
+    #[test]
+    fn an_agent_may_be_of_any_kind() {
+        let text = r#"{"type":"gateway:register_agent","agent":{"id":"a","name":"A","type":"my-own"}}"#;
+        let Told::Register(form) = told(text) else { panic!("not a registration") };
+        assert_eq!((&*form.kind, form.capabilities.len(), form.slash_commands), ("my-own", 0, None));
+    }
+
+    #[test]
+    fn a_piece_of_a_kind_nobody_knows_is_refused_but_does_not_spoil_the_whole() {
+        let ids = r#""roomId":"r","agentId":"a","messageId":"m""#;
+        let odd = r#"{"type":"hologram","content":"x"}"#;
+        misread(&format!(r#"{{"type":"gateway:message_chunk",{ids},"chunk":{odd}}}"#));
+        let whole = format!(
+            r#"{{"type":"gateway:message_complete",{ids},"fullContent":"hi","chunks":[{odd},{{"type":"text","content":"hi"}}]}}"#
+        );
+        let Told::Complete { text, chunks, .. } = told(&whole) else { panic!("not a completion") };
+        assert_eq!((text.as_deref(), chunks.len()), (Some("hi"), 1));
+    }
+
+    #[test]
+    fn what_is_to_be_approved_is_kept_to_the_letter() {
+        let text = r#"{"type":"gateway:permission_request","requestId":"p","agentId":"a","roomId":"r","toolName":"Bash","toolInput":{"b":1.0, "a":"x"}}"#;
+        let Told::Permission(form) = told(text) else { panic!("not a question") };
+        assert_eq!((&*form.input.0, form.timeout_ms), (r#"{"b":1.0, "a":"x"}"#, None));
+        misread(&text.replace(r#"{"b":1.0, "a":"x"}"#, "[]"));
+    }
+
+    #[test]
+    fn a_reply_may_come_in_five_thousand_pieces() {
+        let piece = r#"{"type":"text","content":"x"}"#;
+        let whole = |count: usize| {
+            let pieces = vec![piece; count].join(",");
+            format!(
+                r#"{{"type":"gateway:message_complete","roomId":"r","agentId":"a","messageId":"m","chunks":[{pieces}]}}"#
+            )
+        };
+        let Told::Complete { chunks, .. } = told(&whole(MOST_CHUNKS)) else { panic!("not a completion") };
+        assert_eq!(chunks.len(), MOST_CHUNKS);
+        assert_eq!(read(&whole(MOST_CHUNKS + 1), &LIMITS), Err(Misread::TooMany));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_whatever_makes_it_panic(text in "\\PC{0,200}|\\{\"type\":\"gateway:[a-z_]{0,20}\",\"[a-zA-Z]{0,9}\":\\PC{0,40}\\}") {
+            let _ = read(&text, &LIMITS);
+        }
+    }
+}
