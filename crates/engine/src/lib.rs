@@ -22,6 +22,7 @@ mod routes;
 pub mod search;
 mod sniff;
 pub mod switchboard;
+pub mod turns;
 
 pub use admit::password_flaws;
 pub use fault::{Fault, Severity};

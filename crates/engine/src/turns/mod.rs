@@ -1,0 +1,4 @@
+//! Turns: what agents are asked, say and are told, behind the fan-out.
+
+pub mod rollup;
+pub mod terminal;

@@ -1,0 +1,169 @@
+//! What an agent has said so far, so that a late joiner sees it and nothing is lost when the agent is.
+//!
+//! Owns: the finished text equals the chunks. Neighbouring texts and thoughts are one chunk that came in pieces;
+//! everything else keeps its own.
+
+use parlor_model::{Chunk, ChunkKind};
+use std::sync::Arc;
+
+/// How many chunks that do not flow together, and how many bytes, one reply may have.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    pub chunks: usize,
+    pub bytes: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooLong;
+
+#[derive(Debug, Default)]
+pub struct Rollup {
+    parts: Vec<Part>,
+    bytes: usize,
+}
+
+/// A chunk that may still grow.
+#[derive(Debug)]
+struct Part {
+    kind: ChunkKind,
+    content: String,
+    metadata: Option<parlor_model::Payload>,
+}
+
+impl Rollup {
+    pub fn push(&mut self, chunk: &Chunk, bounds: Bounds) -> Result<(), TooLong> {
+        let metadata = chunk.metadata.as_ref().map_or(0, |metadata| metadata.0.len());
+        let bytes = self.bytes + chunk.content.len() + metadata;
+        if bytes > bounds.bytes {
+            return Err(TooLong);
+        }
+        let flows = |last: &&mut Part| {
+            last.kind == chunk.kind && chunk.kind.flows() && last.metadata == chunk.metadata
+        };
+        let full = self.parts.len() >= bounds.chunks;
+        if let Some(last) = self.parts.last_mut().filter(flows) {
+            last.content.push_str(&chunk.content);
+        } else if full {
+            return Err(TooLong);
+        } else {
+            let (content, metadata) = (chunk.content.as_ref().into(), chunk.metadata.clone());
+            self.parts.push(Part { kind: chunk.kind, content, metadata });
+        }
+        self.bytes = bytes;
+        Ok(())
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    pub fn chunks(&self) -> Vec<Chunk> {
+        let chunk = |part: &Part| Chunk {
+            kind: part.kind,
+            content: part.content.as_str().into(),
+            metadata: part.metadata.clone(),
+        };
+        self.parts.iter().map(chunk).collect()
+    }
+
+    pub fn text(&self) -> String {
+        let texts = self.parts.iter().filter(|part| part.kind == ChunkKind::Text);
+        texts.map(|part| part.content.as_str()).collect()
+    }
+
+    /// The reply as it is kept. What the agent says it was counts, unless it is only the beginning of what was
+    /// heard: then the frame that said so was too small for it.
+    pub fn finish(&self, said: Option<&str>) -> (Arc<str>, Vec<Chunk>) {
+        let heard = self.text();
+        let text = match said {
+            Some(said) if !heard.starts_with(said) => said.into(),
+            _ => heard.into(),
+        };
+        (text, self.chunks())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const WIDE: Bounds = Bounds { chunks: 5000, bytes: 10_000 };
+
+    fn chunk(kind: ChunkKind, content: &str) -> Chunk {
+        Chunk { kind, content: content.into(), metadata: None }
+    }
+
+    fn heard(pieces: &[(ChunkKind, &str)]) -> Rollup {
+        let mut rollup = Rollup::default();
+        for (kind, content) in pieces {
+            rollup.push(&chunk(*kind, content), WIDE).unwrap();
+        }
+        rollup
+    }
+
+    #[test]
+    fn only_neighbouring_texts_and_thoughts_flow_together() {
+        use ChunkKind::{Error, Text, Thinking, ToolResult, ToolUse};
+        let rollup = heard(&[
+            (Thinking, "h"),
+            (Thinking, "m"),
+            (Text, "a"),
+            (Text, "b"),
+            (ToolUse, "x"),
+            (ToolUse, "y"),
+            (ToolResult, "1"),
+            (ToolResult, "2"),
+            (Error, "e"),
+            (Error, "f"),
+            (Text, "c"),
+        ]);
+        let parts: Vec<String> = rollup.chunks().iter().map(|chunk| chunk.content.to_string()).collect();
+        assert_eq!(parts, ["hm", "ab", "x", "y", "1", "2", "e", "f", "c"]);
+        assert_eq!(rollup.text(), "abc");
+    }
+
+    #[test]
+    fn what_the_agent_says_it_was_counts_unless_more_was_heard() {
+        let rollup = heard(&[(ChunkKind::Text, "part1 "), (ChunkKind::Text, "part2")]);
+        let text = |said| rollup.finish(said).0.to_string();
+        assert_eq!(text(None), "part1 part2");
+        assert_eq!(text(Some("part1 ")), "part1 part2", "cut off to fit into a frame");
+        assert_eq!(text(Some("")), "part1 part2");
+        assert_eq!(text(Some("part1 part2 and more")), "part1 part2 and more", "a piece was lost on its way");
+        assert_eq!(text(Some("Error: exit 3")), "Error: exit 3");
+        assert_eq!(Rollup::default().finish(Some("all at once")).0.as_ref(), "all at once");
+    }
+
+    #[test]
+    fn what_is_too_long_changes_nothing() {
+        let narrow = Bounds { chunks: 2, bytes: 5 };
+        let mut rollup = Rollup::default();
+        rollup.push(&chunk(ChunkKind::Text, "abc"), narrow).unwrap();
+        assert_eq!(rollup.push(&chunk(ChunkKind::Text, "def"), narrow), Err(TooLong));
+        rollup.push(&chunk(ChunkKind::ToolUse, "t"), narrow).unwrap();
+        assert_eq!(
+            rollup.push(&chunk(ChunkKind::Text, "d"), narrow),
+            Err(TooLong),
+            "a third that does not flow"
+        );
+        assert_eq!(rollup.text(), "abc");
+    }
+
+    proptest! {
+        #[test]
+        fn the_text_is_that_of_the_pieces_in_order(pieces in prop::collection::vec((any::<bool>(), ".{0,5}"), 0..40)) {
+            let mut rollup = Rollup::default();
+            let mut expected = String::new();
+            for (spoken, content) in &pieces {
+                let kind = if *spoken { ChunkKind::Text } else { ChunkKind::ToolUse };
+                rollup.push(&chunk(kind, content), WIDE).unwrap();
+                if *spoken {
+                    expected.push_str(content);
+                }
+            }
+            prop_assert_eq!(rollup.text(), expected.clone());
+            prop_assert_eq!(rollup.finish(None).0, expected.into());
+        }
+    }
+}
