@@ -3,7 +3,7 @@
 use crate::Limits;
 use crate::search::Wanted;
 use parlor_model::command::{AgentProfile, NewUser, RoomChanges};
-use parlor_model::{Command, File, Flaw, Post, Query, Refusal, Route, SettingChanges};
+use parlor_model::{Chunk, Command, File, Flaw, Post, Query, Refusal, Route, Said, SettingChanges};
 use unicode_segmentation::UnicodeSegmentation;
 
 pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
@@ -76,7 +76,12 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         }
         Command::Route(route) => flaws.route(route),
         Command::Upload(new) => flaws.file(&new.file),
+        Command::FinishRun(finished) => flaws.said(finished.said.as_ref(), limits)?,
+        Command::SayLate { said, .. } => flaws.said(Some(said), limits)?,
         Command::OfferSetup { .. }
+        | Command::StartRun { .. }
+        | Command::OpenRun { .. }
+        | Command::ReportUsage { .. }
         | Command::TakeReleased { .. }
         | Command::RemoveUser { .. }
         | Command::ChangePassword { .. }
@@ -201,6 +206,20 @@ impl Flaws {
         if let Some(id) = &post.client_message_id {
             self.unless((1..=128).contains(&id.len()), "clientMessageId", "must have 1 to 128 characters");
         }
+        Ok(())
+    }
+
+    fn said(&mut self, said: Option<&Said>, limits: &Limits) -> Result<(), Refusal> {
+        let Some(said) = said else { return Ok(()) };
+        let (limit, got) = (limits.reply_bytes, said.text.len());
+        if got > limit {
+            return Err(Refusal::TooLarge { limit, got });
+        }
+        let got = said.chunks.iter().map(Chunk::length).sum();
+        if got > 2 * limit {
+            return Err(Refusal::TooLarge { limit: 2 * limit, got });
+        }
+        self.unless(said.chunks.len() <= limits.reply_chunks, "chunks", "too many");
         Ok(())
     }
 

@@ -79,6 +79,10 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         | Command::Acknowledge { mailbox, .. } => ask.own_agent(&mailbox.agent),
         Command::Route(_) => ask.route(),
         Command::ClearDeadLetters => ask.dead_letters(),
+
+        // Only the hub itself gives turns and ends them; who may host an agent was asked when it came.
+        Command::StartRun { .. } | Command::FinishRun(_) | Command::ReportUsage { .. } => ask.operator(),
+        Command::OpenRun { room, .. } | Command::SayLate { room, .. } => ask.speak(room),
     }
 }
 
@@ -103,7 +107,8 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         | Query::History { .. }
         | Query::Pins { .. }
         | Query::MayFollow { .. } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
-        Query::Revisions { .. } | Query::Thread { .. } | Query::ReplyCount { .. } => {
+        Query::MayStop { .. } => ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ()),
+        Query::RunsOf { .. } | Query::Revisions { .. } | Query::Thread { .. } | Query::ReplyCount { .. } => {
             ask.seen_message(facts.membership.as_deref(), Scope::Read).map(|_| ())
         }
         Query::MayListen { agent } => ask.own_agent(agent),
@@ -369,6 +374,16 @@ impl<'a> Ask<'a> {
         match &self.facts.agent {
             Some(found) if found.id == *agent && found.owner == standing.user.id => Ok(()),
             _ => Err(Refusal::NotFound(Thing::Agent)),
+        }
+    }
+
+    /// An agent speaks up where it is a member.
+    fn speak(&self, room: &RoomId) -> Result<(), Refusal> {
+        self.operator()?;
+        match (&self.facts.room, &self.facts.target) {
+            (None, _) => Err(Refusal::NotFound(Thing::Room)),
+            (Some(_), None) => Err(Refusal::NotAMember { room: room.clone() }),
+            (Some(_), Some(_)) => Ok(()),
         }
     }
 

@@ -647,7 +647,16 @@ fn answer(
             let upload = facts.uploads.first().cloned().expect("authorised to see it");
             Answer::Upload(Arc::new(upload))
         }
+        Query::RunsOf { message } => {
+            let mut runs = Vec::new();
+            for run in snapshot.runs_of(message)? {
+                let name = snapshot.agent(&run.agent)?.map(|agent| agent.name).unwrap_or_default();
+                runs.push((run, name));
+            }
+            Answer::Runs(runs)
+        }
         Query::MayFollow { .. }
+        | Query::MayStop { .. }
         | Query::MayListen { .. }
         | Query::MayUpload
         | Query::MayMeasure

@@ -32,6 +32,21 @@ pub struct Limits {
     pub unindexed: usize,
     /// Beyond these it is done whatever waits: a search reads all of them.
     pub most_unindexed: usize,
+    /// How many agents may stand between a person and a turn.
+    pub chain_depth: u32,
+    /// How often one agent may address another in a room, within the time of this window.
+    pub pair_turns: u64,
+    pub pair_window: Duration,
+    /// How often an agent may speak within a minute and still address others.
+    pub agent_messages: u64,
+    /// Turns and tokens of one agent in one room within a day.
+    pub room_turns: u64,
+    pub room_tokens: u64,
+    /// How long one reply may be, and of how many chunks that do not flow together.
+    pub reply_bytes: usize,
+    pub reply_chunks: usize,
+    /// How long a turn waits for a gateway that was lost before it is given up.
+    pub gateway_grace: Duration,
     /// Batches of news that may wait for the fan-out; beyond that it reads the store instead.
     pub waiting_news: usize,
 }
@@ -53,6 +68,15 @@ impl Default for Limits {
             search_patience: Duration::from_millis(500),
             unindexed: 1000,
             most_unindexed: 100_000,
+            chain_depth: 3,
+            pair_turns: 10,
+            pair_window: Duration::from_secs(600),
+            agent_messages: 20,
+            room_turns: 200,
+            room_tokens: 2_000_000,
+            reply_bytes: 10 * 1024 * 1024,
+            reply_chunks: 5000,
+            gateway_grace: Duration::from_secs(60),
             waiting_news: 64,
         }
     }

@@ -147,7 +147,7 @@ impl Writer {
         for Submitted { caller, command, .. } in group {
             let now = head.at.next_after(self.clock.now());
             let mut facts = Facts::blank(now, head.epoch, head.seq);
-            facts.about(caller, command, &mut *transaction, &self.routes, &mut memo)?;
+            facts.about(caller, command, &mut *transaction, &self.routes, &mut memo, &self.limits)?;
             let decision = authorise(caller, command, &facts).and_then(|()| plan(command, &facts, &mint));
             outcomes.push(match decision {
                 Ok(mut plan) => {

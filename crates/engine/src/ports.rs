@@ -9,8 +9,8 @@ use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
     Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Epoch, HubSettings, Invitation,
     InvitationId, KeyId, Logged, Mailbox, Member, MemberId, Message, MessageId, Pin, RefreshToken, Revision,
-    Room, RoomId, SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, Subscription, Time, Upload,
-    UploadId, User, UserId,
+    Room, RoomId, Run, RunId, SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, Subscription, Time,
+    Upload, UploadId, User, UserId,
 };
 use std::io::{Read, Seek};
 use std::ops::ControlFlow;
@@ -79,6 +79,15 @@ pub trait Lookup {
     fn avatars(&mut self, owner: &UserId) -> Result<Vec<Upload>, Fault>;
     /// Contents whose last upload was removed and that were not forgotten since, by digest.
     fn released(&mut self, limit: usize) -> Result<Vec<BlobDigest>, Fault>;
+    fn run(&mut self, id: &RunId) -> Result<Option<Run>, Fault>;
+    /// The turns that a message set off, in the order in which they were planned.
+    fn runs_of(&mut self, message: &MessageId) -> Result<Vec<Run>, Fault>;
+    /// What the turns of an agent in a room came to that were asked for since then and not refused.
+    fn spent(&mut self, room: &RoomId, agent: &AgentId, since: Time) -> Result<Spent, Fault>;
+    /// How often one agent got a turn in a room because another addressed it.
+    fn asked(&mut self, room: &RoomId, by: &AgentId, agent: &AgentId, since: Time) -> Result<u64, Fault>;
+    /// How many turns of an agent ended since then with something said.
+    fn spoken(&mut self, agent: &AgentId, since: Time) -> Result<u64, Fault>;
     /// What a repeated key stood for the first time.
     fn first_use(&mut self, key: &OnceKey) -> Result<Option<FirstUse>, Fault>;
 }
@@ -177,6 +186,8 @@ pub trait Snapshot: Lookup {
     /// Everything a mailbox ever got.
     fn mail(&mut self, mailbox: &Mailbox, page: MailPage) -> Result<Vec<(Arc<Message>, Delivery)>, Fault>;
     fn dead_letters(&mut self, page: MailPage) -> Result<Vec<DeadLetter>, Fault>;
+    /// The turns that wait or run, the oldest first.
+    fn open_runs(&mut self) -> Result<Vec<Run>, Fault>;
     /// Whether an upload has this content.
     fn refers_to(&mut self, digest: &BlobDigest) -> Result<bool, Fault>;
     /// Everyone who shares a room with this person, without them, by id.
@@ -251,6 +262,13 @@ pub trait Ids: Send + Sync {
     fn next(&self) -> String;
 }
 
+/// What turns came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Spent {
+    pub turns: u64,
+    pub tokens: u64,
+}
+
 /// A key that stands for the same command however often it is given.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OnceKey {
@@ -264,6 +282,8 @@ pub struct OnceKey {
 pub enum OnceKind {
     ClientMessage = 1,
     External = 2,
+    /// What an agent said after its turn was given up.
+    Late = 3,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

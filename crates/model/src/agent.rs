@@ -14,6 +14,13 @@ pub struct Agent {
     pub created_at: Time,
 }
 
+impl Agent {
+    /// Whether a gateway has ever brought it: only then somebody gives it its turns.
+    pub fn is_hosted(&self) -> bool {
+        true
+    }
+}
+
 /// An agent in one conversational context. `main` is there from the beginning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {

@@ -3,10 +3,10 @@
 //! A command carries no secret in the clear: passwords arrive hashed, tokens as digests.
 
 use crate::{
-    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, File, HubSettings, Invitation, InvitationId,
-    KeyId, Mailbox, MemberId, Message, MessageId, Notifications, Path, Pattern, Payload, Pin, Position, Room,
-    RoomId, RoomKind, RoomRole, Scope, SecondProof, SecretHash, SettingChanges, SignIn, SignInId, SiteRole,
-    Subscription, Time, Upload, User, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Chunk, Delivery, File, HubSettings, Invitation,
+    InvitationId, KeyId, Mailbox, MemberId, Message, MessageId, Notifications, Outcome, Path, Pattern,
+    Payload, Pin, Position, Room, RoomId, RoomKind, RoomRole, Run, RunId, Scope, SecondProof, SecretHash,
+    SettingChanges, SignIn, SignInId, SiteRole, Subscription, Time, Upload, Usage, User, UserId,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -212,6 +212,54 @@ pub enum Command {
         messages: Vec<MessageId>,
     },
     ClearDeadLetters,
+
+    // Turns. Those that address an agent make them; the hub itself starts them.
+    StartRun {
+        run: RunId,
+    },
+    /// An agent speaks up without having been asked.
+    OpenRun {
+        agent: AgentId,
+        room: RoomId,
+    },
+    /// Ends a turn, one that waits too, with what was said in it.
+    FinishRun(FinishedRun),
+    /// What an agent had to say after its turn was given up.
+    SayLate {
+        agent: AgentId,
+        room: RoomId,
+        said: Said,
+    },
+    ReportUsage {
+        run: RunId,
+        usage: Usage,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FinishedRun {
+    pub run: RunId,
+    pub outcome: Outcome,
+    pub said: Option<Said>,
+}
+
+/// What an agent said in a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// What its side calls the message, so that a retry is the same one.
+    pub message: Option<MessageId>,
+    pub text: Arc<str>,
+    pub chunks: Vec<Chunk>,
+    /// An agent it wants to hear it, besides those that the text mentions.
+    pub target: Option<Box<str>>,
+    /// How deep its side believes the chain of agents to be.
+    pub claimed_depth: u32,
+}
+
+impl Said {
+    pub fn is_empty(&self) -> bool {
+        self.text.trim().is_empty() && self.chunks.is_empty()
+    }
 }
 
 /// What is said about an agent; absent leaves it as it is.
@@ -362,6 +410,23 @@ pub enum Receipt {
     Received {
         mail: Vec<(Arc<Message>, Delivery)>,
     },
+    Started(Box<Started>),
+    Run(Arc<Run>),
+}
+
+/// A turn that began, with what its agent needs to know.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Started {
+    pub run: Arc<Run>,
+    pub prompt: Prompt,
+    pub room: Arc<Room>,
+    pub members: Arc<[crate::Member]>,
+}
+
+/// What sets a turn off.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Prompt {
+    Message(Arc<Message>),
 }
 
 /// A message went in, now or at the first of several tries.

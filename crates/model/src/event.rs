@@ -1,8 +1,8 @@
 //! What happened, once it is committed. Every event has a `Seq` and survives a crash.
 
 use crate::{
-    Agent, AgentId, Delivery, KeyId, Member, MemberId, Message, MessageId, Pin, Reaction, Room, RoomId, Seq,
-    SignInId, Time, User, UserId,
+    Agent, AgentId, Delivery, KeyId, Member, MemberId, Message, MessageId, Pin, Reaction, Room, RoomId, Run,
+    Seq, SignInId, Time, User, UserId,
 };
 use std::sync::Arc;
 
@@ -83,6 +83,8 @@ pub enum Event {
     },
     AgentChanged(Arc<Agent>),
     AgentRemoved(AgentId),
+    /// A turn was asked for, began or ended.
+    RunChanged(Arc<Run>),
     /// Something older than its own deletion, read from the log: its content is gone.
     Faded,
 }
@@ -108,6 +110,7 @@ impl Event {
             | Self::RoomRead { room, .. }
             | Self::RoomCleared { room, .. } => Some(room),
             Self::RoomChanged(room) | Self::MembersChanged { room, .. } => Some(&room.id),
+            Self::RunChanged(run) => Some(&run.room),
             Self::RoomArranged(member) => Some(&member.room),
             Self::UserChanged(_)
             | Self::UserRemoved(_)

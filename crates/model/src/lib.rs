@@ -31,12 +31,12 @@ pub use account::{ApiKey, RefreshToken, Scope, SecretHash, SignIn, SiteRole, Use
 pub use agent::{Agent, Session, Subscription};
 pub use approval::{Approval, ApprovalRule, Decision, Digest};
 pub use caller::{Caller, Principal};
-pub use command::{Arranging, Command, Post, Receipt, Route};
+pub use command::{Arranging, Command, FinishedRun, Post, Prompt, Receipt, Route, Said, Started};
 pub use delivery::{DeadLetter, Delivery, DeliveryState, Mailbox, SessionRef};
 pub use event::{Event, Logged, MemberChange};
 pub use id::{
-    AgentId, ApprovalId, ConversationId, GatewayId, InvalidId, InvitationId, KeyId, MemberId, MessageId, RoomId,
-    RunId, SessionId, SignInId, TaskId, UploadId, UserId,
+    AgentId, ApprovalId, ConversationId, GatewayId, InvalidId, InvitationId, KeyId, MemberId, MessageId,
+    RoomId, RunId, SessionId, SignInId, TaskId, UploadId, UserId,
 };
 pub use invitation::Invitation;
 pub use lineage::{Broken, Lineage};
@@ -49,7 +49,7 @@ pub use position::{Epoch, Position, Seq};
 pub use query::{Answer, Query};
 pub use refusal::{Flaw, Refusal, Thing};
 pub use room::{Arrangement, Member, Notifications, Room, RoomKind, RoomRole};
-pub use run::{Addressed, Chunk, ChunkKind, Illegal, Outcome, Run, RunState, Usage};
+pub use run::{Addressed, Chunk, ChunkKind, Illegal, Outcome, Run, RunState, Turn, Usage};
 pub use second_factor::{SecondFactor, SecondProof};
 pub use settings::{HubSettings, SettingChanges};
 pub use signal::Signal;

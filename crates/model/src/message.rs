@@ -1,6 +1,6 @@
 //! What was said, and where.
 
-use crate::{AgentId, Attachment, MemberId, MessageId, Path, RoomId, Seq, Time, UserId};
+use crate::{AgentId, Attachment, Chunk, MemberId, MessageId, Path, RoomId, Seq, Time, Turn, UserId};
 use std::sync::Arc;
 
 /// Where a message lives.
@@ -129,6 +129,8 @@ pub struct Message {
     pub source: Box<str>,
     pub external_id: Option<Box<str>>,
     pub edited_at: Option<Time>,
+    /// Present when an agent said it in a turn.
+    pub turn: Option<Arc<Turn>>,
 }
 
 /// One emoji under a message, and who put it there, in the order in which they did.
@@ -184,7 +186,13 @@ impl Message {
     pub fn length(&self) -> usize {
         let reactions: usize = self.reactions.iter().map(Reaction::length).sum();
         let files: usize = self.attachments.iter().map(|attachment| attachment.file.name.len() + 200).sum();
-        self.text.len() + self.payload.as_ref().map_or(0, |payload| payload.0.len()) + reactions + files
+        let chunks = self.turn.iter().flat_map(|turn| &turn.chunks);
+        let chunks: usize = chunks.map(Chunk::length).sum();
+        chunks
+            + self.text.len()
+            + self.payload.as_ref().map_or(0, |payload| payload.0.len())
+            + reactions
+            + files
     }
 }
 

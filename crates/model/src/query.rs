@@ -3,7 +3,7 @@
 use crate::audit::{NotePage, Noted};
 use crate::{
     Agent, AgentId, ApiKey, Bookmark, DeadLetter, Delivery, HubSettings, Invitation, Mailbox, Member,
-    Message, MessageId, MessageKind, Pin, Revision, Room, RoomId, SecretHash, SenderKind, Seq, Session,
+    Message, MessageId, MessageKind, Pin, Revision, Room, RoomId, Run, SecretHash, SenderKind, Seq, Session,
     SignIn, Subscription, Time, Upload, UploadId, User,
 };
 use std::ops::Range;
@@ -96,6 +96,14 @@ pub enum Query {
     /// Whether the caller may listen to an agent's mailbox.
     MayListen {
         agent: AgentId,
+    },
+    /// Whether the caller may stop what agents do in a room.
+    MayStop {
+        room: RoomId,
+    },
+    /// The turns that a message set off, also those that were refused.
+    RunsOf {
+        message: MessageId,
     },
     /// Whether the caller may see how the hub is doing, in numbers.
     MayMeasure,
@@ -193,6 +201,7 @@ pub enum Answer {
     Subscriptions(Vec<Subscription>),
     Mail(Vec<(Arc<Message>, Delivery)>),
     DeadLetters(Vec<DeadLetter>),
+    Runs(Vec<(Run, Box<str>)>),
 }
 
 /// The newest message of a room, and how many the reader has not seen.

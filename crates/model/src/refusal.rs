@@ -21,6 +21,7 @@ pub enum Thing {
     SecondFactor,
     Subscription,
     Upload,
+    Run,
 }
 
 /// One field that broke one rule. The rule is a stable word; doors may translate it.

@@ -57,6 +57,13 @@ pub struct Room {
     pub updated_at: Time,
 }
 
+impl Room {
+    /// Whether agents are to be silent in it.
+    pub fn is_frozen(&self) -> bool {
+        false
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
     pub room: RoomId,

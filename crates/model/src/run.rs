@@ -2,7 +2,7 @@
 //!
 //! Owns: only legal transitions; what has ended stays ended.
 
-use crate::{AgentId, Lineage, MessageId, Payload, RoomId, RunId, Time};
+use crate::{AgentId, Lineage, MessageId, Payload, RoomId, RunId, TaskId, Time};
 use std::sync::Arc;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,6 +12,10 @@ pub struct Run {
     pub room: RoomId,
     /// What it answers; absent when the agent spoke up by itself.
     pub trigger: Option<MessageId>,
+    /// What it is to do, where it was set off by a task.
+    pub task: Option<TaskId>,
+    /// The agent that addressed it, if it was one.
+    pub asked_by: Option<AgentId>,
     pub addressed: Addressed,
     pub lineage: Lineage,
     /// The turn in which it was addressed.
@@ -58,6 +62,16 @@ impl Outcome {
     }
 }
 
+impl Outcome {
+    /// Why there was no turn, if there was none.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Refused(reason) => Some(reason),
+            _ => None,
+        }
+    }
+}
+
 /// How the agent came to be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Addressed {
@@ -75,6 +89,15 @@ pub struct Usage {
     pub output_tokens: u64,
     /// Millionths of a dollar, if the agent says so.
     pub cost: Option<u64>,
+}
+
+/// How a message came about that an agent said in a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    pub run: RunId,
+    pub outcome: Outcome,
+    /// Empty where they would only repeat the text.
+    pub chunks: Vec<Chunk>,
 }
 
 /// The run is not in a state from which this can happen.
@@ -115,6 +138,12 @@ pub struct Chunk {
     pub content: Arc<str>,
     /// A JSON object that passes through as it came.
     pub metadata: Option<Payload>,
+}
+
+impl Chunk {
+    pub fn length(&self) -> usize {
+        self.content.len() + self.metadata.as_ref().map_or(0, |metadata| metadata.0.len())
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,6 +193,8 @@ mod tests {
             agent: agent.clone(),
             room: RoomId::stored("room"),
             trigger: None,
+            task: None,
+            asked_by: None,
             addressed: Addressed::Directly,
             lineage: Lineage::begun(ConversationId::stored("c"), agent),
             parent: None,

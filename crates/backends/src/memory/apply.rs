@@ -6,7 +6,7 @@ use parlor_engine::plan::Change;
 use parlor_model::audit::{Note, Noted};
 use parlor_model::{
     AgentId, BlobDigest, Delivery, DeliveryState, Mailbox, Member, MemberId, MessageId, RefreshToken, RoomId,
-    SecretHash, SignIn, SignInId, Upload, Use, UserId,
+    Run, SecretHash, SignIn, SignInId, Upload, Use, UserId,
 };
 use std::sync::Arc;
 
@@ -111,6 +111,7 @@ impl Tables {
                 let Mailbox { agent, session } = mailbox.clone();
                 self.subscriptions.remove(&(agent, session, pattern.clone()));
             }
+            Change::PutRun(run) => self.runs.put(run.id.clone(), run.as_ref().clone()),
             Change::PutDelivery { delivery, seq: _ } => {
                 self.deliveries.put((delivery.message.clone(), delivery.mailbox.clone()), delivery.clone());
             }
@@ -211,6 +212,14 @@ impl Tables {
         self.dead_letters
             .retain(|(_, mailbox)| mailbox.as_ref().is_none_or(|mailbox| mailbox.agent != *agent));
         self.members.retain(|(_, member)| member.agent() != Some(agent));
+        self.remove_runs(|run| run.agent == *agent);
+    }
+
+    pub fn remove_runs(&mut self, gone: impl Fn(&Run) -> bool) {
+        let runs = self.runs.rows().filter(|run| gone(run));
+        for run in runs.map(|run| run.id.clone()).collect::<Vec<_>>() {
+            self.runs.remove(&run);
+        }
     }
 
     fn remove_room(&mut self, room: &RoomId) {
@@ -219,6 +228,7 @@ impl Tables {
             self.erase(&message);
         }
         self.members.retain(|(other, _)| other != room);
+        self.remove_runs(|run| run.room == *room);
         self.rooms.remove(room);
     }
 

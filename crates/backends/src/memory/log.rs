@@ -4,8 +4,8 @@
 use super::tables::Tables;
 use parlor_engine::facts::MEMBERS_TOLD;
 use parlor_model::{
-    AgentId, Event, KeyId, Logged, Member, MemberChange, MemberId, MessageId, Pin, RoomId, Seq, SignInId,
-    Time, UserId,
+    AgentId, Event, KeyId, Logged, Member, MemberChange, MemberId, MessageId, Pin, RoomId, RunId, Seq,
+    SignInId, Time, UserId,
 };
 use std::sync::Arc;
 
@@ -40,6 +40,7 @@ enum Reference {
     KeyRevoked(UserId, KeyId),
     AgentChanged(AgentId),
     AgentRemoved(AgentId),
+    RunChanged(RunId),
     Nothing,
 }
 
@@ -74,6 +75,7 @@ impl Reference {
             Event::KeyRevoked { user, key } => Self::KeyRevoked(user.clone(), key.clone()),
             Event::AgentChanged(agent) => Self::AgentChanged(agent.id.clone()),
             Event::AgentRemoved(agent) => Self::AgentRemoved(agent.clone()),
+            Event::RunChanged(run) => Self::RunChanged(run.id.clone()),
             Event::Faded => Self::Nothing,
         }
     }
@@ -136,6 +138,7 @@ impl Tables {
             Reference::KeyRevoked(user, key) => Event::KeyRevoked { user, key },
             Reference::AgentChanged(agent) => Event::AgentChanged(Arc::new(self.agents.get(&agent)?.clone())),
             Reference::AgentRemoved(agent) => Event::AgentRemoved(agent),
+            Reference::RunChanged(run) => Event::RunChanged(Arc::new(self.runs.get(&run)?.clone())),
             Reference::Nothing => return None,
         })
     }

@@ -3,13 +3,13 @@
 use super::View;
 use super::table::sorted;
 use parlor_engine::Fault;
-use parlor_engine::ports::{FirstUse, Lookup, OnceKey};
+use parlor_engine::ports::{FirstUse, Lookup, OnceKey, Spent};
 use parlor_model::audit::{Action, Noted};
 use parlor_model::{
     Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, DeliveryState, HubSettings, Invitation,
-    InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId, Pin, RefreshToken, Room, RoomId,
-    SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, SiteRole, Subscription, Time, Upload, UploadId,
-    Use, User, UserId,
+    InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId, Outcome, Pin, RefreshToken, Room,
+    RoomId, Run, RunId, RunState, SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, SiteRole,
+    Subscription, Time, Upload, UploadId, Use, User, UserId,
 };
 use std::sync::Arc;
 
@@ -192,6 +192,38 @@ impl Lookup for View {
 
     fn released(&mut self, limit: usize) -> Result<Vec<BlobDigest>, Fault> {
         Ok(self.tables.released.iter().take(limit).copied().collect())
+    }
+
+    fn run(&mut self, id: &RunId) -> Result<Option<Run>, Fault> {
+        Ok(self.tables.runs.get(id).cloned())
+    }
+
+    fn runs_of(&mut self, message: &MessageId) -> Result<Vec<Run>, Fault> {
+        Ok(self.tables.runs.rows().filter(|run| run.trigger.as_ref() == Some(message)).cloned().collect())
+    }
+
+    fn spent(&mut self, room: &RoomId, agent: &AgentId, since: Time) -> Result<Spent, Fault> {
+        let mut spent = Spent::default();
+        for run in self.tables.runs.rows().filter(|run| run.room == *room && run.agent == *agent) {
+            let refused = matches!(run.state, RunState::Ended(Outcome::Refused(_)));
+            if !refused && run.queued_at >= since {
+                spent.turns += 1;
+                spent.tokens += run.usage.input_tokens + run.usage.output_tokens;
+            }
+        }
+        Ok(spent)
+    }
+
+    fn asked(&mut self, room: &RoomId, by: &AgentId, agent: &AgentId, since: Time) -> Result<u64, Fault> {
+        let asked = self.tables.runs.rows().filter(|run| run.room == *room && run.agent == *agent);
+        let asked = asked.filter(|run| run.asked_by.as_ref() == Some(by) && run.queued_at >= since);
+        let refused = |run: &&Run| matches!(run.state, RunState::Ended(Outcome::Refused(_)));
+        Ok(asked.filter(|run| !refused(run)).count() as u64)
+    }
+
+    fn spoken(&mut self, agent: &AgentId, since: Time) -> Result<u64, Fault> {
+        let ended = |run: &&Run| run.ended_at.is_some_and(|at| at >= since) && run.reply.is_some();
+        Ok(self.tables.runs.rows().filter(|run| run.agent == *agent).filter(ended).count() as u64)
     }
 
     fn first_use(&mut self, key: &OnceKey) -> Result<Option<FirstUse>, Fault> {

@@ -9,7 +9,7 @@ use parlor_model::audit::{Actor, NotePage, Noted};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
     Agent, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Invitation, Logged, Mailbox, Member, MemberId,
-    Message, MessageId, Pin, Revision, RoomId, Sender, Seq, SignIn, Time, User, UserId,
+    Message, MessageId, Pin, Revision, RoomId, Run, Sender, Seq, SignIn, Time, User, UserId,
 };
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -200,6 +200,10 @@ impl Snapshot for View {
         let mut letters = sorted(letters, order);
         letters.truncate(page.limit);
         Ok(letters)
+    }
+
+    fn open_runs(&mut self) -> Result<Vec<Run>, Fault> {
+        Ok(self.tables.runs.rows().filter(|run| !run.has_ended()).cloned().collect())
     }
 
     fn refers_to(&mut self, digest: &BlobDigest) -> Result<bool, Fault> {

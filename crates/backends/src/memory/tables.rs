@@ -7,8 +7,8 @@ use parlor_model::audit::Noted;
 use parlor_model::{
     Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Epoch, HubSettings, Invitation,
     InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId, Pattern, Pin, RefreshToken, Revision,
-    Room, RoomId, SecondFactor, SecretHash, Seq, Session, SessionId, SignIn, SignInId, Subscription, Time,
-    Upload, UploadId, User, UserId,
+    Room, RoomId, Run, RunId, SecondFactor, SecretHash, Seq, Session, SessionId, SignIn, SignInId,
+    Subscription, Time, Upload, UploadId, User, UserId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -50,6 +50,7 @@ pub struct Tables {
     pub deliveries: Table<(MessageId, Mailbox), Delivery>,
     /// Which message, which mailbox gave it up if it had reached one, and why.
     pub dead_letters: Table<Grave, (MessageId, Option<Mailbox>, Box<str>)>,
+    pub runs: Table<RunId, Run>,
     pub first_uses: BTreeMap<OnceKey, (FirstUse, Time)>,
 }
 
@@ -85,6 +86,7 @@ impl Tables {
             subscriptions: Table::default(),
             deliveries: Table::default(),
             dead_letters: Table::default(),
+            runs: Table::default(),
             first_uses: BTreeMap::new(),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Windows;
 use super::tables::Tables;
-use parlor_model::{MessageId, Seq, SignInId, Time, Use};
+use parlor_model::{MessageId, Run, Seq, SignInId, Time, Use};
 use std::time::Duration;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -46,9 +46,11 @@ impl Tables {
     fn forget_messages(&mut self, oldest: Time) {
         let old: Vec<MessageId> =
             self.messages.rows().take_while(|message| message.at < oldest).map(|m| m.id.clone()).collect();
-        for id in old {
-            self.erase(&id);
+        for id in &old {
+            self.erase(id);
         }
+        let is_old = |run: &Run| run.trigger.as_ref().is_some_and(|trigger| old.contains(trigger));
+        self.remove_runs(|run| run.has_ended() && is_old(run));
     }
 
     /// Whatever the clock did, the log loses its beginning only, and never its newest row.

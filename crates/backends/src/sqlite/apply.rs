@@ -6,7 +6,7 @@ use super::search;
 use parlor_engine::Fault;
 use parlor_engine::plan::Change;
 use parlor_engine::ports::{FirstUse, OnceKey};
-use parlor_model::{AgentId, Message, RoomId, SignInId, Time, Upload, Use, UserId};
+use parlor_model::{AgentId, Message, RoomId, Run, SignInId, Time, Upload, Use, UserId};
 use rusqlite::{Connection, Statement, ToSql};
 
 pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
@@ -371,6 +371,7 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
         Change::ClearDeadLetters => {
             run(sql, "DELETE FROM dead_letters", &[])?;
         }
+        Change::PutRun(it) => put_run(sql, it)?,
         Change::PutMessage(_) | Change::Remember { .. } => {
             unreachable!("these come with every message and have statements of their own")
         }
@@ -379,7 +380,8 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
 }
 
 /// What hangs on a message, by its id in the column `message`, and goes with it.
-pub const BELONGINGS: [&str; 6] = ["revisions", "deliveries", "reactions", "pins", "bookmarks", "uploads"];
+pub const BELONGINGS: [&str; 7] =
+    ["revisions", "deliveries", "reactions", "pins", "bookmarks", "uploads", "turns"];
 
 pub const PUT_MESSAGE: &str = "INSERT INTO messages (seq, id, at, room, path, sender_kind, sender, sender_name, kind, \
      text, mentions, reply_to, client_message_id, command, payload, source, external_id, edited_at, thread, forwarded, \
@@ -415,6 +417,50 @@ pub fn put_message(statement: &mut Statement<'_>, message: &Message) -> Result<(
         &rows::attachments(&message.attachments),
     ];
     statement.execute(&values[..]).stored("writing a message").map(drop)
+}
+
+pub fn put_turn(sql: &Connection, message: &Message) -> Result<(), Fault> {
+    let Some(turn) = &message.turn else { return Ok(()) };
+    let query = "INSERT INTO turns VALUES (?1, ?2, ?3, ?4)";
+    let outcome = rows::run_outcome(&turn.outcome);
+    let chunks = rows::chunks(&turn.chunks);
+    run(sql, query, &[&message.id.as_str(), &turn.run.as_str(), &outcome, &chunks]).map(drop)
+}
+
+fn put_run(sql: &Connection, it: &Run) -> Result<(), Fault> {
+    let (state, reason) = rows::run_state(&it.state);
+    let chain: Vec<&str> = it.lineage.chain.iter().map(AgentId::as_str).collect();
+    run(
+        sql,
+        "INSERT INTO runs (id, agent, room, message, task, asked_by, addressed, conversation, depth, chain, parent, \
+         state, reason, reply, input_tokens, output_tokens, cost, queued_at, started_at, ended_at) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20) \
+         ON CONFLICT (id) DO UPDATE SET state = ?12, reason = ?13, reply = ?14, input_tokens = ?15, \
+         output_tokens = ?16, cost = ?17, started_at = ?19, ended_at = ?20",
+        &[
+            &it.id.as_str(),
+            &it.agent.as_str(),
+            &it.room.as_str(),
+            &it.trigger.as_ref().map(|id| id.as_str()),
+            &it.task.as_ref().map(|id| id.as_str()),
+            &it.asked_by.as_ref().map(|id| id.as_str()),
+            &rows::addressed(it.addressed),
+            &it.lineage.conversation.as_str(),
+            &it.lineage.depth,
+            &chain.join(" "),
+            &it.parent.as_ref().map(|id| id.as_str()),
+            &state,
+            &reason,
+            &it.reply.as_ref().map(|id| id.as_str()),
+            &(it.usage.input_tokens as i64),
+            &(it.usage.output_tokens as i64),
+            &it.usage.cost.map(|cost| cost as i64),
+            &it.queued_at.0,
+            &it.started_at.map(|time| time.0),
+            &it.ended_at.map(|time| time.0),
+        ],
+    )
+    .map(drop)
 }
 
 pub const REMEMBER: &str = "INSERT INTO once VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
@@ -489,6 +535,7 @@ fn remove_user(sql: &Connection, user: &UserId) -> Result<(), Fault> {
         "DELETE FROM dead_letters WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM deliveries WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM members WHERE kind = 1 AND member IN (SELECT id FROM agents WHERE owner = ?1)",
+        "DELETE FROM runs WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM agents WHERE owner = ?1",
         "DELETE FROM members WHERE kind = 0 AND member = ?1",
         "DELETE FROM bookmarks WHERE user = ?1",
@@ -504,6 +551,7 @@ fn remove_agent(sql: &Connection, agent: &AgentId) -> Result<(), Fault> {
         "DELETE FROM dead_letters WHERE agent = ?1",
         "DELETE FROM deliveries WHERE agent = ?1",
         "DELETE FROM members WHERE kind = 1 AND member = ?1",
+        "DELETE FROM runs WHERE agent = ?1",
         "DELETE FROM agents WHERE id = ?1",
     ];
     steps.iter().try_for_each(|step| run(sql, step, &[&agent.as_str()]).map(drop))
@@ -518,6 +566,8 @@ fn remove_room(sql: &Connection, room: &RoomId) -> Result<(), Fault> {
         "DELETE FROM bookmarks WHERE message IN (SELECT id FROM messages WHERE room = ?1)",
         "DELETE FROM pins WHERE room = ?1",
         "DELETE FROM uploads WHERE message IN (SELECT id FROM messages WHERE room = ?1)",
+        "DELETE FROM turns WHERE message IN (SELECT id FROM messages WHERE room = ?1)",
+        "DELETE FROM runs WHERE room = ?1",
         "DELETE FROM messages WHERE room = ?1",
         "DELETE FROM members WHERE room = ?1",
         "DELETE FROM rooms WHERE id = ?1",

@@ -6,7 +6,7 @@ use parlor_engine::Fault;
 use parlor_engine::facts::MEMBERS_TOLD;
 use parlor_engine::ports::{Head, Lookup};
 use parlor_model::{
-    AgentId, Epoch, Event, KeyId, Logged, Member, MemberChange, MemberId, MessageId, Pin, RoomId, Seq,
+    AgentId, Epoch, Event, KeyId, Logged, Member, MemberChange, MemberId, MessageId, Pin, RoomId, RunId, Seq,
     SignInId, Time, UserId,
 };
 use rusqlite::{Connection, Statement, ToSql};
@@ -39,6 +39,7 @@ mod kind {
     pub const UNPINNED: i64 = 24;
     pub const BOOKMARKED: i64 = 25;
     pub const BOOKMARK_REMOVED: i64 = 26;
+    pub const RUN_CHANGED: i64 = 30;
 }
 
 /// One row: what kind of thing happened to what.
@@ -88,6 +89,7 @@ pub fn append(statement: &mut Statement<'_>, logged: &Logged) -> Result<(), Faul
         Event::KeyRevoked { user, key } => (kind::KEY_REVOKED, Some(user.as_str()), Some(key.as_str())),
         Event::AgentChanged(agent) => (kind::AGENT_CHANGED, Some(agent.id.as_str()), None),
         Event::AgentRemoved(agent) => (kind::AGENT_REMOVED, Some(agent.as_str()), None),
+        Event::RunChanged(run) => (kind::RUN_CHANGED, Some(run.id.as_str()), None),
         Event::Faded => (kind::FADED, None, None),
     };
     let room = logged.event.room().map(RoomId::as_str);
@@ -232,6 +234,9 @@ impl<C: Deref<Target = Connection>> On<C> {
                 user: UserId::stored(subject),
                 key: KeyId::stored(detail),
             }),
+            (kind::RUN_CHANGED, _) => {
+                self.run(&RunId::stored(subject))?.map(|run| Event::RunChanged(Arc::new(run)))
+            }
             (kind::AGENT_REMOVED, _) => Some(Event::AgentRemoved(AgentId::stored(subject))),
             (kind::AGENT_CHANGED, _) => {
                 self.agent(&AgentId::stored(subject))?.map(|agent| Event::AgentChanged(Arc::new(agent)))

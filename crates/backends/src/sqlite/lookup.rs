@@ -3,12 +3,12 @@
 use super::On;
 use super::rows::{self, all, number, one};
 use parlor_engine::Fault;
-use parlor_engine::ports::{FirstUse, Lookup, OnceKey};
+use parlor_engine::ports::{FirstUse, Lookup, OnceKey, Spent};
 use parlor_model::audit::Noted;
 use parlor_model::{
     Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, HubSettings, Invitation, InvitationId, KeyId,
-    Mailbox, Member, MemberId, Message, MessageId, Pin, RefreshToken, Room, RoomId, SecondFactor, SecretHash,
-    Seq, Session, SignIn, SignInId, Subscription, Time, Upload, UploadId, User, UserId,
+    Mailbox, Member, MemberId, Message, MessageId, Pin, RefreshToken, Room, RoomId, Run, RunId, SecondFactor,
+    SecretHash, Seq, Session, SignIn, SignInId, Subscription, Time, Upload, UploadId, User, UserId,
 };
 use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
@@ -274,6 +274,39 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
         all(self.sql(), query, &[&number(limit)], |row| rows::digest(row, 0))
     }
 
+    fn run(&mut self, id: &RunId) -> Result<Option<Run>, Fault> {
+        let query = format!("SELECT {} FROM runs WHERE id = ?1", rows::RUN);
+        one(self.sql(), &query, &[&id.as_str()], rows::a_run)
+    }
+
+    fn runs_of(&mut self, message: &MessageId) -> Result<Vec<Run>, Fault> {
+        let query = format!("SELECT {} FROM runs WHERE message = ?1 ORDER BY place", rows::RUN);
+        all(self.sql(), &query, &[&message.as_str()], rows::a_run)
+    }
+
+    fn spent(&mut self, room: &RoomId, agent: &AgentId, since: Time) -> Result<Spent, Fault> {
+        let query = "SELECT count(*), coalesce(sum(input_tokens + output_tokens), 0) FROM runs \
+                     WHERE room = ?1 AND agent = ?2 AND queued_at >= ?3 AND state <> 6";
+        let spent = one(self.sql(), query, &[&room.as_str(), &agent.as_str(), &since.0], |row| {
+            Ok(Spent { turns: row.get::<_, i64>(0)? as u64, tokens: row.get::<_, i64>(1)? as u64 })
+        })?;
+        Ok(spent.unwrap_or_default())
+    }
+
+    fn asked(&mut self, room: &RoomId, by: &AgentId, agent: &AgentId, since: Time) -> Result<u64, Fault> {
+        let query = "SELECT count(*) FROM runs WHERE asked_by = ?1 AND agent = ?2 AND queued_at >= ?3 \
+                     AND room = ?4 AND state <> 6";
+        let values: [&dyn ToSql; 4] = [&by.as_str(), &agent.as_str(), &since.0, &room.as_str()];
+        let asked = one(self.sql(), query, &values, |row| row.get::<_, i64>(0))?;
+        Ok(asked.unwrap_or_default() as u64)
+    }
+
+    fn spoken(&mut self, agent: &AgentId, since: Time) -> Result<u64, Fault> {
+        let query = "SELECT count(*) FROM runs WHERE agent = ?1 AND ended_at >= ?2 AND reply IS NOT NULL";
+        let spoken = one(self.sql(), query, &[&agent.as_str(), &since.0], |row| row.get::<_, i64>(0))?;
+        Ok(spoken.unwrap_or_default() as u64)
+    }
+
     fn first_use(&mut self, key: &OnceKey) -> Result<Option<FirstUse>, Fault> {
         let query = "SELECT digest, message, seq FROM once WHERE kind = ?1 AND owner = ?2 AND key = ?3";
         one(self.sql(), query, &[&(key.kind as i64), &&*key.owner, &&*key.key], |row| {
@@ -363,6 +396,13 @@ macro_rules! through {
             uploads_waiting(owner: &parlor_model::UserId) -> usize;
             avatars(owner: &parlor_model::UserId) -> Vec<parlor_model::Upload>;
             released(limit: usize) -> Vec<parlor_model::BlobDigest>;
+            run(id: &parlor_model::RunId) -> Option<parlor_model::Run>;
+            runs_of(message: &parlor_model::MessageId) -> Vec<parlor_model::Run>;
+            spent(room: &parlor_model::RoomId, agent: &parlor_model::AgentId, since: parlor_model::Time)
+                -> parlor_engine::ports::Spent;
+            asked(room: &parlor_model::RoomId, by: &parlor_model::AgentId, agent: &parlor_model::AgentId,
+                since: parlor_model::Time) -> u64;
+            spoken(agent: &parlor_model::AgentId, since: parlor_model::Time) -> u64;
             first_use(key: &parlor_engine::ports::OnceKey) -> Option<parlor_engine::ports::FirstUse>;
         );
     };

@@ -234,7 +234,10 @@ impl Transaction for Open<'_> {
         *self.debt += plan.changes.len() / 2;
         for change in &plan.changes {
             match change {
-                Change::PutMessage(message) => apply::put_message(&mut self.hot.message, message)?,
+                Change::PutMessage(message) => {
+                    apply::put_message(&mut self.hot.message, message)?;
+                    apply::put_turn(self.tables.sql(), message)?;
+                }
                 Change::Remember { key, first, at } => apply::remember(&mut self.hot.once, key, first, *at)?,
                 change => apply::change(self.tables.sql(), change)?,
             }

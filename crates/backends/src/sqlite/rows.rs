@@ -2,11 +2,12 @@
 
 use parlor_engine::Fault;
 use parlor_model::{
-    Agent, AgentId, ApiKey, Arrangement, Attachment, BlobDigest, Bookmark, Delivery, DeliveryState, File,
-    Forwarded, Invitation, InvitationId, KeyId, Mailbox, Media, Member, MemberId, Mention, Message,
-    MessageId, MessageKind, Notifications, Path, Pattern, Payload, Pin, Place, Reaction, Reactor, Room,
-    RoomId, RoomKind, RoomRole, Scope, Sender, Seq, Session, SessionId, SessionRef, SignIn, SignInId,
-    SiteRole, Subscription, Time, Upload, UploadId, Use, User, UserId,
+    Addressed, Agent, AgentId, ApiKey, Arrangement, Attachment, BlobDigest, Bookmark, Chunk, ChunkKind,
+    ConversationId, Delivery, DeliveryState, File, Forwarded, Invitation, InvitationId, KeyId, Lineage,
+    Mailbox, Media, Member, MemberId, Mention, Message, MessageId, MessageKind, Notifications, Outcome, Path,
+    Pattern, Payload, Pin, Place, Reaction, Reactor, Room, RoomId, RoomKind, RoomRole, Run, RunId, RunState,
+    Scope, Sender, Seq, Session, SessionId, SessionRef, SignIn, SignInId, SiteRole, Subscription, TaskId,
+    Time, Turn, Upload, UploadId, Usage, Use, User, UserId,
 };
 use rusqlite::{Connection, Row, ToSql};
 use std::collections::BTreeMap;
@@ -263,7 +264,8 @@ pub fn member_id(kind: i64, id: Arc<str>) -> MemberId {
 
 pub const MESSAGE: &str = "seq, id, at, room, path, sender_kind, sender, sender_name, kind, text, mentions, reply_to, \
      client_message_id, command, payload, source, external_id, edited_at, thread, forwarded, \
-     (SELECT list FROM reactions WHERE message = messages.id), attachments";
+     (SELECT list FROM reactions WHERE message = messages.id), attachments, \
+     CASE kind WHEN 1 THEN (SELECT json_array(run, outcome, chunks) FROM turns WHERE message = messages.id) END";
 
 pub fn message(row: &Row<'_>) -> rusqlite::Result<Arc<Message>> {
     let place = match row.get_ref(3)?.as_str_or_null()? {
@@ -291,7 +293,102 @@ pub fn message(row: &Row<'_>) -> rusqlite::Result<Arc<Message>> {
         forwarded: row.get_ref(19)?.as_str_or_null()?.and_then(read_forwarded),
         reactions: row.get_ref(20)?.as_str_or_null()?.map(read_reactions).unwrap_or_default(),
         attachments: row.get_ref(21)?.as_str_or_null()?.map(read_attachments).unwrap_or_default(),
+        turn: row.get_ref(22)?.as_str_or_null()?.and_then(read_turn),
     }))
+}
+
+pub fn chunks(chunks: &[Chunk]) -> String {
+    let list: Vec<(&str, &str, Option<&str>)> = chunks
+        .iter()
+        .map(|chunk| (chunk.kind.as_str(), &*chunk.content, chunk.metadata.as_ref().map(|json| &*json.0)))
+        .collect();
+    serde_json::to_string(&list).expect("texts become JSON")
+}
+
+fn read_turn(json: &str) -> Option<Arc<Turn>> {
+    let (run, outcome, chunks): (String, i64, String) = serde_json::from_str(json).ok()?;
+    let list: Vec<(String, String, Option<String>)> = serde_json::from_str(&chunks).ok()?;
+    let read = |(kind, content, metadata): (String, String, Option<String>)| {
+        let metadata = metadata.map(|json| Payload(json.into()));
+        Some(Chunk { kind: ChunkKind::parse(&kind)?, content: content.into(), metadata })
+    };
+    let RunState::Ended(outcome) = read_state(outcome, None) else { return None };
+    let chunks = list.into_iter().filter_map(read).collect();
+    Some(Arc::new(Turn { run: RunId::stored(run), outcome, chunks }))
+}
+
+pub const RUN: &str = "id, agent, room, message, task, asked_by, addressed, conversation, depth, chain, parent, state, \
+     reason, reply, input_tokens, output_tokens, cost, queued_at, started_at, ended_at";
+
+pub fn a_run(row: &Row<'_>) -> rusqlite::Result<Run> {
+    Ok(Run {
+        id: RunId::stored(shared(row, 0)?),
+        agent: AgentId::stored(shared(row, 1)?),
+        room: RoomId::stored(shared(row, 2)?),
+        trigger: row.get_ref(3)?.as_str_or_null()?.map(MessageId::stored),
+        task: row.get_ref(4)?.as_str_or_null()?.map(TaskId::stored),
+        asked_by: row.get_ref(5)?.as_str_or_null()?.map(AgentId::stored),
+        addressed: match row.get::<_, i64>(6)? {
+            0 => Addressed::Directly,
+            1 => Addressed::ByPolicy,
+            _ => Addressed::Unasked,
+        },
+        lineage: Lineage {
+            conversation: ConversationId::stored(shared(row, 7)?),
+            depth: row.get(8)?,
+            // An id never contains a blank.
+            chain: row.get_ref(9)?.as_str()?.split(' ').map(AgentId::stored).collect(),
+        },
+        parent: row.get_ref(10)?.as_str_or_null()?.map(RunId::stored),
+        state: read_state(row.get(11)?, maybe_text(row, 12)?),
+        reply: row.get_ref(13)?.as_str_or_null()?.map(MessageId::stored),
+        usage: Usage {
+            input_tokens: row.get::<_, i64>(14)? as u64,
+            output_tokens: row.get::<_, i64>(15)? as u64,
+            cost: row.get::<_, Option<i64>>(16)?.map(|cost| cost as u64),
+        },
+        queued_at: time(row, 17)?,
+        started_at: maybe_time(row, 18)?,
+        ended_at: maybe_time(row, 19)?,
+    })
+}
+
+pub fn addressed(addressed: Addressed) -> i64 {
+    match addressed {
+        Addressed::Directly => 0,
+        Addressed::ByPolicy => 1,
+        Addressed::Unasked => 2,
+    }
+}
+
+pub fn run_state(state: &RunState) -> (i64, Option<&str>) {
+    match state {
+        RunState::Queued => (0, None),
+        RunState::Running => (1, None),
+        RunState::Ended(outcome) => (run_outcome(outcome), outcome.reason()),
+    }
+}
+
+pub fn run_outcome(outcome: &Outcome) -> i64 {
+    match outcome {
+        Outcome::Complete => 2,
+        Outcome::Failed => 3,
+        Outcome::Cancelled => 4,
+        Outcome::Interrupted => 5,
+        Outcome::Refused(_) => 6,
+    }
+}
+
+fn read_state(number: i64, reason: Option<Box<str>>) -> RunState {
+    match number {
+        0 => RunState::Queued,
+        1 => RunState::Running,
+        2 => RunState::Ended(Outcome::Complete),
+        3 => RunState::Ended(Outcome::Failed),
+        4 => RunState::Ended(Outcome::Cancelled),
+        5 => RunState::Ended(Outcome::Interrupted),
+        _ => RunState::Ended(Outcome::Refused(reason.unwrap_or_default())),
+    }
 }
 
 pub fn reactions(reactions: &[Reaction]) -> String {

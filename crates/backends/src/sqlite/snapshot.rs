@@ -9,7 +9,7 @@ use parlor_model::audit::{NotePage, Noted};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
     Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Invitation, Logged, Mailbox, Member,
-    Message, MessageId, Pin, Revision, RoomId, Seq, SessionId, SignIn, Time, User, UserId,
+    Message, MessageId, Pin, Revision, RoomId, Run, Seq, SessionId, SignIn, Time, User, UserId,
 };
 use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
@@ -223,6 +223,11 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
         Ok(letters)
     }
 
+    fn open_runs(&mut self) -> Result<Vec<Run>, Fault> {
+        let query = format!("SELECT {} FROM runs WHERE state < 2 ORDER BY place", rows::RUN);
+        all(self.sql(), &query, &[], rows::a_run)
+    }
+
     fn refers_to(&mut self, digest: &BlobDigest) -> Result<bool, Fault> {
         let query = "SELECT 1 FROM uploads WHERE digest = ?1 LIMIT 1";
         Ok(one(self.sql(), query, &[&digest.0], |_| Ok(()))?.is_some())
@@ -292,6 +297,7 @@ mod tests {
             source: "test".into(),
             external_id: None,
             edited_at: None,
+            turn: None,
         };
         let reply = Message { thread: Some(first.id.clone()), ..first.clone() };
         for (to, index) in

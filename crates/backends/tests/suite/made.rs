@@ -192,6 +192,7 @@ pub fn message(id: &str, room: &str, sender: &str, seq: u64) -> Message {
         source: "internal".into(),
         external_id: None,
         edited_at: None,
+        turn: None,
     }
 }
 

@@ -15,7 +15,7 @@ pub struct Memo {
     pub(super) rooms: HashMap<RoomId, Option<Arc<Room>>>,
     pub(super) memberships: HashMap<(RoomId, UserId), Option<Arc<Member>>>,
     pub(super) members: HashMap<RoomId, Arc<[Member]>>,
-    pub(super) agents_in: HashMap<RoomId, Arc<[AgentId]>>,
+    agents_in: HashMap<RoomId, Arc<[AgentId]>>,
     pub(super) agents: HashMap<AgentId, Option<Arc<Agent>>>,
     owners: HashMap<UserId, Option<Arc<User>>>,
     pub(super) acquaintances: HashMap<(UserId, AgentId), bool>,
@@ -34,6 +34,20 @@ impl Memo {
         }
         let found = store.agent(id)?.map(Arc::new);
         self.agents.insert(id.clone(), found.clone());
+        Ok(found)
+    }
+
+    /// The agents among the members of a room.
+    pub(super) fn agents_in(
+        &mut self,
+        room: &RoomId,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<Arc<[AgentId]>, Fault> {
+        if let Some(known) = self.agents_in.get(room) {
+            return Ok(known.clone());
+        }
+        let found: Arc<[AgentId]> = store.agents_in(room)?.into();
+        self.agents_in.insert(room.clone(), found.clone());
         Ok(found)
     }
 

@@ -4,17 +4,20 @@ mod mail;
 mod memo;
 mod people;
 mod posts;
+mod turns;
 mod uploads;
 
 pub use memo::Memo;
+pub use turns::Candidate;
 
-use crate::Fault;
-use crate::ports::{FirstUse, Lookup, OnceKey};
+use crate::digest::digest;
+use crate::ports::{FirstUse, Lookup, OnceKey, OnceKind};
 use crate::routes::{Recipient, Routes};
+use crate::{Fault, Limits};
 use parlor_model::audit::Noted;
 use parlor_model::{
     Agent, ApiKey, BlobDigest, Bookmark, Caller, Command, Delivery, Epoch, HubSettings, Invitation, Mailbox,
-    Member, MemberId, Message, Path, Pin, Query, RefreshToken, Room, RoomId, Scope, SecondFactor,
+    Member, MemberId, Message, Path, Pin, Query, RefreshToken, Room, RoomId, Run, Scope, SecondFactor,
     SecondProof, SecretHash, Seq, Session, SignIn, SiteRole, Subscription, Time, Upload, User, UserId,
 };
 use std::collections::BTreeSet;
@@ -85,6 +88,11 @@ pub struct Facts {
     pub avatars: Vec<Upload>,
     pub released: Vec<BlobDigest>,
     pub once: Option<Once>,
+    pub run: Option<Run>,
+    /// The agents that a message addresses.
+    pub addressed: Vec<Candidate>,
+    /// How often the agent that speaks did so in the last minute.
+    pub spoken: u64,
 }
 
 /// One of several messages, and the caller's own membership where it is.
@@ -185,6 +193,9 @@ impl Facts {
             avatars: Vec::new(),
             released: Vec::new(),
             once: None,
+            run: None,
+            addressed: Vec::new(),
+            spoken: 0,
         }
     }
 
@@ -196,6 +207,7 @@ impl Facts {
         store: &mut (impl Lookup + ?Sized),
         routes: &Routes,
         memo: &mut Memo,
+        limits: &Limits,
     ) -> Result<(), Fault> {
         self.who(caller, store, memo)?;
         match command {
@@ -304,7 +316,7 @@ impl Facts {
                     self.everyone(room, store, memo)?;
                 }
             }
-            Command::Post(post) => self.about_post(caller, post, store, routes, memo)?,
+            Command::Post(post) => self.about_post(caller, post, store, routes, memo, limits)?,
             Command::Edit { message, text } => {
                 let room = self.about_message(caller, message, store, memo)?;
                 if let Some(room) = room.filter(|_| text.contains('@')) {
@@ -355,7 +367,7 @@ impl Facts {
                     self.relatives.extend(store.agent(&ancestor)?);
                 }
             }
-            Command::Route(route) => self.about_route(caller, route, store, routes, memo)?,
+            Command::Route(route) => self.about_route(caller, route, store, routes, memo, limits)?,
             Command::ChangeAgent { id, .. } => {
                 self.agent = store.agent(id)?;
                 self.subscriptions = store.subscriptions_of(&Mailbox::of(id.clone()))?;
@@ -390,6 +402,34 @@ impl Facts {
                 }
             }
             Command::ClearDeadLetters => {}
+            Command::StartRun { run } => self.about_starting(run, store)?,
+            Command::OpenRun { agent, room } => self.about_speaker(agent, room, store)?,
+            Command::FinishRun(finished) => {
+                self.run = store.run(&finished.run)?;
+                if let Some(Run { agent, room, .. }) = self.run.clone() {
+                    self.about_speaker(&agent, &room, store)?;
+                    let said = finished.said.as_ref();
+                    self.about_said(&agent, &room, said, store, routes, memo, limits)?;
+                }
+            }
+            Command::SayLate { agent, room, said } => {
+                self.about_speaker(agent, room, store)?;
+                self.about_said(agent, room, Some(said), store, routes, memo, limits)?;
+                if let Some(id) = &said.message {
+                    let key = OnceKey {
+                        kind: OnceKind::Late,
+                        owner: agent.as_str().into(),
+                        key: id.as_str().into(),
+                    };
+                    self.only_once(key, digest(&[&said.text]), store)?;
+                }
+            }
+            Command::ReportUsage { run, .. } => {
+                self.run = store.run(run)?;
+                if let Some(run) = &self.run {
+                    self.agent = store.agent(&run.agent)?;
+                }
+            }
         }
         Ok(())
     }
@@ -408,13 +448,17 @@ impl Facts {
             | Query::Members { room, .. }
             | Query::History { room, .. }
             | Query::Pins { room }
-            | Query::MayFollow { room } => self.in_room(caller, room, store, memo)?,
+            | Query::MayFollow { room }
+            | Query::MayStop { room } => self.in_room(caller, room, store, memo)?,
             Query::Search(search) => {
                 if let Some(room) = &search.room {
                     self.in_room(caller, room, store, memo)?;
                 }
             }
-            Query::Revisions { message } | Query::Thread { message, .. } | Query::ReplyCount { message } => {
+            Query::RunsOf { message }
+            | Query::Revisions { message }
+            | Query::Thread { message, .. }
+            | Query::ReplyCount { message } => {
                 self.about_message(caller, message, store, memo)?;
             }
             Query::MayListen { agent } => self.agent = store.agent(agent)?,

@@ -1,11 +1,11 @@
 //! What a message to a room or a path rests on.
 
 use super::{Facts, Memo, Once};
-use crate::Fault;
 use crate::authorise::may_hear;
 use crate::digest::{digest, digest_of_post, digest_of_route, hex};
 use crate::ports::{Lookup, OnceKey, OnceKind};
 use crate::routes::Routes;
+use crate::{Fault, Limits};
 use parlor_model::{Agent, AgentId, Caller, MemberId, MessageId, Path, Post, RoomId, Route};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,6 +18,7 @@ impl Facts {
         store: &mut (impl Lookup + ?Sized),
         routes: &Routes,
         memo: &mut Memo,
+        limits: &Limits,
     ) -> Result<(), Fault> {
         self.in_room(caller, &post.room, store, memo)?;
         if let Some(reply) = &post.reply_to {
@@ -28,6 +29,7 @@ impl Facts {
             self.everyone(&post.room, store, memo)?;
         }
         self.room_recipients(&post.room, None, store, routes, memo)?;
+        self.about_addressed(&post.text, &post.mentions, None, store, memo, limits)?;
         if let (Some(key), Some(user)) = (&post.client_message_id, caller.user()) {
             let key =
                 OnceKey { kind: OnceKind::ClientMessage, owner: user.as_str().into(), key: key.clone() };
@@ -90,6 +92,7 @@ impl Facts {
         store: &mut (impl Lookup + ?Sized),
         routes: &Routes,
         memo: &mut Memo,
+        limits: &Limits,
     ) -> Result<(), Fault> {
         if let Ok(from) = AgentId::parse(&route.from) {
             self.agent = memo.agent(&from, store)?.as_deref().cloned();
@@ -116,6 +119,8 @@ impl Facts {
                 }
                 let sender = self.agent.as_ref().map(|agent| agent.id.clone());
                 self.room_recipients(&room, sender.as_ref(), store, routes, memo)?;
+                let text = route.text.as_deref().unwrap_or_default();
+                self.about_addressed(text, &[], sender.as_ref(), store, memo, limits)?;
             }
             return Ok(());
         }
@@ -177,14 +182,7 @@ impl Facts {
         if routes.is_empty() {
             return Ok(());
         }
-        let agents = match memo.agents_in.get(room) {
-            Some(known) => known.clone(),
-            None => {
-                let found: Arc<[AgentId]> = store.agents_in(room)?.into();
-                memo.agents_in.insert(room.clone(), found.clone());
-                found
-            }
-        };
+        let agents = memo.agents_in(room, store)?;
         let path = Path::of_room(room);
         for agent in agents.iter().filter(|agent| sender != Some(*agent)) {
             self.recipients.extend(routes.of_agent(agent, &path));

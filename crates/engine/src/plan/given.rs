@@ -114,6 +114,7 @@ pub fn mail(id: &str, of: &str, state: DeliveryState, attempts: u32) -> (Arc<Mes
         source: "slack".into(),
         external_id: None,
         edited_at: None,
+        turn: None,
     };
     let delivery = Delivery {
         message: message.id.clone(),

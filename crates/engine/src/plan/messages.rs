@@ -1,6 +1,6 @@
 //! What people say in rooms.
 
-use super::{Change, Draft, Plan, routing, uploads};
+use super::{Change, Draft, Plan, routing, turns, uploads};
 use crate::ports::FirstUse;
 use parlor_model::command::Posted;
 use parlor_model::{
@@ -77,6 +77,7 @@ fn say(post: &Post, mut draft: Draft) -> Result<Plan, Refusal> {
         source: "internal".into(),
         external_id: None,
         edited_at: None,
+        turn: None,
     };
     let posted = enter(message, &mut draft);
     draft.done(Receipt::Posted(posted))
@@ -98,8 +99,17 @@ pub fn repeated(draft: &Draft) -> Result<Option<Posted>, Refusal> {
     }))
 }
 
-/// Puts a message where it belongs, with the mailboxes it reaches, and remembers its key.
+/// Puts a message where it belongs, and gives the agents that it addresses their turns.
 pub fn enter(message: Message, draft: &mut Draft) -> Posted {
+    let posted = post(message, draft);
+    if let Some(message) = &posted.message {
+        turns::address(message, None, None, draft);
+    }
+    posted
+}
+
+/// Puts a message where it belongs, with the mailboxes it reaches, and remembers its key.
+pub fn post(message: Message, draft: &mut Draft) -> Posted {
     let (id, seq) = (message.id.clone(), message.seq);
     let deliveries = routing::deliveries(&message, draft);
     let message = Arc::new(message);
@@ -176,6 +186,7 @@ fn forward(room: &RoomId, mut draft: Draft) -> Result<Plan, Refusal> {
         source: "internal".into(),
         external_id: None,
         edited_at: None,
+        turn: None,
     };
     let posted = enter(message, &mut draft);
     draft.done(Receipt::Posted(posted))

@@ -14,6 +14,7 @@ mod messages;
 mod rooms;
 mod routing;
 mod second_factor;
+mod turns;
 mod uploads;
 
 pub use mail::MOST_ATTEMPTS;
@@ -27,7 +28,7 @@ use parlor_model::audit::Note;
 use parlor_model::{
     Agent, AgentId, ApiKey, BlobDigest, Bookmark, Command, Delivery, Event, HubSettings, Invitation,
     InvitationId, KeyId, Logged, Mailbox, Member, MemberId, Message, MessageId, Pattern, Pin, Position,
-    Reaction, Receipt, Refusal, Revision, Room, RoomId, SecondFactor, SecretHash, Seq, Session, SignIn,
+    Reaction, Receipt, Refusal, Revision, Room, RoomId, Run, SecondFactor, SecretHash, Seq, Session, SignIn,
     SignInId, Subscription, Time, Upload, UploadId, User, UserId,
 };
 use std::net::IpAddr;
@@ -135,6 +136,7 @@ pub enum Change {
         message: Arc<Message>,
         reason: &'static str,
     },
+    PutRun(Arc<Run>),
     ClearDeadLetters,
     DeadLetter {
         message: Arc<Message>,
@@ -157,6 +159,7 @@ impl Change {
                 | Self::Remember { .. }
                 | Self::DeadLetter { .. }
                 | Self::PutUpload(_)
+                | Self::PutRun(_)
                 | Self::Attach { .. }
         )
     }
@@ -227,6 +230,11 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
         | Command::RemoveAgent { .. }
         | Command::Subscribe { .. }
         | Command::Unsubscribe { .. } => agents::plan(command, draft),
+        Command::StartRun { .. }
+        | Command::OpenRun { .. }
+        | Command::FinishRun(_)
+        | Command::SayLate { .. }
+        | Command::ReportUsage { .. } => turns::plan(command, draft),
         Command::Receive { .. } | Command::Acknowledge { .. } | Command::ClearDeadLetters => {
             mail::plan(command, draft)
         }

@@ -54,6 +54,7 @@ pub fn plan(route: &Route, mut draft: Draft) -> Result<Plan, Refusal> {
         source: route.source.clone(),
         external_id: route.external_id.clone(),
         edited_at: None,
+        turn: None,
     };
     let posted = messages::enter(message, &mut draft);
     if !to_room

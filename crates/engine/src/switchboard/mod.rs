@@ -325,6 +325,7 @@ impl Switchboard {
             | Event::RoomRead { .. }
             | Event::UserChanged(_)
             | Event::AgentChanged(_)
+            | Event::RunChanged(_)
             | Event::Faded => {
                 if let Some(room) = logged.event.room() {
                     self.tell_room(state, room, logged);
@@ -519,6 +520,7 @@ mod tests {
             source: "test".into(),
             external_id: None,
             edited_at: None,
+            turn: None,
         };
         let event = Event::MessagePosted { message: Arc::new(message), deliveries: Arc::new([]) };
         Logged { seq: Seq(seq), at: Time(0), event }

@@ -242,6 +242,8 @@ mod tests {
             agent: agent(),
             room: RoomId::stored(room),
             trigger: None,
+            task: None,
+            asked_by: None,
             addressed: Addressed::Directly,
             lineage: Lineage::begun(ConversationId::stored("c"), agent()),
             parent: None,

@@ -7,9 +7,9 @@ use parlor_model::command::{
 };
 use parlor_model::query::{MailPage, Page, Search, SearchPlace};
 use parlor_model::{
-    AgentId, Arranging, BlobDigest, Command, File, InvitationId, KeyId, Mailbox, Media, MemberId, MessageId,
-    Path, Pattern, Payload, Post, Query, RoomId, RoomRole, Route, Scope, SecretHash, Seq, SessionId,
-    SettingChanges, SignInId, SiteRole, Time, UploadId, UserId,
+    AgentId, Arranging, BlobDigest, Command, File, FinishedRun, InvitationId, KeyId, Mailbox, Media,
+    MemberId, MessageId, Outcome, Path, Pattern, Payload, Post, Query, RoomId, RoomRole, Route, RunId, Said,
+    Scope, SecretHash, Seq, SessionId, SettingChanges, SignInId, SiteRole, Time, UploadId, Usage, UserId,
 };
 
 pub use crate::who::{coder_member, person, somebody};
@@ -344,6 +344,36 @@ pub fn read_upload() -> Query {
 
 pub fn may_follow() -> Query {
     Query::MayFollow { room: lobby() }
+}
+
+pub fn may_stop() -> Query {
+    Query::MayStop { room: lobby() }
+}
+
+pub fn runs_of() -> Query {
+    Query::RunsOf { message: MessageId::stored("message") }
+}
+
+pub fn start_run() -> Command {
+    Command::StartRun { run: RunId::stored("run") }
+}
+
+pub fn open_run() -> Command {
+    Command::OpenRun { agent: AgentId::stored("coder"), room: lobby() }
+}
+
+pub fn finish_run() -> Command {
+    let run = RunId::stored("run");
+    Command::FinishRun(FinishedRun { run, outcome: Outcome::Complete, said: None })
+}
+
+pub fn say_late() -> Command {
+    let said = Said { message: None, text: "hi".into(), chunks: Vec::new(), target: None, claimed_depth: 0 };
+    Command::SayLate { agent: AgentId::stored("coder"), room: lobby(), said }
+}
+
+pub fn report_usage() -> Command {
+    Command::ReportUsage { run: RunId::stored("run"), usage: Usage::default() }
 }
 
 pub fn may_listen() -> Query {

@@ -290,4 +290,24 @@ table! { Command,
         "who   who   no    no    no    no    yes   no    no    no    no    who  ", LETTERS, Command::ClearDeadLetters, OWNER_OF_KEYS_DEMOTED;
         "who   who   no    no    no    no    yes   no    no    no    no    who  ", PERSON,  Command::ClearDeadLetters, KEYS_READ_ONLY;
     }
+
+    Command::StartRun { .. } => {
+        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  start_run(), READY;
+    }
+    Command::FinishRun(_) => {
+        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  finish_run(), READY;
+    }
+    Command::ReportUsage { .. } => {
+        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  report_usage(), READY;
+    }
+    Command::OpenRun { .. } => {
+        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  open_run(), AN_AGENT;
+        "no    no    no    no    no    no    no    no    no    no    no    out  ", PERSON,  open_run(), READY;
+        "no    no    no    no    no    no    no    no    no    no    no    ?room", PERSON,  open_run(), NO_ROOM;
+    }
+    Command::SayLate { .. } => {
+        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  say_late(), AN_AGENT;
+        "no    no    no    no    no    no    no    no    no    no    no    out  ", PERSON,  say_late(), READY;
+        "no    no    no    no    no    no    no    no    no    no    no    ?room", PERSON,  say_late(), NO_ROOM;
+    }
 }

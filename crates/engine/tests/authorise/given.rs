@@ -287,5 +287,6 @@ fn message(sender: Sender) -> Arc<Message> {
         source: "internal".into(),
         external_id: None,
         edited_at: None,
+        turn: None,
     })
 }

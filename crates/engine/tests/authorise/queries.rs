@@ -66,6 +66,11 @@ table! { Query,
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    revisions(), MESSAGE_ON_A_PATH;
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    revisions(), NO_ROOM;
     }
+    Query::RunsOf { .. } => {
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", READ,    runs_of(), ANOTHERS_MESSAGE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    runs_of(), MESSAGE_CLEARED_AWAY;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    runs_of(), NO_ROOM;
+    }
     Query::Thread { .. } => {
         "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", READ,    thread(), ANOTHERS_MESSAGE;
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    thread(), MESSAGE_CLEARED_AWAY;
@@ -103,6 +108,10 @@ table! { Query,
     Query::MayFollow { .. } => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    may_follow(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    may_follow(), NO_ROOM;
+    }
+    Query::MayStop { .. } => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   may_stop(), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   may_stop(), NO_ROOM;
     }
     Query::MayListen { .. } => {
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  may_listen(), KEEPERS_AGENT;

@@ -79,6 +79,7 @@ fn name(thing: Thing) -> &'static str {
         Thing::SecondFactor => "Second factor",
         Thing::Subscription => "Subscription",
         Thing::Upload => "File",
+        Thing::Run => "Run",
     }
 }
 

@@ -13,7 +13,9 @@ pub fn event(logged: &Logged, epoch: Epoch) -> Option<String> {
     let position = Position { epoch, seq: logged.seq }.to_string();
     match &logged.event {
         Event::MessagePosted { message, .. } if message.place.room().is_some() => {
-            Some(about_message("server:new_message", &message.as_ref().into(), &position))
+            // What an agent said piece by piece is completed by it.
+            let kind = if message.turn.is_some() { "server:message_complete" } else { "server:new_message" };
+            Some(about_message(kind, &message.as_ref().into(), &position))
         }
         Event::MessageEdited(message) => {
             Some(about_message("server:message_edited", &message.as_ref().into(), &position))
@@ -100,6 +102,7 @@ pub fn event(logged: &Logged, epoch: Epoch) -> Option<String> {
         | Event::KeyRevoked { .. }
         | Event::AgentChanged(_)
         | Event::AgentRemoved(_)
+        | Event::RunChanged(_)
         | Event::Faded => None,
     }
 }

@@ -4,8 +4,9 @@
 use super::rest::{MemberType, MessageType, NotificationPref, RoomKind, RoomRole, SenderType};
 use crate::files::FileFrame;
 use crate::time::iso;
-use parlor_model::{Forwarded, Member, Message, Reaction, Room};
+use parlor_model::{Chunk, Forwarded, Member, Message, Reaction, Room};
 use serde::Serialize;
+use serde_json::value::RawValue;
 #[cfg(test)]
 use ts_rs::TS;
 use utoipa::ToSchema;
@@ -35,6 +36,9 @@ pub struct MessageFrame<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub metadata: Option<Metadata<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub chunks: Vec<ChunkFrame<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub client_message_id: Option<&'a str>,
@@ -65,7 +69,8 @@ impl<'a> From<&'a Message> for MessageFrame<'a> {
             attachments: message.attachments.iter().map(FileFrame::from).collect(),
             reply_to_id: message.reply_to.as_ref().map(|id| id.as_str()),
             thread_id: message.thread.as_ref().map(|id| id.as_str()),
-            metadata: message.forwarded.as_deref().map(|from| Metadata { forwarded_from: from.into() }),
+            metadata: Metadata::of(message),
+            chunks: message.turn.iter().flat_map(|turn| &turn.chunks).map(ChunkFrame::from).collect(),
             client_message_id: message.client_message_id.as_deref(),
             created_at: iso(message.at),
             updated_at: edited.clone(),
@@ -99,8 +104,51 @@ impl<'a> From<&'a Reaction> for ReactionFrame<'a> {
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(test, ts(optional_fields))]
 pub struct Metadata<'a> {
-    pub forwarded_from: ForwardedFrame<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub forwarded_from: Option<ForwardedFrame<'a>>,
+    /// The turn in which an agent said it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub run_id: Option<&'a str>,
+    /// `complete`, `failed`, `cancelled` or `interrupted`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub outcome: Option<&'a str>,
+}
+
+impl<'a> Metadata<'a> {
+    fn of(message: &'a Message) -> Option<Self> {
+        let (forwarded, turn) = (message.forwarded.as_deref(), message.turn.as_deref());
+        (forwarded.is_some() || turn.is_some()).then(|| Self {
+            forwarded_from: forwarded.map(Into::into),
+            run_id: turn.map(|turn| turn.run.as_str()),
+            outcome: turn.map(|turn| turn.outcome.as_str()),
+        })
+    }
+}
+
+/// A piece of what an agent said.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS), ts(rename = "Chunk", optional_fields))]
+#[schema(as = Chunk)]
+pub struct ChunkFrame<'a> {
+    #[serde(rename = "type")]
+    pub kind: &'a str,
+    pub content: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, value_type = Object)]
+    #[cfg_attr(test, ts(type = "Record<string, unknown>"))]
+    pub metadata: Option<&'a RawValue>,
+}
+
+impl<'a> From<&'a Chunk> for ChunkFrame<'a> {
+    fn from(chunk: &'a Chunk) -> Self {
+        let metadata = chunk.metadata.as_ref().and_then(|json| serde_json::from_str(&json.0).ok());
+        Self { kind: chunk.kind.as_str(), content: &chunk.content, metadata }
+    }
 }
 
 /// Whose words a message passes on.

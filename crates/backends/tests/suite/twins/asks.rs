@@ -4,7 +4,8 @@ use super::agents;
 use super::dice::{Bytes, Dice};
 use super::fitting;
 use super::people;
-use super::world::World;
+use super::turns;
+use super::world::{World, learn};
 use crate::house::House;
 use parlor_model::command::{NewSignIn, NewUpload, NewUser, RoomChanges, UserChanges};
 use parlor_model::{
@@ -37,7 +38,12 @@ pub struct Ask {
 type Make = fn(&mut Dice, &mut World) -> Command;
 
 /// Each kind of command, and how often it is asked for compared with the others.
-const KINDS: [(u32, Make); 51] = [
+const KINDS: [(u32, Make); 56] = [
+    (24, turns::start),
+    (4, turns::open),
+    (24, turns::finish),
+    (6, turns::say_late),
+    (4, turns::report_usage),
     (30, post),
     (12, answer),
     (8, edit),
@@ -128,6 +134,9 @@ impl Ask {
     pub fn resolve(&self, world: &mut World, house: &House) -> (Caller, Command) {
         let mut dice = Dice::new(self.bytes);
         let (anybody, by_anybody) = (dice.one_of(&world.callers), dice.once_in(3));
+        for run in house.read(|store| store.open_runs()) {
+            learn(&mut world.runs, &run.id);
+        }
         let command = (self.make)(&mut dice, world);
         let fitting = house.read(|store| fitting::caller(&command, &mut dice, store, world));
         (fitting.filter(|_| !by_anybody).unwrap_or(anybody), command)

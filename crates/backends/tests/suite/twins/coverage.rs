@@ -1,8 +1,10 @@
 //! Makes sure that the random commands reach everything: a comparison of refusals proves little.
 
-use parlor_engine::hub::Outcome;
+use parlor_engine::hub::Outcome as Came;
 use parlor_model::command::Posted;
-use parlor_model::{Command, Delivery, DeliveryState, Flaw, Message, Receipt, Refusal, Thing};
+use parlor_model::{
+    Command, Delivery, DeliveryState, Flaw, Message, Outcome, Receipt, Refusal, Run, RunState, Thing,
+};
 use std::collections::BTreeMap;
 
 /// For each kind of command, how often it was done and how often refused; and what else came about.
@@ -13,7 +15,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    pub fn count(&mut self, command: &Command, outcome: &Outcome) {
+    pub fn count(&mut self, command: &Command, outcome: &Came) {
         let (done, refused) = self.commands.entry(name(command)).or_default();
         *if outcome.is_ok() { done } else { refused } += 1;
         for (name, is) in NOTABLE {
@@ -59,9 +61,15 @@ impl Coverage {
 pub const GIVEN_UP: &str = "mail given up";
 
 /// What must have come about, and how one knows it by an outcome.
-type Notable = (&'static str, fn(&Outcome) -> bool);
+type Notable = (&'static str, fn(&Came) -> bool);
 
-const NOTABLE: [Notable; 20] = [
+const NOTABLE: [Notable; 23] = [
+    ("turn begun", |outcome| matches!(outcome, Ok(Receipt::Started(_)))),
+    ("turn with a reply", |outcome| matches!(outcome, Ok(Receipt::Run(run)) if run.reply.is_some())),
+    ("turn refused", |outcome| {
+        let refused = |run: &Run| matches!(run.state, RunState::Ended(Outcome::Refused(_)));
+        matches!(outcome, Ok(Receipt::Run(run)) if refused(run))
+    }),
     ("retry", |outcome| posted(outcome, |posted| posted.repeated && posted.message.is_some())),
     ("retry of a deleted message", |outcome| {
         posted(outcome, |posted| posted.repeated && posted.message.is_none())
@@ -108,19 +116,19 @@ const NOTABLE: [Notable; 20] = [
     (GIVEN_UP, |_| false),
 ];
 
-fn posted(outcome: &Outcome, is: impl Fn(&Posted) -> bool) -> bool {
+fn posted(outcome: &Came, is: impl Fn(&Posted) -> bool) -> bool {
     matches!(outcome, Ok(Receipt::Posted(posted)) if is(posted))
 }
 
-fn said(outcome: &Outcome, is: impl Fn(&Message) -> bool) -> bool {
+fn said(outcome: &Came, is: impl Fn(&Message) -> bool) -> bool {
     posted(outcome, |posted| posted.message.as_deref().is_some_and(&is))
 }
 
-fn received(outcome: &Outcome, is: impl Fn(&Delivery) -> bool) -> bool {
+fn received(outcome: &Came, is: impl Fn(&Delivery) -> bool) -> bool {
     matches!(outcome, Ok(Receipt::Received { mail }) if mail.iter().any(|(_, copy)| is(copy)))
 }
 
-const KINDS: usize = 50;
+const KINDS: usize = 55;
 
 /// A new command has no name here until `asks` makes it, too.
 fn name(command: &Command) -> &'static str {
@@ -175,5 +183,10 @@ fn name(command: &Command) -> &'static str {
         Command::Receive { .. } => "Receive",
         Command::Acknowledge { .. } => "Acknowledge",
         Command::ClearDeadLetters => "ClearDeadLetters",
+        Command::StartRun { .. } => "StartRun",
+        Command::OpenRun { .. } => "OpenRun",
+        Command::FinishRun(_) => "FinishRun",
+        Command::SayLate { .. } => "SayLate",
+        Command::ReportUsage { .. } => "ReportUsage",
     }
 }

@@ -14,7 +14,12 @@ pub fn caller(
     world: &World,
 ) -> Result<Option<Caller>, Fault> {
     let user = match command {
-        Command::OfferSetup { .. }
+        Command::StartRun { .. }
+        | Command::OpenRun { .. }
+        | Command::FinishRun(_)
+        | Command::SayLate { .. }
+        | Command::ReportUsage { .. }
+        | Command::OfferSetup { .. }
         | Command::CreateUser(_)
         | Command::ChangeUser { .. }
         | Command::RemoveUser { .. }

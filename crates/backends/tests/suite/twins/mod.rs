@@ -11,6 +11,7 @@ mod people;
 mod picture;
 mod prelude;
 mod run;
+mod turns;
 mod world;
 
 use asks::{Step, steps};

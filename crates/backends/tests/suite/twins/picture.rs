@@ -47,6 +47,7 @@ pub struct Picture {
     /// Those that nothing refers to any more, and which of the few there are is referred to.
     pub contents: (Vec<BlobDigest>, Vec<bool>),
     pub agents: Vec<Keeping>,
+    pub runs: (Vec<parlor_model::Run>, Vec<Option<parlor_model::Run>>),
     pub dead_letters: Vec<DeadLetter>,
     pub together: Vec<bool>,
     pub first_uses: Vec<(OnceKey, Option<FirstUse>)>,
@@ -146,6 +147,7 @@ impl Picture {
             uploads: Vec::new(),
             contents: (store.released(usize::MAX)?, Vec::new()),
             agents: Vec::new(),
+            runs: (store.open_runs()?, Vec::new()),
             dead_letters: store.dead_letters(ALL_MAIL)?,
             together: Vec::new(),
             first_uses: Vec::new(),
@@ -171,6 +173,9 @@ impl Picture {
         }
         for id in &world.uploads {
             picture.uploads.push(store.upload(id)?);
+        }
+        for id in &world.runs {
+            picture.runs.1.push(store.run(id)?);
         }
         for content in 0..4 {
             picture.contents.1.push(store.refers_to(&BlobDigest([content; 32]))?);
@@ -207,6 +212,7 @@ impl Picture {
         prop_assert_eq!(&self.rooms, &other.rooms, "rooms of memory and {}", name);
         prop_assert_eq!(&self.messages, &other.messages, "messages of memory and {}", name);
         prop_assert_eq!(&self.agents, &other.agents, "agents of memory and {}", name);
+        prop_assert_eq!(&self.runs, &other.runs, "runs of memory and {}", name);
         prop_assert_eq!(&self.uploads, &other.uploads, "uploads of memory and {}", name);
         prop_assert_eq!(&self.contents, &other.contents, "contents of memory and {}", name);
         prop_assert_eq!(&self.dead_letters, &other.dead_letters, "dead letters of memory and {}", name);
@@ -346,6 +352,7 @@ fn queries(world: &World) -> Vec<Query> {
             Query::Revisions { message: message.clone() },
             Query::Thread { message: message.clone(), after: Seq(20), limit: 2 },
             Query::ReplyCount { message: message.clone() },
+            Query::RunsOf { message: message.clone() },
         ]);
     }
     queries.extend(world.uploads.iter().take(8).map(|id| Query::Upload { id: id.clone() }));

@@ -2,7 +2,7 @@
 
 use parlor_model::{
     AgentId, Caller, Command, InvitationId, KeyId, Mailbox, MemberId, MessageId, Pattern, Receipt, RoomId,
-    SecretHash, SignInId, Time, UploadId, UserId,
+    RunId, SecretHash, SignInId, Time, UploadId, UserId,
 };
 use std::collections::BTreeMap;
 
@@ -28,6 +28,7 @@ pub struct World {
     pub subscribed: Vec<(Mailbox, Pattern)>,
     /// What was taken out of mailboxes, on a lease or for good.
     pub handed_out: Vec<(Mailbox, MessageId)>,
+    pub runs: Vec<RunId>,
     made: u64,
 }
 
@@ -52,6 +53,7 @@ impl World {
             agents: Vec::new(),
             subscribed: Vec::new(),
             handed_out: Vec::new(),
+            runs: Vec::new(),
             made: 0,
         }
     }
@@ -130,6 +132,14 @@ impl World {
                     learn(&mut self.handed_out, &(delivery.mailbox.clone(), message.id.clone()));
                 }
             }
+            Receipt::Run(run) => {
+                learn(&mut self.runs, &run.id);
+                if let Some(reply) = &run.reply {
+                    learn(&mut self.messages, reply);
+                    learn(&mut self.said, &(run.room.clone(), reply.clone()));
+                }
+            }
+            Receipt::Started(started) => learn(&mut self.runs, &started.run.id),
             Receipt::Done
             | Receipt::Settings(_)
             | Receipt::FamilyRevoked
@@ -142,7 +152,7 @@ impl World {
     }
 }
 
-fn learn<T: Clone + PartialEq>(known: &mut Vec<T>, new: &T) {
+pub fn learn<T: Clone + PartialEq>(known: &mut Vec<T>, new: &T) {
     if !known.contains(new) {
         known.push(new.clone());
     }

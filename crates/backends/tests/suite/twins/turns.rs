@@ -1,0 +1,53 @@
+//! What the hub asks about turns: they begin, speak and end, some of them more than once.
+
+use super::agents::agent;
+use super::asks::{TEXTS, room};
+use super::dice::Dice;
+use super::world::World;
+use parlor_model::{Chunk, ChunkKind, Command, FinishedRun, MessageId, Outcome, Payload, RunId, Said, Usage};
+
+const OUTCOMES: [Outcome; 5] =
+    [Outcome::Complete, Outcome::Complete, Outcome::Failed, Outcome::Cancelled, Outcome::Interrupted];
+const REPLIES: [&str; 4] = ["reply-1", "reply-2", "reply-3", "reply-4"];
+
+fn run(dice: &mut Dice, world: &World) -> RunId {
+    dice.known(&world.runs, RunId::stored("never"))
+}
+
+fn said(dice: &mut Dice) -> Said {
+    let chunk = |dice: &mut Dice| Chunk {
+        kind: dice.one_of(&[ChunkKind::Text, ChunkKind::ToolUse]),
+        content: dice.one_of(&TEXTS).into(),
+        metadata: dice.maybe(|_| Payload("{\"tool\":\"x\"}".into())),
+    };
+    Said {
+        message: dice.maybe(|dice| MessageId::stored(dice.one_of(&REPLIES))),
+        text: dice.one_of(&TEXTS).into(),
+        chunks: dice.maybe(chunk).into_iter().collect(),
+        target: dice.maybe(|dice| dice.one_of(&["writer", "nobody"]).into()),
+        claimed_depth: dice.roll(4) as u32,
+    }
+}
+
+pub fn start(dice: &mut Dice, world: &mut World) -> Command {
+    Command::StartRun { run: run(dice, world) }
+}
+
+pub fn open(dice: &mut Dice, world: &mut World) -> Command {
+    Command::OpenRun { agent: agent(dice, world), room: room(dice, world) }
+}
+
+pub fn finish(dice: &mut Dice, world: &mut World) -> Command {
+    let outcome = dice.one_of(&OUTCOMES);
+    Command::FinishRun(FinishedRun { run: run(dice, world), outcome, said: dice.maybe(said) })
+}
+
+pub fn say_late(dice: &mut Dice, world: &mut World) -> Command {
+    Command::SayLate { agent: agent(dice, world), room: room(dice, world), said: said(dice) }
+}
+
+pub fn report_usage(dice: &mut Dice, world: &mut World) -> Command {
+    let cost = dice.maybe(|dice| dice.roll(9) as u64);
+    let usage = Usage { input_tokens: dice.roll(100) as u64, output_tokens: dice.roll(100) as u64, cost };
+    Command::ReportUsage { run: run(dice, world), usage }
+}

@@ -1,0 +1,114 @@
+//! What the turns of agents rest on.
+
+use super::{Facts, Memo};
+use crate::ports::{Lookup, Spent};
+use crate::routes::Routes;
+use crate::{Fault, Limits};
+use parlor_model::{Addressed, Agent, AgentId, MemberId, RoomId, RunId, Said, mention};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// How many members an agent is told of when its turn begins.
+pub const MEMBERS_IN_CONTEXT: usize = 500;
+
+/// An agent that a message addresses.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    pub agent: Agent,
+    pub addressed: Addressed,
+    pub spent: Spent,
+    /// How often whoever says it addressed this agent lately, if that is an agent.
+    pub asked: u64,
+}
+
+impl Facts {
+    /// The agents of the room that a text addresses: by name, or all of them where the room wants that and no
+    /// name was said. What agents say addresses only whom it names.
+    pub(super) fn about_addressed(
+        &mut self,
+        text: &str,
+        given: &[Box<str>],
+        sender: Option<&AgentId>,
+        store: &mut (impl Lookup + ?Sized),
+        memo: &mut Memo,
+        limits: &Limits,
+    ) -> Result<(), Fault> {
+        let Some(room) = self.room.clone() else { return Ok(()) };
+        let agents = memo.agents_in(&room.id, store)?;
+        if agents.is_empty() {
+            return Ok(());
+        }
+        let mentioned = mention::resolve(text, given, &self.members);
+        let mut named: BTreeSet<&AgentId> =
+            mentioned.iter().filter_map(|mention| mention.member.agent()).collect();
+        let mut addressed = Addressed::Directly;
+        if named.is_empty() && mentioned.is_empty() && room.broadcast_mode && sender.is_none() {
+            named = agents.iter().collect();
+            addressed = Addressed::ByPolicy;
+        }
+        for id in named.into_iter().filter(|id| sender != Some(*id)) {
+            let Some(agent) = memo.agent(id, store)?.filter(|agent| agent.is_hosted()) else { continue };
+            let day = self.now.minus(Duration::from_secs(24 * 60 * 60));
+            let spent = store.spent(&room.id, id, day)?;
+            let asked = match sender {
+                Some(sender) => store.asked(&room.id, sender, id, self.now.minus(limits.pair_window))?,
+                None => 0,
+            };
+            self.addressed.push(Candidate { agent: Agent::clone(&agent), addressed, spent, asked });
+        }
+        if let Some(sender) = sender {
+            self.spoken = store.spoken(sender, self.now.minus(Duration::from_secs(60)))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn about_starting(
+        &mut self,
+        run: &RunId,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<(), Fault> {
+        self.run = store.run(run)?;
+        let Some(run) = self.run.clone() else { return Ok(()) };
+        self.about_speaker(&run.agent, &run.room, store)?;
+        self.members = store.members(&run.room, MEMBERS_IN_CONTEXT, 0)?.into();
+        if let Some(trigger) = &run.trigger {
+            self.message = store.message(trigger)?;
+        }
+        Ok(())
+    }
+
+    /// An agent, a room, and whether the one is in the other.
+    pub(super) fn about_speaker(
+        &mut self,
+        agent: &AgentId,
+        room: &RoomId,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<(), Fault> {
+        self.agent = store.agent(agent)?;
+        self.room = store.room(room)?.map(Into::into);
+        self.target = store.member(room, &MemberId::Agent(agent.clone()))?;
+        Ok(())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what was said, and all that facts are looked up with")]
+    pub(super) fn about_said(
+        &mut self,
+        agent: &AgentId,
+        room: &RoomId,
+        said: Option<&Said>,
+        store: &mut (impl Lookup + ?Sized),
+        routes: &Routes,
+        memo: &mut Memo,
+        limits: &Limits,
+    ) -> Result<(), Fault> {
+        let Some(said) = said.filter(|_| self.room.is_some() && self.target.is_some()) else { return Ok(()) };
+        if let Some(id) = &said.message {
+            self.message = store.message(id)?;
+        }
+        if said.target.is_some() || said.text.contains('@') {
+            self.all_members(room, store, memo)?;
+        }
+        self.room_recipients(room, Some(agent), store, routes, memo)?;
+        self.about_addressed(&said.text, said.target.as_slice(), Some(agent), store, memo, limits)
+    }
+}

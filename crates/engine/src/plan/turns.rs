@@ -1,0 +1,266 @@
+//! Turns of agents: who is asked, who is not and why, how turns begin and end.
+//!
+//! Owns: every agent that a message addresses gets a turn or a reason why not, in the transaction of the message.
+
+use super::{Change, Draft, Plan, messages};
+use crate::facts::Candidate;
+use parlor_model::{
+    Addressed, Agent, AgentId, Broken, Command, ConversationId, Event, FinishedRun, Lineage, Message,
+    MessageId, MessageKind, Outcome, Place, Prompt, Receipt, Refusal, Room, RoomId, Run, RunId, RunState,
+    Said, Sender, Started, Thing, Turn, Usage, mention,
+};
+use std::sync::Arc;
+
+pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
+    match command {
+        Command::StartRun { .. } => start(draft),
+        Command::OpenRun { agent, room } => {
+            let mut draft = draft;
+            let run = unasked(agent, room, &draft).map_err(|_| Refusal::NotFound(Thing::Room))?;
+            let run = put(run, &mut draft);
+            draft.done(Receipt::Run(run))
+        }
+        Command::FinishRun(finished) => finish(finished, draft),
+        Command::SayLate { agent, room, said } => say_late(agent, room, said, draft),
+        Command::ReportUsage { usage, .. } => report(*usage, draft),
+        _ => unreachable!("the dispatcher sends only turns here"),
+    }
+}
+
+/// Gives every agent that a message addresses its turn, or the reason why it gets none. `during` is the turn in
+/// which the message was said.
+pub fn address(message: &Message, during: Option<&Lineage>, parent: Option<&RunId>, draft: &mut Draft) {
+    let Some(room) = draft.facts.room.clone() else { return };
+    let by_agent = match &message.sender {
+        Sender::Agent(agent) => Some(agent),
+        Sender::User(_) | Sender::Source(_) => None,
+    };
+    let conversation = || ConversationId::stored(draft.mint.ids.next());
+    // What agents say by themselves begins with them.
+    let began = match (during, by_agent) {
+        (Some(lineage), _) => Some(lineage.clone()),
+        (None, Some(agent)) => Some(Lineage::begun(conversation(), agent.clone())),
+        (None, None) => None,
+    };
+    let common = began.is_none().then(conversation);
+    for candidate in &draft.facts.addressed {
+        let agent = &candidate.agent;
+        if by_agent == Some(&agent.id) {
+            continue;
+        }
+        let deepest = draft.mint.limits.chain_depth;
+        let passed = match &began {
+            Some(lineage) => lineage.passed_to(&agent.id, deepest).map_err(|broken| (lineage, broken)),
+            None => Ok(Lineage::begun(common.clone().unwrap_or_else(|| conversation()), agent.id.clone())),
+        };
+        let (lineage, refused) = match passed {
+            Ok(lineage) => (lineage, judge(&room, candidate, by_agent, draft)),
+            Err((lineage, Broken::TooDeep)) => (lineage.clone(), Some("the chain of agents is too long")),
+            Err((lineage, Broken::Twice)) => {
+                (lineage.clone(), Some("the agent has spoken in this chain already"))
+            }
+        };
+        let run = Run {
+            id: RunId::stored(draft.mint.ids.next()),
+            agent: agent.id.clone(),
+            room: room.id.clone(),
+            trigger: Some(message.id.clone()),
+            task: None,
+            asked_by: by_agent.cloned(),
+            addressed: candidate.addressed,
+            lineage,
+            parent: parent.cloned(),
+            state: match refused {
+                None => RunState::Queued,
+                Some(reason) => RunState::Ended(Outcome::Refused(reason.into())),
+            },
+            reply: None,
+            usage: Usage::default(),
+            queued_at: draft.facts.now,
+            started_at: None,
+            ended_at: refused.map(|_| draft.facts.now),
+        };
+        put(run, draft);
+    }
+}
+
+/// Why an agent gets no turn, if it gets none.
+fn judge(
+    room: &Room,
+    candidate: &Candidate,
+    by_agent: Option<&AgentId>,
+    draft: &Draft,
+) -> Option<&'static str> {
+    let limits = draft.mint.limits;
+    let may_command = match by_agent {
+        Some(_) => true,
+        None => draft.facts.membership.as_ref().is_some_and(|own| own.role >= room.agent_command_role),
+    };
+    let reasons = [
+        (room.is_frozen(), "the room is frozen"),
+        (!may_command, "only some roles may address agents in this room"),
+        (
+            by_agent.is_some() && draft.facts.spoken >= limits.agent_messages,
+            "the agent that asks speaks too often",
+        ),
+        (candidate.asked >= limits.pair_turns, "these two agents talk to each other too often"),
+        (candidate.spent.turns >= limits.room_turns, "the turns of this day are used up"),
+        (candidate.spent.tokens >= limits.room_tokens, "the tokens of this day are used up"),
+    ];
+    reasons.into_iter().find(|(holds, _)| *holds).map(|(_, reason)| reason)
+}
+
+fn put(run: Run, draft: &mut Draft) -> Arc<Run> {
+    let run = Arc::new(run);
+    draft.change(Change::PutRun(run.clone()));
+    draft.tell(Event::RunChanged(run.clone()));
+    run
+}
+
+fn the_run(draft: &Draft) -> Result<Run, Refusal> {
+    draft.facts.run.clone().ok_or(Refusal::NotFound(Thing::Run))
+}
+
+/// A turn begins, or is refused because things changed since it was asked for.
+fn start(mut draft: Draft) -> Result<Plan, Refusal> {
+    let (run, now) = (the_run(&draft)?, draft.facts.now);
+    let open = draft.facts.room.clone().filter(|_| draft.facts.target.is_some());
+    let asked = draft.facts.message.clone();
+    let begun = match (open, asked) {
+        (Some(room), _) if room.is_frozen() => Err("the room is frozen"),
+        (Some(room), Some(message)) => Ok((room, Prompt::Message(message))),
+        (Some(_), None) => Err("what it was asked is gone"),
+        (None, _) => Err("the agent is no longer in the room"),
+    };
+    let (room, prompt) = match begun {
+        Ok(begun) => begun,
+        Err(reason) => {
+            let ended = run.ended(Outcome::Refused(reason.into()), None, now);
+            let run = put(ended.map_err(|_| Refusal::AlreadyExists(Thing::Run))?, &mut draft);
+            return draft.done(Receipt::Run(run));
+        }
+    };
+    let run = put(run.started(now).map_err(|_| Refusal::AlreadyExists(Thing::Run))?, &mut draft);
+    let members = draft.facts.members.clone();
+    draft.done(Receipt::Started(Box::new(Started { run, prompt, room, members })))
+}
+
+/// A turn that nobody asked for and that runs from the beginning.
+fn unasked(agent: &AgentId, room: &RoomId, draft: &Draft) -> Result<Run, ()> {
+    if draft.facts.room.as_ref().is_none_or(|room| room.is_frozen()) {
+        return Err(());
+    }
+    let conversation = ConversationId::stored(draft.mint.ids.next());
+    Ok(Run {
+        id: RunId::stored(draft.mint.ids.next()),
+        agent: agent.clone(),
+        room: room.clone(),
+        trigger: None,
+        task: None,
+        asked_by: None,
+        addressed: Addressed::Unasked,
+        lineage: Lineage::begun(conversation, agent.clone()),
+        parent: None,
+        state: RunState::Running,
+        reply: None,
+        usage: Usage::default(),
+        queued_at: draft.facts.now,
+        started_at: Some(draft.facts.now),
+        ended_at: None,
+    })
+}
+
+fn finish(finished: &FinishedRun, mut draft: Draft) -> Result<Plan, Refusal> {
+    let run = the_run(&draft)?;
+    // One who left meanwhile is not heard any more; the turn ends all the same.
+    let heard = draft.facts.target.is_some() && run.state == RunState::Running;
+    let said = finished.said.as_ref().filter(|said| heard && !said.is_empty());
+    let run = end(run, &finished.outcome, said, &mut draft)?;
+    draft.done(Receipt::Run(run))
+}
+
+/// Says what was said, ends the turn, and asks whoever is mentioned.
+fn end(run: Run, outcome: &Outcome, said: Option<&Said>, draft: &mut Draft) -> Result<Arc<Run>, Refusal> {
+    let now = draft.facts.now;
+    let message = match said {
+        Some(said) => Some(message(&run, outcome, said, draft)?),
+        None => None,
+    };
+    let reply = message.as_ref().map(|message| message.id.clone());
+    let ended = run.ended(outcome.clone(), reply, now).map_err(|_| Refusal::AlreadyExists(Thing::Run))?;
+    let posted = message.map(|message| messages::post(message, draft));
+    let claimed = said.map_or(0, |said| said.claimed_depth);
+    let (lineage, parent) = (ended.lineage.clone().at_least(claimed), ended.id.clone());
+    let ended = put(ended, draft);
+    if let Some(message) = posted.and_then(|posted| posted.message) {
+        address(&message, Some(&lineage), Some(&parent), draft);
+    }
+    Ok(ended)
+}
+
+fn message(run: &Run, outcome: &Outcome, said: &Said, draft: &Draft) -> Result<Message, Refusal> {
+    let agent: &Agent = draft.facts.agent.as_ref().ok_or(Refusal::NotFound(Thing::Agent))?;
+    // An id that is taken belongs to what was said under it.
+    if let Some(taken) = &draft.facts.message {
+        return Err(Refusal::Conflict { first: taken.id.clone() });
+    }
+    let id = said.message.clone().unwrap_or_else(|| MessageId::stored(draft.mint.ids.next()));
+    Ok(Message {
+        id,
+        seq: draft.next_seq(),
+        at: draft.facts.now,
+        place: Place::Room(run.room.clone()),
+        sender: Sender::Agent(agent.id.clone()),
+        sender_name: agent.name.clone(),
+        kind: MessageKind::AgentResponse,
+        text: said.text.clone(),
+        mentions: mention::resolve(&said.text, said.target.as_slice(), &draft.facts.members),
+        reply_to: None,
+        thread: None,
+        reactions: Vec::new(),
+        forwarded: None,
+        attachments: Vec::new(),
+        client_message_id: None,
+        command: None,
+        payload: None,
+        source: "internal".into(),
+        external_id: None,
+        edited_at: None,
+        turn: Some(Arc::new(Turn {
+            run: run.id.clone(),
+            outcome: outcome.clone(),
+            chunks: said.chunks.clone(),
+        })),
+    })
+}
+
+/// What comes after its turn was given up is said once more and whole, unless it was said already.
+fn say_late(agent: &AgentId, room: &RoomId, said: &Said, draft: Draft) -> Result<Plan, Refusal> {
+    if let Some(repeated) = messages::repeated(&draft)? {
+        return draft.done(Receipt::Posted(repeated));
+    }
+    let before = draft.facts.message.as_ref();
+    let given_up = before.is_some_and(|message| {
+        let own = message.sender == Sender::Agent(agent.clone()) && message.place.room() == Some(room);
+        own && message.turn.as_ref().is_some_and(|turn| turn.outcome == Outcome::Interrupted)
+            && message.text != said.text
+    });
+    if !given_up || said.is_empty() {
+        return draft.done(Receipt::Done);
+    }
+    let Ok(run) = unasked(agent, room, &draft) else { return draft.done(Receipt::Done) };
+    let facts = crate::facts::Facts { message: None, ..draft.facts.clone() };
+    let mut draft = Draft::new(&facts, draft.mint);
+    let said = Said { message: None, ..said.clone() };
+    end(run, &Outcome::Complete, Some(&said), &mut draft)?;
+    draft.done(Receipt::Done)
+}
+
+fn report(usage: Usage, mut draft: Draft) -> Result<Plan, Refusal> {
+    let run = Run { usage, ..the_run(&draft)? };
+    if run.has_ended() && draft.facts.run.as_ref().is_some_and(|before| before.usage == usage) {
+        return draft.done(Receipt::Done);
+    }
+    let run = put(run, &mut draft);
+    draft.done(Receipt::Run(run))
+}
