@@ -7,6 +7,7 @@ use parlor_engine::hub::Parts;
 use parlor_engine::local::{LocalBus, RandomIds, SystemClock};
 use parlor_engine::ports::{Bus, News};
 use parlor_engine::switchboard::{Caps, Egress, Farewell, Outbox, Viewer};
+use parlor_engine::turns::PlainRules;
 use parlor_engine::{Hub, Limits};
 use parlor_model::command::{NewSignIn, NewUser, RoomChanges};
 use parlor_model::{
@@ -115,7 +116,16 @@ fn open(directory: &std::path::Path) -> Hub {
     let (store, reader) = sqlite::open(directory, options).unwrap();
     let bus = Unreliable { bus: LocalBus::new(8), announced: AtomicUsize::new(0), late: Mutex::default() };
     let (clock, ids) = (Arc::new(SystemClock), Arc::new(RandomIds));
-    Hub::open(Parts { store, reader, bus: Arc::new(bus), clock, ids, limits: Limits::default() }).unwrap()
+    Hub::open(Parts {
+        store,
+        reader,
+        bus: Arc::new(bus),
+        clock,
+        ids,
+        triage: Arc::new(PlainRules),
+        limits: Limits::default(),
+    })
+    .unwrap()
 }
 
 async fn somebody_in_a_room(hub: &Hub) -> (Caller, RoomId) {

@@ -2,8 +2,10 @@
 
 use crate::Limits;
 use crate::search::Wanted;
-use parlor_model::command::{AgentProfile, NewUser, RoomChanges};
-use parlor_model::{Chunk, Command, File, Flaw, Post, Query, Refusal, Route, Said, SettingChanges};
+use parlor_model::command::{AgentProfile, AgentRegistration, NewUser, RoomChanges};
+use parlor_model::{
+    Chunk, Command, Device, File, Flaw, Post, Query, Refusal, Route, Said, SettingChanges, Visibility,
+};
 use unicode_segmentation::UnicodeSegmentation;
 
 pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
@@ -67,6 +69,8 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             flaws.unless(subscriptions.len() <= 100, "subscriptions", "at most 100");
         }
         Command::ChangeAgent { profile, .. } => flaws.profile(profile),
+        Command::ConnectGateway(new) => flaws.device(&new.device),
+        Command::RegisterAgent(new) => flaws.registration(new),
         Command::Receive { lease, .. } => {
             let fits = lease.is_none_or(|lease| (1..=86_400_000).contains(&lease.as_millis()));
             flaws.unless(fits, "lease", "must be between a millisecond and a day");
@@ -106,6 +110,8 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::MarkRead { .. }
         | Command::MarkAllRead
         | Command::RemoveAgent { .. }
+        | Command::DisconnectGateway { .. }
+        | Command::RemoveGateway { .. }
         | Command::Subscribe { .. }
         | Command::Unsubscribe { .. }
         | Command::ClearDeadLetters => {}
@@ -245,6 +251,35 @@ impl Flaws {
         self.unless(description.chars().count() <= 2000, "description", "is longer than 2000 characters");
         let size: usize = profile.settings.iter().map(|(key, value)| key.len() + value.0.len()).sum();
         self.unless(size <= 65_536, "config", "is larger than 64 KB");
+        if let Some(Visibility::List(people)) = &profile.visibility {
+            self.unless(people.len() <= 1000, "visibilityList", "at most 1000");
+        }
+    }
+
+    fn device(&mut self, device: &Device) {
+        let Device { hostname, platform, arch, runtime } = device;
+        let short = [hostname, platform, arch, runtime]
+            .iter()
+            .all(|word| word.chars().count() <= 255 && !word.chars().any(is_deceptive));
+        self.unless(short, "deviceInfo", "must be of at most 255 plain characters each");
+    }
+
+    fn registration(&mut self, new: &AgentRegistration) {
+        self.line("name", &new.name, 100);
+        self.line("type", &new.kind, 100);
+        let directory = new.working_directory.as_deref().unwrap_or_default();
+        let plain = directory.chars().count() <= 4096 && !directory.chars().any(is_deceptive);
+        self.unless(plain, "workingDirectory", "must be of at most 4096 plain characters");
+        if let Some(model) = &new.model {
+            self.line("model", model, 200);
+        }
+        self.unless(new.capabilities.len() <= 100, "capabilities", "at most 100");
+        for capability in &new.capabilities {
+            self.line("capabilities", capability, 100);
+        }
+        let lists = [&new.slash_commands, &new.mcp_servers];
+        let size: usize = lists.into_iter().flatten().map(|list| list.0.len()).sum();
+        self.unless(size <= 262_144, "agent", "has lists of more than 256 KB");
     }
 
     fn route(&mut self, route: &Route) {

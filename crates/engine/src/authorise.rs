@@ -2,8 +2,8 @@
 
 use crate::facts::{Facts, Standing};
 use parlor_model::{
-    AgentId, Caller, Command, Mailbox, Member, MemberId, Message, Path, Pattern, Principal, Query, Refusal,
-    RoomId, RoomRole, Scope, SiteRole, Thing, Use, User, UserId,
+    AgentId, Caller, Command, Gateway, Mailbox, Member, MemberId, Message, Path, Pattern, Principal, Query,
+    Refusal, RoomId, RoomRole, Scope, SiteRole, Thing, Use, User, UserId,
 };
 
 pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
@@ -73,6 +73,13 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
 
         Command::CreateAgent { subscriptions, .. } => ask.create_agent(subscriptions),
         Command::ChangeAgent { id, .. } | Command::RemoveAgent { id } => ask.own_agent(id),
+        Command::ConnectGateway(_) => ask.connect_gateway(),
+        Command::DisconnectGateway { .. } => {
+            // The connection is over, also where whoever it belonged to may do nothing any more.
+            if ask.is_operator() { ask.gateway().map(|_| ()) } else { ask.own_gateway() }
+        }
+        Command::RemoveGateway { .. } => ask.own_gateway(),
+        Command::RegisterAgent(_) => ask.register_agent(),
         Command::Subscribe { mailbox, pattern } => ask.subscribe(mailbox, pattern),
         Command::Unsubscribe { mailbox, .. }
         | Command::Receive { mailbox, .. }
@@ -97,6 +104,7 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
             Some(_) => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
         },
         Query::Agents => ask.signed_in(Scope::Read).map(|_| ()),
+        Query::Gateways => ask.operator().or_else(|_| ask.signed_in(Scope::Read).map(|_| ())),
         Query::Users { .. } | Query::Invitations | Query::Audit(_) => ask.site_admin(),
         Query::MayRegister { .. } => ask.invited(),
         Query::Settings => ask.operator().or_else(|_| ask.signed_in(Scope::Read).map(|_| ())),
@@ -239,8 +247,8 @@ impl<'a> Ask<'a> {
         }
         match member {
             MemberId::User(_) => Ok(()),
-            // Whoever brings an agent into a room must be the one who answers for it.
-            MemberId::Agent(agent) => self.own_agent_of(agent),
+            // Whoever brings an agent into a room answers for it, or was given it by who does.
+            MemberId::Agent(agent) => self.own_or_shared(agent),
         }
     }
 
@@ -336,6 +344,38 @@ impl<'a> Ask<'a> {
         }
     }
 
+    fn gateway(&self) -> Result<&'a Gateway, Refusal> {
+        self.facts.gateway.as_ref().ok_or(Refusal::NotFound(Thing::Gateway))
+    }
+
+    fn connect_gateway(&self) -> Result<(), Refusal> {
+        let standing = self.signed_in(Scope::Agents)?;
+        match &self.facts.gateway {
+            Some(gateway) if gateway.owner != standing.user.id => {
+                Err(Refusal::BelongsToAnother(Thing::Gateway))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Somebody else's and none at all are told alike.
+    fn own_gateway(&self) -> Result<(), Refusal> {
+        let standing = self.signed_in(Scope::Agents)?;
+        let own = self.gateway()?.owner == standing.user.id;
+        if own { Ok(()) } else { Err(Refusal::NotFound(Thing::Gateway)) }
+    }
+
+    /// Through one's own gateway: one's own agent, or one that nobody has yet.
+    fn register_agent(&self) -> Result<(), Refusal> {
+        self.own_gateway()?;
+        let standing = self.signed_in(Scope::Agents)?;
+        match &self.facts.agent {
+            Some(agent) if agent.owner == standing.user.id => Ok(()),
+            Some(_) => Err(Refusal::BelongsToAnother(Thing::Agent)),
+            None => self.create_agent(&[]),
+        }
+    }
+
     /// A room is listened to by its members; patterns that only may match one are looked at with each message.
     fn subscribe(&self, mailbox: &Mailbox, pattern: &Pattern) -> Result<(), Refusal> {
         self.own_agent(&mailbox.agent)?;
@@ -362,10 +402,18 @@ impl<'a> Ask<'a> {
         self.own_agent_of(agent)
     }
 
-    /// One's own, or one in a common room.
+    /// One's own, one that is shared with the caller, or one in a common room.
     fn known_agent(&self, agent: &AgentId) -> Result<(), Refusal> {
         self.signed_in(Scope::Agents)?;
         if self.facts.acquainted { Ok(()) } else { self.own_agent_of(agent) }
+    }
+
+    fn own_or_shared(&self, agent: &AgentId) -> Result<(), Refusal> {
+        let standing = self.facts.standing.as_ref().ok_or(Refusal::NotSignedIn)?;
+        match &self.facts.agent {
+            Some(found) if found.id == *agent && found.is_shared_with(&standing.user.id) => Ok(()),
+            _ => self.own_agent_of(agent),
+        }
     }
 
     /// Somebody else's agent and no agent at all are told alike.

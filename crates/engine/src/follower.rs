@@ -3,6 +3,7 @@
 use crate::Fault;
 use crate::ports::{Bus, News, Reader};
 use crate::switchboard::Switchboard;
+use crate::turns::Turns;
 use parlor_model::{Logged, Seq};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +15,7 @@ pub struct Follower {
     pub bus: Arc<dyn Bus>,
     pub reader: Arc<dyn Reader>,
     pub switchboard: Arc<Switchboard>,
+    pub turns: Arc<Turns>,
     pub stop: Arc<AtomicBool>,
 }
 
@@ -41,8 +43,13 @@ impl Follower {
         }
         let seen = self.switchboard.seen();
         let known = batch.iter().take_while(|logged| logged.seq <= seen).count();
-        self.switchboard.publish(&batch[known..]);
+        self.tell(&batch[known..]);
         Ok(())
+    }
+
+    fn tell(&self, batch: &[Logged]) {
+        self.switchboard.publish(batch);
+        self.turns.learn(batch);
     }
 
     fn fill_until(&self, next: Option<Seq>) -> Result<(), Fault> {
@@ -58,7 +65,7 @@ impl Follower {
                 missed.retain(|logged| logged.seq < next);
             }
             let shortened = missed.len() < FILL;
-            self.switchboard.publish(&missed);
+            self.tell(&missed);
             if !full || shortened {
                 return Ok(());
             }

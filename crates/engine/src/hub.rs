@@ -7,20 +7,22 @@ use crate::figures::{Figures, Tally};
 use crate::follower::Follower;
 use crate::health::{Health, HealthCell};
 use crate::pipeline::{Submitted, Writer};
-use crate::ports::{Bus, Clock, Head, Ids, Reader, Snapshot, Store};
+use crate::ports::{Bus, Clock, Head, Ids, Reader, Snapshot, Store, Triage};
 use crate::search::{self, Wanted};
 use crate::switchboard::{Joined, Switchboard, Viewer, ViewerId};
+use crate::turns::{Turns, keeper::keep};
 use crate::{Fault, Limits};
 use bytes::Bytes;
 use parlor_model::audit::NotePage;
 use parlor_model::query::{Answer, Recent};
 use parlor_model::{
-    ApiKey, BlobDigest, Caller, Command, Epoch, HubSettings, Logged, Mailbox, Member, MemberId, Message,
-    Position, Query, Refusal, RoomId, SecondFactor, SecretHash, Seq, Signal, Thing, Time, User, UserId,
+    ApiKey, BlobDigest, Caller, Command, Epoch, Event, HubSettings, Logged, Mailbox, Member, MemberId,
+    Message, Position, Query, Refusal, RoomId, SecondFactor, SecretHash, Seq, Signal, Thing, Time, User,
+    UserId,
 };
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Instant;
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
@@ -48,6 +50,17 @@ struct Inner {
     searches: Arc<Semaphore>,
     threads: parking_lot::Mutex<Vec<std::thread::JoinHandle<()>>>,
     stop: Arc<AtomicBool>,
+    turns: Arc<Turns>,
+    triage: Arc<dyn Triage>,
+}
+
+/// A hub that does not stay for the sake of whoever holds this.
+pub struct WeakHub(Weak<Inner>);
+
+impl WeakHub {
+    pub fn upgrade(&self) -> Option<Hub> {
+        self.0.upgrade().map(|inner| Hub { inner })
+    }
 }
 
 /// The outcome to come of a submitted command. Dropping it does not undo the command.
@@ -73,13 +86,14 @@ pub struct Parts {
     pub bus: Arc<dyn Bus>,
     pub clock: Arc<dyn Clock>,
     pub ids: Arc<dyn Ids>,
+    pub triage: Arc<dyn Triage>,
     pub limits: Limits,
 }
 
 impl Hub {
     /// Starts the writer and the follower. Must be called within a tokio runtime.
     pub fn open(parts: Parts) -> Result<Self, Fault> {
-        let Parts { store, reader, bus, clock, ids, limits } = parts;
+        let Parts { store, reader, bus, clock, ids, triage, limits } = parts;
         let health = Arc::new(HealthCell::default());
         let writer = Writer::new(store, bus.clone(), clock.clone(), ids, health.clone(), limits.clone())?;
         let (Head { epoch, seq, .. }, tally) = (writer.head(), writer.tally());
@@ -87,8 +101,22 @@ impl Hub {
         let switchboard = Arc::new(Switchboard::new(epoch, seq, &limits));
         let (queue, waiting) = mpsc::channel(limits.waiting_commands);
         let stop = Arc::new(AtomicBool::new(false));
-        let follower =
-            Follower { bus, reader: reader.clone(), switchboard: switchboard.clone(), stop: stop.clone() };
+        let turns = Arc::new(Turns::default());
+        reader.with(&mut |snapshot| {
+            for run in snapshot.open_runs()? {
+                switchboard.turn(&run);
+                let logged = Logged { seq, at: run.queued_at, event: Event::RunChanged(Arc::new(run)) };
+                turns.learn(&[logged]);
+            }
+            Ok(())
+        })?;
+        let follower = Follower {
+            bus,
+            reader: reader.clone(),
+            switchboard: switchboard.clone(),
+            turns: turns.clone(),
+            stop: stop.clone(),
+        };
         let runtime = tokio::runtime::Handle::current();
         let threads = vec![
             spawn("parlor-writer", move || writer.run(waiting, &runtime))?,
@@ -109,8 +137,36 @@ impl Hub {
             searches: Arc::new(Semaphore::new(searches)),
             threads: parking_lot::Mutex::new(threads),
             stop,
+            turns,
+            triage,
         };
-        Ok(Self { inner: Arc::new(inner) })
+        let hub = Self { inner: Arc::new(inner) };
+        tokio::spawn(keep(WeakHub(Arc::downgrade(&hub.inner))));
+        Ok(hub)
+    }
+
+    pub(crate) fn turns(&self) -> &Turns {
+        &self.inner.turns
+    }
+
+    pub(crate) fn shared_turns(&self) -> Arc<Turns> {
+        self.inner.turns.clone()
+    }
+
+    pub(crate) fn judge(&self) -> &dyn Triage {
+        &*self.inner.triage
+    }
+
+    pub(crate) fn switchboard(&self) -> &Switchboard {
+        &self.inner.switchboard
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.inner.limits
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.inner.stop.load(Ordering::Acquire)
     }
 
     /// Hands a command to the writer. Commands of one caller that are submitted one after the other are
@@ -332,7 +388,7 @@ impl Hub {
         if self.inner.switchboard.is_in(viewer.id, room) {
             let signal =
                 Signal::Typing { room: room.clone(), user: viewer.user.clone(), username: username.into() };
-            self.inner.switchboard.signal_room(room, &signal, &viewer.user);
+            self.inner.switchboard.signal_room(room, &signal, Some(&viewer.user));
         }
     }
 
@@ -378,6 +434,7 @@ impl Hub {
     pub async fn close(&self) {
         drop(self.inner.queue.lock().take());
         self.inner.stop.store(true, Ordering::Release);
+        self.inner.turns.wake();
         let threads = std::mem::take(&mut *self.inner.threads.lock());
         let _ =
             tokio::task::spawn_blocking(move || threads.into_iter().for_each(|thread| drop(thread.join())))
@@ -464,7 +521,7 @@ impl Hub {
         Ok(admitted)
     }
 
-    async fn look<T: Send + 'static>(
+    pub(crate) async fn look<T: Send + 'static>(
         &self,
         mut read: impl FnMut(&Hub, &mut dyn Snapshot) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Refusal> {
@@ -632,6 +689,7 @@ fn answer(
                 sessions: snapshot.sessions(id)?,
             }
         }
+        Query::Gateways => Answer::Gateways(snapshot.gateways(me.map(|user| &user.id))?),
         Query::Subscriptions { mailbox } => Answer::Subscriptions(snapshot.subscriptions_of(mailbox)?),
         Query::Mail { mailbox, page } => {
             let mut mail = snapshot.mail(mailbox, *page)?;

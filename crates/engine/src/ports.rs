@@ -7,10 +7,10 @@ use crate::{Fault, plan::Plan};
 use parlor_model::audit::{NotePage, Noted};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
-    Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Epoch, HubSettings, Invitation,
-    InvitationId, KeyId, Logged, Mailbox, Member, MemberId, Message, MessageId, Pin, RefreshToken, Revision,
-    Room, RoomId, Run, RunId, SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, Subscription, Time,
-    Upload, UploadId, User, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Epoch, Gateway, GatewayId,
+    HubSettings, Invitation, InvitationId, KeyId, Logged, Mailbox, Member, MemberId, Message, MessageId, Pin,
+    RefreshToken, Revision, Room, RoomId, Run, RunId, SecondFactor, SecretHash, Seq, Session, SignIn,
+    SignInId, Subscription, Time, Upload, UploadId, User, UserId,
 };
 use std::io::{Read, Seek};
 use std::ops::ControlFlow;
@@ -57,6 +57,9 @@ pub trait Lookup {
     fn agents_in(&mut self, room: &RoomId) -> Result<Vec<AgentId>, Fault>;
     /// The agents whose ids lie below this one, by id.
     fn agents_below(&mut self, id: &AgentId) -> Result<Vec<Agent>, Fault>;
+    fn gateway(&mut self, id: &GatewayId) -> Result<Option<Gateway>, Fault>;
+    /// Everybody's or one person's, by id.
+    fn gateways(&mut self, owner: Option<&UserId>) -> Result<Vec<Gateway>, Fault>;
     /// In the order in which they were made.
     fn sessions(&mut self, agent: &AgentId) -> Result<Vec<Session>, Fault>;
     /// What a mailbox listens to, in the order in which it was added.
@@ -181,7 +184,7 @@ pub trait Snapshot: Lookup {
     fn candidates(&mut self, hunt: &Hunt<'_>, look: Look<'_>) -> Result<(), Fault>;
     /// The latest edit first.
     fn revisions(&mut self, message: &MessageId, limit: usize) -> Result<Vec<Revision>, Fault>;
-    /// The agents of others that share a room with this person, by id.
+    /// The agents of others that share a room with this person, or are shared with them, by id.
     fn agents_near(&mut self, user: &UserId) -> Result<Vec<Agent>, Fault>;
     /// Everything a mailbox ever got.
     fn mail(&mut self, mailbox: &Mailbox, page: MailPage) -> Result<Vec<(Arc<Message>, Delivery)>, Fault>;
@@ -251,6 +254,21 @@ pub enum News {
     Batch(Arc<[Logged]>),
     Quiet,
     Over,
+}
+
+/// Decides whether an agent should answer what was said to nobody by name. May be slow, and may fail: then it answers.
+pub trait Triage: Send + Sync {
+    fn wants(&self, case: TriageCase) -> Verdict;
+}
+
+pub type Verdict = std::pin::Pin<Box<dyn Future<Output = Result<bool, Fault>> + Send>>;
+
+/// Who could answer what, and where.
+#[derive(Debug, Clone)]
+pub struct TriageCase {
+    pub agent: Agent,
+    pub message: Arc<Message>,
+    pub room: Room,
 }
 
 pub trait Clock: Send + Sync {

@@ -1,6 +1,6 @@
 //! Agents, their sessions, and what they listen to.
 
-use crate::{AgentId, Pattern, Payload, SessionId, Time, UserId};
+use crate::{AgentId, GatewayId, Pattern, Payload, SessionId, Time, UserId};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,14 +11,87 @@ pub struct Agent {
     pub description: Box<str>,
     /// What its owner keeps with it and the hub only passes on, such as a default model.
     pub settings: BTreeMap<Box<str>, Payload>,
+    pub host: Host,
+    pub visibility: Visibility,
     pub created_at: Time,
 }
 
 impl Agent {
     /// Whether a gateway has ever brought it: only then somebody gives it its turns.
     pub fn is_hosted(&self) -> bool {
-        true
+        self.host.gateway.is_some()
     }
+
+    /// Whether its owner lets this person know of it and bring it into rooms.
+    pub fn is_shared_with(&self, user: &UserId) -> bool {
+        match &self.visibility {
+            Visibility::Private => false,
+            Visibility::All => true,
+            Visibility::List(people) => people.contains(user),
+        }
+    }
+}
+
+/// What runs an agent, as its gateway presented it last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    /// Absent where the agent never came through one.
+    pub gateway: Option<GatewayId>,
+    /// Whatever the gateway calls it.
+    pub kind: Box<str>,
+    pub working_directory: Option<Box<str>>,
+    pub capabilities: Vec<Box<str>>,
+    pub model: Option<Box<str>>,
+    /// Lists that pass through as they came.
+    pub slash_commands: Option<Payload>,
+    pub mcp_servers: Option<Payload>,
+    /// When it registered last, or its gateway went.
+    pub seen_at: Option<Time>,
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        Self {
+            gateway: None,
+            kind: "generic".into(),
+            working_directory: None,
+            capabilities: Vec::new(),
+            model: None,
+            slash_commands: None,
+            mcp_servers: None,
+            seen_at: None,
+        }
+    }
+}
+
+/// Who besides its owner may know of an agent without sharing a room with it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Visibility {
+    #[default]
+    Private,
+    All,
+    List(Vec<UserId>),
+}
+
+/// A program that hosts agents on some machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gateway {
+    pub id: GatewayId,
+    pub owner: UserId,
+    pub device: Device,
+    /// It lives as long as its connection and is forgotten with it.
+    pub ephemeral: bool,
+    pub connected_at: Time,
+    pub disconnected_at: Option<Time>,
+}
+
+/// The machine a gateway runs on, in its own words.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Device {
+    pub hostname: Box<str>,
+    pub platform: Box<str>,
+    pub arch: Box<str>,
+    pub runtime: Box<str>,
 }
 
 /// An agent in one conversational context. `main` is there from the beginning.

@@ -3,10 +3,11 @@
 //! A command carries no secret in the clear: passwords arrive hashed, tokens as digests.
 
 use crate::{
-    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Chunk, Delivery, File, HubSettings, Invitation,
-    InvitationId, KeyId, Mailbox, MemberId, Message, MessageId, Notifications, Outcome, Path, Pattern,
-    Payload, Pin, Position, Room, RoomId, RoomKind, RoomRole, Run, RunId, Scope, SecondProof, SecretHash,
-    SettingChanges, SignIn, SignInId, SiteRole, Subscription, Time, Upload, Usage, User, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Chunk, Delivery, Device, File, Gateway, GatewayId,
+    HubSettings, Invitation, InvitationId, KeyId, Mailbox, MemberId, Message, MessageId, Notifications,
+    Outcome, Path, Pattern, Payload, Pin, Position, Room, RoomId, RoomKind, RoomRole, Run, RunId, Scope,
+    SecondProof, SecretHash, SettingChanges, SignIn, SignInId, SiteRole, Subscription, Time, Upload, Usage,
+    User, UserId, Visibility,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -178,7 +179,7 @@ pub enum Command {
         limit: usize,
     },
 
-    // Agents and mailboxes.
+    // Agents.
     CreateAgent {
         id: AgentId,
         profile: AgentProfile,
@@ -192,6 +193,21 @@ pub enum Command {
     RemoveAgent {
         id: AgentId,
     },
+
+    // What hosts agents.
+    /// Makes the gateway known, or says that it is there again.
+    ConnectGateway(NewGateway),
+    DisconnectGateway {
+        gateway: GatewayId,
+    },
+    /// With the agents it hosts.
+    RemoveGateway {
+        gateway: GatewayId,
+    },
+    /// Makes the agent, or says what hosts it now.
+    RegisterAgent(AgentRegistration),
+
+    // Mailboxes.
     Subscribe {
         mailbox: Mailbox,
         pattern: Pattern,
@@ -268,6 +284,28 @@ pub struct AgentProfile {
     pub name: Option<Box<str>>,
     pub description: Option<Box<str>>,
     pub settings: Vec<(Box<str>, Payload)>,
+    pub visibility: Option<Visibility>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewGateway {
+    pub id: GatewayId,
+    pub device: Device,
+    pub ephemeral: bool,
+}
+
+/// An agent as its gateway presents it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentRegistration {
+    pub gateway: GatewayId,
+    pub id: AgentId,
+    pub name: Box<str>,
+    pub kind: Box<str>,
+    pub working_directory: Option<Box<str>>,
+    pub capabilities: Vec<Box<str>>,
+    pub model: Option<Box<str>>,
+    pub slash_commands: Option<Payload>,
+    pub mcp_servers: Option<Payload>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -402,6 +440,7 @@ pub enum Receipt {
         agent: Arc<Agent>,
         subscriptions: Vec<Subscription>,
     },
+    Gateway(Arc<Gateway>),
     Subscriptions(Vec<Subscription>),
     Upload(Arc<Upload>),
     Released(Vec<BlobDigest>),

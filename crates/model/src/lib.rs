@@ -21,6 +21,7 @@ pub mod query;
 pub mod refusal;
 pub mod room;
 pub mod run;
+pub mod run_event;
 pub mod second_factor;
 pub mod settings;
 pub mod signal;
@@ -28,7 +29,7 @@ pub mod time;
 pub mod upload;
 
 pub use account::{ApiKey, RefreshToken, Scope, SecretHash, SignIn, SiteRole, User};
-pub use agent::{Agent, Session, Subscription};
+pub use agent::{Agent, Device, Gateway, Host, Session, Subscription, Visibility};
 pub use approval::{Approval, ApprovalRule, Decision, Digest};
 pub use caller::{Caller, Principal};
 pub use command::{Arranging, Command, FinishedRun, Post, Prompt, Receipt, Route, Said, Started};
@@ -50,8 +51,12 @@ pub use query::{Answer, Query};
 pub use refusal::{Flaw, Refusal, Thing};
 pub use room::{Arrangement, Member, Notifications, Room, RoomKind, RoomRole};
 pub use run::{Addressed, Chunk, ChunkKind, Illegal, Outcome, Run, RunState, Turn, Usage};
+pub use run_event::{
+    Activity, ChangeReport, ChangedFile, Choice, ContextUsage, Plan, PlanState, PlanStep, Question,
+    Questions, RunEvent, StepState, Stream, Subagent, SubagentChange, SubagentOutcome, UsageReport,
+};
 pub use second_factor::{SecondFactor, SecondProof};
 pub use settings::{HubSettings, SettingChanges};
-pub use signal::Signal;
+pub use signal::{AgentStatus, Signal};
 pub use time::Time;
 pub use upload::{Attachment, BlobDigest, File, Media, Upload, Use};

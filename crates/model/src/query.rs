@@ -2,9 +2,9 @@
 
 use crate::audit::{NotePage, Noted};
 use crate::{
-    Agent, AgentId, ApiKey, Bookmark, DeadLetter, Delivery, HubSettings, Invitation, Mailbox, Member,
-    Message, MessageId, MessageKind, Pin, Revision, Room, RoomId, Run, SecretHash, SenderKind, Seq, Session,
-    SignIn, Subscription, Time, Upload, UploadId, User,
+    Agent, AgentId, ApiKey, Bookmark, DeadLetter, Delivery, Gateway, HubSettings, Invitation, Mailbox,
+    Member, Message, MessageId, MessageKind, Pin, Revision, Room, RoomId, Run, SecretHash, SenderKind, Seq,
+    Session, SignIn, Subscription, Time, Upload, UploadId, User,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -73,12 +73,14 @@ pub enum Query {
     },
     /// Whether the caller may send files.
     MayUpload,
-    /// The caller's own agents, and those in a common room.
+    /// The caller's own agents, those shared with them, and those in a common room.
     Agents,
     /// One of these.
     Agent {
         id: AgentId,
     },
+    /// The caller's own, by id; everybody's for whoever runs the hub.
+    Gateways,
     Subscriptions {
         mailbox: Mailbox,
     },
@@ -198,6 +200,7 @@ pub enum Answer {
         subscriptions: Vec<Subscription>,
         sessions: Vec<Session>,
     },
+    Gateways(Vec<Gateway>),
     Subscriptions(Vec<Subscription>),
     Mail(Vec<(Arc<Message>, Delivery)>),
     DeadLetters(Vec<DeadLetter>),

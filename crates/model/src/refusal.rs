@@ -14,6 +14,7 @@ pub enum Thing {
     Pin,
     Bookmark,
     Agent,
+    Gateway,
     Key,
     SignIn,
     SetupLink,
@@ -43,6 +44,8 @@ pub enum Refusal {
         room: RoomId,
     },
     AlreadyExists(Thing),
+    /// The id is somebody else's.
+    BelongsToAnother(Thing),
     Invalid(Vec<Flaw>),
     TooLarge {
         limit: usize,

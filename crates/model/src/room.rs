@@ -58,6 +58,11 @@ pub struct Room {
 }
 
 impl Room {
+    /// Whether somebody is asked which agents answer what was said to none of them by name.
+    pub fn asks_first(&self) -> bool {
+        self.broadcast_mode
+    }
+
     /// Whether agents are to be silent in it.
     pub fn is_frozen(&self) -> bool {
         false

@@ -1,9 +1,69 @@
 //! News that may be lost: no `Seq`, not in the log, dropped first when a reader falls behind.
 
-use crate::{RoomId, UserId};
+use crate::{AgentId, Chunk, MessageId, Payload, RoomId, RunId, UserId};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Signal {
-    Typing { room: RoomId, user: UserId, username: Box<str> },
-    Presence { user: UserId, username: Box<str>, online: bool },
+    Typing {
+        room: RoomId,
+        user: UserId,
+        username: Box<str>,
+    },
+    Presence {
+        user: UserId,
+        username: Box<str>,
+        online: bool,
+    },
+    /// What an agent says while it says it. Pieces that waited for a slow reader come as one.
+    Chunk {
+        room: RoomId,
+        agent: AgentId,
+        agent_name: Box<str>,
+        message: MessageId,
+        chunk: Chunk,
+        /// Nothing of the reply comes before it: a reader who has some of it already begins anew.
+        first: bool,
+    },
+    /// What the terminal of an agent shows, as it may be shown.
+    Terminal {
+        room: RoomId,
+        agent: AgentId,
+        agent_name: Box<str>,
+        data: Box<str>,
+    },
+    AgentStatus {
+        agent: AgentId,
+        name: Box<str>,
+        /// Whatever its host calls it.
+        kind: Box<str>,
+        model: Option<Box<str>>,
+        status: AgentStatus,
+        queue_depth: u32,
+    },
+    /// What happens in a turn besides its words: a plan, a question, usage.
+    RunEvent {
+        run: RunId,
+        room: RoomId,
+        agent: AgentId,
+        event: Payload,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentStatus {
+    Online,
+    Offline,
+    Busy,
+    Error,
+}
+
+impl AgentStatus {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Online => "online",
+            Self::Offline => "offline",
+            Self::Busy => "busy",
+            Self::Error => "error",
+        }
+    }
 }

@@ -8,6 +8,7 @@ use parlor_backends::sqlite::{self, Options};
 use parlor_engine::hub::Parts;
 use parlor_engine::local::{LocalBus, RandomIds, SystemClock};
 use parlor_engine::ports::Blobs;
+use parlor_engine::turns::PlainRules;
 use parlor_engine::{Hub, Limits};
 use parlor_server::Passwords;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -52,6 +53,11 @@ pub fn open(settings: &Settings) -> anyhow::Result<House> {
         message_characters: settings.max_message_length,
         attachments: settings.max_attachments,
         reactions: settings.max_reactions,
+        chain_depth: settings.max_chain_depth,
+        agent_messages: settings.max_agent_messages_per_minute,
+        room_turns: settings.max_turns_per_day,
+        room_tokens: settings.max_tokens_per_day,
+        gateway_grace: settings.gateway_grace,
         ..Limits::default()
     };
     let hub = Hub::open(Parts {
@@ -60,6 +66,7 @@ pub fn open(settings: &Settings) -> anyhow::Result<House> {
         bus: Arc::new(LocalBus::new(limits.waiting_news)),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
+        triage: Arc::new(PlainRules),
         limits,
     })?;
     let passwords = Passwords::new(settings.password_hashing_jobs);

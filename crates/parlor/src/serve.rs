@@ -13,6 +13,7 @@ use parlor_engine::janitor;
 use parlor_engine::switchboard::Caps;
 use parlor_model::{Caller, Command};
 use parlor_server::{App, Config, Tls, secrets};
+use parlor_wire::agentim::gateway::ingress::MOST_CHUNKS;
 use parlor_wire::agentim::ingress::FrameLimits;
 use parlor_wire::json::Bounds;
 use std::io::Write;
@@ -124,6 +125,10 @@ fn config(settings: &Settings) -> anyhow::Result<Config> {
         frames: FrameLimits {
             bytes: settings.max_ws_message_size,
             json: Bounds { depth: settings.max_json_depth, items: 1000 },
+        },
+        gateway_frames: FrameLimits {
+            bytes: settings.max_gateway_message_size,
+            json: Bounds { depth: settings.max_json_depth, items: MOST_CHUNKS },
         },
         outbox: Caps { bytes: settings.outbox_max_bytes, buffers: settings.outbox_max_frames },
         allowed_origins,

@@ -124,6 +124,8 @@ table::settings! {
     "Sizes" {
         /// The largest frame a socket may send, in bytes.
         max_ws_message_size: usize = bytes(1_024..=16_777_216), default 65_536;
+        /// The largest frame a gateway may send, in bytes.
+        max_gateway_message_size: usize = bytes(1_024..=12_582_912), default 262_144;
         /// How deep JSON may be nested.
         max_json_depth: usize = count(4..=64), default 15;
         /// The longest message, in characters.
@@ -141,6 +143,20 @@ table::settings! {
         outbox_max_bytes: usize = bytes(16_384..=1_073_741_824), default 1_048_576;
         /// Frames that may wait for one reader.
         outbox_max_frames: usize = count(16..=1_000_000), default 4_096;
+    }
+    "Agents" {
+        /// How many agents may stand between a person and an answer: 0 lets agents address
+        /// nobody.
+        max_chain_depth: u32 = count(0..=20), default 3;
+        /// How often an agent may speak in a minute and still address others.
+        max_agent_messages_per_minute: u64 = count(1..=100_000), default 20;
+        /// Turns of one agent in one room within a day.
+        max_turns_per_day: u64 = count(0..=1_000_000), default 200;
+        /// Tokens that one agent may report in one room within a day; then it gets no turn.
+        max_tokens_per_day: u64 = count(0..=1_000_000_000_000), default 2_000_000;
+        /// How long a turn waits for a gateway that was lost, in seconds, before it ends as
+        /// interrupted.
+        gateway_grace: Duration = seconds(1..=3_600), default 60;
     }
     "Storage" {
         /// When a message counts as kept. "full": acknowledged means on disk, also after a

@@ -18,7 +18,7 @@ use parlor_model::{
     UserId,
 };
 use parlor_wire::agentim::egress;
-use parlor_wire::agentim::ingress::{self, Asked, Draft, Misread};
+use parlor_wire::agentim::ingress::{self, Asked, Draft, Misread, agents::OfAgents};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -50,7 +50,7 @@ impl Egress for ClientEgress {
     }
 
     fn signal(&self, signal: &Signal) -> Option<Bytes> {
-        Some(frame::text(&egress::signal(signal)))
+        egress::signal(signal).map(|text| frame::text(&text))
     }
 
     fn farewell(&self, reason: Farewell) -> Bytes {
@@ -266,6 +266,11 @@ impl Talk {
                 }
             }
             Asked::Typing { room } => self.typing(room),
+            Asked::OfAgents(asked) => {
+                if let Err(refusal) = self.of_agents(asked).await {
+                    self.refuse(socket, &refusal);
+                }
+            }
             Asked::Send { .. } => {}
         }
     }
@@ -371,6 +376,18 @@ impl Talk {
         }
         let receipt = self.app.hub.submit(&signed.caller, Command::Post(draft.into_post(room))).await;
         self.pending.push_back(Pending { receipt, client_message_id: id });
+    }
+
+    async fn of_agents(&self, asked: OfAgents) -> Result<(), Refusal> {
+        let Some(signed) = &self.signed else { return Err(Refusal::NotSignedIn) };
+        match asked {
+            OfAgents::Stop { room, agent } => {
+                let room = room.ok_or(Refusal::NotFound(Thing::Room))?;
+                let agent = agent.ok_or(Refusal::NotFound(Thing::Agent))?;
+                self.app.hub.stop(&signed.caller, &room, &agent).await
+            }
+            _ => Err(Refusal::NotFound(Thing::Agent)),
+        }
     }
 
     fn typing(&mut self, room: Option<RoomId>) {

@@ -8,6 +8,7 @@ use crate::auth::tokens::Tokens;
 use crate::broker::BrokerEgress;
 use crate::connection::census::Census;
 use crate::connection::conversations::Conversations;
+use crate::gateway::GatewayEgress;
 use crate::http::limits::Limits;
 use crate::measures::Measures;
 use crate::page::Page;
@@ -34,6 +35,7 @@ pub struct App {
     /// One for each door, shared by all its connections: that is how a frame is encoded once.
     pub(crate) client_egress: Arc<ClientEgress>,
     pub(crate) broker_egress: Arc<BrokerEgress>,
+    pub(crate) gateway_egress: Arc<GatewayEgress>,
     pub(crate) conversations: Conversations,
     pub(crate) measures: Measures,
     pub(crate) tls: Option<Arc<Tls>>,
@@ -58,6 +60,7 @@ impl App {
             page: Page::new(),
             client_egress: Arc::new(ClientEgress),
             broker_egress: Arc::new(BrokerEgress),
+            gateway_egress: Arc::new(GatewayEgress),
             conversations: Conversations::default(),
             measures: Measures::new(),
             tls,

@@ -31,6 +31,7 @@ pub struct Config {
     /// Who is believed about whom it speaks for.
     pub trusted_proxies: Vec<Network>,
     pub frames: FrameLimits,
+    pub gateway_frames: FrameLimits,
     pub outbox: Caps,
     /// Full origins, such as `https://chat.example.org`.
     pub allowed_origins: Vec<String>,

@@ -5,6 +5,7 @@ pub mod broker;
 pub mod browser;
 pub mod crash;
 pub mod faultfs;
+pub mod gateway;
 pub mod hub;
 pub mod oracle;
 pub mod rest;

@@ -99,6 +99,12 @@ impl Tables {
             Change::ForgetReleased(digests) => self.released.retain(|digest| !digests.contains(digest)),
             Change::PutAgent(agent) => self.agents.put(agent.id.clone(), agent.as_ref().clone()),
             Change::RemoveAgent(agent) => self.remove_agent(agent),
+            Change::PutGateway(gateway) => {
+                self.gateways.insert(gateway.id.clone(), gateway.as_ref().clone());
+            }
+            Change::RemoveGateway(gateway) => {
+                self.gateways.remove(gateway);
+            }
             Change::PutSession(session) => {
                 let key = (session.agent.clone(), session.id.clone());
                 self.sessions.put(key, session.clone());
@@ -199,6 +205,7 @@ impl Tables {
         for agent in agents {
             self.remove_agent(&agent);
         }
+        self.gateways.retain(|_, gateway| gateway.owner != *user);
         self.members.retain(|(_, member)| member.user() != Some(user));
         self.bookmarks.retain(|(owner, _)| owner != user);
         self.remove_uploads(|upload| upload.owner == *user && !matches!(upload.purpose, Use::Message(_)));

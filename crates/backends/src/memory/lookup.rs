@@ -6,10 +6,10 @@ use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, Lookup, OnceKey, Spent};
 use parlor_model::audit::{Action, Noted};
 use parlor_model::{
-    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, DeliveryState, HubSettings, Invitation,
-    InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId, Outcome, Pin, RefreshToken, Room,
-    RoomId, Run, RunId, RunState, SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, SiteRole,
-    Subscription, Time, Upload, UploadId, Use, User, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, DeliveryState, Gateway, GatewayId, HubSettings,
+    Invitation, InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId, Outcome, Pin,
+    RefreshToken, Room, RoomId, Run, RunId, RunState, SecondFactor, SecretHash, Seq, Session, SignIn,
+    SignInId, SiteRole, Subscription, Time, Upload, UploadId, Use, User, UserId,
 };
 use std::sync::Arc;
 
@@ -131,6 +131,15 @@ impl Lookup for View {
     fn agents_below(&mut self, id: &AgentId) -> Result<Vec<Agent>, Fault> {
         let below = |agent: &&Agent| agent.id.ancestors().any(|ancestor| ancestor == *id);
         Ok(sorted(self.tables.agents.rows().filter(below).cloned(), |agent| agent.id.clone()))
+    }
+
+    fn gateway(&mut self, id: &GatewayId) -> Result<Option<Gateway>, Fault> {
+        Ok(self.tables.gateways.get(id).cloned())
+    }
+
+    fn gateways(&mut self, owner: Option<&UserId>) -> Result<Vec<Gateway>, Fault> {
+        let wanted = |gateway: &&Gateway| owner.is_none_or(|owner| gateway.owner == *owner);
+        Ok(self.tables.gateways.values().filter(wanted).cloned().collect())
     }
 
     fn sessions(&mut self, agent: &AgentId) -> Result<Vec<Session>, Fault> {

@@ -181,8 +181,11 @@ impl Snapshot for View {
         for agent in others {
             let theirs = MemberId::Agent(agent.id.clone());
             let mut rooms = self.tables.rooms.rows();
-            if rooms.any(|room| self.tables.in_room(&room.id, &own) && self.tables.in_room(&room.id, &theirs))
-            {
+            let mut in_both = || {
+                rooms
+                    .any(|room| self.tables.in_room(&room.id, &own) && self.tables.in_room(&room.id, &theirs))
+            };
+            if agent.is_shared_with(user) || in_both() {
                 near.push(agent.clone());
             }
         }

@@ -5,10 +5,10 @@ use super::table::Table;
 use parlor_engine::ports::{FirstUse, Head, OnceKey};
 use parlor_model::audit::Noted;
 use parlor_model::{
-    Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Epoch, HubSettings, Invitation,
-    InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId, Pattern, Pin, RefreshToken, Revision,
-    Room, RoomId, Run, RunId, SecondFactor, SecretHash, Seq, Session, SessionId, SignIn, SignInId,
-    Subscription, Time, Upload, UploadId, User, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Epoch, Gateway, GatewayId,
+    HubSettings, Invitation, InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId, Pattern,
+    Pin, RefreshToken, Revision, Room, RoomId, Run, RunId, SecondFactor, SecretHash, Seq, Session, SessionId,
+    SignIn, SignInId, Subscription, Time, Upload, UploadId, User, UserId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -45,6 +45,7 @@ pub struct Tables {
     pub uploads: Table<UploadId, Upload>,
     pub released: BTreeSet<BlobDigest>,
     pub agents: Table<AgentId, Agent>,
+    pub gateways: BTreeMap<GatewayId, Gateway>,
     pub sessions: Table<(AgentId, SessionId), Session>,
     pub subscriptions: Table<(AgentId, Option<SessionId>, Pattern), Subscription>,
     pub deliveries: Table<(MessageId, Mailbox), Delivery>,
@@ -82,6 +83,7 @@ impl Tables {
             uploads: Table::default(),
             released: BTreeSet::new(),
             agents: Table::default(),
+            gateways: BTreeMap::new(),
             sessions: Table::default(),
             subscriptions: Table::default(),
             deliveries: Table::default(),

@@ -1,5 +1,6 @@
 //! One change of a plan, as SQL.
 
+use super::agents;
 use super::audit;
 use super::rows::{self, Stored, run};
 use super::search;
@@ -279,21 +280,12 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
                 run(sql, "DELETE FROM released WHERE digest = ?1", &[&digest.0])?;
             }
         }
-        Change::PutAgent(agent) => {
-            run(
-                sql,
-                "INSERT OR REPLACE INTO agents VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                &[
-                    &agent.id.as_str(),
-                    &agent.owner.as_str(),
-                    &&*agent.name,
-                    &&*agent.description,
-                    &rows::settings(&agent.settings),
-                    &agent.created_at.0,
-                ],
-            )?;
-        }
+        Change::PutAgent(agent) => agents::put(sql, agent)?,
         Change::RemoveAgent(agent) => remove_agent(sql, agent)?,
+        Change::PutGateway(gateway) => agents::put_gateway(sql, gateway)?,
+        Change::RemoveGateway(gateway) => {
+            run(sql, "DELETE FROM gateways WHERE id = ?1", &[&gateway.as_str()])?;
+        }
         Change::PutSession(session) => {
             run(
                 sql,
@@ -537,6 +529,7 @@ fn remove_user(sql: &Connection, user: &UserId) -> Result<(), Fault> {
         "DELETE FROM members WHERE kind = 1 AND member IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM runs WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM agents WHERE owner = ?1",
+        "DELETE FROM gateways WHERE owner = ?1",
         "DELETE FROM members WHERE kind = 0 AND member = ?1",
         "DELETE FROM bookmarks WHERE user = ?1",
         "DELETE FROM users WHERE id = ?1",

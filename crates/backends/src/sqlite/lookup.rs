@@ -1,14 +1,16 @@
 //! Point reads, the same for the writer's transaction and for readers.
 
 use super::On;
+use super::agents;
 use super::rows::{self, all, number, one};
 use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, Lookup, OnceKey, Spent};
 use parlor_model::audit::Noted;
 use parlor_model::{
-    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, HubSettings, Invitation, InvitationId, KeyId,
-    Mailbox, Member, MemberId, Message, MessageId, Pin, RefreshToken, Room, RoomId, Run, RunId, SecondFactor,
-    SecretHash, Seq, Session, SignIn, SignInId, Subscription, Time, Upload, UploadId, User, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, Gateway, GatewayId, HubSettings, Invitation,
+    InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId, Pin, RefreshToken, Room, RoomId, Run,
+    RunId, SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, Subscription, Time, Upload, UploadId,
+    User, UserId,
 };
 use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
@@ -177,15 +179,15 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
     fn agent(&mut self, id: &AgentId) -> Result<Option<Agent>, Fault> {
         one(
             self.sql(),
-            &format!("SELECT {} FROM agents WHERE id = ?1", rows::AGENT),
+            &format!("SELECT {} FROM agents WHERE id = ?1", agents::AGENT),
             &[&id.as_str()],
-            rows::agent,
+            agents::agent,
         )
     }
 
     fn agents_of(&mut self, owner: &UserId) -> Result<Vec<Agent>, Fault> {
-        let query = format!("SELECT {} FROM agents WHERE owner = ?1 ORDER BY id", rows::AGENT);
-        all(self.sql(), &query, &[&owner.as_str()], rows::agent)
+        let query = format!("SELECT {} FROM agents WHERE owner = ?1 ORDER BY id", agents::AGENT);
+        all(self.sql(), &query, &[&owner.as_str()], agents::agent)
     }
 
     fn agents_in(&mut self, room: &RoomId) -> Result<Vec<AgentId>, Fault> {
@@ -212,8 +214,26 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
 
     fn agents_below(&mut self, id: &AgentId) -> Result<Vec<Agent>, Fault> {
         // Between `id/` and the text that follows every id that begins so.
-        let query = format!("SELECT {} FROM agents WHERE id > ?1 AND id < ?2 ORDER BY id", rows::AGENT);
-        all(self.sql(), &query, &[&format!("{id}/"), &format!("{id}0")], rows::agent)
+        let query = format!("SELECT {} FROM agents WHERE id > ?1 AND id < ?2 ORDER BY id", agents::AGENT);
+        all(self.sql(), &query, &[&format!("{id}/"), &format!("{id}0")], agents::agent)
+    }
+
+    fn gateway(&mut self, id: &GatewayId) -> Result<Option<Gateway>, Fault> {
+        let query = format!("SELECT {} FROM gateways WHERE id = ?1", agents::GATEWAY);
+        one(self.sql(), &query, &[&id.as_str()], agents::gateway)
+    }
+
+    fn gateways(&mut self, owner: Option<&UserId>) -> Result<Vec<Gateway>, Fault> {
+        let columns = agents::GATEWAY;
+        match owner {
+            None => {
+                all(self.sql(), &format!("SELECT {columns} FROM gateways ORDER BY id"), &[], agents::gateway)
+            }
+            Some(owner) => {
+                let query = format!("SELECT {columns} FROM gateways WHERE owner = ?1 ORDER BY id");
+                all(self.sql(), &query, &[&owner.as_str()], agents::gateway)
+            }
+        }
     }
 
     fn sessions(&mut self, agent: &AgentId) -> Result<Vec<Session>, Fault> {
@@ -345,9 +365,9 @@ impl<C: Deref<Target = Connection>> On<C> {
     }
 
     pub fn subscriptions(&self) -> Result<(Vec<Agent>, Vec<Subscription>), Fault> {
-        let agents = all(self.sql(), &format!("SELECT {} FROM agents", rows::AGENT), &[], rows::agent)?;
+        let found = all(self.sql(), &format!("SELECT {} FROM agents", agents::AGENT), &[], agents::agent)?;
         let query = "SELECT agent, session, pattern, added_at FROM subscriptions";
-        Ok((agents, all(self.sql(), query, &[], rows::subscription)?))
+        Ok((found, all(self.sql(), query, &[], rows::subscription)?))
     }
 }
 
@@ -386,6 +406,8 @@ macro_rules! through {
             share_a_room(one: &parlor_model::MemberId, other: &parlor_model::MemberId) -> bool;
             deliveries(message: &parlor_model::MessageId) -> Vec<parlor_model::Delivery>;
             agents_below(id: &parlor_model::AgentId) -> Vec<parlor_model::Agent>;
+            gateway(id: &parlor_model::GatewayId) -> Option<parlor_model::Gateway>;
+            gateways(owner: Option<&parlor_model::UserId>) -> Vec<parlor_model::Gateway>;
             sessions(agent: &parlor_model::AgentId) -> Vec<parlor_model::Session>;
             subscriptions_of(mailbox: &parlor_model::Mailbox) -> Vec<parlor_model::Subscription>;
             delivery(mailbox: &parlor_model::Mailbox, message: &parlor_model::MessageId)

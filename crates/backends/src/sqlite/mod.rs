@@ -4,6 +4,7 @@
 //! file is opened anew. Checkpoints are made here, by the writer, and not behind a commit's back: one
 //! whose fsync failed must not be tried again and believed.
 
+mod agents;
 mod apply;
 mod audit;
 pub mod copies;

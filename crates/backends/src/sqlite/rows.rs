@@ -2,7 +2,7 @@
 
 use parlor_engine::Fault;
 use parlor_model::{
-    Addressed, Agent, AgentId, ApiKey, Arrangement, Attachment, BlobDigest, Bookmark, Chunk, ChunkKind,
+    Addressed, AgentId, ApiKey, Arrangement, Attachment, BlobDigest, Bookmark, Chunk, ChunkKind,
     ConversationId, Delivery, DeliveryState, File, Forwarded, Invitation, InvitationId, KeyId, Lineage,
     Mailbox, Media, Member, MemberId, Mention, Message, MessageId, MessageKind, Notifications, Outcome, Path,
     Pattern, Payload, Pin, Place, Reaction, Reactor, Room, RoomId, RoomKind, RoomRole, Run, RunId, RunState,
@@ -10,7 +10,6 @@ use parlor_model::{
     Time, Turn, Upload, UploadId, Usage, Use, User, UserId,
 };
 use rusqlite::{Connection, Row, ToSql};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Turns a database error into a fault, with what was being done.
@@ -61,23 +60,23 @@ pub fn place(seq: Seq) -> i64 {
     i64::try_from(seq.0).unwrap_or(i64::MAX)
 }
 
-fn text(row: &Row<'_>, index: usize) -> rusqlite::Result<Box<str>> {
+pub fn text(row: &Row<'_>, index: usize) -> rusqlite::Result<Box<str>> {
     Ok(row.get_ref(index)?.as_str()?.into())
 }
 
-fn maybe_text(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<Box<str>>> {
+pub fn maybe_text(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<Box<str>>> {
     Ok(row.get_ref(index)?.as_str_or_null()?.map(Into::into))
 }
 
-fn shared(row: &Row<'_>, index: usize) -> rusqlite::Result<Arc<str>> {
+pub fn shared(row: &Row<'_>, index: usize) -> rusqlite::Result<Arc<str>> {
     Ok(row.get_ref(index)?.as_str()?.into())
 }
 
-fn time(row: &Row<'_>, index: usize) -> rusqlite::Result<Time> {
+pub fn time(row: &Row<'_>, index: usize) -> rusqlite::Result<Time> {
     row.get(index).map(Time)
 }
 
-fn maybe_time(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<Time>> {
+pub fn maybe_time(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<Time>> {
     Ok(row.get::<_, Option<i64>>(index)?.map(Time))
 }
 
@@ -521,30 +520,6 @@ pub fn upload(row: &Row<'_>) -> rusqlite::Result<Upload> {
 
 pub fn digest(row: &Row<'_>, index: usize) -> rusqlite::Result<BlobDigest> {
     row.get(index).map(BlobDigest)
-}
-
-pub const AGENT: &str = "id, owner, name, description, settings, created_at";
-
-pub fn agent(row: &Row<'_>) -> rusqlite::Result<Agent> {
-    Ok(Agent {
-        id: AgentId::stored(shared(row, 0)?),
-        owner: UserId::stored(shared(row, 1)?),
-        name: text(row, 2)?,
-        description: text(row, 3)?,
-        settings: read_settings(row.get_ref(4)?.as_str()?),
-        created_at: time(row, 5)?,
-    })
-}
-
-/// A list of pairs of texts: what is inside the values is the owner's business.
-pub fn settings(settings: &BTreeMap<Box<str>, Payload>) -> String {
-    let list: Vec<(&str, &str)> = settings.iter().map(|(key, value)| (&**key, &*value.0)).collect();
-    serde_json::to_string(&list).expect("texts become JSON")
-}
-
-fn read_settings(json: &str) -> BTreeMap<Box<str>, Payload> {
-    let list: Vec<(String, String)> = serde_json::from_str(json).unwrap_or_default();
-    list.into_iter().map(|(key, value)| (key.into(), Payload(value.into()))).collect()
 }
 
 pub fn session_of(row: &Row<'_>) -> rusqlite::Result<Session> {

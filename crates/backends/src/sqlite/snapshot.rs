@@ -1,6 +1,7 @@
 //! What readers ask beyond single things: lists, pages, counts.
 
 use super::On;
+use super::agents;
 use super::rows::{self, all, number, one, place};
 use parlor_engine::Fault;
 use parlor_engine::ports::{Head, Look, Lookup, Snapshot};
@@ -184,10 +185,11 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
         // CROSS keeps the order: from the person's rooms to the agents in them, not over all agents in rooms.
         let query = format!(
             "SELECT {} FROM agents WHERE owner <> ?1 AND id IN (SELECT b.member FROM members a \
-             CROSS JOIN members b ON b.room = a.room AND b.kind = 1 WHERE a.kind = 0 AND a.member = ?1) ORDER BY id",
-            rows::AGENT
+             CROSS JOIN members b ON b.room = a.room AND b.kind = 1 WHERE a.kind = 0 AND a.member = ?1 \
+             UNION SELECT id FROM agents WHERE {SHARED}) ORDER BY id",
+            agents::AGENT
         );
-        all(self.sql(), &query, &[&user.as_str()], rows::agent)
+        all(self.sql(), &query, &[&user.as_str()], agents::agent)
     }
 
     fn mail(&mut self, mailbox: &Mailbox, page: MailPage) -> Result<Vec<(Arc<Message>, Delivery)>, Fault> {
@@ -239,6 +241,10 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
         all(self.sql(), query, &[&user.as_str()], |row| Ok(UserId::stored(row.get::<_, String>(0)?)))
     }
 }
+
+/// What makes an agent one that is shared with the person `?1`.
+const SHARED: &str =
+    "visibility <> 0 AND (visibility = 1 OR ?1 IN (SELECT value FROM json_each(shared_with)))";
 
 fn answers_query(to: &Message) -> String {
     let (columns, answering) = (rows::MESSAGE, answering(to));

@@ -80,6 +80,7 @@ fn start(
         store,
         reader: reader.clone(),
         bus: gazette.clone(),
+        triage: Arc::new(parlor_engine::turns::PlainRules),
         clock: clock.clone(),
         ids: ids.clone(),
         limits: limits.clone(),

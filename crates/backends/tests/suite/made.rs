@@ -3,11 +3,11 @@
 use parlor_engine::plan::Change;
 use parlor_model::query::{MailPage, Search, SearchPlace};
 use parlor_model::{
-    Agent, AgentId, ApiKey, Arrangement, Attachment, BlobDigest, Bookmark, Delivery, DeliveryState, File,
-    Forwarded, Invitation, InvitationId, KeyId, Mailbox, Media, Member, MemberId, Mention, Message,
-    MessageId, MessageKind, Notifications, Path, Pattern, Payload, Pin, Place, Reaction, Reactor, Room,
-    RoomId, RoomKind, RoomRole, Scope, Sender, Seq, Session, SessionId, SignIn, SignInId, SiteRole,
-    Subscription, Time, Upload, UploadId, Use, User, UserId,
+    Agent, AgentId, ApiKey, Arrangement, Attachment, BlobDigest, Bookmark, Delivery, DeliveryState, Device,
+    File, Forwarded, Gateway, GatewayId, Host, Invitation, InvitationId, KeyId, Mailbox, Media, Member,
+    MemberId, Mention, Message, MessageId, MessageKind, Notifications, Path, Pattern, Payload, Pin, Place,
+    Reaction, Reactor, Room, RoomId, RoomKind, RoomRole, Scope, Sender, Seq, Session, SessionId, SignIn,
+    SignInId, SiteRole, Subscription, Time, Upload, UploadId, Use, User, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -161,7 +161,31 @@ pub fn agent(id: &str, owner: &str) -> Agent {
         description: "helps".into(),
         settings: [("model".into(), Payload("\"best\"".into())), ("a \"b\"".into(), Payload("[1]".into()))]
             .into(),
+        host: Host {
+            gateway: Some(GatewayId::stored("laptop")),
+            kind: "codex".into(),
+            working_directory: Some("/home/a b".into()),
+            capabilities: vec!["rewind".into(), "\"x\"".into()],
+            model: Some("best".into()),
+            slash_commands: Some(Payload("[1]".into())),
+            mcp_servers: Some(Payload("[]".into())),
+            seen_at: Some(Time(5)),
+        },
+        visibility: Visibility::List(vec![user_id("dora")]),
         created_at: Time(4),
+    }
+}
+
+pub fn gateway(id: &str, owner: &str) -> Gateway {
+    let words = ["host", "linux", "arm64", "v22"].map(Box::from);
+    let [hostname, platform, arch, runtime] = words;
+    Gateway {
+        id: GatewayId::stored(id),
+        owner: user_id(owner),
+        device: Device { hostname, platform, arch, runtime },
+        ephemeral: true,
+        connected_at: Time(6),
+        disconnected_at: Some(Time(7)),
     }
 }
 

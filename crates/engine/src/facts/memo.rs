@@ -85,14 +85,15 @@ impl Memo {
         Ok(found)
     }
 
-    /// An agent reaches those its owner may know of: the owner's own, and those in a common room.
+    /// An agent reaches those its owner may know of: the owner's own, those shared with them, and those in a
+    /// common room.
     pub(super) fn may_reach(
         &mut self,
         sender: &Agent,
         target: &Agent,
         store: &mut (impl Lookup + ?Sized),
     ) -> Result<bool, Fault> {
-        if sender.owner == target.owner {
+        if sender.owner == target.owner || target.is_shared_with(&sender.owner) {
             return Ok(true);
         }
         let key = (sender.owner.clone(), target.id.clone());

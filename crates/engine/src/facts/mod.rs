@@ -1,5 +1,6 @@
 //! What is true when a command is decided: looked up inside the transaction that will make it happen.
 
+mod agents;
 mod mail;
 mod memo;
 mod people;
@@ -8,7 +9,7 @@ mod turns;
 mod uploads;
 
 pub use memo::Memo;
-pub use turns::Candidate;
+pub use turns::{Candidate, MEMBERS_IN_CONTEXT};
 
 use crate::digest::digest;
 use crate::ports::{FirstUse, Lookup, OnceKey, OnceKind};
@@ -16,9 +17,10 @@ use crate::routes::{Recipient, Routes};
 use crate::{Fault, Limits};
 use parlor_model::audit::Noted;
 use parlor_model::{
-    Agent, ApiKey, BlobDigest, Bookmark, Caller, Command, Delivery, Epoch, HubSettings, Invitation, Mailbox,
-    Member, MemberId, Message, Path, Pin, Query, RefreshToken, Room, RoomId, Run, Scope, SecondFactor,
-    SecondProof, SecretHash, Seq, Session, SignIn, SiteRole, Subscription, Time, Upload, User, UserId,
+    Agent, ApiKey, BlobDigest, Bookmark, Caller, Command, Delivery, Epoch, Gateway, HubSettings, Invitation,
+    Mailbox, Member, MemberId, Message, Path, Pin, Query, RefreshToken, Room, RoomId, Run, Scope,
+    SecondFactor, SecondProof, SecretHash, Seq, Session, SignIn, SiteRole, Subscription, Time, Upload, User,
+    UserId,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -69,8 +71,11 @@ pub struct Facts {
     pub bookmarks: usize,
     pub newest: Option<Seq>,
     pub agent: Option<Agent>,
-    /// Whether the caller shares a room with that agent.
+    /// Whether the caller shares a room with that agent, or its owner shares it with them.
     pub acquainted: bool,
+    pub gateway: Option<Gateway>,
+    /// The caller's own.
+    pub gateways: Vec<Gateway>,
     /// The agents that go along with what the command is about: a person's own, or those above and below an id.
     pub agents: Vec<Agent>,
     /// The agents above and below an id that is to be given.
@@ -180,6 +185,8 @@ impl Facts {
             newest: None,
             agent: None,
             acquainted: false,
+            gateway: None,
+            gateways: Vec::new(),
             agents: Vec::new(),
             relatives: Vec::new(),
             subscriptions: Vec::new(),
@@ -227,9 +234,7 @@ impl Facts {
                 self.admins = store.admins()?;
                 self.whole_memberships(&MemberId::User(user.clone()), store)?;
                 self.agents = store.agents_of(user)?;
-                for agent in self.agents.clone() {
-                    self.whole_memberships(&MemberId::Agent(agent.id), store)?;
-                }
+                self.memberships_of_agents(store)?;
             }
             Command::ChangeProfile(changes) => {
                 if let (Some(_), Some(user)) = (&changes.avatar_url, caller.user()) {
@@ -353,20 +358,7 @@ impl Facts {
             }
             Command::Upload(new) => self.about_upload(caller, new, store)?,
             Command::TakeReleased { limit } => self.released = store.released(*limit)?,
-            Command::CreateAgent { id, .. } => {
-                self.agent = store.agent(id)?;
-                if let Some(user) = caller.user() {
-                    self.agents = store.agents_of(user)?;
-                    self.gaps = routes.gaps_of(user);
-                }
-                if let Ok(id) = UserId::parse(id.as_str()) {
-                    self.user = store.user(&id)?;
-                }
-                self.relatives = store.agents_below(id)?;
-                for ancestor in id.ancestors() {
-                    self.relatives.extend(store.agent(&ancestor)?);
-                }
-            }
+            Command::CreateAgent { id, .. } => self.about_new_agent(caller, id, store, routes)?,
             Command::Route(route) => self.about_route(caller, route, store, routes, memo, limits)?,
             Command::ChangeAgent { id, .. } => {
                 self.agent = store.agent(id)?;
@@ -376,9 +368,22 @@ impl Facts {
                 self.agent = store.agent(id)?;
                 self.agents = store.agents_below(id)?;
                 self.agents.extend(self.agent.clone());
-                for agent in self.agents.clone() {
-                    self.whole_memberships(&MemberId::Agent(agent.id), store)?;
+                self.memberships_of_agents(store)?;
+            }
+            Command::ConnectGateway(new) => {
+                self.gateway = store.gateway(&new.id)?;
+                if let Some(user) = caller.user() {
+                    self.gateways = store.gateways(Some(user))?;
                 }
+            }
+            Command::DisconnectGateway { gateway } => self.about_gateway(gateway, store)?,
+            Command::RemoveGateway { gateway } => {
+                self.about_gateway(gateway, store)?;
+                self.memberships_of_agents(store)?;
+            }
+            Command::RegisterAgent(new) => {
+                self.gateway = store.gateway(&new.gateway)?;
+                self.about_new_agent(caller, &new.id, store, routes)?;
             }
             Command::Subscribe { mailbox, pattern } | Command::Unsubscribe { mailbox, pattern } => {
                 self.agent = store.agent(&mailbox.agent)?;
@@ -462,13 +467,7 @@ impl Facts {
                 self.about_message(caller, message, store, memo)?;
             }
             Query::MayListen { agent } => self.agent = store.agent(agent)?,
-            Query::Agent { id } => {
-                self.agent = store.agent(id)?;
-                if let (Some(user), Some(_)) = (caller.user(), &self.agent) {
-                    let (person, agent) = (MemberId::User(user.clone()), MemberId::Agent(id.clone()));
-                    self.acquainted = store.share_a_room(&person, &agent)?;
-                }
-            }
+            Query::Agent { id } => self.about_known_agent(caller, id, store)?,
             Query::Upload { id } => self.about_reading_upload(caller, id, store, memo)?,
             Query::MayRegister { token } => self.invited(token, store)?,
             Query::Subscriptions { mailbox } | Query::Mail { mailbox, .. } => {
@@ -488,7 +487,8 @@ impl Facts {
             | Query::DeadLetters { .. }
             | Query::MayMeasure
             | Query::MayUpload
-            | Query::Agents => {}
+            | Query::Agents
+            | Query::Gateways => {}
         }
         Ok(())
     }

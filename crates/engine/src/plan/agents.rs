@@ -4,8 +4,8 @@ use super::{Change, Draft, Plan, rooms};
 use crate::routes::RouteChange;
 use parlor_model::command::AgentProfile;
 use parlor_model::{
-    Agent, AgentId, Command, Event, Mailbox, Path, Pattern, Receipt, Refusal, Session, SessionId,
-    Subscription, Thing,
+    Agent, AgentId, Command, Event, Host, Mailbox, Path, Pattern, Receipt, Refusal, Session, SessionId,
+    Subscription, Thing, Visibility,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -36,30 +36,40 @@ fn own_address(agent: &AgentId) -> Pattern {
     Pattern::stored(Path::of_agent(agent).as_str())
 }
 
-fn create(
-    id: &AgentId,
-    profile: &AgentProfile,
-    wanted: &[Pattern],
-    mut draft: Draft,
-) -> Result<Plan, Refusal> {
+fn create(id: &AgentId, profile: &AgentProfile, wanted: &[Pattern], draft: Draft) -> Result<Plan, Refusal> {
+    if draft.facts.agent.is_some() {
+        return Err(Refusal::AlreadyExists(Thing::Agent));
+    }
+    let last = id.as_str().rsplit('/').next().unwrap_or_default();
+    let mut agent = new(id, last, &draft)?;
+    apply(profile, &mut agent);
+    begin(agent, wanted, draft)
+}
+
+/// One more agent of the caller's.
+pub fn new(id: &AgentId, name: &str, draft: &Draft) -> Result<Agent, Refusal> {
     // An agent that bore a person's id could be taken for that person.
-    if draft.facts.agent.is_some() || draft.facts.user.is_some() {
+    if draft.facts.user.is_some() {
         return Err(Refusal::AlreadyExists(Thing::Agent));
     }
     if draft.facts.agents.len() >= MOST_AGENTS {
         return Err(Refusal::invalid("id", "one more than the 1000 agents a person may have"));
     }
-    let now = draft.facts.now;
-    let last = id.as_str().rsplit('/').next().unwrap_or_default();
-    let mut agent = Agent {
+    Ok(Agent {
         id: id.clone(),
         owner: draft.actor()?.id.clone(),
-        name: last.into(),
+        name: name.into(),
         description: "".into(),
         settings: BTreeMap::new(),
-        created_at: now,
-    };
-    apply(profile, &mut agent);
+        host: Host::default(),
+        visibility: Visibility::Private,
+        created_at: draft.facts.now,
+    })
+}
+
+/// Puts an agent in place that is not there yet, with its first session and what it hears.
+pub fn begin(agent: Agent, wanted: &[Pattern], mut draft: Draft) -> Result<Plan, Refusal> {
+    let (id, now) = (&agent.id.clone(), draft.facts.now);
     let agent = Arc::new(agent);
     draft.change(Change::PutAgent(agent.clone()));
     let title = "Main conversation".into();
@@ -89,6 +99,9 @@ fn apply(profile: &AgentProfile, agent: &mut Agent) {
         agent.description = description.clone();
     }
     agent.settings.extend(profile.settings.iter().cloned());
+    if let Some(visibility) = &profile.visibility {
+        agent.visibility = visibility.clone();
+    }
 }
 
 fn add(mailbox: &Mailbox, pattern: &Pattern, draft: &mut Draft) -> Result<Subscription, Refusal> {
@@ -111,9 +124,14 @@ fn add(mailbox: &Mailbox, pattern: &Pattern, draft: &mut Draft) -> Result<Subscr
     Ok(subscription)
 }
 
-fn change(profile: &AgentProfile, mut draft: Draft) -> Result<Plan, Refusal> {
+fn change(profile: &AgentProfile, draft: Draft) -> Result<Plan, Refusal> {
     let mut agent = draft.facts.agent.clone().ok_or(Refusal::NotFound(Thing::Agent))?;
     apply(profile, &mut agent);
+    replace(agent, draft)
+}
+
+/// Puts an agent in the place of what it was.
+pub fn replace(agent: Agent, mut draft: Draft) -> Result<Plan, Refusal> {
     let agent = Arc::new(agent);
     draft.change(Change::PutAgent(agent.clone()));
     draft.tell(Event::AgentChanged(agent.clone()));
@@ -121,7 +139,8 @@ fn change(profile: &AgentProfile, mut draft: Draft) -> Result<Plan, Refusal> {
     draft.done(Receipt::Agent { agent, subscriptions })
 }
 
-fn remove(mut draft: Draft) -> Result<Plan, Refusal> {
+/// Removes all of the agents that the facts name.
+pub fn remove(mut draft: Draft) -> Result<Plan, Refusal> {
     rooms::leave_all(&mut draft);
     for agent in &draft.facts.agents {
         draft.change(Change::RemoveAgent(agent.id.clone()));

@@ -57,6 +57,8 @@ pub fn agent(id: &str) -> Agent {
         name: id.into(),
         description: "helps".into(),
         settings: Default::default(),
+        host: Default::default(),
+        visibility: Default::default(),
         created_at: Time(1),
     }
 }

@@ -5,6 +5,7 @@
 mod accounts;
 mod agents;
 mod arrangement;
+mod gateways;
 #[cfg(test)]
 mod given;
 mod invitations;
@@ -26,10 +27,10 @@ use crate::ports::{FirstUse, Ids, OnceKey};
 use crate::routes::RouteChange;
 use parlor_model::audit::Note;
 use parlor_model::{
-    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Command, Delivery, Event, HubSettings, Invitation,
-    InvitationId, KeyId, Logged, Mailbox, Member, MemberId, Message, MessageId, Pattern, Pin, Position,
-    Reaction, Receipt, Refusal, Revision, Room, RoomId, Run, SecondFactor, SecretHash, Seq, Session, SignIn,
-    SignInId, Subscription, Time, Upload, UploadId, User, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Command, Delivery, Event, Gateway, GatewayId, HubSettings,
+    Invitation, InvitationId, KeyId, Logged, Mailbox, Member, MemberId, Message, MessageId, Pattern, Pin,
+    Position, Reaction, Receipt, Refusal, Revision, Room, RoomId, Run, SecondFactor, SecretHash, Seq,
+    Session, SignIn, SignInId, Subscription, Time, Upload, UploadId, User, UserId,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -48,7 +49,7 @@ pub struct Plan {
 pub enum Change {
     OfferSetup(Option<(SecretHash, Time)>),
     PutUser(Arc<User>),
-    /// With sign-ins, keys, bookmarks, second factor, agents and their mail, pictures, and uploads on no message; messages stay, with
+    /// With sign-ins, keys, bookmarks, second factor, gateways, agents and their mail, pictures, and uploads on no message; messages stay, with
     /// what is on them, and keep the sender's name.
     RemoveUser(UserId),
     /// With a new refresh token of its generation.
@@ -113,6 +114,9 @@ pub enum Change {
     PutAgent(Arc<Agent>),
     /// With sessions, subscriptions, memberships and mail.
     RemoveAgent(AgentId),
+    PutGateway(Arc<Gateway>),
+    /// Its agents stay, as hosted by nothing that is known.
+    RemoveGateway(GatewayId),
     PutSession(Session),
     PutSubscription(Subscription),
     RemoveSubscription(Mailbox, Pattern),
@@ -235,6 +239,10 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
         | Command::FinishRun(_)
         | Command::SayLate { .. }
         | Command::ReportUsage { .. } => turns::plan(command, draft),
+        Command::ConnectGateway(_)
+        | Command::DisconnectGateway { .. }
+        | Command::RemoveGateway { .. }
+        | Command::RegisterAgent(_) => gateways::plan(command, draft),
         Command::Receive { .. } | Command::Acknowledge { .. } | Command::ClearDeadLetters => {
             mail::plan(command, draft)
         }

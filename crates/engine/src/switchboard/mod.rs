@@ -6,17 +6,23 @@
 
 mod audience;
 mod outbox;
+mod replies;
+mod shared;
 
 pub use outbox::{Caps, Outbox, Taken};
+pub use replies::Unsaid;
 
+use crate::turns::rollup::Bounds;
 use crate::{Fault, Limits};
 use audience::{Audience, Seat};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use parking_lot::Mutex;
 use parlor_model::{
-    Delivery, Epoch, Event, Logged, Mailbox, MemberChange, Message, MessageId, Position, Principal, Reaction,
-    Refusal, RoomId, Seq, Signal, UserId,
+    Chunk, Delivery, Epoch, Event, Logged, Mailbox, MemberChange, Message, MessageId, Position, Principal,
+    Reaction, Refusal, RoomId, Run, RunId, RunState, Seq, Signal, UserId,
 };
+use replies::Replies;
+use shared::{Encoded, Neighbours};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -76,6 +82,8 @@ struct State {
     by_user: HashMap<UserId, Vec<ViewerId>>,
     rooms: Audience<RoomId>,
     mailboxes: Audience<Mailbox>,
+    /// Under the same lock as who is in a room: a piece is in what a newcomer is told first, or told live.
+    replies: Replies,
 }
 
 /// How an attempt to follow a room live ended.
@@ -99,6 +107,7 @@ impl Switchboard {
             by_user: HashMap::new(),
             rooms: Audience::default(),
             mailboxes: Audience::default(),
+            replies: Replies::default(),
         };
         Self {
             next_viewer: AtomicU64::new(1),
@@ -153,9 +162,9 @@ impl Switchboard {
         self.state.lock().viewers.len()
     }
 
-    /// Goes live in a room from `since`, telling what is kept in memory first. `admitted` is asked under
-    /// the lock, so that no removal can slip between the question and the first event; `welcome` is said
-    /// under it too, so that what it tells of the position is true where it stands.
+    /// Goes live in a room from `since`, telling what is kept in memory first, and what agents who are speaking have
+    /// said so far. `admitted` is asked under the lock, so that no removal can slip between the question and the first
+    /// event; `welcome` is said under it too, so that what it tells of the position is true where it stands.
     pub fn join(
         &self,
         id: ViewerId,
@@ -193,7 +202,12 @@ impl Switchboard {
         for frame in frames {
             viewer.outbox.push(frame);
         }
-        state.rooms.add(room.clone(), Seat::of(&viewer));
+        if !state.rooms.contains(room, id) {
+            state.rooms.add(room.clone(), Seat::of(&viewer));
+            for reply in state.replies.in_room(room) {
+                viewer.outbox.tell_anew(reply, &viewer.egress);
+            }
+        }
         Ok(Some(Joined::Live { from }))
     }
 
@@ -224,21 +238,21 @@ impl Switchboard {
     /// Tells a batch of committed events, in order.
     pub fn publish(&self, batch: &[Logged]) {
         let mut state = self.state.lock();
-        let mut run = Run::default();
+        let mut neighbours = Neighbours::default();
         for logged in batch {
             debug_assert_eq!(logged.seq, state.seen.next(), "the follower hands over a feed without holes");
             state.seen = logged.seq;
             if !matches!(logged.event, Event::MessagePosted { .. }) {
-                run.flush(&state, self.epoch);
+                neighbours.flush(&state, self.epoch);
             }
-            self.tell(&mut state, logged, &mut run);
+            self.tell(&mut state, logged, &mut neighbours);
             if let Event::MessageDeleted { message, .. } = &logged.event {
                 state.fade(message);
             }
             state.recent_bytes += length(&logged.event);
             state.recent.push_back(logged.clone());
         }
-        run.flush(&state, self.epoch);
+        neighbours.flush(&state, self.epoch);
         while state.recent.len() > self.recent_events || state.recent_bytes > self.recent_bytes {
             let Some(oldest) = state.recent.pop_front() else { break };
             state.recent_bytes -= length(&oldest.event);
@@ -252,11 +266,11 @@ impl Switchboard {
         let _ = self.told.subscribe().wait_for(|told| *told >= seq).await;
     }
 
-    fn tell(&self, state: &mut State, logged: &Logged, run: &mut Run) {
+    fn tell(&self, state: &mut State, logged: &Logged, neighbours: &mut Neighbours) {
         match &logged.event {
             Event::MessagePosted { message, deliveries } => {
                 if message.place.room().is_some() {
-                    run.add(logged.clone());
+                    neighbours.add(logged.clone());
                 }
                 for delivery in deliveries.iter() {
                     state.mailboxes.each(&delivery.mailbox, |seat| {
@@ -287,6 +301,7 @@ impl Switchboard {
             }
             Event::RoomRemoved { room, people } => {
                 self.tell_room(state, room, logged);
+                state.replies.close_room(room);
                 let in_room = state.rooms.clear(room);
                 for viewer in people.iter().flat_map(|user| state.viewers_of(user)) {
                     if !in_room.contains(&viewer.id) {
@@ -316,6 +331,10 @@ impl Switchboard {
                     push(viewer.egress.event(logged, self.epoch), &viewer);
                 }
             }
+            Event::RunChanged(run) => {
+                state.turn(run);
+                self.tell_room(state, &run.room, logged);
+            }
             Event::MessageEdited(_)
             | Event::MessageDeleted { .. }
             | Event::ReactionsChanged { .. }
@@ -325,7 +344,6 @@ impl Switchboard {
             | Event::RoomRead { .. }
             | Event::UserChanged(_)
             | Event::AgentChanged(_)
-            | Event::RunChanged(_)
             | Event::Faded => {
                 if let Some(room) = logged.event.room() {
                     self.tell_room(state, room, logged);
@@ -343,12 +361,40 @@ impl Switchboard {
         });
     }
 
+    /// A turn is as it was committed: its agent can speak from its start to its end.
+    pub fn turn(&self, run: &Run) {
+        self.state.lock().turn(run);
+    }
+
+    /// An agent says the next piece of its reply, to everyone live in the room.
+    pub fn speak(
+        &self,
+        run: &RunId,
+        message: &MessageId,
+        agent_name: &str,
+        chunk: &Chunk,
+        bounds: Bounds,
+    ) -> Result<(), Unsaid> {
+        let state = self.state.lock();
+        let reply = state.replies.of(run).ok_or(Unsaid::Over)?;
+        let (from, to) = reply.add(message, agent_name, chunk, bounds)?;
+        if from < to {
+            state.rooms.each(&reply.room, |seat| seat.outbox.tell(reply, &seat.egress, from, to));
+        }
+        Ok(())
+    }
+
+    /// The reply of a turn as it is to be kept, if it goes on; `said` is what the agent says it was.
+    pub fn finish(&self, run: &RunId, said: Option<&str>) -> Option<(Arc<str>, Vec<Chunk>)> {
+        self.state.lock().replies.finish(run, said)
+    }
+
     /// Tells a signal to whoever is live in a room, except the person it comes from.
-    pub fn signal_room(&self, room: &RoomId, signal: &Signal, from: &UserId) {
+    pub fn signal_room(&self, room: &RoomId, signal: &Signal, from: Option<&UserId>) {
         let state = self.state.lock();
         let mut encoded = Encoded::default();
         state.rooms.each(room, |seat| {
-            if seat.user != *from
+            if from != Some(&seat.user)
                 && let Some(bytes) = encoded.by(&seat.egress, |egress| egress.signal(signal))
             {
                 seat.outbox.push_signal(bytes);
@@ -378,6 +424,18 @@ impl Switchboard {
 }
 
 impl State {
+    fn turn(&mut self, run: &Run) {
+        match run.state {
+            RunState::Queued => {}
+            RunState::Running => self.replies.open(run),
+            RunState::Ended(_) => {
+                if let Some(reply) = self.replies.close(&run.id) {
+                    self.rooms.each(&reply.room, |seat| seat.outbox.settle(&reply));
+                }
+            }
+        }
+    }
+
     /// What was deleted is not told again to those who come back.
     fn fade(&mut self, deleted: &MessageId) {
         let mut faded = 0;
@@ -442,156 +500,5 @@ fn push(bytes: Option<Bytes>, viewer: &Viewer) {
     }
 }
 
-/// Neighbouring messages of a batch: those of one room go to each viewer as one buffer.
-#[derive(Default)]
-struct Run(HashMap<RoomId, Vec<Logged>>);
-
-impl Run {
-    fn add(&mut self, logged: Logged) {
-        if let Some(room) = logged.event.room() {
-            self.0.entry(room.clone()).or_default().push(logged);
-        }
-    }
-
-    fn flush(&mut self, state: &State, epoch: Epoch) {
-        for (room, events) in self.0.drain() {
-            let mut encoded = Encoded::default();
-            state.rooms.each(&room, |seat| {
-                let bytes = encoded.by(&seat.egress, |egress| {
-                    let mut frames = events.iter().filter_map(|logged| egress.event(logged, epoch));
-                    let first = frames.next()?;
-                    let Some(second) = frames.next() else { return Some(first) };
-                    let mut joined = BytesMut::from(&first[..]);
-                    joined.extend_from_slice(&second);
-                    frames.for_each(|frame| joined.extend_from_slice(&frame));
-                    Some(joined.freeze())
-                });
-                if let Some(bytes) = bytes {
-                    seat.outbox.push(bytes);
-                }
-            });
-        }
-    }
-}
-
-/// What each door makes of one thing, made once. Doors are few, so a list is the fastest map.
-#[derive(Default)]
-struct Encoded(Vec<(Arc<dyn Egress>, Option<Bytes>)>);
-
-impl Encoded {
-    fn by(
-        &mut self,
-        egress: &Arc<dyn Egress>,
-        encode: impl FnOnce(&dyn Egress) -> Option<Bytes>,
-    ) -> Option<Bytes> {
-        if let Some((_, bytes)) = self.0.iter().find(|(known, _)| Arc::ptr_eq(known, egress)) {
-            return bytes.clone();
-        }
-        let bytes = encode(&**egress);
-        self.0.push((egress.clone(), bytes.clone()));
-        bytes
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use parlor_model::{MessageKind, Place, Sender, Time};
-
-    fn said(seq: u64, length: usize) -> Logged {
-        let message = Message {
-            id: MessageId::stored(format!("m{seq}")),
-            seq: Seq(seq),
-            at: Time(0),
-            place: Place::Room(RoomId::stored("lobby")),
-            sender: Sender::Source("test".into()),
-            sender_name: "test".into(),
-            kind: MessageKind::Text,
-            text: "x".repeat(length).into(),
-            mentions: Vec::new(),
-            reply_to: None,
-            thread: None,
-            reactions: Vec::new(),
-            forwarded: None,
-            attachments: Vec::new(),
-            client_message_id: None,
-            command: None,
-            payload: None,
-            source: "test".into(),
-            external_id: None,
-            edited_at: None,
-            turn: None,
-        };
-        let event = Event::MessagePosted { message: Arc::new(message), deliveries: Arc::new([]) };
-        Logged { seq: Seq(seq), at: Time(0), event }
-    }
-
-    fn kept(switchboard: &Switchboard) -> Vec<u64> {
-        switchboard.state.lock().recent.iter().map(|logged| logged.seq.0).collect()
-    }
-
-    #[test]
-    fn what_is_kept_for_those_who_come_back_is_bounded_in_number_and_length() {
-        let limits = Limits { recent_events: 3, recent_bytes: 100, ..Limits::default() };
-        let switchboard = Switchboard::new(Epoch(1), Seq(0), &limits);
-        switchboard.publish(&[said(1, 1), said(2, 1), said(3, 1), said(4, 1)]);
-        assert_eq!(kept(&switchboard), [2, 3, 4]);
-        switchboard.publish(&[said(5, 99)]);
-        assert_eq!(kept(&switchboard), [4, 5]);
-        let (room, message) = (RoomId::stored("lobby"), MessageId::stored("m5"));
-        let deleted = Event::MessageDeleted { room, message };
-        switchboard.publish(&[Logged { seq: Seq(6), at: Time(0), event: deleted }]);
-        assert_eq!((kept(&switchboard).len(), switchboard.state.lock().recent_bytes), (3, 1));
-        switchboard.publish(&[said(7, 1000)]);
-        assert_eq!(kept(&switchboard), [], "too long to keep at all");
-    }
-
-    struct Plain;
-
-    impl Egress for Plain {
-        fn event(&self, _: &Logged, _: Epoch) -> Option<Bytes> {
-            Some(Bytes::from_static(b"event"))
-        }
-
-        fn room_lost(&self, _: &RoomId) -> Option<Bytes> {
-            None
-        }
-
-        fn delivery(&self, _: &Message, _: &Delivery) -> Option<Bytes> {
-            None
-        }
-
-        fn signal(&self, _: &Signal) -> Option<Bytes> {
-            None
-        }
-
-        fn farewell(&self, _: Farewell) -> Bytes {
-            Bytes::new()
-        }
-    }
-
-    #[test]
-    fn a_replay_that_leaves_no_room_for_its_answer_is_read_from_the_store() {
-        let switchboard = Switchboard::new(Epoch(1), Seq(0), &Limits::default());
-        switchboard.publish(&[said(1, 1), said(2, 1)]);
-        let outbox = Arc::new(Outbox::new(Caps { bytes: 1000, buffers: 3 }, Bytes::new()));
-        let viewer = Viewer {
-            id: switchboard.viewer_id(),
-            user: UserId::stored("ann"),
-            principal: Principal::Operator,
-            egress: Arc::new(Plain),
-            outbox: outbox.clone(),
-            present: false,
-        };
-        let id = viewer.id;
-        switchboard.connect(viewer, Bytes::from_static(b"greeting"), || Ok(Ok(()))).unwrap().unwrap();
-        let room = RoomId::stored("lobby");
-        let welcome = |_| Some(Bytes::from_static(b"joined"));
-        let joined = switchboard.join(id, &room, Some(Seq(0)), || Ok(true), welcome).unwrap();
-        assert!(matches!(joined, Some(Joined::Behind)));
-        assert!(!outbox.is_closed() && !switchboard.is_in(id, &room));
-        let joined = switchboard.join(id, &room, Some(Seq(1)), || Ok(true), welcome).unwrap();
-        assert!(matches!(joined, Some(Joined::Live { .. })));
-        assert!(!outbox.is_closed() && switchboard.is_in(id, &room));
-    }
-}
+mod tests;

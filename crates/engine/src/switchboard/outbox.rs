@@ -2,11 +2,20 @@
 //!
 //! Full means the reader is too slow: signals are dropped first, and when the cap is reached what waits
 //! is thrown away, the reader is told, and the connection ends. It comes back and resumes by position.
+//!
+//! A reply that is being spoken waits as a place in it, which has no weight: see `replies`.
 
-use bytes::Bytes;
+use super::Egress;
+use super::replies::Reply;
+use crate::turns::rollup::Mark;
+use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
 use tokio::sync::Notify;
+
+/// How much of replies one turn of the writer gets.
+const SPOKEN_AT_ONCE: usize = 64 * 1024;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Caps {
@@ -27,9 +36,26 @@ pub struct Outbox {
 
 #[derive(Default)]
 struct Waiting {
-    queue: VecDeque<Bytes>,
+    queue: VecDeque<Item>,
+    /// For each `Item::Spoken`.
+    unread: Vec<Unread>,
     bytes: usize,
     closed: bool,
+}
+
+enum Item {
+    Frame(Bytes),
+    /// What is new in a reply; it goes on growing while it waits.
+    Spoken(Weak<Reply>),
+}
+
+/// What was told of a reply and is still to be read. Weak: a connection that no longer reads keeps no text.
+struct Unread {
+    reply: Weak<Reply>,
+    egress: Arc<dyn Egress>,
+    from: Mark,
+    /// Up to here and no further: who is put out of the room hears nothing of what follows.
+    to: Mark,
 }
 
 /// What one turn of the writer gets.
@@ -56,12 +82,13 @@ impl Outbox {
         let over = waiting.bytes >= self.caps.bytes || waiting.queue.len() >= self.caps.buffers;
         if over {
             waiting.queue.clear();
+            waiting.unread.clear();
             waiting.bytes = self.too_slow.len();
-            waiting.queue.push_back(self.too_slow.clone());
+            waiting.queue.push_back(Item::Frame(self.too_slow.clone()));
             waiting.closed = true;
         } else {
             waiting.bytes += bytes.len();
-            waiting.queue.push_back(bytes);
+            waiting.queue.push_back(Item::Frame(bytes));
         }
         let open = !waiting.closed;
         drop(waiting);
@@ -83,13 +110,60 @@ impl Outbox {
         }
     }
 
+    /// Something was added to a reply of which this connection has been told everything before.
+    pub fn tell(&self, reply: &Arc<Reply>, egress: &Arc<dyn Egress>, from: Mark, to: Mark) {
+        let mut waiting = self.waiting.lock();
+        if waiting.closed {
+            return;
+        }
+        if let Some(unread) = waiting.unread.iter_mut().find(|unread| unread.is_of(reply)) {
+            unread.to = to;
+            return;
+        }
+        let (weak, egress) = (Arc::downgrade(reply), egress.clone());
+        waiting.queue.push_back(Item::Spoken(weak.clone()));
+        waiting.unread.push(Unread { reply: weak, egress, from, to });
+        drop(waiting);
+        self.filled.notify_one();
+    }
+
+    /// A reply as it stands, from its beginning: also for who has read some of it before.
+    pub fn tell_anew(&self, reply: &Arc<Reply>, egress: &Arc<dyn Egress>) {
+        self.waiting.lock().forget(reply);
+        let (from, to) = (Mark::default(), reply.end());
+        if from < to {
+            self.tell(reply, egress, from, to);
+        }
+    }
+
+    /// The reply is over: what is unread of it becomes frames like any other. If that is too much it is left out,
+    /// since the whole of it follows as a message.
+    pub fn settle(&self, reply: &Arc<Reply>) {
+        let mut waiting = self.waiting.lock();
+        let Some(unread) = waiting.unread.iter().find(|unread| unread.is_of(reply)) else { return };
+        let fits = waiting.bytes + reply.length(unread.from, unread.to) <= self.caps.bytes / 2;
+        let mut frames = BytesMut::new();
+        let mut from = unread.from;
+        while let Some((frame, reached)) = fits.then(|| reply.next(&unread.egress, from, unread.to)).flatten()
+        {
+            frames.extend_from_slice(&frame.unwrap_or_default());
+            from = reached;
+        }
+        let item = waiting.queue.iter().position(|item| item.is_of(reply));
+        if let Some(item) = item.filter(|_| !frames.is_empty()) {
+            waiting.bytes += frames.len();
+            waiting.queue[item] = Item::Frame(frames.freeze());
+        }
+        waiting.forget(reply);
+    }
+
     /// Ends the connection after what already waits and these last words.
     pub fn close(&self, last: Bytes) {
         let mut waiting = self.waiting.lock();
         if !waiting.closed {
             waiting.closed = true;
             waiting.bytes += last.len();
-            waiting.queue.push_back(last);
+            waiting.queue.push_back(Item::Frame(last));
         }
         drop(waiting);
         self.filled.notify_one();
@@ -100,25 +174,29 @@ impl Outbox {
         self.waiting.lock().closed
     }
 
-    /// Waits for bytes and moves up to `most` buffers to `out`.
+    /// Waits for bytes and moves up to `most` buffers to `out`. What is new in a reply is one buffer for each
+    /// piece that does not flow together with the one before.
     pub async fn take(&self, out: &mut Vec<Bytes>, most: usize) -> Taken {
         loop {
             {
                 let mut waiting = self.waiting.lock();
                 if !waiting.queue.is_empty() || waiting.closed {
-                    let count = waiting.queue.len().min(most);
-                    out.extend(waiting.queue.drain(..count));
-                    let taken: usize = out.iter().map(Bytes::len).sum();
-                    waiting.bytes = waiting.bytes.saturating_sub(taken);
+                    waiting.drain(out, most);
                     let empty = waiting.queue.is_empty();
                     if empty {
                         // An idle connection holds no memory for what it once had to say.
                         waiting.queue = VecDeque::new();
+                        waiting.unread = Vec::new();
                     }
                     let last = waiting.closed && empty;
                     drop(waiting);
                     self.changed.notify_waiters();
-                    return if last { Taken::Last } else { Taken::More };
+                    match last {
+                        true => return Taken::Last,
+                        false if !out.is_empty() => return Taken::More,
+                        // What waited was of a reply that is over for this reader.
+                        false => {}
+                    }
                 }
             }
             self.filled.notified().await;
@@ -160,6 +238,67 @@ impl Outbox {
             }
             changed.await;
         }
+    }
+}
+
+impl Waiting {
+    fn drain(&mut self, out: &mut Vec<Bytes>, most: usize) {
+        let mut spoken = 0;
+        while out.len() < most {
+            match self.queue.pop_front() {
+                None => break,
+                Some(Item::Frame(bytes)) => {
+                    self.bytes -= bytes.len();
+                    out.push(bytes);
+                }
+                Some(Item::Spoken(reply)) => {
+                    if !self.read(&reply, out, most, &mut spoken) {
+                        self.queue.push_front(Item::Spoken(reply));
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads on in a reply; says whether nothing of it is left.
+    fn read(&mut self, of: &Weak<Reply>, out: &mut Vec<Bytes>, most: usize, spoken: &mut usize) -> bool {
+        let Some(place) = self.unread.iter().position(|unread| unread.reply.ptr_eq(of)) else { return true };
+        let unread = &mut self.unread[place];
+        if let Some(reply) = of.upgrade() {
+            while unread.from < unread.to {
+                if out.len() == most || *spoken >= SPOKEN_AT_ONCE {
+                    return false;
+                }
+                let Some((frame, reached)) = reply.next(&unread.egress, unread.from, unread.to) else {
+                    break;
+                };
+                unread.from = reached;
+                *spoken += frame.as_ref().map_or(0, Bytes::len);
+                out.extend(frame);
+            }
+        }
+        self.unread.swap_remove(place);
+        true
+    }
+
+    fn forget(&mut self, reply: &Arc<Reply>) {
+        if let Some(place) = self.unread.iter().position(|unread| unread.is_of(reply)) {
+            self.unread.swap_remove(place);
+            self.queue.retain(|item| !item.is_of(reply));
+        }
+    }
+}
+
+impl Item {
+    fn is_of(&self, reply: &Arc<Reply>) -> bool {
+        matches!(self, Self::Spoken(of) if Weak::as_ptr(of) == Arc::as_ptr(reply))
+    }
+}
+
+impl Unread {
+    fn is_of(&self, reply: &Arc<Reply>) -> bool {
+        Weak::as_ptr(&self.reply) == Arc::as_ptr(reply)
     }
 }
 

@@ -1,19 +1,31 @@
 //! Who hosts which agent now, what waits for it and what runs: the memory behind the turns.
 //!
 //! Owns: one run at a time for each agent, or for each agent and room where its host can tell them apart; an old
-//! link never takes away what a newer one brought. Pure: it is told what happened and asked what to do.
+//! link never takes away what a newer one brought; what was stopped says nothing more. Pure: it is told what happened
+//! and asked what to do.
 
-use super::rollup::{Bounds, Rollup, TooLong};
+use super::host::Host;
 use super::terminal::Filter;
-use parlor_model::{AgentId, Chunk, MessageId, RoomId, Run, RunId, RunState};
-use std::collections::{HashMap, HashSet, VecDeque};
+use parlor_model::{
+    AgentId, AgentStatus, Chunk, Event, GatewayId, MemberChange, MessageId, Outcome, RoomId, Run, RunId,
+    RunState, UserId,
+};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// How long the next turn waits for a host to say that the one that was stopped is over.
+const STOPPING: Duration = Duration::from_secs(5);
+/// How long the store is given before it is asked again to take the end of a turn.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LinkId(pub u64);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Desk {
+    links: HashMap<LinkId, Link>,
+    next_link: u64,
     seats: HashMap<AgentId, Seat>,
     /// In the order in which they came.
     queued: HashMap<AgentId, VecDeque<Waiting>>,
@@ -21,14 +33,35 @@ pub struct Desk {
     starting: HashSet<RunId>,
     running: HashMap<RunId, Live>,
     runs_of: HashMap<AgentId, Vec<RunId>>,
+    /// Turns that were stopped and whose host has not said so yet.
+    stopped: HashMap<(AgentId, RoomId), Instant>,
+    /// Rooms that changed, of which the agents in them are to be told.
+    stale: BTreeSet<RoomId>,
+    /// Turns that wait and shall not begin.
+    unwanted: Vec<RunId>,
+    /// Agents that began or ended to be busy.
+    changed: BTreeSet<AgentId>,
+    /// What hosts are to stop: which agent, where.
+    stops: Vec<(LinkId, AgentId, RoomId)>,
+    /// Agents that are gone, with the link to tell.
+    removed: Vec<(LinkId, AgentId)>,
+}
+
+pub struct Link {
+    pub gateway: GatewayId,
+    pub owner: UserId,
+    /// Whether it can run an agent in several rooms at once, and stop it in one of them.
+    pub by_room: bool,
+    pub host: Arc<dyn Host>,
 }
 
 /// An agent that is there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seat {
     pub link: LinkId,
-    /// Whether its host can run it in several rooms at once, and stop it in one of them.
-    pub by_room: bool,
+    pub name: Box<str>,
+    pub status: AgentStatus,
+    pub queue_depth: u32,
 }
 
 #[derive(Debug)]
@@ -37,46 +70,111 @@ struct Waiting {
     room: RoomId,
 }
 
-#[derive(Debug)]
 struct Live {
-    agent: AgentId,
     room: RoomId,
     reply: Option<MessageId>,
-    rollup: Rollup,
     terminal: Filter,
-    /// Since when nobody hosts its agent.
+    /// Since when its agent was not heard of, where its host was lost.
     lost_since: Option<Instant>,
+    ending: Option<Ending>,
 }
 
-/// A run as its viewers are told of it.
+/// How a turn is to end, once the store takes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bound {
+pub struct Ending {
+    pub outcome: Outcome,
+    pub text: Option<Arc<str>>,
+    pub chunks: Vec<Chunk>,
+    pub target: Option<Box<str>>,
+    pub claimed_depth: u32,
+    /// When the store was asked.
+    pub(super) asked_at: Option<Instant>,
+}
+
+impl Ending {
+    pub fn plain(outcome: Outcome) -> Self {
+        Self { outcome, text: None, chunks: Vec::new(), target: None, claimed_depth: 0, asked_at: None }
+    }
+}
+
+/// A turn that is to end.
+pub struct Due {
     pub run: RunId,
-    pub room: RoomId,
+    pub reply: Option<MessageId>,
+    pub ending: Ending,
+}
+
+/// Where a piece of a reply belongs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Bound {
+    /// To this turn; whether it is its first piece.
+    Run(RunId, bool),
+    /// To a turn that is over: nobody is to hear it.
+    Over,
+    /// To none.
+    Unknown,
 }
 
 impl Desk {
-    /// An agent is there, through this link from now on. Gives the link it was there through before.
-    pub fn seat(&mut self, agent: &AgentId, seat: Seat) -> Option<LinkId> {
-        for run in self.runs_of.get(agent).into_iter().flatten() {
-            if let Some(live) = self.running.get_mut(run) {
-                live.lost_since = None;
-            }
-        }
-        let before = self.seats.insert(agent.clone(), seat);
-        before.map(|before| before.link).filter(|link| *link != seat.link)
+    pub fn link(&mut self, link: Link) -> LinkId {
+        self.next_link += 1;
+        let id = LinkId(self.next_link);
+        self.links.insert(id, link);
+        id
     }
 
-    pub fn seat_of(&self, agent: &AgentId) -> Option<Seat> {
-        self.seats.get(agent).copied()
+    /// The gateways of a person that are there, each once.
+    pub fn gateways_of(&self, owner: &UserId) -> HashSet<&GatewayId> {
+        self.links.values().filter(|link| link.owner == *owner).map(|link| &link.gateway).collect()
+    }
+
+    pub fn is_linked(&self, gateway: &GatewayId) -> bool {
+        self.links.values().any(|link| link.gateway == *gateway)
+    }
+
+    pub fn host(&self, link: LinkId) -> Option<Arc<dyn Host>> {
+        self.links.get(&link).map(|link| link.host.clone())
+    }
+
+    /// A host that some link of this gateway, the newest, leads to.
+    pub fn host_of_gateway(&self, gateway: &GatewayId) -> Option<Arc<dyn Host>> {
+        let links = self.links.iter().filter(|(_, link)| link.gateway == *gateway);
+        links.max_by_key(|(id, _)| **id).map(|(_, link)| link.host.clone())
+    }
+
+    /// An agent is there, through this link from now on. Gives the link it was there through before, if that was of
+    /// another gateway. A turn that was going on goes on, if the agent is heard of in time.
+    pub fn seat(&mut self, agent: &AgentId, link: LinkId, name: &str) -> Option<LinkId> {
+        let seat = Seat { link, name: name.into(), status: AgentStatus::Online, queue_depth: 0 };
+        let before = self.seats.insert(agent.clone(), seat)?.link;
+        let gateway = |link: LinkId| self.links.get(&link).map(|link| &link.gateway);
+        (before != link && gateway(before) != gateway(link)).then_some(before)
+    }
+
+    pub fn seat_of(&self, agent: &AgentId) -> Option<&Seat> {
+        self.seats.get(agent)
+    }
+
+    /// The name of an agent that is there through this very link.
+    pub fn seated(&self, agent: &AgentId, link: LinkId) -> Option<&Seat> {
+        self.seats.get(agent).filter(|seat| seat.link == link)
+    }
+
+    /// Says whether that is news.
+    pub fn set_status(&mut self, agent: &AgentId, status: AgentStatus, queue_depth: u32) -> bool {
+        let Some(seat) = self.seats.get_mut(agent) else { return false };
+        let news = (seat.status, seat.queue_depth) != (status, queue_depth);
+        (seat.status, seat.queue_depth) = (status, queue_depth);
+        news
     }
 
     /// An agent leaves; only the link it is there through can say so.
     pub fn unseat(&mut self, agent: &AgentId, link: LinkId, now: Instant) -> bool {
-        if self.seats.get(agent).is_none_or(|seat| seat.link != link) {
+        if self.seated(agent, link).is_none() {
             return false;
         }
         self.seats.remove(agent);
+        self.stopped.retain(|(stopped, _), _| stopped != agent);
         for run in self.runs_of.get(agent).into_iter().flatten() {
             if let Some(live) = self.running.get_mut(run) {
                 live.lost_since.get_or_insert(now);
@@ -92,31 +190,109 @@ impl Desk {
         for agent in &agents {
             self.unseat(agent, link, now);
         }
+        self.links.remove(&link);
         agents
     }
 
-    /// A run is as it was committed.
-    pub fn learn(&mut self, run: &Run, now: Instant) {
-        self.forget(&run.id, &run.agent);
+    /// Takes in what was committed.
+    pub fn learn(&mut self, event: &Event, now: Instant) {
+        match event {
+            Event::RunChanged(run) => self.learn_run(run, now),
+            Event::RoomChanged(room) => {
+                self.note_stale(&room.id);
+                if room.is_frozen() {
+                    self.halt(&room.id, None, now);
+                }
+            }
+            Event::MembersChanged { room, change, .. } => {
+                self.note_stale(&room.id);
+                if let MemberChange::Removed(member) = change
+                    && let Some(agent) = member.agent()
+                {
+                    self.halt(&room.id, Some(agent), now);
+                }
+            }
+            Event::RoomRemoved { room, .. } => {
+                let (agents, lost) = self.in_room(room);
+                for (run, agent) in lost {
+                    self.forget(&run, &agent);
+                }
+                for agent in agents {
+                    self.stop(agent, room, now);
+                }
+                self.stale.remove(room);
+            }
+            Event::AgentChanged(agent) => {
+                if let Some(seat) = self.seats.get_mut(&agent.id) {
+                    seat.name = agent.name.clone();
+                }
+            }
+            Event::AgentRemoved(agent) => {
+                for run in self.runs_of.get(agent).cloned().unwrap_or_default() {
+                    self.forget(&run, agent);
+                }
+                self.queued.remove(agent);
+                if let Some(seat) = self.seats.remove(agent) {
+                    self.removed.push((seat.link, agent.clone()));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn is_now(&mut self, agent: &AgentId, status: AgentStatus) {
+        if self.seats.get(agent).is_some_and(|seat| seat.status != status) {
+            self.set_status(agent, status, 0);
+            self.changed.insert(agent.clone());
+        }
+    }
+
+    fn note_stale(&mut self, room: &RoomId) {
+        if !self.seats.is_empty() {
+            self.stale.insert(room.clone());
+        }
+    }
+
+    /// The agents that run something in a room, and every turn there that waits or runs.
+    fn in_room(&self, room: &RoomId) -> (BTreeSet<AgentId>, Vec<(RunId, AgentId)>) {
+        let (mut agents, mut runs) = (BTreeSet::new(), Vec::new());
+        for (agent, of_agent) in &self.runs_of {
+            for run in of_agent.iter().filter(|run| self.running.get(*run).is_some_and(|l| l.room == *room)) {
+                agents.insert(agent.clone());
+                runs.push((run.clone(), agent.clone()));
+            }
+        }
+        for (agent, queue) in &self.queued {
+            let here = queue.iter().filter(|waiting| waiting.room == *room);
+            runs.extend(here.map(|waiting| (waiting.run.clone(), agent.clone())));
+        }
+        (agents, runs)
+    }
+
+    fn learn_run(&mut self, run: &Run, now: Instant) {
         match run.state {
             RunState::Queued => {
-                let waiting = Waiting { run: run.id.clone(), room: run.room.clone() };
-                self.queued.entry(run.agent.clone()).or_default().push_back(waiting);
+                let queue = self.queued.entry(run.agent.clone()).or_default();
+                if !queue.iter().any(|waiting| waiting.run == run.id) {
+                    queue.push_back(Waiting { run: run.id.clone(), room: run.room.clone() });
+                }
             }
+            // Its usage may change while it runs.
+            RunState::Running if self.running.contains_key(&run.id) => {}
             RunState::Running => {
-                let there = self.seats.contains_key(&run.agent);
+                self.forget(&run.id, &run.agent);
                 let live = Live {
-                    agent: run.agent.clone(),
                     room: run.room.clone(),
                     reply: None,
-                    rollup: Rollup::default(),
                     terminal: Filter::default(),
-                    lost_since: (!there).then_some(now),
+                    lost_since: (!self.seats.contains_key(&run.agent)).then_some(now),
+                    ending: None,
                 };
                 self.running.insert(run.id.clone(), live);
                 self.runs_of.entry(run.agent.clone()).or_default().push(run.id.clone());
+                self.is_now(&run.agent, AgentStatus::Busy);
             }
-            RunState::Ended(_) => {}
+            RunState::Ended(_) => self.forget(&run.id, &run.agent),
         }
     }
 
@@ -134,26 +310,54 @@ impl Desk {
             runs.retain(|known| known != run);
             if runs.is_empty() {
                 self.runs_of.remove(agent);
+                self.is_now(agent, AgentStatus::Online);
             }
         }
     }
 
+    /// Ends what agents, or one of them, do in a room, and lets nothing begin that waits there.
+    pub fn halt(&mut self, room: &RoomId, agent: Option<&AgentId>, now: Instant) {
+        let meant = |other: &AgentId| agent.is_none_or(|agent| agent == other);
+        let (running, all) = self.in_room(room);
+        for (run, _) in all.into_iter().filter(|(_, of)| meant(of)) {
+            match self.running.get_mut(&run) {
+                Some(live) => {
+                    live.ending.get_or_insert_with(|| Ending::plain(Outcome::Cancelled));
+                }
+                None => self.unwanted.push(run),
+            }
+        }
+        for agent in running.into_iter().filter(meant) {
+            self.stop(agent, room, now);
+        }
+    }
+
+    fn stop(&mut self, agent: AgentId, room: &RoomId, now: Instant) {
+        let Some(seat) = self.seats.get(&agent) else { return };
+        self.stops.push((seat.link, agent.clone(), room.clone()));
+        self.stopped.insert((agent, room.clone()), now);
+    }
+
     /// The runs that can begin now; each is given once, until it is told to be tried again.
-    pub fn ready(&mut self) -> Vec<RunId> {
+    pub fn ready(&mut self, now: Instant) -> Vec<RunId> {
+        self.stopped.retain(|_, since| now.duration_since(*since) < STOPPING);
         let mut ready = Vec::new();
         for (agent, queue) in &self.queued {
             let Some(seat) = self.seats.get(agent) else { continue };
+            let by_room = self.links.get(&seat.link).is_some_and(|link| link.by_room);
             let running = self.runs_of.get(agent).into_iter().flatten();
             let mut taken: HashSet<&RoomId> =
                 running.filter_map(|run| self.running.get(run)).map(|live| &live.room).collect();
+            let stopping = self.stopped.keys().filter(|(stopped, _)| stopped == agent);
+            taken.extend(stopping.map(|(_, room)| room));
             for waiting in queue {
-                let free = if seat.by_room { !taken.contains(&waiting.room) } else { taken.is_empty() };
+                let free = if by_room { !taken.contains(&waiting.room) } else { taken.is_empty() };
                 if free && !self.starting.contains(&waiting.run) {
                     ready.push(waiting.run.clone());
                 }
                 // One that is about to start, or must wait, is not overtaken in its room.
                 taken.insert(&waiting.room);
-                if !seat.by_room {
+                if !by_room {
                     break;
                 }
             }
@@ -169,75 +373,161 @@ impl Desk {
 
     /// The run that a piece of a reply belongs to: the one that said this before, or else the agent's one in
     /// that room that has said nothing yet.
-    pub fn bind(&mut self, agent: &AgentId, room: &RoomId, reply: &MessageId) -> Option<Bound> {
-        let runs = self.runs_of.get(agent)?;
-        let find = |wanted: &dyn Fn(&Live) -> bool| {
-            runs.iter()
-                .find(|run| self.running.get(*run).is_some_and(|live| live.room == *room && wanted(live)))
-        };
-        let run = find(&|live| live.reply.as_ref() == Some(reply))
-            .or_else(|| find(&|live| live.reply.is_none()))?;
-        let run = run.clone();
-        self.running.get_mut(&run)?.reply = Some(reply.clone());
-        Some(Bound { run, room: room.clone() })
-    }
-
-    /// What the agent runs, in this room or in any.
-    pub fn runs(&self, agent: &AgentId, room: Option<&RoomId>) -> Vec<Bound> {
+    pub fn bind(&mut self, agent: &AgentId, room: &RoomId, reply: &MessageId) -> Bound {
         let runs = self.runs_of.get(agent).into_iter().flatten();
-        let live = runs.filter_map(|run| self.running.get(run).map(|live| (run, live)));
-        live.filter(|(_, live)| room.is_none_or(|room| live.room == *room))
-            .map(|(run, live)| Bound { run: run.clone(), room: live.room.clone() })
-            .collect()
+        let here: Vec<&RunId> =
+            runs.filter(|run| self.running.get(*run).is_some_and(|live| live.room == *room)).collect();
+        let find = |wanted: &dyn Fn(&Live) -> bool| {
+            here.iter().find(|run| self.running.get(**run).is_some_and(wanted)).map(|run| (*run).clone())
+        };
+        let (run, first) = match find(&|live| live.reply.as_ref() == Some(reply)) {
+            Some(run) => (run, false),
+            None if self.stopped.contains_key(&(agent.clone(), room.clone())) => return Bound::Over,
+            None => match find(&|live| live.reply.is_none() && live.ending.is_none()) {
+                Some(run) => (run, true),
+                None => return Bound::Unknown,
+            },
+        };
+        let Some(live) = self.running.get_mut(&run) else { return Bound::Unknown };
+        if live.ending.is_some() {
+            return Bound::Over;
+        }
+        (live.reply, live.lost_since) = (Some(reply.clone()), None);
+        Bound::Run(run, first)
     }
 
-    pub fn heard(&mut self, run: &RunId, chunk: &Chunk, bounds: Bounds) -> Result<(), TooLong> {
-        match self.running.get_mut(run) {
-            Some(live) => live.rollup.push(chunk, bounds),
-            None => Ok(()),
+    /// The reply was not this run's after all.
+    pub fn unbind(&mut self, run: &RunId) {
+        if let Some(live) = self.running.get_mut(run) {
+            live.reply = None;
         }
     }
 
-    /// What a run has said so far, and under which id.
-    pub fn so_far(&self, run: &RunId) -> Option<(&Rollup, Option<&MessageId>)> {
-        self.running.get(run).map(|live| (&live.rollup, live.reply.as_ref()))
+    /// The host says that what it was told to stop is over.
+    pub fn stopped(&mut self, agent: &AgentId, room: Option<&RoomId>) {
+        self.stopped.retain(|(stopped, at), _| stopped != agent || room.is_some_and(|room| room != at));
     }
 
-    /// What runs in a room and has begun to speak, for who comes later.
-    pub fn speaking(&self, room: &RoomId) -> Vec<(&AgentId, &MessageId, Vec<Chunk>)> {
-        let live = self.running.values().filter(|live| live.room == *room);
-        live.filter_map(|live| Some((&live.agent, live.reply.as_ref()?, live.rollup.chunks()))).collect()
+    /// Whether a run has said anything.
+    pub fn has_spoken(&self, run: &RunId) -> bool {
+        self.running.get(run).is_some_and(|live| live.reply.is_some())
+    }
+
+    /// The agent is there and alive: its turns are not lost.
+    pub fn alive(&mut self, agent: &AgentId) {
+        for run in self.runs_of.get(agent).into_iter().flatten() {
+            if let Some(live) = self.running.get_mut(run) {
+                live.lost_since = None;
+            }
+        }
+    }
+
+    /// What the agent runs, in this room or in any.
+    pub fn runs(&self, agent: &AgentId, room: Option<&RoomId>) -> Vec<(RunId, RoomId)> {
+        let runs = self.runs_of.get(agent).into_iter().flatten();
+        let live = runs.filter_map(|run| self.running.get(run).map(|live| (run, live)));
+        live.filter(|(_, live)| room.is_none_or(|room| live.room == *room))
+            .map(|(run, live)| (run.clone(), live.room.clone()))
+            .collect()
+    }
+
+    /// A run is to end so; the first who says so is right.
+    pub fn end(&mut self, run: &RunId, ending: Ending) {
+        if let Some(live) = self.running.get_mut(run) {
+            live.ending.get_or_insert(ending);
+        }
+    }
+
+    /// An agent that is idle has lost the end of what it was saying: what was heard is all there is.
+    pub fn idle(&mut self, agent: &AgentId) {
+        for run in self.runs_of.get(agent).into_iter().flatten() {
+            if let Some(live) = self.running.get_mut(run).filter(|live| live.reply.is_some()) {
+                live.ending.get_or_insert_with(|| Ending::plain(Outcome::Complete));
+            }
+        }
+    }
+
+    /// Turns to end now: asked to, or of an agent that has been away for longer than the patience with it.
+    pub fn due(&mut self, patience: Duration, now: Instant) -> Vec<Due> {
+        let mut due = Vec::new();
+        for (run, live) in &mut self.running {
+            if live.lost_since.is_some_and(|since| now.duration_since(since) >= patience) {
+                live.ending.get_or_insert_with(|| Ending::plain(Outcome::Interrupted));
+            }
+            let Some(ending) = &mut live.ending else { continue };
+            if ending.asked_at.is_none_or(|asked| now.duration_since(asked) >= TRY_AGAIN) {
+                ending.asked_at = Some(now);
+                due.push(Due { run: run.clone(), reply: live.reply.clone(), ending: ending.clone() });
+            }
+        }
+        due
+    }
+
+    /// When there may be something to do though nothing happens.
+    pub fn next_deadline(&self, patience: Duration) -> Option<Instant> {
+        let lost = self.running.values().filter_map(|live| match &live.ending {
+            Some(ending) => ending.asked_at.map(|asked| asked + TRY_AGAIN),
+            None => live.lost_since.map(|since| since + patience),
+        });
+        lost.chain(self.stopped.values().map(|since| *since + STOPPING)).min()
+    }
+
+    pub fn take_stale(&mut self) -> BTreeSet<RoomId> {
+        std::mem::take(&mut self.stale)
+    }
+
+    pub fn take_unwanted(&mut self) -> Vec<RunId> {
+        std::mem::take(&mut self.unwanted)
+    }
+
+    pub fn take_changed(&mut self) -> BTreeSet<AgentId> {
+        std::mem::take(&mut self.changed)
+    }
+
+    pub fn take_stops(&mut self) -> Vec<(LinkId, AgentId, RoomId)> {
+        std::mem::take(&mut self.stops)
+    }
+
+    pub fn take_removed(&mut self) -> Vec<(LinkId, AgentId)> {
+        std::mem::take(&mut self.removed)
     }
 
     /// Terminal bytes as they may be shown, and where; `None` if the agent runs nothing they could belong to.
-    pub fn terminal(&mut self, agent: &AgentId, data: &str) -> Option<(RoomId, String)> {
-        let run = self.runs_of.get(agent)?.last()?;
-        let live = self.running.get_mut(run)?;
+    pub fn terminal(
+        &mut self,
+        agent: &AgentId,
+        room: Option<&RoomId>,
+        data: &str,
+    ) -> Option<(RoomId, String)> {
+        let (run, _) = self.runs(agent, room).pop()?;
+        let live = self.running.get_mut(&run).filter(|live| live.ending.is_none())?;
         Some((live.room.clone(), live.terminal.pass(data)))
-    }
-
-    /// The runs whose agent has been away for longer than that.
-    pub fn lost(&self, patience: Duration, now: Instant) -> Vec<RunId> {
-        let gone = |live: &Live| live.lost_since.is_some_and(|since| now.duration_since(since) >= patience);
-        self.running.iter().filter(|(_, live)| gone(live)).map(|(run, _)| run.clone()).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::host::Order;
     use super::*;
-    use parlor_model::{Addressed, ChunkKind, ConversationId, Lineage, Outcome, Time, Usage};
+    use parlor_model::{Addressed, ConversationId, Lineage, Usage};
+    use parlor_model::{Room, RoomKind, RoomRole, Time};
 
-    const WIDE: Bounds = Bounds { chunks: 100, bytes: 1000 };
-    const FOREIGN: Seat = Seat { link: LinkId(1), by_room: false };
-    const OURS: Seat = Seat { link: LinkId(1), by_room: true };
+    struct Nobody;
+
+    impl Host for Nobody {
+        fn tell(&self, _: &Order<'_>) {}
+    }
 
     fn agent() -> AgentId {
         AgentId::stored("coder")
     }
 
-    fn run(id: &str, room: &str, state: RunState) -> Run {
-        Run {
+    fn room(id: &str) -> RoomId {
+        RoomId::stored(id)
+    }
+
+    fn run(id: &str, room: &str, state: RunState) -> Event {
+        Event::RunChanged(Arc::new(Run {
             id: RunId::stored(id),
             agent: agent(),
             room: RoomId::stored(room),
@@ -253,33 +543,44 @@ mod tests {
             queued_at: Time(1),
             started_at: None,
             ended_at: None,
-        }
+        }))
     }
 
-    fn desk(seat: Option<Seat>, runs: &[(&str, &str, RunState)]) -> Desk {
+    fn link(desk: &mut Desk, gateway: &str, by_room: bool) -> LinkId {
+        let (gateway, owner) = (GatewayId::stored(gateway), UserId::stored("ann"));
+        desk.link(Link { gateway, owner, by_room, host: Arc::new(Nobody) })
+    }
+
+    /// With the agent there through a foreign gateway or one of ours, or away.
+    fn desk(by_room: Option<bool>, runs: &[(&str, &str, RunState)]) -> (Desk, LinkId) {
         let mut desk = Desk::default();
-        if let Some(seat) = seat {
-            desk.seat(&agent(), seat);
+        let id = link(&mut desk, "g", by_room.unwrap_or_default());
+        if by_room.is_some() {
+            desk.seat(&agent(), id, "Coder");
         }
         for (id, room, state) in runs {
             desk.learn(&run(id, room, state.clone()), Instant::now());
         }
-        desk
+        (desk, id)
     }
 
     fn ready(desk: &mut Desk) -> Vec<String> {
-        desk.ready().iter().map(ToString::to_string).collect()
+        desk.ready(Instant::now()).iter().map(ToString::to_string).collect()
     }
 
-    fn text(content: &str) -> Chunk {
-        Chunk { kind: ChunkKind::Text, content: content.into(), metadata: None }
+    fn due(desk: &mut Desk, patience: Duration, now: Instant) -> Vec<(String, Outcome)> {
+        desk.due(patience, now).into_iter().map(|due| (due.run.to_string(), due.ending.outcome)).collect()
+    }
+
+    fn over(id: &str) -> Event {
+        run(id, "a", RunState::Ended(Outcome::Complete))
     }
 
     #[test]
     fn an_agent_that_is_away_starts_nothing_and_one_that_comes_starts_the_oldest() {
-        let mut desk = desk(None, &[("1", "a", RunState::Queued), ("2", "b", RunState::Queued)]);
+        let (mut desk, link) = desk(None, &[("1", "a", RunState::Queued), ("2", "b", RunState::Queued)]);
         assert_eq!(ready(&mut desk), [""; 0]);
-        desk.seat(&agent(), FOREIGN);
+        desk.seat(&agent(), link, "Coder");
         assert_eq!(ready(&mut desk), ["1"]);
         assert_eq!(ready(&mut desk), [""; 0], "it is given once");
         desk.not_started(&RunId::stored("1"));
@@ -294,63 +595,113 @@ mod tests {
             ("2", "b", RunState::Queued),
             ("3", "b", RunState::Queued),
         ];
-        assert_eq!(ready(&mut desk(Some(FOREIGN), &waiting)), [""; 0]);
-        let mut ours = desk(Some(OURS), &waiting);
+        assert_eq!(ready(&mut desk(Some(false), &waiting).0), [""; 0]);
+        let (mut ours, _) = desk(Some(true), &waiting);
         assert_eq!(ready(&mut ours), ["2"]);
-        ours.learn(&run("0", "a", RunState::Ended(Outcome::Complete)), Instant::now());
+        ours.learn(&over("0"), Instant::now());
         assert_eq!(ready(&mut ours), ["1"]);
     }
 
     #[test]
     fn an_old_link_takes_nothing_from_a_newer_one() {
-        let mut desk = desk(Some(FOREIGN), &[]);
-        let newer = Seat { link: LinkId(2), ..FOREIGN };
-        assert_eq!(desk.seat(&agent(), newer), Some(LinkId(1)));
-        assert_eq!(desk.cut(LinkId(1), Instant::now()), []);
-        assert!(!desk.unseat(&agent(), LinkId(1), Instant::now()));
-        assert_eq!(desk.seat_of(&agent()), Some(newer));
-        assert_eq!(desk.cut(LinkId(2), Instant::now()), [agent()]);
+        let (mut desk, old) = desk(Some(false), &[]);
+        let new = link(&mut desk, "g", false);
+        assert_eq!(desk.seat(&agent(), new, "Coder"), None, "the same gateway came back");
+        assert_eq!(desk.cut(old, Instant::now()), []);
+        assert!(!desk.unseat(&agent(), old, Instant::now()));
+        assert_eq!(desk.seat_of(&agent()).map(|seat| seat.link), Some(new));
+        let other = link(&mut desk, "h", false);
+        assert_eq!(
+            desk.seat(&agent(), other, "Coder"),
+            Some(new),
+            "another gateway takes over, and that is told"
+        );
+        assert_eq!(desk.cut(other, Instant::now()), [agent()]);
         assert_eq!(desk.seat_of(&agent()), None);
     }
 
     #[test]
-    fn a_run_is_lost_only_while_nobody_hosts_its_agent() {
+    fn a_run_is_lost_unless_its_agent_is_heard_of_in_time() {
         let (start, patience) = (Instant::now(), Duration::from_secs(60));
-        let mut desk = desk(Some(FOREIGN), &[("1", "a", RunState::Running)]);
-        desk.cut(LinkId(1), start);
-        assert_eq!(desk.lost(patience, start + patience / 2), []);
-        assert_eq!(desk.lost(patience, start + patience), [RunId::stored("1")]);
-        desk.seat(&agent(), Seat { link: LinkId(2), ..FOREIGN });
-        assert_eq!(desk.lost(patience, start + 2 * patience), []);
+        let (mut desk, first) = desk(Some(false), &[("1", "a", RunState::Running)]);
+        desk.cut(first, start);
+        assert_eq!(due(&mut desk, patience, start + patience / 2), []);
+        let second = link(&mut desk, "g", false);
+        desk.seat(&agent(), second, "Coder");
+        assert_eq!(
+            desk.next_deadline(patience),
+            Some(start + patience),
+            "it is there and may know of nothing"
+        );
+        desk.alive(&agent());
+        assert_eq!(due(&mut desk, patience, start + 2 * patience), []);
+        desk.cut(second, start + patience);
+        let lost = [("1".into(), Outcome::Interrupted)];
+        assert_eq!(due(&mut desk, patience, start + 2 * patience), lost);
+        assert_eq!(due(&mut desk, patience, start + 2 * patience), [], "asked already");
+        assert_eq!(due(&mut desk, patience, start + 2 * patience + TRY_AGAIN), lost, "not answered");
+        desk.learn(&over("1"), start);
+        assert_eq!(due(&mut desk, patience, start + 9 * patience), []);
     }
 
     #[test]
     fn a_reply_stays_with_the_run_that_began_it() {
-        let mut desk = desk(Some(OURS), &[("1", "a", RunState::Running), ("2", "b", RunState::Running)]);
-        let (a, b) = (RoomId::stored("a"), RoomId::stored("b"));
-        let (first, second) = (MessageId::stored("m"), MessageId::stored("n"));
-        assert_eq!(desk.bind(&agent(), &b, &first).unwrap().run, RunId::stored("2"));
-        assert_eq!(desk.bind(&agent(), &b, &first).unwrap().run, RunId::stored("2"));
-        assert_eq!(desk.bind(&agent(), &b, &second), None, "its turn speaks under another id");
-        assert_eq!(desk.bind(&agent(), &a, &second).unwrap().run, RunId::stored("1"));
-        assert_eq!(desk.bind(&AgentId::stored("other"), &a, &second), None);
+        let (mut desk, _) = desk(Some(true), &[("1", "a", RunState::Running), ("2", "b", RunState::Running)]);
+        let (a, b) = (room("a"), room("b"));
+        let (one, two) = (MessageId::stored("m"), MessageId::stored("n"));
+        assert_eq!(desk.bind(&agent(), &b, &one), Bound::Run(RunId::stored("2"), true));
+        assert_eq!(desk.bind(&agent(), &b, &one), Bound::Run(RunId::stored("2"), false));
+        assert_eq!(desk.bind(&agent(), &b, &two), Bound::Unknown, "its turn speaks under another id");
+        assert_eq!(desk.bind(&agent(), &a, &two), Bound::Run(RunId::stored("1"), true));
+        assert_eq!(desk.bind(&AgentId::stored("other"), &a, &two), Bound::Unknown);
     }
 
     #[test]
-    fn who_comes_later_is_told_what_was_said_so_far_until_it_is_over() {
-        let mut desk = desk(Some(FOREIGN), &[("1", "a", RunState::Running)]);
-        let room = RoomId::stored("a");
-        assert!(desk.speaking(&room).is_empty(), "it has said nothing");
-        let bound = desk.bind(&agent(), &room, &MessageId::stored("m")).unwrap();
-        for piece in ["one ", "two"] {
-            desk.heard(&bound.run, &text(piece), WIDE).unwrap();
-        }
-        let speaking = desk.speaking(&room);
-        assert_eq!(speaking[0].2, [text("one two")]);
-        assert_eq!(desk.terminal(&agent(), "\u{1b}]0;x\u{7}$"), Some((room.clone(), "$".into())));
-        desk.learn(&run("1", "a", RunState::Ended(Outcome::Cancelled)), Instant::now());
-        assert!(desk.speaking(&room).is_empty());
-        assert_eq!(desk.bind(&agent(), &room, &MessageId::stored("m")), None);
-        assert_eq!(desk.terminal(&agent(), "$"), None);
+    fn what_was_stopped_says_nothing_more_and_the_next_waits_until_it_is_over() {
+        let (mut desk, link) =
+            desk(Some(false), &[("1", "a", RunState::Running), ("2", "a", RunState::Queued)]);
+        let (a, reply) = (room("a"), MessageId::stored("m"));
+        desk.bind(&agent(), &a, &reply);
+        desk.halt(&a, Some(&agent()), Instant::now());
+        assert_eq!(desk.take_stops(), [(link, agent(), a.clone())]);
+        assert_eq!(desk.take_unwanted(), [RunId::stored("2")], "what waits is not wanted either");
+        assert_eq!(desk.bind(&agent(), &a, &reply), Bound::Over);
+        assert_eq!(desk.terminal(&agent(), None, "$"), None);
+        assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), [("1".into(), Outcome::Cancelled)]);
+        desk.learn(&over("1"), Instant::now());
+        desk.learn(&over("2"), Instant::now());
+        desk.learn(&run("3", "a", RunState::Queued), Instant::now());
+        assert_eq!(desk.bind(&agent(), &a, &MessageId::stored("late")), Bound::Over);
+        assert_eq!(ready(&mut desk), [""; 0]);
+        desk.stopped(&agent(), Some(&a));
+        assert_eq!(ready(&mut desk), ["3"]);
+    }
+
+    #[test]
+    fn a_frozen_room_ends_everything_in_it() {
+        let (mut desk, _) = desk(Some(true), &[("1", "a", RunState::Running), ("2", "b", RunState::Running)]);
+        let frozen = Room {
+            id: room("a"),
+            name: "A".into(),
+            kind: RoomKind::Group,
+            broadcast_mode: false,
+            system_prompt: None,
+            agent_command_role: RoomRole::Member,
+            created_by: UserId::stored("ann"),
+            created_at: Time(1),
+            updated_at: Time(1),
+        };
+        desk.learn(&Event::RoomChanged(Arc::new(frozen)), Instant::now());
+        assert_eq!(desk.take_stale(), [room("a")].into());
+    }
+
+    #[test]
+    fn an_agent_that_is_idle_has_said_all_it_had_to_say() {
+        let (mut desk, _) = desk(Some(false), &[("1", "a", RunState::Running)]);
+        desk.idle(&agent());
+        assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), [], "it has not begun");
+        desk.bind(&agent(), &room("a"), &MessageId::stored("m"));
+        desk.idle(&agent());
+        assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), [("1".into(), Outcome::Complete)]);
     }
 }

@@ -1,5 +1,14 @@
 //! Turns: what agents are asked, say and are told, behind the fan-out.
 
 pub mod desk;
+pub mod host;
+mod hosting;
+pub(crate) mod keeper;
 pub mod rollup;
-pub mod terminal;
+mod terminal;
+mod triage;
+
+pub use desk::LinkId;
+pub use host::{Beside, Host, Order};
+pub use hosting::{Finished, Turns, Voice};
+pub use triage::PlainRules;

@@ -16,6 +16,13 @@ pub struct Bounds {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLong;
 
+/// A place in what was said: everything before it has been read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Mark {
+    part: usize,
+    byte: usize,
+}
+
 #[derive(Debug, Default)]
 pub struct Rollup {
     parts: Vec<Part>,
@@ -30,6 +37,16 @@ struct Part {
     metadata: Option<parlor_model::Payload>,
 }
 
+impl Part {
+    fn flows(&self) -> bool {
+        self.kind.flows() && self.metadata.is_none()
+    }
+
+    fn chunk(&self, from: usize, to: usize) -> Chunk {
+        Chunk { kind: self.kind, content: self.content[from..to].into(), metadata: self.metadata.clone() }
+    }
+}
+
 impl Rollup {
     pub fn push(&mut self, chunk: &Chunk, bounds: Bounds) -> Result<(), TooLong> {
         let metadata = chunk.metadata.as_ref().map_or(0, |metadata| metadata.0.len());
@@ -37,9 +54,7 @@ impl Rollup {
         if bytes > bounds.bytes {
             return Err(TooLong);
         }
-        let flows = |last: &&mut Part| {
-            last.kind == chunk.kind && chunk.kind.flows() && last.metadata == chunk.metadata
-        };
+        let flows = |last: &&mut Part| last.kind == chunk.kind && last.flows() && chunk.metadata.is_none();
         let full = self.parts.len() >= bounds.chunks;
         if let Some(last) = self.parts.last_mut().filter(flows) {
             last.content.push_str(&chunk.content);
@@ -57,13 +72,50 @@ impl Rollup {
         self.parts.is_empty()
     }
 
+    /// Behind everything that was said.
+    pub fn end(&self) -> Mark {
+        match self.parts.last() {
+            Some(last) if last.flows() => Mark { part: self.parts.len() - 1, byte: last.content.len() },
+            _ => Mark { part: self.parts.len(), byte: 0 },
+        }
+    }
+
+    /// How many bytes lie between the two.
+    pub fn length(&self, from: Mark, to: Mark) -> usize {
+        let parts = self.parts.iter().enumerate().take(to.part + 1).skip(from.part);
+        parts
+            .map(|(place, part)| {
+                let begin = if place == from.part { from.byte } else { 0 };
+                let end = if place == to.part { to.byte } else { part.content.len() };
+                end - begin
+            })
+            .sum()
+    }
+
+    /// The next piece between the two and the mark behind it; of what flows, at most so many bytes.
+    pub fn next(&self, mut from: Mark, to: Mark, most: usize) -> Option<(Chunk, Mark)> {
+        while from < to {
+            let part = self.parts.get(from.part)?;
+            let end = if from.part == to.part { to.byte } else { part.content.len() };
+            let next_part = Mark { part: from.part + 1, byte: 0 };
+            if !part.flows() {
+                return Some((part.chunk(0, end), next_part));
+            }
+            if from.byte < end {
+                let most = part.content.floor_char_boundary((from.byte + most).min(end));
+                // A character that is longer than what is allowed is not cut.
+                let until =
+                    if most > from.byte { most } else { part.content.ceil_char_boundary(from.byte + 1) };
+                let reached = Mark { byte: until, ..from };
+                return Some((part.chunk(from.byte, until), reached));
+            }
+            from = next_part;
+        }
+        None
+    }
+
     pub fn chunks(&self) -> Vec<Chunk> {
-        let chunk = |part: &Part| Chunk {
-            kind: part.kind,
-            content: part.content.as_str().into(),
-            metadata: part.metadata.clone(),
-        };
-        self.parts.iter().map(chunk).collect()
+        self.parts.iter().map(|part| part.chunk(0, part.content.len())).collect()
     }
 
     pub fn text(&self) -> String {

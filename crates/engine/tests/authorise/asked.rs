@@ -3,13 +3,15 @@
 use crate::who::{lobby, someone};
 use parlor_model::audit::NotePage;
 use parlor_model::command::{
-    AgentProfile, NewInvitation, NewSignIn, NewUpload, NewUser, ProfileChanges, RoomChanges, UserChanges,
+    AgentProfile, AgentRegistration, NewGateway, NewInvitation, NewSignIn, NewUpload, NewUser,
+    ProfileChanges, RoomChanges, UserChanges,
 };
 use parlor_model::query::{MailPage, Page, Search, SearchPlace};
 use parlor_model::{
-    AgentId, Arranging, BlobDigest, Command, File, FinishedRun, InvitationId, KeyId, Mailbox, Media,
-    MemberId, MessageId, Outcome, Path, Pattern, Payload, Post, Query, RoomId, RoomRole, Route, RunId, Said,
-    Scope, SecretHash, Seq, SessionId, SettingChanges, SignInId, SiteRole, Time, UploadId, Usage, UserId,
+    AgentId, Arranging, BlobDigest, Command, Device, File, FinishedRun, GatewayId, InvitationId, KeyId,
+    Mailbox, Media, MemberId, MessageId, Outcome, Path, Pattern, Payload, Post, Query, RoomId, RoomRole,
+    Route, RunId, Said, Scope, SecretHash, Seq, SessionId, SettingChanges, SignInId, SiteRole, Time,
+    UploadId, Usage, UserId,
 };
 
 pub use crate::who::{coder_member, person, somebody};
@@ -245,6 +247,36 @@ pub fn change_agent() -> Command {
 
 pub fn remove_agent() -> Command {
     Command::RemoveAgent { id: coder() }
+}
+
+pub fn connect_gateway() -> Command {
+    Command::ConnectGateway(NewGateway { id: laptop(), device: Device::default(), ephemeral: false })
+}
+
+pub fn disconnect_gateway() -> Command {
+    Command::DisconnectGateway { gateway: laptop() }
+}
+
+pub fn remove_gateway() -> Command {
+    Command::RemoveGateway { gateway: laptop() }
+}
+
+pub fn register_agent() -> Command {
+    Command::RegisterAgent(AgentRegistration {
+        gateway: laptop(),
+        id: coder(),
+        name: "Coder".into(),
+        kind: "codex".into(),
+        working_directory: None,
+        capabilities: Vec::new(),
+        model: None,
+        slash_commands: None,
+        mcp_servers: None,
+    })
+}
+
+fn laptop() -> GatewayId {
+    GatewayId::stored("laptop")
 }
 
 pub fn subscribe(session: Option<&str>, pattern: &str) -> Command {

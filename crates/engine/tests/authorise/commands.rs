@@ -117,6 +117,8 @@ table! { Command,
         "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   add(coder_member(), MEMBER), OWN_AGENT;
         "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   add(coder_member(), OWNER), OWN_AGENT;
         "who   who   out   no    ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   add(coder_member(), MEMBER), ANOTHERS_AGENT;
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   add(coder_member(), MEMBER), AGENT_SHARED_WITH_ALL;
+        "who   who   out   no    yes   ?bot  out   out   out   no    ?bot  who  ", WRITE,   add(coder_member(), MEMBER), AGENT_SHARED_WITH_ADMIN;
         "who   who   out   no    ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   add(coder_member(), MEMBER), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   add(somebody(), MEMBER), NO_ROOM;
     }
@@ -242,6 +244,25 @@ table! { Command,
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  remove_agent(), KEEPERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  remove_agent(), READY;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  remove_agent(), OWN_AGENT_OF_ANOTHER_NAME;
+    }
+    Command::ConnectGateway(_) => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  connect_gateway(), READY;
+        "who   who   !gate !gate !gate !gate !gate yes   !gate no    yes   who  ", AGENTS,  connect_gateway(), KEEPERS_GATEWAY;
+    }
+    Command::DisconnectGateway { .. } => {
+        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   yes  ", AGENTS,  disconnect_gateway(), KEEPERS_GATEWAY;
+        "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate ?gate", AGENTS,  disconnect_gateway(), READY;
+    }
+    Command::RemoveGateway { .. } => {
+        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   who  ", AGENTS,  remove_gateway(), KEEPERS_GATEWAY;
+        "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate who  ", AGENTS,  remove_gateway(), READY;
+    }
+    Command::RegisterAgent(_) => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  register_agent(), OWN_GATEWAY;
+        "who   who   !bot  !bot  !bot  !bot  !bot  yes   !bot  no    yes   who  ", AGENTS,  register_agent(), OWN_GATEWAY_KEEPERS_AGENT;
+        "who   who   no    no    no    no    no    yes   no    no    yes   who  ", AGENTS,  register_agent(), OWN_GATEWAY_KEEPERS_AGENTS_AROUND;
+        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   who  ", AGENTS,  register_agent(), KEEPERS_GATEWAY_OWN_AGENT;
+        "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate who  ", AGENTS,  register_agent(), READY;
     }
     Command::Subscribe { .. } => {
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(None, "slack/**"), KEEPERS_AGENT;

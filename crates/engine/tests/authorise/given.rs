@@ -3,9 +3,10 @@
 use crate::who::{Who, coder_member, lobby, member, person, somebody, someone, user};
 use parlor_engine::facts::{Facts, Standing};
 use parlor_model::{
-    Agent, AgentId, ApiKey, BlobDigest, File, Forwarded, Invitation, InvitationId, KeyId, Media, Member,
-    MemberId, Message, MessageId, MessageKind, Path, Pin, Place, RoomRole, Scope, Sender, Seq, SignIn,
-    SignInId, SiteRole, Time, Upload, UploadId, Use, UserId,
+    Agent, AgentId, ApiKey, BlobDigest, Device, File, Forwarded, Gateway, GatewayId, Invitation,
+    InvitationId, KeyId, Media, Member, MemberId, Message, MessageId, MessageKind, Path, Pin, Place,
+    RoomRole, Scope, Sender, Seq, SignIn, SignInId, SiteRole, Time, Upload, UploadId, Use, UserId,
+    Visibility,
 };
 use std::sync::Arc;
 
@@ -74,6 +75,30 @@ pub const KEEPERS_AGENT_NO_ROOM: Given = |facts, who| {
 };
 pub const OWN_AGENT_OF_ANOTHER_NAME: Given = |facts, who| {
     facts.agent = who.user().map(|owner| Agent { id: AgentId::stored("other"), ..agent(owner) });
+};
+
+/// Somebody else's, which they share with everybody.
+pub const AGENT_SHARED_WITH_ALL: Given =
+    |facts, _| facts.agent = Some(Agent { visibility: Visibility::All, ..agent(someone()) });
+/// Somebody else's, which they share with the column `admin`.
+pub const AGENT_SHARED_WITH_ADMIN: Given = |facts, _| {
+    let visibility = Visibility::List(vec![UserId::stored("admin")]);
+    facts.agent = Some(Agent { visibility, ..agent(someone()) });
+};
+
+pub const KEEPERS_GATEWAY: Given = |facts, _| facts.gateway = Who::Keeper.user().map(gateway);
+pub const OWN_GATEWAY: Given = |facts, who| facts.gateway = who.user().map(gateway);
+pub const OWN_GATEWAY_KEEPERS_AGENT: Given = |facts, who| {
+    OWN_GATEWAY(facts, who);
+    KEEPERS_AGENT(facts, who);
+};
+pub const OWN_GATEWAY_KEEPERS_AGENTS_AROUND: Given = |facts, who| {
+    OWN_GATEWAY(facts, who);
+    KEEPERS_AGENTS_AROUND(facts, who);
+};
+pub const KEEPERS_GATEWAY_OWN_AGENT: Given = |facts, who| {
+    KEEPERS_GATEWAY(facts, who);
+    OWN_AGENT(facts, who);
 };
 
 /// Agents above and below the name in question.
@@ -261,7 +286,20 @@ fn agent(owner: UserId) -> Agent {
         name: "Coder".into(),
         description: "".into(),
         settings: Default::default(),
+        host: Default::default(),
+        visibility: Default::default(),
         created_at: Time(1),
+    }
+}
+
+fn gateway(owner: UserId) -> Gateway {
+    Gateway {
+        id: GatewayId::stored("laptop"),
+        owner,
+        device: Device::default(),
+        ephemeral: false,
+        connected_at: Time(1),
+        disconnected_at: None,
     }
 }
 

@@ -105,6 +105,9 @@ table! { Query,
     Query::Agents => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Agents, READY;
     }
+    Query::Gateways => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   yes  ", READ,    Query::Gateways, READY;
+    }
     Query::MayFollow { .. } => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    may_follow(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    may_follow(), NO_ROOM;

@@ -13,6 +13,7 @@ mod dedupe;
 mod disk_faults;
 mod endings;
 mod files;
+mod gateway;
 mod limits;
 mod malformed;
 mod openapi;

@@ -14,6 +14,7 @@ mod rooms;
 mod search;
 mod second_factor;
 mod settings;
+mod turns;
 mod uploads;
 mod users;
 
@@ -94,6 +95,7 @@ pub fn router() -> Router<Arc<App>> {
         .put("/messages/{id}", "Edits a message", &[], messages::edit)
         .delete("/messages/{id}", "Erases a message", &[], messages::remove)
         .get("/messages/{id}/history", "What a message said before", &[], messages::revisions)
+        .get("/messages/{id}/deliveries", "Why agents did or did not answer", &[], turns::deliveries)
         .get("/messages/{id}/thread", "What answers a message", &[GONE], messages::thread)
         .get("/messages/{id}/replies/count", "How many messages answer it", &[], messages::reply_count)
         .post("/messages/{id}/forward", "Says the same in another room", &[], messages::forward)

@@ -8,6 +8,7 @@ pub fn frame(refusal: &Refusal) -> (&'static str, String) {
         Refusal::NotSignedIn => ("NOT_AUTHENTICATED", "Please authenticate first"),
         Refusal::Forbidden => ("PERMISSION_DENIED", "You are not allowed to do this"),
         Refusal::NotFound(Thing::Room) => ("ROOM_NOT_FOUND", "Room not found"),
+        Refusal::NotFound(Thing::Gateway) => ("GATEWAY_NOT_FOUND", "Gateway not found"),
         Refusal::NotFound(thing) => return ("INVALID_REQUEST", format!("{} not found", name(*thing))),
         Refusal::NotAMember { .. } => ("NOT_A_MEMBER", "You are not a member of this room"),
         Refusal::Invalid(flaws) => return ("INVALID_MESSAGE", sentence(flaws)),
@@ -17,6 +18,9 @@ pub fn frame(refusal: &Refusal) -> (&'static str, String) {
         Refusal::Conflict { .. } => ("INVALID_MESSAGE", "This clientMessageId was used for another message"),
         Refusal::AlreadyExists(thing) => {
             return ("INVALID_REQUEST", format!("{} already exists", name(*thing)));
+        }
+        Refusal::BelongsToAnother(thing) => {
+            return ("PERMISSION_DENIED", format!("{} ID belongs to another user", name(*thing)));
         }
         Refusal::MustRemain(thing) => return ("INVALID_REQUEST", remains(*thing).into()),
         Refusal::WrongCredentials | Refusal::TokenRevoked => ("INVALID_TOKEN", "Invalid token"),
@@ -40,7 +44,10 @@ pub fn status(refusal: &Refusal) -> (u16, String, Option<&'static str>) {
         Refusal::Forbidden => plain(403, "Forbidden"),
         // Whether a foreign room exists is nobody's business.
         Refusal::NotAMember { .. } => plain(404, "Room not found"),
-        Refusal::NotFound(thing) => plain(404, &format!("{} not found", name(*thing))),
+        // Foreign or unknown: told alike.
+        Refusal::NotFound(thing) | Refusal::BelongsToAnother(thing) => {
+            plain(404, &format!("{} not found", name(*thing)))
+        }
         Refusal::AlreadyExists(Thing::User) => plain(409, "Username already taken"),
         Refusal::AlreadyExists(Thing::Member) => plain(409, "Member already in room"),
         Refusal::AlreadyExists(thing) => plain(409, &format!("{} already exists", name(*thing))),
@@ -72,6 +79,7 @@ fn name(thing: Thing) -> &'static str {
         Thing::Pin => "Pin",
         Thing::Bookmark => "Bookmark",
         Thing::Agent => "Agent",
+        Thing::Gateway => "Gateway",
         Thing::Key => "API key",
         Thing::SignIn => "Session",
         Thing::SetupLink => "Setup link",

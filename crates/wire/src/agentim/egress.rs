@@ -1,5 +1,7 @@
 //! From what happened to `server:*` frames.
 
+pub mod agents;
+
 use super::codes;
 use super::frames::{MemberFrame, MessageFrame, ReactionFrame, RoomFrame};
 use crate::time::iso;
@@ -111,8 +113,9 @@ pub fn room_removed(room: &RoomId) -> String {
     text(json!({ "type": "server:room_removed", "roomId": room.as_str() }))
 }
 
-pub fn signal(signal: &Signal) -> String {
-    match signal {
+/// `None` where this door has no frame for it.
+pub fn signal(signal: &Signal) -> Option<String> {
+    Some(match signal {
         Signal::Typing { room, user, username } => text(json!({
             "type": "server:typing",
             "roomId": room.as_str(),
@@ -125,7 +128,21 @@ pub fn signal(signal: &Signal) -> String {
             "username": username,
             "online": online,
         })),
-    }
+        Signal::Chunk { room, agent, agent_name, message, chunk, first } => {
+            agents::chunk(room, agent, agent_name, message, chunk, *first)
+        }
+        Signal::Terminal { room, agent, agent_name, data } => text(json!({
+            "type": "server:terminal_data",
+            "agentId": agent.as_str(),
+            "agentName": agent_name,
+            "roomId": room.as_str(),
+            "data": data,
+        })),
+        Signal::AgentStatus { agent, name, kind, model, status, queue_depth } => {
+            agents::status(agent, name, kind, model.as_deref(), *status, *queue_depth)
+        }
+        Signal::RunEvent { .. } => return None,
+    })
 }
 
 pub fn authenticated(user: &str) -> String {

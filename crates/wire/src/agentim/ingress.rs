@@ -1,6 +1,9 @@
 //! From `client:*` frames to what they ask for. Never panics, whatever comes.
 
+pub mod agents;
+
 use crate::json::{self, Bounds};
+use agents::OfAgents;
 use parlor_model::{MessageId, Post, RoomId};
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -19,6 +22,7 @@ pub enum Asked {
     Leave { room: Option<RoomId> },
     Send { room: Option<RoomId>, post: Draft },
     Typing { room: Option<RoomId> },
+    OfAgents(OfAgents),
     Ping { ts: serde_json::Number },
 }
 
@@ -116,7 +120,7 @@ pub fn read(text: &str, limits: &FrameLimits) -> Result<Asked, Misread> {
             let Ping { ts } = parse(text)?;
             Asked::Ping { ts }
         }
-        _ => return Err(Misread::Unknown),
+        other => Asked::OfAgents(agents::read(other, text).ok_or(Misread::Unknown)??),
     })
 }
 
@@ -219,7 +223,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_whatever_makes_it_panic(text in "\\PC{0,200}|\\{\"type\":\"client:[a-z_]{0,12}\",\"[a-zA-Z]{0,9}\":\\PC{0,40}\\}") {
+        fn no_text_whatever_makes_it_panic(text in "\\PC{0,200}|\\{\"type\":\"client:[a-z_]{0,25}\",\"[a-zA-Z]{0,9}\":\\PC{0,40}\\}") {
             let _ = read(&text, &LIMITS);
         }
     }

@@ -11,6 +11,7 @@ mod invitations;
 mod marks;
 mod second_factor;
 mod settings;
+mod turns;
 mod words;
 
 pub use answers::*;
@@ -21,6 +22,7 @@ pub use invitations::*;
 pub use marks::*;
 pub use second_factor::*;
 pub use settings::*;
+pub use turns::*;
 pub use words::*;
 
 use serde::{Deserialize, Deserializer};

@@ -3,7 +3,9 @@
 use super::{Ports, each};
 use crate::made::*;
 use parlor_engine::plan::Change;
-use parlor_model::{Agent, Mailbox, Pattern, Seq, Session, Subscription};
+use parlor_model::{
+    Agent, Gateway, GatewayId, Host, Mailbox, Pattern, Seq, Session, Subscription, Visibility,
+};
 use std::sync::Arc;
 
 #[test]
@@ -161,5 +163,43 @@ fn agents_of_others_are_near_through_a_common_room() {
         assert_eq!(near(ports, "cyd"), []);
         ports.change(vec![Change::RemoveMember(room_id("other"), agent_member("coder"))]);
         assert_eq!(near(ports, "ann"), [agent("zed", "bob")]);
+    });
+}
+
+#[test]
+fn agents_of_others_are_near_when_they_are_shared() {
+    each(|ports| {
+        let of_bob = |id, visibility| Agent { visibility, ..agent(id, "bob") };
+        let list = Visibility::List(vec![user_id("ann"), user_id("cyd")]);
+        let agents = [
+            of_bob("all", Visibility::All),
+            of_bob("list", list),
+            of_bob("none", Visibility::Private),
+            of_bob("nobody", Visibility::List(Vec::new())),
+            Agent { host: Host::default(), ..of_bob("plain", Visibility::All) },
+        ];
+        ports.change(agents.iter().map(|agent| Change::PutAgent(Arc::new(agent.clone()))).collect());
+        let near = |user| -> Vec<Agent> { ports.read(|s| s.agents_near(&user_id(user))) };
+        assert_eq!(near("ann"), [&agents[0], &agents[1], &agents[4]].map(Agent::clone), "as they are");
+        assert_eq!(near("dora"), [&agents[0], &agents[4]].map(Agent::clone));
+        assert_eq!(near("bob"), [], "one's own are not told here");
+    });
+}
+
+#[test]
+fn gateways_come_back_whole_and_go_with_their_owner() {
+    each(|ports| {
+        let put = |gateway: Gateway| Change::PutGateway(Arc::new(gateway));
+        ports.change(vec![put_user("ann", 1), put(gateway("z", "ann")), put(gateway("a", "ann"))]);
+        let there = Gateway { ephemeral: false, disconnected_at: None, ..gateway("b", "bob") };
+        ports.change(vec![put(gateway("b", "bob")), put(there.clone())]);
+        let all = |ports: &Ports| ports.read(|s| s.gateways(None));
+        assert_eq!(all(ports), [gateway("a", "ann"), there.clone(), gateway("z", "ann")]);
+        assert_eq!(ports.read(|s| s.gateways(Some(&user_id("bob")))), [there.clone()]);
+        assert_eq!(ports.read(|s| s.gateway(&GatewayId::stored("b"))), Some(there.clone()));
+        ports.change(vec![Change::RemoveGateway(GatewayId::stored("z"))]);
+        assert_eq!(all(ports), [gateway("a", "ann"), there.clone()]);
+        ports.change(vec![Change::RemoveUser(user_id("ann"))]);
+        assert_eq!(all(ports), [there]);
     });
 }

@@ -1,10 +1,13 @@
 //! What is asked about agents: what they listen to, what they send, and what they take out of their mailboxes.
 
-use super::asks::{EXTERNAL_IDS, NAMES, SOURCES, TEXTS, room};
+use super::asks::{EXTERNAL_IDS, NAMES, SOURCES, TEXTS, room, user};
 use super::dice::Dice;
 use super::world::World;
-use parlor_model::command::AgentProfile;
-use parlor_model::{AgentId, Command, Mailbox, MessageId, Path, Pattern, Payload, Route, SessionId};
+use parlor_model::command::{AgentProfile, AgentRegistration, NewGateway};
+use parlor_model::{
+    AgentId, Command, Device, GatewayId, Mailbox, MessageId, Path, Pattern, Payload, Route, SessionId,
+    Visibility,
+};
 use std::time::Duration;
 
 const AGENTS: [&str; 5] = ["coder", "coder/sub", "writer", "reader", "slack-bridge"];
@@ -37,7 +40,7 @@ fn pattern(dice: &mut Dice, world: &World) -> Pattern {
     }
 }
 
-fn profile(dice: &mut Dice) -> AgentProfile {
+fn profile(dice: &mut Dice, world: &World) -> AgentProfile {
     let setting = |dice: &mut Dice| {
         let value = Payload(dice.one_of(&["\"best\"", "{\"a\":[1]}", "null"]).into());
         (dice.one_of(&["model", "heartbeat"]).into(), value)
@@ -46,20 +49,60 @@ fn profile(dice: &mut Dice) -> AgentProfile {
         name: dice.maybe(|dice| dice.one_of(&NAMES).into()),
         description: dice.maybe(|dice| dice.one_of(&TEXTS).into()),
         settings: dice.maybe(setting).into_iter().collect(),
+        visibility: dice.maybe(|dice| match dice.roll(3) {
+            0 => Visibility::Private,
+            1 => Visibility::All,
+            _ => Visibility::List((0..dice.roll(3)).map(|_| user(dice, world)).collect()),
+        }),
     }
 }
 
-pub fn create(dice: &mut Dice, _: &mut World) -> Command {
+pub const GATEWAYS: [&str; 3] = ["laptop", "desk", "never"];
+
+fn gateway(dice: &mut Dice) -> GatewayId {
+    GatewayId::stored(if dice.once_in(8) { GATEWAYS[2] } else { dice.one_of(&GATEWAYS[..2]) })
+}
+
+pub fn connect(dice: &mut Dice, _: &mut World) -> Command {
+    let id = GatewayId::stored(dice.one_of(&GATEWAYS[..2]));
+    let device =
+        Device { hostname: dice.one_of(&TEXTS).into(), platform: "linux".into(), ..Device::default() };
+    Command::ConnectGateway(NewGateway { id, device, ephemeral: dice.once_in(4) })
+}
+
+pub fn disconnect(dice: &mut Dice, _: &mut World) -> Command {
+    Command::DisconnectGateway { gateway: gateway(dice) }
+}
+
+pub fn remove_gateway(dice: &mut Dice, _: &mut World) -> Command {
+    Command::RemoveGateway { gateway: gateway(dice) }
+}
+
+pub fn register(dice: &mut Dice, _: &mut World) -> Command {
+    Command::RegisterAgent(AgentRegistration {
+        gateway: gateway(dice),
+        id: AgentId::parse(dice.one_of(&AGENTS)).unwrap(),
+        name: dice.one_of(&NAMES).into(),
+        kind: dice.one_of(&["codex", "my own"]).into(),
+        working_directory: dice.maybe(|dice| dice.one_of(&["/home/ann", "C:\\x 'y'"]).into()),
+        capabilities: dice.some_of(&["rewind", "\"quoted\""]).iter().map(|word| (*word).into()).collect(),
+        model: dice.maybe(|_| "best".into()),
+        slash_commands: dice.maybe(|_| Payload("[{\"name\":\"x\"}]".into())),
+        mcp_servers: dice.maybe(|_| Payload("[\"a\"]".into())),
+    })
+}
+
+pub fn create(dice: &mut Dice, world: &mut World) -> Command {
     let subscriptions = dice.some_of(&PATTERNS);
     Command::CreateAgent {
         id: AgentId::parse(dice.one_of(&AGENTS)).unwrap(),
-        profile: profile(dice),
+        profile: profile(dice, world),
         subscriptions: subscriptions.iter().map(|pattern| Pattern::parse(pattern).unwrap()).collect(),
     }
 }
 
 pub fn change(dice: &mut Dice, world: &mut World) -> Command {
-    Command::ChangeAgent { id: agent(dice, world), profile: profile(dice) }
+    Command::ChangeAgent { id: agent(dice, world), profile: profile(dice, world) }
 }
 
 pub fn remove(dice: &mut Dice, world: &mut World) -> Command {

@@ -38,7 +38,7 @@ pub struct Ask {
 type Make = fn(&mut Dice, &mut World) -> Command;
 
 /// Each kind of command, and how often it is asked for compared with the others.
-const KINDS: [(u32, Make); 56] = [
+const KINDS: [(u32, Make); 60] = [
     (24, turns::start),
     (4, turns::open),
     (24, turns::finish),
@@ -65,6 +65,10 @@ const KINDS: [(u32, Make); 56] = [
     (6, agents::create),
     (4, agents::change),
     (2, agents::remove),
+    (6, agents::connect),
+    (4, agents::disconnect),
+    (2, agents::remove_gateway),
+    (10, agents::register),
     (10, agents::subscribe),
     (6, agents::unsubscribe),
     (2, |_, _| Command::ClearDeadLetters),

@@ -63,7 +63,7 @@ pub const GIVEN_UP: &str = "mail given up";
 /// What must have come about, and how one knows it by an outcome.
 type Notable = (&'static str, fn(&Came) -> bool);
 
-const NOTABLE: [Notable; 23] = [
+const NOTABLE: [Notable; 24] = [
     ("turn begun", |outcome| matches!(outcome, Ok(Receipt::Started(_)))),
     ("turn with a reply", |outcome| matches!(outcome, Ok(Receipt::Run(run)) if run.reply.is_some())),
     ("turn refused", |outcome| {
@@ -98,6 +98,7 @@ const NOTABLE: [Notable; 23] = [
     ("automatic subscription kept", |outcome| {
         matches!(outcome, Err(Refusal::MustRemain(Thing::Subscription)))
     }),
+    ("id of another", |outcome| matches!(outcome, Err(Refusal::BelongsToAnother(_)))),
     ("answer to an answer", |outcome| said(outcome, |message| message.thread != message.reply_to)),
     ("reaction of several people", |outcome| {
         let shared = |message: &Message| message.reactions.iter().any(|one| one.people.len() > 1);
@@ -128,7 +129,7 @@ fn received(outcome: &Came, is: impl Fn(&Delivery) -> bool) -> bool {
     matches!(outcome, Ok(Receipt::Received { mail }) if mail.iter().any(|(_, copy)| is(copy)))
 }
 
-const KINDS: usize = 55;
+const KINDS: usize = 59;
 
 /// A new command has no name here until `asks` makes it, too.
 fn name(command: &Command) -> &'static str {
@@ -178,6 +179,10 @@ fn name(command: &Command) -> &'static str {
         Command::Route(_) => "Route",
         Command::ChangeAgent { .. } => "ChangeAgent",
         Command::RemoveAgent { .. } => "RemoveAgent",
+        Command::ConnectGateway(_) => "ConnectGateway",
+        Command::DisconnectGateway { .. } => "DisconnectGateway",
+        Command::RemoveGateway { .. } => "RemoveGateway",
+        Command::RegisterAgent(_) => "RegisterAgent",
         Command::Subscribe { .. } => "Subscribe",
         Command::Unsubscribe { .. } => "Unsubscribe",
         Command::Receive { .. } => "Receive",

@@ -4,7 +4,9 @@ use super::dice::Dice;
 use super::world::World;
 use parlor_engine::Fault;
 use parlor_engine::ports::Snapshot;
-use parlor_model::{AgentId, Caller, Command, MessageId, Principal, RoomId, RoomRole, UploadId, UserId};
+use parlor_model::{
+    AgentId, Caller, Command, GatewayId, MessageId, Principal, RoomId, RoomRole, UploadId, UserId,
+};
 
 /// Somebody with the right to it as far as the store knows, on their latest device.
 pub fn caller(
@@ -69,6 +71,12 @@ pub fn caller(
             _ => world.users.first().cloned(),
         },
         Command::ChangeAgent { id, .. } | Command::RemoveAgent { id } => keeper_of(id, store)?,
+        Command::ConnectGateway(new) => owner_of_gateway(&new.id, store)?,
+        Command::DisconnectGateway { .. } if dice.once_in(2) => return Ok(Some(Caller::OPERATOR)),
+        Command::DisconnectGateway { gateway } | Command::RemoveGateway { gateway } => {
+            owner_of_gateway(gateway, store)?
+        }
+        Command::RegisterAgent(new) => owner_of_gateway(&new.gateway, store)?,
         Command::Subscribe { mailbox, .. }
         | Command::Unsubscribe { mailbox, .. }
         | Command::Receive { mailbox, .. }
@@ -122,4 +130,8 @@ fn sender_of(message: &MessageId, store: &mut dyn Snapshot) -> Result<Option<Use
 
 fn keeper_of(agent: &AgentId, store: &mut dyn Snapshot) -> Result<Option<UserId>, Fault> {
     Ok(store.agent(agent)?.map(|agent| agent.owner))
+}
+
+fn owner_of_gateway(id: &GatewayId, store: &mut dyn Snapshot) -> Result<Option<UserId>, Fault> {
+    Ok(store.gateway(id)?.map(|gateway| gateway.owner))
 }

@@ -1,6 +1,6 @@
 //! Everything that can be read from a hub and its store.
 
-use super::agents::{SESSIONS, mailbox_of};
+use super::agents::{GATEWAYS, SESSIONS, mailbox_of};
 use super::asks::{SOURCES, once_keys};
 use super::people::BACKUP_CODES;
 use super::world::World;
@@ -11,9 +11,10 @@ use parlor_engine::ports::{FirstUse, Head, OnceKey, Snapshot};
 use parlor_model::audit::{Action, NotePage, Noted};
 use parlor_model::query::{MailPage, Page, Recent, Search};
 use parlor_model::{
-    Agent, AgentId, Answer, ApiKey, BlobDigest, Bookmark, Caller, DeadLetter, Delivery, Event, Invitation,
-    Logged, Member, MemberId, Message, MessageId, Pin, Query, RefreshToken, Refusal, Revision, Room, RoomId,
-    SecondFactor, SecretHash, Seq, Session, SignIn, Subscription, Time, Upload, User, UserId,
+    Agent, AgentId, Answer, ApiKey, BlobDigest, Bookmark, Caller, DeadLetter, Delivery, Event, Gateway,
+    GatewayId, Invitation, Logged, Member, MemberId, Message, MessageId, Pin, Query, RefreshToken, Refusal,
+    Revision, Room, RoomId, SecondFactor, SecretHash, Seq, Session, SignIn, Subscription, Time, Upload, User,
+    UserId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -48,6 +49,7 @@ pub struct Picture {
     pub contents: (Vec<BlobDigest>, Vec<bool>),
     pub agents: Vec<Keeping>,
     pub runs: (Vec<parlor_model::Run>, Vec<Option<parlor_model::Run>>),
+    pub gateways: (Vec<Gateway>, Vec<Option<Gateway>>),
     pub dead_letters: Vec<DeadLetter>,
     pub together: Vec<bool>,
     pub first_uses: Vec<(OnceKey, Option<FirstUse>)>,
@@ -66,6 +68,7 @@ pub struct Person {
     memberships: Vec<Member>,
     agents: Vec<Agent>,
     agents_near: Vec<Agent>,
+    gateways: Vec<Gateway>,
     peers: Vec<UserId>,
     waiting: usize,
     avatars: Vec<Upload>,
@@ -148,6 +151,7 @@ impl Picture {
             contents: (store.released(usize::MAX)?, Vec::new()),
             agents: Vec::new(),
             runs: (store.open_runs()?, Vec::new()),
+            gateways: (store.gateways(None)?, Vec::new()),
             dead_letters: store.dead_letters(ALL_MAIL)?,
             together: Vec::new(),
             first_uses: Vec::new(),
@@ -183,6 +187,9 @@ impl Picture {
         for id in &world.agents {
             picture.agents.push(keeping(store, id, world.now)?);
         }
+        for id in GATEWAYS {
+            picture.gateways.1.push(store.gateway(&GatewayId::stored(id))?);
+        }
         for one in &world.members() {
             for other in &world.members() {
                 picture.together.push(store.share_a_room(one, other)?);
@@ -213,6 +220,7 @@ impl Picture {
         prop_assert_eq!(&self.messages, &other.messages, "messages of memory and {}", name);
         prop_assert_eq!(&self.agents, &other.agents, "agents of memory and {}", name);
         prop_assert_eq!(&self.runs, &other.runs, "runs of memory and {}", name);
+        prop_assert_eq!(&self.gateways, &other.gateways, "gateways of memory and {}", name);
         prop_assert_eq!(&self.uploads, &other.uploads, "uploads of memory and {}", name);
         prop_assert_eq!(&self.contents, &other.contents, "contents of memory and {}", name);
         prop_assert_eq!(&self.dead_letters, &other.dead_letters, "dead letters of memory and {}", name);
@@ -243,6 +251,7 @@ fn person(store: &mut dyn Snapshot, id: &UserId, world: &World) -> Result<Person
         memberships: store.memberships(&MemberId::User(id.clone()))?,
         agents: store.agents_of(id)?,
         agents_near: store.agents_near(id)?,
+        gateways: store.gateways(Some(id))?,
         peers: store.peers(id)?,
         waiting: store.uploads_waiting(id)?,
         avatars: store.avatars(id)?,
@@ -328,6 +337,7 @@ fn queries(world: &World) -> Vec<Query> {
         Query::Recent,
         Query::MayUpload,
         Query::Agents,
+        Query::Gateways,
         Query::Bookmarks { before: None, limit: 2 },
     ];
     for text in ["hello -again", "ann* bob"] {

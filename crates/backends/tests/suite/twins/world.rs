@@ -142,6 +142,7 @@ impl World {
             Receipt::Started(started) => learn(&mut self.runs, &started.run.id),
             Receipt::Done
             | Receipt::Settings(_)
+            | Receipt::Gateway(_)
             | Receipt::FamilyRevoked
             | Receipt::Message(_)
             | Receipt::Pinned { .. }

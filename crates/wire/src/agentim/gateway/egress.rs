@@ -1,7 +1,9 @@
 //! From what an agent is to do to `server:*` frames for its gateway. No frame carries `null`.
 
-use super::super::egress::encode;
-use parlor_model::{Addressed, Agent, AgentId, Approval, Lineage, MemberId, Message, Room, Sender};
+use super::super::egress::{agents::kind as known_kind, encode};
+use parlor_model::{
+    Addressed, Agent, AgentId, Approval, Lineage, MemberId, Message, Room, RoomId, RunId, Sender,
+};
 use serde::Serialize;
 use serde_json::json;
 
@@ -14,12 +16,19 @@ pub fn not_authenticated(error: &str) -> String {
 }
 
 /// A message for an agent to answer.
-pub fn send_to_agent(agent: &AgentId, message: &Message, addressed: Addressed, lineage: &Lineage) -> String {
+pub fn send_to_agent(
+    agent: &AgentId,
+    message: &Message,
+    run: &RunId,
+    addressed: Addressed,
+    lineage: &Lineage,
+) -> String {
     encode(&SendToAgent {
         kind: "server:send_to_agent",
         agent_id: agent.as_str(),
         room_id: message.place.room().map_or("", |room| room.as_str()),
         message_id: message.id.as_str(),
+        run_id: run.as_str(),
         content: &message.text,
         sender_name: &message.sender_name,
         sender_type: match message.sender {
@@ -44,6 +53,8 @@ struct SendToAgent<'a> {
     agent_id: &'a str,
     room_id: &'a str,
     message_id: &'a str,
+    /// For hosts of ours; others pass over it.
+    run_id: &'a str,
     content: &'a str,
     sender_name: &'a str,
     sender_type: &'a str,
@@ -73,6 +84,8 @@ pub fn room_context(agent: &AgentId, room: &Room, members: &[InRoom]) -> String 
         },
         role: one.role,
         role_description: one.role_description,
+        agent_type: one.agent.map(|(agent, _)| known_kind(&agent.host.kind)),
+        capabilities: one.agent.map(|(agent, _)| agent.host.capabilities.iter().map(AsRef::as_ref).collect()),
         status: one.agent.map(|(_, status)| status),
     });
     encode(&RoomContext {
@@ -117,11 +130,20 @@ struct ContextMember<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     role_description: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    agent_type: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capabilities: Option<Vec<&'a str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<&'a str>,
 }
 
-pub fn stop_agent(agent: &AgentId) -> String {
-    json!({ "type": "server:stop_agent", "agentId": agent.as_str() }).to_string()
+/// In one room, which only hosts of ours can tell apart, or everywhere.
+pub fn stop_agent(agent: &AgentId, room: Option<&RoomId>) -> String {
+    let mut frame = json!({ "type": "server:stop_agent", "agentId": agent.as_str() });
+    if let Some(room) = room {
+        frame["roomId"] = room.as_str().into();
+    }
+    frame.to_string()
 }
 
 pub fn remove_agent(agent: &AgentId) -> String {

@@ -1,8 +1,9 @@
 //! From `gateway:*` frames to what they tell and ask. Never panics, whatever comes.
 
 use super::super::ingress::{FrameLimits, Misread, looked_over, parse};
-use parlor_model::{AgentId, Chunk, ChunkKind, GatewayId, MessageId, Payload, RoomId, TaskId};
-use serde::Deserialize;
+use super::run_event::Shape;
+use parlor_model::{AgentId, Chunk, ChunkKind, GatewayId, MessageId, Payload, RoomId, RunEvent, TaskId};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
@@ -36,6 +37,8 @@ pub enum Told {
     },
     Terminal {
         agent: AgentId,
+        /// Said by hosts that run an agent in several rooms at once.
+        room: Option<RoomId>,
         data: Box<str>,
     },
     TaskUpdate {
@@ -51,7 +54,7 @@ pub enum Told {
         agent: AgentId,
         room: Option<RoomId>,
         message: Option<MessageId>,
-        event: Payload,
+        event: RunEvent,
     },
     Ping {
         ts: serde_json::Number,
@@ -65,9 +68,11 @@ pub struct Auth {
     pub version: Option<Box<str>>,
     pub device: Device,
     pub ephemeral: bool,
+    /// Whether it is one of ours: it can run an agent in several rooms at once, and stop it in one of them.
+    pub by_room: bool,
 }
 
-#[derive(Debug, Default, PartialEq, Deserialize)]
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Device {
     pub hostname: Box<str>,
@@ -100,7 +105,7 @@ pub struct Reply {
     pub target_agent: Option<Box<str>>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     Online,
@@ -171,6 +176,7 @@ pub fn read(text: &str, limits: &FrameLimits) -> Result<Told, Misread> {
                 version: form.protocol_version,
                 device: form.device_info.unwrap_or_default(),
                 ephemeral: form.ephemeral.unwrap_or(false),
+                by_room: form.parlor.unwrap_or(false),
             })
         }
         "gateway:register_agent" => {
@@ -208,7 +214,11 @@ pub fn read(text: &str, limits: &FrameLimits) -> Result<Told, Misread> {
         }
         "gateway:terminal_data" => {
             let form: TerminalFrame = parse(text)?;
-            Told::Terminal { agent: agent(&form.agent_id)?, data: form.data }
+            Told::Terminal {
+                agent: agent(&form.agent_id)?,
+                room: form.room_id.and_then(|id| RoomId::parse(&id).ok()),
+                data: form.data,
+            }
         }
         "gateway:task_update" => {
             let form: TaskFrame = parse(text)?;
@@ -235,7 +245,7 @@ pub fn read(text: &str, limits: &FrameLimits) -> Result<Told, Misread> {
                 agent: agent(&form.agent_id)?,
                 room: form.room_id.and_then(|id| RoomId::parse(&id).ok()),
                 message: form.message_id.and_then(|id| MessageId::parse(&id).ok()),
-                event: object(form.event)?,
+                event: form.event.read()?,
             }
         }
         "gateway:ping" => {
@@ -286,6 +296,7 @@ struct AuthForm {
     protocol_version: Option<Box<str>>,
     device_info: Option<Device>,
     ephemeral: Option<bool>,
+    parlor: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -399,6 +410,8 @@ struct StatusFrame<'a> {
 struct TerminalFrame<'a> {
     #[serde(borrow)]
     agent_id: Cow<'a, str>,
+    #[serde(borrow)]
+    room_id: Option<Cow<'a, str>>,
     data: Box<str>,
 }
 
@@ -424,12 +437,11 @@ struct PermissionFrame<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct RunEventFrame<'a> {
+struct RunEventFrame {
     agent_id: Box<str>,
     room_id: Option<Box<str>>,
     message_id: Option<Box<str>>,
-    #[serde(borrow)]
-    event: &'a RawValue,
+    event: Shape,
 }
 
 #[derive(Deserialize)]

@@ -1,0 +1,25 @@
+-- What hosts an agent, and whom its owner shares it with: nobody, everybody, or a list.
+ALTER TABLE agents ADD COLUMN gateway TEXT;
+ALTER TABLE agents ADD COLUMN kind TEXT NOT NULL DEFAULT 'generic';
+ALTER TABLE agents ADD COLUMN working_directory TEXT;
+ALTER TABLE agents ADD COLUMN capabilities TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE agents ADD COLUMN model TEXT;
+ALTER TABLE agents ADD COLUMN slash_commands TEXT;
+ALTER TABLE agents ADD COLUMN mcp_servers TEXT;
+ALTER TABLE agents ADD COLUMN seen_at INTEGER;
+ALTER TABLE agents ADD COLUMN visibility INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE agents ADD COLUMN shared_with TEXT NOT NULL DEFAULT '[]';
+CREATE INDEX agents_shared ON agents (id) WHERE visibility <> 0;
+
+CREATE TABLE gateways (
+    id TEXT PRIMARY KEY,
+    owner TEXT NOT NULL,
+    hostname TEXT NOT NULL,
+    platform TEXT NOT NULL,
+    arch TEXT NOT NULL,
+    runtime TEXT NOT NULL,
+    ephemeral INTEGER NOT NULL,
+    connected_at INTEGER NOT NULL,
+    disconnected_at INTEGER
+) WITHOUT ROWID, STRICT;
+CREATE INDEX gateways_of_owner ON gateways (owner);

@@ -1,0 +1,67 @@
+//! What agents and gateways are decided on.
+
+use super::Facts;
+use crate::Fault;
+use crate::ports::Lookup;
+use crate::routes::Routes;
+use parlor_model::{AgentId, Caller, GatewayId, MemberId, UserId};
+
+impl Facts {
+    /// An agent that is to be made, unless it is there.
+    pub(super) fn about_new_agent(
+        &mut self,
+        caller: &Caller,
+        id: &AgentId,
+        store: &mut (impl Lookup + ?Sized),
+        routes: &Routes,
+    ) -> Result<(), Fault> {
+        self.agent = store.agent(id)?;
+        if let Some(user) = caller.user() {
+            self.agents = store.agents_of(user)?;
+            self.gaps = routes.gaps_of(user);
+        }
+        if let Ok(id) = UserId::parse(id.as_str()) {
+            self.user = store.user(&id)?;
+        }
+        self.relatives = store.agents_below(id)?;
+        for ancestor in id.ancestors() {
+            self.relatives.extend(store.agent(&ancestor)?);
+        }
+        Ok(())
+    }
+
+    pub(super) fn about_known_agent(
+        &mut self,
+        caller: &Caller,
+        id: &AgentId,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<(), Fault> {
+        self.agent = store.agent(id)?;
+        if let (Some(user), Some(agent)) = (caller.user(), &self.agent) {
+            let (person, member) = (MemberId::User(user.clone()), MemberId::Agent(id.clone()));
+            self.acquainted = agent.is_shared_with(user) || store.share_a_room(&person, &member)?;
+        }
+        Ok(())
+    }
+
+    /// With the agents it hosts.
+    pub(super) fn about_gateway(
+        &mut self,
+        id: &GatewayId,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<(), Fault> {
+        self.gateway = store.gateway(id)?;
+        if let Some(gateway) = &self.gateway {
+            self.agents = store.agents_of(&gateway.owner)?;
+            self.agents.retain(|agent| agent.host.gateway.as_ref() == Some(id));
+        }
+        Ok(())
+    }
+
+    pub(super) fn memberships_of_agents(&mut self, store: &mut (impl Lookup + ?Sized)) -> Result<(), Fault> {
+        for agent in self.agents.clone() {
+            self.whole_memberships(&MemberId::Agent(agent.id), store)?;
+        }
+        Ok(())
+    }
+}

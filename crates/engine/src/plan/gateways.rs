@@ -1,0 +1,181 @@
+//! The programs that host agents, and the agents they present.
+
+use super::{Change, Draft, Plan, agents};
+use parlor_model::command::{AgentRegistration, NewGateway};
+use parlor_model::{Command, Gateway, Host, Receipt, Refusal, Thing};
+use std::sync::Arc;
+
+/// How many gateways of one person may be connected.
+const MOST_CONNECTED: usize = 20;
+/// How many are remembered; beyond that the one that went longest ago is forgotten.
+const MOST_KEPT: usize = 100;
+
+pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
+    match command {
+        Command::ConnectGateway(new) => connect(new, draft),
+        Command::DisconnectGateway { .. } => disconnect(draft),
+        Command::RemoveGateway { gateway } => {
+            let mut draft = draft;
+            draft.change(Change::RemoveGateway(gateway.clone()));
+            agents::remove(draft)
+        }
+        Command::RegisterAgent(new) => register(new, draft),
+        _ => unreachable!("the dispatcher sends only gateway commands here"),
+    }
+}
+
+fn connect(new: &NewGateway, mut draft: Draft) -> Result<Plan, Refusal> {
+    let others = || draft.facts.gateways.iter().filter(|other| other.id != new.id);
+    if others().filter(|other| other.disconnected_at.is_none()).count() >= MOST_CONNECTED {
+        return Err(Refusal::TooManyConnections);
+    }
+    let oldest = others().filter(|other| other.disconnected_at.is_some());
+    let oldest = oldest.min_by_key(|other| other.disconnected_at).map(|other| other.id.clone());
+    if let Some(oldest) = oldest.filter(|_| others().count() >= MOST_KEPT) {
+        draft.change(Change::RemoveGateway(oldest));
+    }
+    let gateway = Arc::new(Gateway {
+        id: new.id.clone(),
+        owner: draft.actor()?.id.clone(),
+        device: new.device.clone(),
+        ephemeral: new.ephemeral,
+        connected_at: draft.facts.now,
+        disconnected_at: None,
+    });
+    draft.change(Change::PutGateway(gateway.clone()));
+    draft.done(Receipt::Gateway(gateway))
+}
+
+fn disconnect(mut draft: Draft) -> Result<Plan, Refusal> {
+    let gateway = draft.facts.gateway.as_ref().ok_or(Refusal::NotFound(Thing::Gateway))?;
+    let now = Some(draft.facts.now);
+    draft.change(match gateway.ephemeral {
+        true => Change::RemoveGateway(gateway.id.clone()),
+        false => {
+            let disconnected_at = gateway.disconnected_at.or(now);
+            Change::PutGateway(Arc::new(Gateway { disconnected_at, ..gateway.clone() }))
+        }
+    });
+    for agent in &draft.facts.agents {
+        let mut agent = agent.clone();
+        agent.host.seen_at = now;
+        draft.change(Change::PutAgent(Arc::new(agent)));
+    }
+    draft.done(Receipt::Done)
+}
+
+fn register(new: &AgentRegistration, draft: Draft) -> Result<Plan, Refusal> {
+    let host = Host {
+        gateway: Some(new.gateway.clone()),
+        kind: new.kind.clone(),
+        working_directory: new.working_directory.clone(),
+        capabilities: new.capabilities.clone(),
+        model: new.model.clone(),
+        slash_commands: new.slash_commands.clone(),
+        mcp_servers: new.mcp_servers.clone(),
+        seen_at: Some(draft.facts.now),
+    };
+    match draft.facts.agent.clone() {
+        Some(mut agent) => {
+            (agent.name, agent.host) = (new.name.clone(), host);
+            agents::replace(agent, draft)
+        }
+        None => {
+            let mut agent = agents::new(&new.id, &new.name, &draft)?;
+            agent.host = host;
+            agents::begin(agent, &[], draft)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::given::{NOW, agent, decide, facts};
+    use super::*;
+    use crate::facts::Facts;
+    use parlor_model::{Agent, AgentId, Device, Event, GatewayId, Time, UserId, Visibility};
+
+    fn gateway(id: &str, disconnected_at: Option<Time>) -> Gateway {
+        Gateway {
+            id: GatewayId::stored(id),
+            owner: UserId::stored("ann"),
+            device: Device::default(),
+            ephemeral: false,
+            connected_at: Time(1),
+            disconnected_at,
+        }
+    }
+
+    fn connect(id: &str) -> Command {
+        let id = GatewayId::stored(id);
+        Command::ConnectGateway(NewGateway { id, device: Device::default(), ephemeral: false })
+    }
+
+    fn registration() -> AgentRegistration {
+        AgentRegistration {
+            gateway: GatewayId::stored("laptop"),
+            id: AgentId::stored("coder"),
+            name: "Coder".into(),
+            kind: "my-own-adapter".into(),
+            working_directory: Some("/home/ann".into()),
+            capabilities: vec!["rewind".into()],
+            model: None,
+            slash_commands: None,
+            mcp_servers: None,
+        }
+    }
+
+    #[test]
+    fn so_many_gateways_are_connected_and_so_many_remembered() {
+        let connected = (0..MOST_CONNECTED).map(|n| gateway(&format!("g{n}"), None)).collect();
+        let full = Facts { gateways: connected, ..facts() };
+        let refused = decide(&connect("new"), &full).map(|plan| plan.receipt);
+        assert_eq!(refused, Err(Refusal::TooManyConnections));
+        assert!(decide(&connect("g7"), &full).is_ok(), "one that is there already comes again");
+
+        let gone = |n: usize| gateway(&format!("g{n}"), Some(Time(((n + 7) % MOST_KEPT) as i64)));
+        let known = Facts { gateways: (0..MOST_KEPT).map(gone).collect(), ..facts() };
+        let plan = decide(&connect("new"), &known).unwrap();
+        let [Change::RemoveGateway(forgotten), Change::PutGateway(new)] = &plan.changes[..] else {
+            panic!("one goes, one comes: {:?}", plan.changes)
+        };
+        assert_eq!((forgotten.as_str(), new.id.as_str()), ("g93", "new"));
+        let again = decide(&connect("g93"), &known).unwrap();
+        assert!(matches!(&again.changes[..], [Change::PutGateway(_)]));
+    }
+
+    #[test]
+    fn what_a_gateway_presents_is_made_or_changed() {
+        let plan = decide(&Command::RegisterAgent(registration()), &facts()).unwrap();
+        let Receipt::Agent { agent: made, .. } = &plan.receipt else { panic!("not an agent") };
+        assert_eq!(
+            (&*made.name, &*made.host.kind, made.host.seen_at),
+            ("Coder", "my-own-adapter", Some(NOW))
+        );
+        assert_eq!((plan.changes.len(), plan.routes.len()), (2, 1), "its session, and its address");
+
+        let mut known = agent("coder");
+        known.visibility = Visibility::All;
+        let plan =
+            decide(&Command::RegisterAgent(registration()), &Facts { agent: Some(known.clone()), ..facts() })
+                .unwrap();
+        let changed = Agent { name: "Coder".into(), host: made.host.clone(), ..known };
+        assert_eq!(plan.events[0].event, Event::AgentChanged(Arc::new(changed)));
+        assert_eq!((plan.changes.len(), plan.routes.len()), (1, 0));
+    }
+
+    #[test]
+    fn an_agent_was_last_seen_when_its_gateway_went() {
+        let disconnect = Command::DisconnectGateway { gateway: GatewayId::stored("laptop") };
+        let agents = vec![agent("coder")];
+        let facts = Facts { gateway: Some(gateway("laptop", None)), agents, ..facts() };
+        let plan = decide(&disconnect, &facts).unwrap();
+        let [Change::PutGateway(gone), Change::PutAgent(seen)] = &plan.changes[..] else {
+            panic!("the gateway, its agent: {:?}", plan.changes)
+        };
+        assert_eq!((gone.disconnected_at, seen.host.seen_at), (Some(NOW), Some(NOW)));
+        let ephemeral = Some(Gateway { ephemeral: true, ..gateway("laptop", None) });
+        let plan = decide(&disconnect, &Facts { gateway: ephemeral, ..facts }).unwrap();
+        assert!(matches!(&plan.changes[..], [Change::RemoveGateway(_), Change::PutAgent(_)]));
+    }
+}

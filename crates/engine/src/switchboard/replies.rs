@@ -1,0 +1,160 @@
+//! What agents are saying right now, kept once for all who listen.
+//!
+//! Owns: whoever is in a room is told every piece of a reply once, in order, from its beginning. A connection's
+//! outbox holds no pieces, only up to where it was told and may read on: however slowly it reads it loses nothing
+//! and costs nothing, and what came while its socket was busy goes out together. Dropping pieces like other signals
+//! would leave holes in a text, which somebody has to find and fill; here there are none.
+
+use super::Egress;
+use crate::turns::rollup::{Bounds, Mark, Rollup, TooLong};
+use bytes::Bytes;
+use parking_lot::Mutex;
+use parlor_model::{AgentId, Chunk, MessageId, RoomId, Run, RunId, Signal};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+/// How much text one frame holds, so that a long reply reaches a late reader at the pace of its reading.
+const PIECE: usize = 32 * 1024;
+/// Frames that are kept for other readers: most of them stand at the same place.
+const ENCODED: usize = 4;
+
+/// Why a piece was not said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unsaid {
+    /// The turn has not begun, or is over.
+    Over,
+    TooLong,
+}
+
+/// A reply while it is being spoken.
+pub struct Reply {
+    pub room: RoomId,
+    agent: AgentId,
+    so_far: Mutex<SoFar>,
+}
+
+#[derive(Default)]
+struct SoFar {
+    /// Known with the first piece.
+    voice: Option<Voice>,
+    rollup: Rollup,
+    encoded: VecDeque<Encoded>,
+}
+
+struct Voice {
+    agent_name: Box<str>,
+    message: MessageId,
+}
+
+/// What a door makes of the next piece between two marks.
+struct Encoded {
+    egress: Arc<dyn Egress>,
+    from: Mark,
+    to: Mark,
+    frame: Option<Bytes>,
+    reached: Mark,
+}
+
+impl Reply {
+    /// Adds a piece; gives where it begins and ends.
+    pub fn add(
+        &self,
+        message: &MessageId,
+        agent_name: &str,
+        chunk: &Chunk,
+        bounds: Bounds,
+    ) -> Result<(Mark, Mark), Unsaid> {
+        let mut so_far = self.so_far.lock();
+        let from = so_far.rollup.end();
+        so_far.rollup.push(chunk, bounds).map_err(|TooLong| Unsaid::TooLong)?;
+        so_far.voice.get_or_insert_with(|| Voice { agent_name: agent_name.into(), message: message.clone() });
+        Ok((from, so_far.rollup.end()))
+    }
+
+    pub fn end(&self) -> Mark {
+        self.so_far.lock().rollup.end()
+    }
+
+    pub fn length(&self, from: Mark, to: Mark) -> usize {
+        self.so_far.lock().rollup.length(from, to)
+    }
+
+    /// The frame of the next piece between the marks, and how far it reaches; made once for all readers of a door.
+    pub fn next(&self, egress: &Arc<dyn Egress>, from: Mark, to: Mark) -> Option<(Option<Bytes>, Mark)> {
+        let mut so_far = self.so_far.lock();
+        let fits =
+            |known: &&Encoded| (known.from, known.to) == (from, to) && Arc::ptr_eq(&known.egress, egress);
+        if let Some(known) = so_far.encoded.iter().find(fits) {
+            return Some((known.frame.clone(), known.reached));
+        }
+        let (chunk, reached) = so_far.rollup.next(from, to, PIECE)?;
+        let voice = so_far.voice.as_ref()?;
+        let signal = Signal::Chunk {
+            room: self.room.clone(),
+            agent: self.agent.clone(),
+            agent_name: voice.agent_name.clone(),
+            message: voice.message.clone(),
+            chunk,
+            first: from == Mark::default(),
+        };
+        let frame = egress.signal(&signal);
+        if so_far.encoded.len() == ENCODED {
+            so_far.encoded.pop_front();
+        }
+        let kept = Encoded { egress: egress.clone(), from, to, frame: frame.clone(), reached };
+        so_far.encoded.push_back(kept);
+        Some((frame, reached))
+    }
+
+    fn finish(&self, said: Option<&str>) -> (Arc<str>, Vec<Chunk>) {
+        self.so_far.lock().rollup.finish(said)
+    }
+}
+
+/// The replies of all turns that have begun and are not over.
+#[derive(Default)]
+pub struct Replies {
+    of_run: HashMap<RunId, Arc<Reply>>,
+    in_room: HashMap<RoomId, Vec<Arc<Reply>>>,
+}
+
+impl Replies {
+    pub fn open(&mut self, run: &Run) {
+        if self.of_run.contains_key(&run.id) {
+            return;
+        }
+        let (room, agent) = (run.room.clone(), run.agent.clone());
+        let reply = Arc::new(Reply { room, agent, so_far: Mutex::default() });
+        self.of_run.insert(run.id.clone(), reply.clone());
+        self.in_room.entry(run.room.clone()).or_default().push(reply);
+    }
+
+    pub fn of(&self, run: &RunId) -> Option<&Arc<Reply>> {
+        self.of_run.get(run)
+    }
+
+    pub fn in_room(&self, room: &RoomId) -> &[Arc<Reply>] {
+        self.in_room.get(room).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    pub fn close(&mut self, run: &RunId) -> Option<Arc<Reply>> {
+        let reply = self.of_run.remove(run)?;
+        if let Some(replies) = self.in_room.get_mut(&reply.room) {
+            replies.retain(|other| !Arc::ptr_eq(other, &reply));
+            if replies.is_empty() {
+                self.in_room.remove(&reply.room);
+            }
+        }
+        Some(reply)
+    }
+
+    pub fn close_room(&mut self, room: &RoomId) {
+        self.in_room.remove(room);
+        self.of_run.retain(|_, reply| reply.room != *room);
+    }
+
+    /// What was said in a turn; see [`Rollup::finish`].
+    pub fn finish(&self, run: &RunId, said: Option<&str>) -> Option<(Arc<str>, Vec<Chunk>)> {
+        Some(self.of(run)?.finish(said))
+    }
+}

@@ -1,0 +1,36 @@
+//! How a gateway is told what its agents are to do; a door puts it into words.
+
+use parlor_model::{Agent, AgentId, AgentStatus, Member, Room, RoomId, Started};
+
+pub enum Order<'a> {
+    /// Where an agent finds itself: the room, its prompt, and who is in it.
+    Context {
+        agent: &'a AgentId,
+        room: &'a Room,
+        members: &'a [Beside],
+    },
+    /// A turn for an agent.
+    Work {
+        started: &'a Started,
+    },
+    Stop {
+        agent: &'a AgentId,
+        room: &'a RoomId,
+    },
+    /// The agent is gone, or somebody else hosts it now.
+    Remove {
+        agent: &'a AgentId,
+    },
+}
+
+/// Somebody who is in a room beside an agent.
+pub struct Beside {
+    pub member: Member,
+    /// If it is an agent: what it is and how it is doing.
+    pub agent: Option<(Agent, AgentStatus)>,
+}
+
+pub trait Host: Send + Sync {
+    /// Hands an order over; must not wait. One that cannot be handed over is the end of the link.
+    fn tell(&self, order: &Order<'_>);
+}

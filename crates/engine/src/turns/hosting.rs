@@ -1,0 +1,372 @@
+//! What gateways tell of their agents, and what people want of them.
+
+use super::desk::{Bound, Desk, Ending, Link, LinkId};
+use super::host::{Beside, Host, Order};
+use super::rollup::{Bounds, Rollup};
+use crate::Hub;
+use crate::switchboard::Unsaid;
+use parking_lot::{Mutex, MutexGuard};
+use parlor_model::{
+    Agent, AgentId, AgentStatus, Caller, Chunk, Command, Event, GatewayId, Logged, MemberId, MessageId,
+    Outcome, Query, Receipt, Refusal, Room, RoomId, Run, RunId, Said, Signal, Thing, UserId,
+};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::Notify;
+
+/// Gateways that one person may have connected.
+const MOST_GATEWAYS: usize = 20;
+
+/// The turns of all agents: what is known of them, and the bell that wakes whoever tends them.
+#[derive(Default)]
+pub struct Turns {
+    desk: Mutex<Desk>,
+    pub(super) bell: Notify,
+}
+
+impl Turns {
+    pub(super) fn desk(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock()
+    }
+
+    pub fn wake(&self) {
+        self.bell.notify_one();
+    }
+
+    /// Takes in what was committed, in order.
+    pub fn learn(&self, batch: &[Logged]) {
+        let mut desk = self.desk();
+        let now = Instant::now();
+        for logged in batch {
+            desk.learn(&logged.event, now);
+        }
+        drop(desk);
+        self.bell.notify_one();
+    }
+}
+
+/// What a gateway says when an agent has finished.
+pub struct Finished {
+    /// As the gateway has it; what was heard counts if this is only its beginning.
+    pub text: Option<Arc<str>>,
+    pub chunks: Vec<Chunk>,
+    pub target: Option<Box<str>>,
+    pub claimed_depth: u32,
+}
+
+/// Which agent says something, where, and what its side calls the reply.
+#[derive(Clone, Copy)]
+pub struct Voice<'a> {
+    pub link: LinkId,
+    pub agent: &'a AgentId,
+    pub room: &'a RoomId,
+    pub reply: &'a MessageId,
+}
+
+impl Hub {
+    /// A gateway of a person is there.
+    pub fn host(
+        &self,
+        owner: &UserId,
+        gateway: GatewayId,
+        by_room: bool,
+        host: Arc<dyn Host>,
+    ) -> Result<LinkId, Refusal> {
+        let mut desk = self.turns().desk();
+        let known = desk.gateways_of(owner);
+        if known.len() >= MOST_GATEWAYS && !known.contains(&gateway) {
+            return Err(Refusal::TooManyConnections);
+        }
+        Ok(desk.link(Link { gateway, owner: owner.clone(), by_room, host }))
+    }
+
+    /// A gateway is gone, and its agents with it, unless they came back by another way.
+    pub async fn unhost(&self, link: LinkId) {
+        let agents = self.turns().desk().cut(link, Instant::now());
+        self.turns().bell.notify_one();
+        for agent in agents {
+            self.tell_status(&agent).await;
+        }
+    }
+
+    pub fn is_connected(&self, gateway: &GatewayId) -> bool {
+        self.turns().desk().is_linked(gateway)
+    }
+
+    /// An agent is there, through this link; the hub has it as registered.
+    pub async fn seat(&self, link: LinkId, agent: &Agent) -> Result<(), Refusal> {
+        let taken_over = {
+            let mut desk = self.turns().desk();
+            let before = desk.seat(&agent.id, link, &agent.name);
+            before.and_then(|before| desk.host(before))
+        };
+        if let Some(host) = taken_over {
+            tracing::warn!(agent = %agent.id, "another gateway hosts this agent now");
+            host.tell(&Order::Remove { agent: &agent.id });
+        }
+        let id = agent.id.clone();
+        let rooms = self.look(move |_, store| store.memberships(&MemberId::Agent(id.clone()))).await?;
+        for membership in rooms {
+            self.tell_context(&membership.room, Some(&agent.id)).await?;
+        }
+        self.tell_status(&agent.id).await;
+        self.turns().bell.notify_one();
+        Ok(())
+    }
+
+    pub async fn unseat(&self, link: LinkId, agent: &AgentId) {
+        if self.turns().desk().unseat(agent, link, Instant::now()) {
+            self.tell_status(agent).await;
+        }
+        self.turns().bell.notify_one();
+    }
+
+    /// How an agent is doing.
+    pub fn agent_status(&self, agent: &AgentId) -> AgentStatus {
+        self.turns().desk().seat_of(agent).map_or(AgentStatus::Offline, |seat| seat.status)
+    }
+
+    /// Whether a turn has said anything so far.
+    pub fn has_spoken(&self, run: &RunId) -> bool {
+        self.turns().desk().has_spoken(run)
+    }
+
+    pub async fn report_status(&self, link: LinkId, agent: &AgentId, status: AgentStatus, queue_depth: u32) {
+        let news = {
+            let mut desk = self.turns().desk();
+            if desk.seated(agent, link).is_none() {
+                return;
+            }
+            if status == AgentStatus::Busy {
+                desk.alive(agent);
+            } else if queue_depth == 0 {
+                desk.idle(agent);
+                desk.stopped(agent, None);
+            }
+            desk.set_status(agent, status, queue_depth)
+        };
+        self.turns().bell.notify_one();
+        if news {
+            self.tell_status(agent).await;
+        }
+    }
+
+    /// A piece of a reply, on its way to everyone in the room.
+    pub async fn speak(&self, voice: Voice<'_>, chunk: &Chunk) -> Result<(), Refusal> {
+        let Some((run, name)) = self.bound(voice).await? else { return Ok(()) };
+        let limits = self.limits();
+        let bounds = Bounds { chunks: limits.reply_chunks, bytes: limits.reply_bytes };
+        match self.switchboard().speak(&run, voice.reply, &name, chunk, bounds) {
+            // One that began a moment ago is told of a moment later; its end is told by whoever ends it.
+            Ok(()) | Err(Unsaid::Over) => Ok(()),
+            Err(Unsaid::TooLong) => Err(Refusal::TooLarge { limit: bounds.bytes, got: bounds.bytes + 1 }),
+        }
+    }
+
+    /// The turn that a piece of a reply belongs to, which is opened if there is none; `None` if it is over.
+    async fn bound(&self, voice: Voice<'_>) -> Result<Option<(RunId, Box<str>)>, Refusal> {
+        let Voice { link, agent, room, reply } = voice;
+        let bind = || {
+            let mut desk = self.turns().desk();
+            let name = desk.seated(agent, link).map(|seat| seat.name.clone());
+            let name = name.ok_or(Refusal::NotFound(Thing::Agent))?;
+            Ok((desk.bind(agent, room, reply), name))
+        };
+        let (run, name) = match bind()? {
+            (Bound::Run(run, false), name) => return Ok(Some((run, name))),
+            (Bound::Over, _) => return Ok(None),
+            (Bound::Run(run, true), name) => (run, name),
+            (Bound::Unknown, _) => {
+                if self.said_before(reply).await? {
+                    return Err(Refusal::Conflict { first: reply.clone() });
+                }
+                self.open_turn(agent, room).await?;
+                match bind()? {
+                    (Bound::Run(run, _), name) => return Ok(Some((run, name))),
+                    (Bound::Over | Bound::Unknown, _) => return Ok(None),
+                }
+            }
+        };
+        // An id that belongs to another message is not its reply's.
+        if self.said_before(reply).await? {
+            self.turns().desk().unbind(&run);
+            return Err(Refusal::Conflict { first: reply.clone() });
+        }
+        Ok(Some((run, name)))
+    }
+
+    /// Waits until the turn is known here too.
+    async fn open_turn(&self, agent: &AgentId, room: &RoomId) -> Result<RunId, Refusal> {
+        let open = Command::OpenRun { agent: agent.clone(), room: room.clone() };
+        let Receipt::Run(run) = self.call(&Caller::OPERATOR, open).await? else {
+            return Err(Refusal::Unavailable);
+        };
+        self.learn_run(&run);
+        Ok(run.id.clone())
+    }
+
+    /// Knows a turn before it is told to everyone: its first piece may come at any moment.
+    pub(super) fn learn_run(&self, run: &Arc<Run>) {
+        self.switchboard().turn(run);
+        self.turns().desk().learn(&Event::RunChanged(run.clone()), Instant::now());
+    }
+
+    async fn said_before(&self, id: &MessageId) -> Result<bool, Refusal> {
+        let id = id.clone();
+        self.look(move |_, store| Ok(store.message(&id)?.is_some())).await
+    }
+
+    /// An agent has finished a reply.
+    pub async fn finished(&self, voice: Voice<'_>, finished: Finished) -> Result<(), Refusal> {
+        let Voice { link, agent, room, reply } = voice;
+        let bound = {
+            let mut desk = self.turns().desk();
+            desk.seated(agent, link).ok_or(Refusal::NotFound(Thing::Agent))?;
+            desk.bind(agent, room, reply)
+        };
+        let run = match bound {
+            Bound::Over => {
+                self.turns().desk().stopped(agent, Some(room));
+                self.turns().bell.notify_one();
+                return Ok(());
+            }
+            Bound::Unknown if self.said_before(reply).await? => return self.late(voice, finished).await,
+            Bound::Unknown | Bound::Run(..) => match self.bound(voice).await? {
+                Some((run, _)) => run,
+                None => return Ok(()),
+            },
+        };
+        let Finished { text, chunks, target, claimed_depth } = finished;
+        let ending = Ending { text, chunks, target, claimed_depth, ..Ending::plain(Outcome::Complete) };
+        self.turns().desk().end(&run, ending);
+        self.turns().bell.notify_one();
+        Ok(())
+    }
+
+    /// What comes when its turn was given up: the store knows whether it was said already.
+    async fn late(&self, voice: Voice<'_>, finished: Finished) -> Result<(), Refusal> {
+        let rollup = self.rolled(&finished.chunks);
+        let (text, chunks) = rollup.finish(finished.text.as_deref());
+        let said = Said {
+            message: Some(voice.reply.clone()),
+            text,
+            chunks: beyond_text(chunks),
+            target: finished.target,
+            claimed_depth: finished.claimed_depth,
+        };
+        let (agent, room) = (voice.agent.clone(), voice.room.clone());
+        self.call(&Caller::OPERATOR, Command::SayLate { agent, room, said }).await.map(drop)
+    }
+
+    /// Chunks as they are kept: what flows together is one.
+    pub(super) fn rolled(&self, chunks: &[Chunk]) -> Rollup {
+        let bounds = Bounds { chunks: self.limits().reply_chunks, bytes: self.limits().reply_bytes };
+        let mut rollup = Rollup::default();
+        for chunk in chunks {
+            if rollup.push(chunk, bounds).is_err() {
+                break;
+            }
+        }
+        rollup
+    }
+
+    /// What an agent's terminal shows, to everyone in the room of its turn.
+    pub fn terminal(&self, link: LinkId, agent: &AgentId, room: Option<&RoomId>, data: &str) {
+        let (room, data, agent_name) = {
+            let mut desk = self.turns().desk();
+            let Some(name) = desk.seated(agent, link).map(|seat| seat.name.clone()) else { return };
+            let Some((room, data)) = desk.terminal(agent, room, data) else { return };
+            (room, data, name)
+        };
+        if !data.is_empty() {
+            let signal =
+                Signal::Terminal { room: room.clone(), agent: agent.clone(), agent_name, data: data.into() };
+            self.switchboard().signal_room(&room, &signal, None);
+        }
+    }
+
+    /// Somebody wants an agent to stop what it does in a room.
+    pub async fn stop(&self, caller: &Caller, room: &RoomId, agent: &AgentId) -> Result<(), Refusal> {
+        self.may(caller, Query::MayStop { room: room.clone() }).await?;
+        let stops = {
+            let mut desk = self.turns().desk();
+            desk.halt(room, Some(agent), Instant::now());
+            self.orders_to_stop(&mut desk)
+        };
+        for (host, agent, room) in stops {
+            host.tell(&Order::Stop { agent: &agent, room: &room });
+        }
+        self.turns().bell.notify_one();
+        Ok(())
+    }
+
+    pub(super) fn orders_to_stop(&self, desk: &mut Desk) -> Vec<(Arc<dyn Host>, AgentId, RoomId)> {
+        let stops = desk.take_stops().into_iter();
+        stops.filter_map(|(link, agent, room)| Some((desk.host(link)?, agent, room))).collect()
+    }
+
+    /// Tells the agents in a room, or one of them, where they are.
+    pub(super) async fn tell_context(&self, room: &RoomId, only: Option<&AgentId>) -> Result<(), Refusal> {
+        let Some((room, beside)) = self.beside(room).await? else { return Ok(()) };
+        for agent in beside.iter().filter_map(|one| one.member.member.agent()) {
+            let host = {
+                let desk = self.turns().desk();
+                desk.seat_of(agent).and_then(|seat| desk.host(seat.link))
+            };
+            if let Some(host) = host.filter(|_| only.is_none_or(|only| only == agent)) {
+                host.tell(&Order::Context { agent, room: &room, members: &beside });
+            }
+        }
+        Ok(())
+    }
+
+    /// A room and who is in it.
+    async fn beside(&self, room: &RoomId) -> Result<Option<(Room, Vec<Beside>)>, Refusal> {
+        let room = room.clone();
+        self.look(move |hub, store| {
+            let Some(found) = store.room(&room)? else { return Ok(None) };
+            let mut beside = Vec::new();
+            for member in store.members(&room, crate::facts::MEMBERS_IN_CONTEXT, 0)? {
+                let agent = match member.member.agent() {
+                    Some(id) => store.agent(id)?.map(|agent| (agent, hub.agent_status(id))),
+                    None => None,
+                };
+                beside.push(Beside { member, agent });
+            }
+            Ok(Some((found, beside)))
+        })
+        .await
+    }
+
+    /// Tells how an agent is doing to its owner and to everyone in a room with it.
+    pub(super) async fn tell_status(&self, agent: &AgentId) {
+        let id = agent.clone();
+        let found = self.look(move |_, store| {
+            let Some(agent) = store.agent(&id)? else { return Ok(None) };
+            let mut people = BTreeSet::from([agent.owner.clone()]);
+            for membership in store.memberships(&MemberId::Agent(id.clone()))? {
+                let members = store.members(&membership.room, usize::MAX, 0)?;
+                people.extend(members.iter().filter_map(|member| member.member.user().cloned()));
+            }
+            Ok(Some((agent, people)))
+        });
+        // Only a signal is lost if it cannot be told.
+        let Ok(Some((agent, people))) = found.await else { return };
+        let (status, queue_depth) = {
+            let desk = self.turns().desk();
+            let seat = desk.seat_of(&agent.id);
+            seat.map_or((AgentStatus::Offline, 0), |seat| (seat.status, seat.queue_depth))
+        };
+        let Agent { id: agent, name, host, .. } = agent;
+        let signal =
+            Signal::AgentStatus { agent, name, kind: host.kind, model: host.model, status, queue_depth };
+        self.switchboard().signal_people(&people, &signal);
+    }
+}
+
+/// Chunks that say no more than the text need not be kept beside it.
+pub(super) fn beyond_text(chunks: Vec<Chunk>) -> Vec<Chunk> {
+    let plain = |chunk: &Chunk| chunk.kind == parlor_model::ChunkKind::Text && chunk.metadata.is_none();
+    if chunks.iter().all(plain) { Vec::new() } else { chunks }
+}

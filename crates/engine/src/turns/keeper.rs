@@ -1,0 +1,148 @@
+//! Tends the turns behind the fan-out: what is ready begins, what is over ends, who hosts an agent is told.
+//!
+//! An ordinary reader of what was committed, which re-enters by `submit` like anybody else.
+
+use super::desk::Due;
+use super::host::Order;
+use super::hosting::beyond_text;
+use crate::Hub;
+use crate::hub::WeakHub;
+use parlor_model::{
+    Addressed, Caller, Command, FinishedRun, Outcome, Receipt, Refusal, RunId, Said, Started,
+};
+use std::time::Instant;
+
+pub async fn keep(hub: WeakHub) {
+    loop {
+        let Some(hub) = hub.upgrade().filter(|hub| !hub.is_closing()) else { return };
+        hub.tend_turns().await;
+        let turns = hub.shared_turns();
+        let deadline = turns.desk().next_deadline(hub.limits().gateway_grace);
+        // The hub must be able to end while nothing happens.
+        drop(hub);
+        match deadline {
+            Some(deadline) => {
+                let _ = tokio::time::timeout_at(deadline.into(), turns.bell.notified()).await;
+            }
+            None => turns.bell.notified().await,
+        }
+    }
+}
+
+impl Hub {
+    async fn tend_turns(&self) {
+        let (ready, unwanted, due, stale, changed, removed, stops) = {
+            let (mut desk, now) = (self.turns().desk(), Instant::now());
+            let removed = desk.take_removed().into_iter();
+            let removed: Vec<_> =
+                removed.filter_map(|(link, agent)| Some((desk.host(link)?, agent))).collect();
+            let stops = self.orders_to_stop(&mut desk);
+            let due = desk.due(self.limits().gateway_grace, now);
+            let (stale, changed) = (desk.take_stale(), desk.take_changed());
+            (desk.ready(now), desk.take_unwanted(), due, stale, changed, removed, stops)
+        };
+        for (host, agent, room) in stops {
+            host.tell(&Order::Stop { agent: &agent, room: &room });
+        }
+        for (host, agent) in removed {
+            host.tell(&Order::Remove { agent: &agent });
+        }
+        for due in due {
+            let hub = self.clone();
+            tokio::spawn(async move { hub.end_turn(due).await });
+        }
+        for run in unwanted {
+            let finished = FinishedRun { run, outcome: Outcome::Cancelled, said: None };
+            // It may have begun or ended meanwhile; then that is told, and it is looked at again.
+            let _ = self.call(&Caller::OPERATOR, Command::FinishRun(finished)).await;
+        }
+        for room in stale {
+            let _ = self.tell_context(&room, None).await;
+        }
+        for agent in changed {
+            self.tell_status(&agent).await;
+        }
+        for run in ready {
+            let hub = self.clone();
+            tokio::spawn(async move { hub.start_turn(run).await });
+        }
+    }
+
+    async fn start_turn(&self, run: RunId) {
+        match self.wanted(&run).await {
+            Ok(true) => {}
+            Ok(false) => {
+                let outcome = Outcome::Refused("it was not for this agent".into());
+                let finished = FinishedRun { run: run.clone(), outcome, said: None };
+                let _ = self.call(&Caller::OPERATOR, Command::FinishRun(finished)).await;
+                return;
+            }
+            Err(_) => return self.try_again_later(&run).await,
+        }
+        match self.call(&Caller::OPERATOR, Command::StartRun { run: run.clone() }).await {
+            Ok(Receipt::Started(started)) => self.hand_over(&started).await,
+            Err(Refusal::Unavailable) => self.try_again_later(&run).await,
+            // It was refused, or is no more.
+            Ok(_) | Err(_) => {}
+        }
+    }
+
+    async fn try_again_later(&self, run: &RunId) {
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        self.turns().desk().not_started(run);
+        self.turns().bell.notify_one();
+    }
+
+    /// Whether an agent that was not called by name should answer.
+    async fn wanted(&self, run: &RunId) -> Result<bool, Refusal> {
+        let id = run.clone();
+        let run = self.look(move |_, store| store.run(&id)).await?;
+        let Some(run) = run.filter(|run| run.addressed == Addressed::ByPolicy) else { return Ok(true) };
+        self.triage(&run).await
+    }
+
+    async fn hand_over(&self, started: &Started) {
+        let agent = &started.run.agent;
+        // It is known here before its first piece can come.
+        self.learn_run(&started.run);
+        let host = {
+            let desk = self.turns().desk();
+            desk.seat_of(agent).and_then(|seat| desk.host(seat.link))
+        };
+        let Some(host) = host else { return };
+        let _ = self.tell_context(&started.room.id, Some(agent)).await;
+        host.tell(&Order::Work { started });
+    }
+
+    async fn end_turn(&self, due: Due) {
+        let Due { run, reply, ending } = due;
+        let heard = self.switchboard().finish(&run, ending.text.as_deref());
+        let (text, chunks) = match heard {
+            Some((text, chunks)) if !chunks.is_empty() || ending.chunks.is_empty() => (text, chunks),
+            _ => self.rolled(&ending.chunks).finish(ending.text.as_deref()),
+        };
+        let said = Said {
+            message: reply,
+            text,
+            chunks: beyond_text(chunks),
+            target: ending.target,
+            claimed_depth: ending.claimed_depth,
+        };
+        let finished = FinishedRun { run, outcome: ending.outcome, said: Some(said) };
+        match self.call(&Caller::OPERATOR, Command::FinishRun(finished.clone())).await {
+            // Somebody said something under its id meanwhile.
+            Err(Refusal::Conflict { .. }) => {
+                let said = finished.said.map(|said| Said { message: None, ..said });
+                let finished = FinishedRun { said, ..finished };
+                let _ = self.call(&Caller::OPERATOR, Command::FinishRun(finished)).await;
+            }
+            Err(Refusal::TooLarge { .. } | Refusal::Invalid(_)) => {
+                tracing::warn!(run = %finished.run, "a reply was too long to be kept");
+                let finished = FinishedRun { said: None, outcome: Outcome::Failed, ..finished };
+                let _ = self.call(&Caller::OPERATOR, Command::FinishRun(finished)).await;
+            }
+            // Asked again while it is not over.
+            Ok(_) | Err(_) => {}
+        }
+    }
+}

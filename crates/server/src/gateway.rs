@@ -1,0 +1,356 @@
+//! The AgentIM door for the machines on which agents live: `/ws/gateway`.
+
+use crate::App;
+use crate::auth;
+use crate::connection::admission::admit;
+use crate::connection::census::Counted;
+use crate::connection::upgrade::{Upgraded, upgrade};
+use crate::connection::{Incoming, LOOK_AGAIN, Socket, frame};
+use crate::http::problem::Problem;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use bytes::Bytes;
+use parlor_engine::switchboard::{Egress, Farewell, Outbox, Viewer};
+use parlor_engine::turns::{Finished, Host, LinkId, Order, Voice};
+use parlor_model::command::{AgentRegistration, NewGateway};
+use parlor_model::{
+    Caller, Command, Delivery, Device, Epoch, GatewayId, Logged, Message, Prompt, Receipt, Refusal, RoomId,
+    Signal, Thing,
+};
+use parlor_wire::agentim::egress as common;
+use parlor_wire::agentim::gateway::egress::{self, InRoom};
+use parlor_wire::agentim::gateway::ingress::{self, AgentForm, Auth, Reply, Status, Told};
+use parlor_wire::agentim::ingress::Misread;
+use std::sync::Arc;
+
+/// Larger messages end the connection; smaller ones that are too large are refused and it goes on.
+const HARD_LIMIT: usize = 12 * 1024 * 1024;
+const AUTH_ATTEMPTS: u32 = 5;
+
+/// A gateway is told what its agents are to do, and nothing else.
+pub struct GatewayEgress;
+
+impl Egress for GatewayEgress {
+    fn event(&self, _: &Logged, _: Epoch) -> Option<Bytes> {
+        None
+    }
+
+    fn room_lost(&self, _: &RoomId) -> Option<Bytes> {
+        None
+    }
+
+    fn delivery(&self, _: &Message, _: &Delivery) -> Option<Bytes> {
+        None
+    }
+
+    fn signal(&self, _: &Signal) -> Option<Bytes> {
+        None
+    }
+
+    fn farewell(&self, reason: Farewell) -> Bytes {
+        let (code, words, close) = match reason {
+            Farewell::TooSlow => ("RATE_LIMITED", "You read too slowly", 1013),
+            Farewell::Revoked => ("SESSION_REVOKED", "Your session was revoked", 1008),
+            Farewell::ShuttingDown => ("SERVER_SHUTDOWN", "The server is shutting down", 1001),
+        };
+        frame::together(&[frame::text(&common::error(code, words)), frame::close(close, words)])
+    }
+}
+
+pub async fn mount(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
+    let shared = app.clone();
+    upgrade(&app, request, move |upgraded| converse(shared, upgraded))
+}
+
+async fn converse(app: Arc<App>, upgraded: Upgraded) {
+    let Upgraded { stream, already_read, counted, mut ongoing } = upgraded;
+    let egress = app.gateway_egress.clone();
+    let too_slow = egress.farewell(Farewell::TooSlow);
+    let mut socket = Socket::open(stream, already_read, HARD_LIMIT, app.config.outbox, too_slow).await;
+    let deadline = tokio::time::sleep(app.config.auth_timeout);
+    tokio::pin!(deadline);
+    let outbox = socket.outbox.clone();
+    let mut talk = Talk { app, guest: Some(counted), signed: None, attempts: 0, outbox: outbox.clone() };
+    loop {
+        tokio::select! {
+            biased;
+            () = outbox.closed() => break,
+            () = ongoing.stopped() => outbox.close(egress.farewell(Farewell::ShuttingDown)),
+            () = &mut deadline => {
+                // Its place is free before it can know that it has to go.
+                if talk.guest.take().is_some() {
+                    socket.close(4001, "Authentication timeout");
+                } else if talk.is_over().await {
+                    outbox.close(egress.farewell(Farewell::Revoked));
+                }
+                deadline.as_mut().reset(tokio::time::Instant::now() + LOOK_AGAIN);
+            }
+            incoming = socket.next() => match incoming {
+                // One after the other: what is said of an agent comes after it was registered.
+                Incoming::Text(text) => talk.hear(&text).await,
+                Incoming::Binary => talk.misread(Misread::Unknown),
+                Incoming::TooLarge => {
+                    talk.misread(Misread::TooLarge);
+                    socket.close(1009, "Message exceeds maximum size");
+                }
+                Incoming::NotUtf8 => socket.close(1007, "Not UTF-8"),
+                Incoming::Malformed => socket.close(1002, "Malformed frame"),
+                Incoming::Gone => break,
+            }
+        }
+    }
+    if let Some(signed) = talk.signed.take() {
+        talk.app.hub.disconnect(signed.viewer.id);
+        signed.agents.end(&talk.app).await;
+    }
+    drop(talk);
+    socket.finish().await;
+}
+
+/// Whoever hosts agents, as the engine knows it: what it is told goes out as frames.
+struct Frames {
+    outbox: Arc<Outbox>,
+}
+
+impl Host for Frames {
+    fn tell(&self, order: &Order<'_>) {
+        self.outbox.push(frame::text(&words(order)));
+    }
+}
+
+fn words(order: &Order<'_>) -> String {
+    match order {
+        Order::Context { agent, room, members } => {
+            let in_room = members.iter().map(|beside| InRoom {
+                member: &beside.member.member,
+                name: &beside.member.name,
+                role: beside.member.role.as_str(),
+                role_description: beside.member.role_description.as_deref(),
+                agent: beside.agent.as_ref().map(|(agent, status)| (agent, status.as_str())),
+            });
+            egress::room_context(agent, room, &in_room.collect::<Vec<_>>())
+        }
+        Order::Work { started } => {
+            let (run, Prompt::Message(message)) = (&started.run, &started.prompt);
+            egress::send_to_agent(&run.agent, message, &run.id, run.addressed, &run.lineage)
+        }
+        Order::Stop { agent, room } => egress::stop_agent(agent, Some(room)),
+        Order::Remove { agent } => egress::remove_agent(agent),
+    }
+}
+
+/// One conversation with one gateway.
+struct Talk {
+    app: Arc<App>,
+    outbox: Arc<Outbox>,
+    /// Counts the connection as a stranger's until it says who it is.
+    guest: Option<Counted>,
+    signed: Option<Signed>,
+    attempts: u32,
+}
+
+struct Signed {
+    viewer: Viewer,
+    agents: Agents,
+    _counted: Counted,
+}
+
+impl Talk {
+    /// Whether the sign-in behind the connection ran out while it was open; everything else is told at once.
+    async fn is_over(&self) -> bool {
+        let Some(signed) = &self.signed else { return false };
+        matches!(self.app.hub.standing(&signed.agents.caller).await, Err(Refusal::NotSignedIn))
+    }
+
+    fn say(&self, text: &str) {
+        self.outbox.push(frame::text(text));
+    }
+
+    fn close(&self, code: u16, reason: &str) {
+        self.outbox.close(frame::close(code, reason));
+    }
+
+    fn misread(&self, misread: Misread) {
+        let (code, words) = misread.words();
+        self.say(&common::error(code, words));
+    }
+
+    async fn hear(&mut self, text: &str) {
+        let told = match ingress::read(text, &self.app.config.gateway_frames) {
+            Ok(told) => told,
+            Err(misread) => return self.misread(misread),
+        };
+        match (told, &self.signed) {
+            (Told::Ping { ts }, _) => self.say(&common::pong(&ts)),
+            (Told::Auth(auth), _) => self.authenticate(auth).await,
+            (_, None) => self.close(1008, "Not authenticated"),
+            (told, Some(signed)) => {
+                if let Err(refusal) = signed.agents.hear(&self.app, told).await {
+                    self.say(&common::refusal(&refusal, None));
+                }
+            }
+        }
+    }
+
+    async fn authenticate(&mut self, auth: Auth) {
+        if let Some(version) = auth.version.as_deref().filter(|version| *version != "1") {
+            let version: String = version.chars().take(20).collect();
+            let words = format!(
+                "Protocol version mismatch: gateway={version}, server=1. Please update your gateway."
+            );
+            self.say(&common::error("PROTOCOL_VERSION_MISMATCH", &words));
+            return self.close(1008, "Protocol version mismatch");
+        }
+        let error = match self.sign_in(auth).await {
+            Ok(()) => return,
+            Err(Refusal::TooManyConnections) => "Too many gateway connections",
+            Err(Refusal::AtCapacity | Refusal::Unavailable) => "Server at capacity",
+            Err(Refusal::AlreadyExists(Thing::Gateway)) => "Gateway ID belongs to another user",
+            Err(_) => "Authentication failed",
+        };
+        self.attempts += 1;
+        self.say(&egress::not_authenticated(error));
+        let nobody = self.guest.is_none() && self.signed.is_none();
+        if nobody || self.attempts >= AUTH_ATTEMPTS {
+            self.close(1008, "Too many authentication attempts");
+        }
+    }
+
+    async fn sign_in(&mut self, auth: Auth) -> Result<(), Refusal> {
+        let caller = auth::caller(&self.app, &auth.token).await?;
+        if let Some(signed) = &self.signed {
+            // Again on a live connection: the same person may show a newer proof, and nothing changes.
+            let standing = self.app.hub.standing(&caller).await?;
+            if signed.viewer.user != standing.user.id {
+                return Err(Refusal::NotSignedIn);
+            }
+            self.say(&egress::authenticated());
+            return Ok(());
+        }
+        let user = caller.user().cloned().ok_or(Refusal::NotSignedIn)?;
+        let viewer = Viewer {
+            id: self.app.hub.viewer_id(),
+            user,
+            principal: caller.principal.clone(),
+            egress: self.app.gateway_egress.clone(),
+            outbox: self.outbox.clone(),
+            present: false,
+        };
+        let host = Arc::new(Frames { outbox: self.outbox.clone() });
+        let agents = Agents::begin(&self.app, caller.clone(), auth, host).await?;
+        let greeting = frame::text(&egress::authenticated());
+        match admit(&self.app, &mut self.guest, &caller, viewer.clone(), greeting).await {
+            Ok((_, counted)) => {
+                self.attempts = 0;
+                self.signed = Some(Signed { viewer, agents, _counted: counted });
+                Ok(())
+            }
+            Err(refusal) => {
+                agents.end(&self.app).await;
+                Err(refusal)
+            }
+        }
+    }
+}
+
+/// The agents of one gateway, however its frames come.
+pub struct Agents {
+    caller: Caller,
+    gateway: GatewayId,
+    link: LinkId,
+}
+
+impl Agents {
+    async fn begin(app: &App, caller: Caller, auth: Auth, host: Arc<dyn Host>) -> Result<Self, Refusal> {
+        let gateway = auth.gateway.ok_or(Refusal::NotFound(Thing::Gateway))?;
+        let ingress::Device { hostname, platform, arch, node_version } = auth.device;
+        let new = NewGateway {
+            id: gateway.clone(),
+            device: Device { hostname, platform, arch, runtime: node_version },
+            ephemeral: auth.ephemeral,
+        };
+        app.hub.call(&caller, Command::ConnectGateway(new)).await?;
+        let owner = caller.user().cloned().ok_or(Refusal::NotSignedIn)?;
+        let link = app.hub.host(&owner, gateway.clone(), auth.by_room, host)?;
+        Ok(Self { caller, gateway, link })
+    }
+
+    /// The connection is over; the gateway may have come back by another one.
+    async fn end(self, app: &App) {
+        app.hub.unhost(self.link).await;
+        if !app.hub.is_connected(&self.gateway) {
+            let gone = Command::DisconnectGateway { gateway: self.gateway };
+            // The store may not take it now; who is connected is known without it.
+            let _ = app.hub.call(&self.caller, gone).await;
+        }
+    }
+
+    async fn hear(&self, app: &App, told: Told) -> Result<(), Refusal> {
+        let (hub, link) = (&app.hub, self.link);
+        match told {
+            Told::Register(form) => self.register(app, form).await,
+            Told::Unregister { agent } => {
+                hub.unseat(link, &agent).await;
+                Ok(())
+            }
+            Told::Chunk { reply, chunk } => {
+                let (room, message) = place(&reply)?;
+                hub.speak(Voice { link, agent: &reply.agent, room, reply: message }, &chunk).await
+            }
+            Told::Complete { reply, text, chunks, depth, .. } => {
+                let (room, message) = place(&reply)?;
+                let finished = Finished {
+                    text: text.map(Into::into),
+                    chunks,
+                    target: reply.target_agent.clone(),
+                    claimed_depth: depth.unwrap_or(0),
+                };
+                hub.finished(Voice { link, agent: &reply.agent, room, reply: message }, finished).await
+            }
+            Told::Status { agent, status, queue_depth } => {
+                hub.report_status(link, &agent, status_of(status), queue_depth).await;
+                Ok(())
+            }
+            Told::Terminal { agent, room, data } => {
+                hub.terminal(link, &agent, room.as_ref(), &data);
+                Ok(())
+            }
+            Told::Auth(_) | Told::Ping { .. } => Ok(()),
+            Told::TaskUpdate { .. } | Told::Permission(_) | Told::Answer(_) | Told::RunEvent { .. } => Ok(()),
+        }
+    }
+
+    async fn register(&self, app: &App, form: AgentForm) -> Result<(), Refusal> {
+        let registration = AgentRegistration {
+            gateway: self.gateway.clone(),
+            id: form.id,
+            name: form.name,
+            kind: form.kind,
+            working_directory: form.working_directory,
+            capabilities: form.capabilities,
+            model: form.model,
+            slash_commands: form.slash_commands,
+            mcp_servers: form.mcp_servers,
+        };
+        match app.hub.call(&self.caller, Command::RegisterAgent(registration)).await? {
+            Receipt::Agent { agent, .. } => app.hub.seat(self.link, &agent).await,
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Where a piece of a reply belongs; an id that cannot be one is of nothing.
+fn place(reply: &Reply) -> Result<(&RoomId, &parlor_model::MessageId), Refusal> {
+    let room = reply.room.as_ref().ok_or(Refusal::NotFound(Thing::Room))?;
+    let message = reply.message.as_ref().ok_or(Refusal::NotFound(Thing::Message))?;
+    Ok((room, message))
+}
+
+fn status_of(status: Status) -> parlor_model::AgentStatus {
+    match status {
+        Status::Online => parlor_model::AgentStatus::Online,
+        Status::Offline => parlor_model::AgentStatus::Offline,
+        Status::Busy => parlor_model::AgentStatus::Busy,
+        Status::Error => parlor_model::AgentStatus::Error,
+    }
+}

@@ -1,0 +1,426 @@
+//! What people are told of agents: what they say, how they are, what they ask, and what they answer through the hub.
+
+use super::{encode, encode_about, text};
+use crate::agentim::gateway::ingress::AnswerKind;
+use crate::time::iso;
+use parlor_model::{AgentId, AgentStatus, Approval, Chunk, Decision, MessageId, Payload, RoomId};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+/// The kinds of agents that AgentIM's own clients know; they throw away a frame that names another.
+const KINDS: [&str; 4] = ["claude-code", "codex", "gemini", "generic"];
+
+/// What AgentIM's clients are told of an agent's kind, whatever its host calls it.
+pub fn kind(given: &str) -> &'static str {
+    KINDS.into_iter().find(|known| *known == given).unwrap_or("generic")
+}
+
+pub(super) fn chunk(
+    room: &RoomId,
+    agent: &AgentId,
+    agent_name: &str,
+    message: &MessageId,
+    chunk: &Chunk,
+    first: bool,
+) -> String {
+    let frame = ChunkFrame {
+        kind: "server:message_chunk",
+        room_id: room.as_str(),
+        agent_id: agent.as_str(),
+        agent_name,
+        message_id: message.as_str(),
+        chunk: Piece {
+            kind: chunk.kind.as_str(),
+            content: &chunk.content,
+            metadata: chunk.metadata.as_ref().and_then(object_without_nulls),
+        },
+        first,
+    };
+    encode_about(&frame, chunk.content.len() + 320)
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ChunkFrame<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    room_id: &'a str,
+    agent_id: &'a str,
+    agent_name: &'a str,
+    message_id: &'a str,
+    chunk: Piece<'a>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    first: bool,
+}
+
+#[derive(Serialize)]
+struct Piece<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    content: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<Box<RawValue>>,
+}
+
+pub(super) fn status(
+    agent: &AgentId,
+    name: &str,
+    given_kind: &str,
+    model: Option<&str>,
+    status: AgentStatus,
+    queue_depth: u32,
+) -> String {
+    let kind = kind(given_kind);
+    let agent = AgentFrame { id: agent.as_str(), name, kind, status: status.as_str(), model, queue_depth };
+    encode(&StatusFrame { kind: "server:agent_status", agent })
+}
+
+#[derive(Serialize)]
+struct StatusFrame<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    agent: AgentFrame<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AgentFrame<'a> {
+    id: &'a str,
+    name: &'a str,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    status: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'a str>,
+    queue_depth: u32,
+}
+
+/// The question is shown to the letter, a `null` inside it too: what people see is what would be run.
+pub fn permission_request(approval: &Approval, agent_name: &str) -> String {
+    encode(&PermissionRequest {
+        kind: "server:permission_request",
+        request_id: approval.id.as_str(),
+        agent_id: approval.agent.as_str(),
+        agent_name,
+        room_id: approval.room.as_str(),
+        tool_name: &approval.tool,
+        tool_input: raw(&approval.input),
+        expires_at: iso(approval.expires_at),
+    })
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PermissionRequest<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    request_id: &'a str,
+    agent_id: &'a str,
+    agent_name: &'a str,
+    room_id: &'a str,
+    tool_name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_input: Option<Box<RawValue>>,
+    expires_at: String,
+}
+
+pub fn permission_request_expired(approval: &Approval) -> String {
+    text(json!({ "type": "server:permission_request_expired", "requestId": approval.id.as_str() }))
+}
+
+/// How a question was decided; `by` is the name of who did.
+pub fn permission_resolved(approval: &Approval, by: Option<&str>) -> String {
+    let (person, reason) = match &approval.decision {
+        Some(Decision::Allowed { by }) => (Some(by), None),
+        Some(Decision::Denied { by, reason }) => (Some(by), reason.as_deref()),
+        Some(Decision::AllowedByRule | Decision::Expired | Decision::Withdrawn) | None => (None, None),
+    };
+    encode(&PermissionResolved {
+        kind: "server:permission_resolved",
+        request_id: approval.id.as_str(),
+        room_id: approval.room.as_str(),
+        // Nobody's answer is never a yes.
+        decision: approval.decision.as_ref().map_or("deny", Decision::as_str),
+        decided_by: person.map(|person| person.as_str()),
+        decided_by_name: person.and(by),
+        reason,
+    })
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PermissionResolved<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    request_id: &'a str,
+    room_id: &'a str,
+    decision: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decided_by: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decided_by_name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+}
+
+/// An agent as those may see it who share a room with it, with what its host answered about it.
+pub fn agent_info(
+    agent: &AgentId,
+    name: &str,
+    given_kind: &str,
+    status: AgentStatus,
+    answer: &Payload,
+) -> String {
+    let mut info = match without_nulls(answer) {
+        Some(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    };
+    for told_elsewhere in ["type", "agentId", "roomId", "requestId"] {
+        info.remove(told_elsewhere);
+    }
+    info.insert("id".into(), agent.as_str().into());
+    info.insert("name".into(), name.into());
+    info.insert("type".into(), kind(given_kind).into());
+    info.insert("status".into(), status.as_str().into());
+    text(json!({ "type": "server:agent_info", "agent": info }))
+}
+
+/// What a gateway answered, for who asked: the same object under another name. `None` for what people are told in
+/// other words.
+pub fn answer(kind: AnswerKind, body: &Payload) -> Option<String> {
+    let kind = match kind {
+        AnswerKind::AgentCommand => "server:agent_command_result",
+        AnswerKind::Spawn => "server:spawn_result",
+        AnswerKind::CredentialList => "server:gateway_credential_list",
+        AnswerKind::Credential => "server:gateway_credential_result",
+        AnswerKind::OauthUrl => "server:gateway_oauth_url",
+        AnswerKind::Oauth => "server:gateway_oauth_result",
+        AnswerKind::Workspace => "server:workspace_response",
+        AnswerKind::AgentInfo | AnswerKind::Rewind => return None,
+    };
+    let mut frame: Value = serde_json::from_str(&body.0).ok()?;
+    // The one field that AgentIM's clients want to be `null`: a folder without a history has no status.
+    let no_status =
+        frame.pointer("/response/data").is_some_and(Value::is_null) && frame["response"]["kind"] == "status";
+    leave_out_nulls(&mut frame);
+    if no_status {
+        frame["response"]["data"] = Value::Null;
+    }
+    frame.as_object_mut()?.insert("type".into(), kind.into());
+    Some(text(frame))
+}
+
+pub fn room_rewound(room: &RoomId, message: &MessageId, removed: &[MessageId], content: &str) -> String {
+    let removed: Vec<&str> = removed.iter().map(MessageId::as_str).collect();
+    text(json!({
+        "type": "server:room_rewound",
+        "roomId": room.as_str(),
+        "messageId": message.as_str(),
+        "removedMessageIds": removed,
+        "messageContent": content,
+    }))
+}
+
+fn raw(payload: &Payload) -> Option<Box<RawValue>> {
+    serde_json::from_str(&payload.0).ok()
+}
+
+fn object_without_nulls(payload: &Payload) -> Option<Box<RawValue>> {
+    if !payload.0.contains("null") {
+        return raw(payload).filter(|raw| raw.get().starts_with('{'));
+    }
+    let value = without_nulls(payload).filter(Value::is_object)?;
+    serde_json::value::to_raw_value(&value).ok()
+}
+
+/// What passed through from outside, with what is `null` left out.
+fn without_nulls(payload: &Payload) -> Option<Value> {
+    let mut value = serde_json::from_str(&payload.0).ok()?;
+    leave_out_nulls(&mut value);
+    Some(value)
+}
+
+fn leave_out_nulls(value: &mut Value) {
+    match value {
+        Value::Array(items) => {
+            items.retain(|item| !item.is_null());
+            items.iter_mut().for_each(leave_out_nulls);
+        }
+        Value::Object(fields) => {
+            fields.retain(|_, field| !field.is_null());
+            fields.values_mut().for_each(leave_out_nulls);
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parlor_model::{ApprovalId, ChunkKind, Digest, RunId, Signal, Time, UserId};
+
+    fn value(frame: &str) -> Value {
+        serde_json::from_str(frame).unwrap()
+    }
+
+    fn spoken(metadata: Option<&str>, first: bool) -> Value {
+        let metadata = metadata.map(|text| Payload(text.into()));
+        let signal = Signal::Chunk {
+            room: RoomId::stored("r"),
+            agent: AgentId::stored("a"),
+            agent_name: "Coder".into(),
+            message: MessageId::stored("m"),
+            chunk: Chunk { kind: ChunkKind::Text, content: "hi \"you\"".into(), metadata },
+            first,
+        };
+        value(&super::super::signal(&signal).unwrap())
+    }
+
+    #[test]
+    fn a_piece_is_told_as_the_protocol_has_it() {
+        let mut expected = json!({
+            "type": "server:message_chunk",
+            "roomId": "r",
+            "agentId": "a",
+            "agentName": "Coder",
+            "messageId": "m",
+            "chunk": { "type": "text", "content": "hi \"you\"" },
+        });
+        assert_eq!(spoken(None, false), expected);
+        assert_eq!(spoken(Some("[1]"), false), expected, "only an object can be metadata");
+        expected["first"] = true.into();
+        assert_eq!(spoken(None, true), expected);
+        expected["chunk"]["metadata"] = json!({ "a": { "c": [1] } });
+        assert_eq!(spoken(Some(r#"{"a":{"b":null,"c":[null,1]},"d":null}"#), true), expected);
+    }
+
+    #[test]
+    fn the_status_of_an_agent_names_a_kind_that_clients_know_and_nothing_absent() {
+        let told = |kind: &str, model: Option<&str>| {
+            value(&status(&AgentId::stored("a"), "Coder", kind, model, AgentStatus::Busy, 2))["agent"].clone()
+        };
+        let expected =
+            json!({ "id": "a", "name": "Coder", "type": "codex", "status": "busy", "queueDepth": 2 });
+        assert_eq!(told("codex", None), expected);
+        let odd = told("my-own", Some("opus"));
+        assert_eq!((&odd["type"], &odd["model"]), (&json!("generic"), &json!("opus")));
+    }
+
+    #[test]
+    fn a_terminal_is_shown_and_what_clients_have_no_frame_for_is_not_told() {
+        let (room, agent) = (RoomId::stored("r"), AgentId::stored("a"));
+        let signal = Signal::Terminal {
+            room: room.clone(),
+            agent: agent.clone(),
+            agent_name: "Coder".into(),
+            data: "$ ls\n".into(),
+        };
+        assert_eq!(
+            value(&super::super::signal(&signal).unwrap()),
+            json!({
+                "type": "server:terminal_data",
+                "roomId": "r",
+                "agentId": "a",
+                "agentName": "Coder",
+                "data": "$ ls\n",
+            })
+        );
+        let event = Payload("{}".into());
+        let signal = Signal::RunEvent { run: RunId::stored("1"), room, agent, event };
+        assert_eq!(super::super::signal(&signal), None);
+    }
+
+    fn approval(decision: Option<Decision>) -> Approval {
+        Approval {
+            id: ApprovalId::stored("p"),
+            run: RunId::stored("1"),
+            room: RoomId::stored("r"),
+            agent: AgentId::stored("a"),
+            request: "theirs".into(),
+            tool: "Bash".into(),
+            input: Payload(r#"{"b":1.0, "a":null}"#.into()),
+            digest: Digest([0; 32]),
+            asked_at: Time(0),
+            expires_at: Time(60_000_000),
+            decision,
+            decided_at: None,
+        }
+    }
+
+    #[test]
+    fn a_question_is_shown_to_the_letter_under_the_id_of_the_hub() {
+        let frame = permission_request(&approval(None), "Coder");
+        assert!(frame.contains(r#""toolInput":{"b":1.0, "a":null}"#), "{frame}");
+        let frame = value(&frame);
+        assert_eq!((&frame["requestId"], &frame["agentName"]), (&json!("p"), &json!("Coder")));
+        assert_eq!(frame["expiresAt"], "1970-01-01T00:01:00.000000Z");
+        assert_eq!(
+            value(&permission_request_expired(&approval(None))),
+            json!({ "type": "server:permission_request_expired", "requestId": "p" })
+        );
+    }
+
+    #[test]
+    fn everyone_is_told_who_decided_and_nobody_is_named_who_did_not() {
+        let told = |decision| value(&permission_resolved(&approval(decision), Some("ann")));
+        let mut expected = json!({ "type": "server:permission_resolved", "requestId": "p", "roomId": "r", "decision": "deny" });
+        assert_eq!(told(None), expected);
+        assert_eq!(told(Some(Decision::Withdrawn)), expected);
+        expected["decision"] = "timeout".into();
+        assert_eq!(told(Some(Decision::Expired)), expected);
+        expected["decision"] = "allow".into();
+        assert_eq!(told(Some(Decision::AllowedByRule)), expected);
+        expected["decidedBy"] = "u".into();
+        expected["decidedByName"] = "ann".into();
+        assert_eq!(told(Some(Decision::Allowed { by: UserId::stored("u") })), expected);
+        expected["decision"] = "deny".into();
+        expected["reason"] = "no".into();
+        let denied = Decision::Denied { by: UserId::stored("u"), reason: Some("no".into()) };
+        assert_eq!(told(Some(denied)), expected);
+    }
+
+    #[test]
+    fn an_answer_is_handed_on_under_another_name_without_nulls() {
+        let told = |kind, body: &str| answer(kind, &Payload(body.into())).map(|frame| value(&frame));
+        let body = r#"{"type":"gateway:spawn_result","requestId":"1","success":true,"error":null,"l":[null,{"x":null}]}"#;
+        assert_eq!(
+            told(AnswerKind::Spawn, body),
+            Some(json!({ "type": "server:spawn_result", "requestId": "1", "success": true, "l": [{}] }))
+        );
+        let body = r#"{"type":"gateway:workspace_response","requestId":"1","response":{"kind":"status","data":null,"x":null}}"#;
+        assert_eq!(
+            told(AnswerKind::Workspace, body).unwrap()["response"],
+            json!({ "kind": "status", "data": null })
+        );
+        assert_eq!(told(AnswerKind::Rewind, "{}"), None);
+        assert_eq!(told(AnswerKind::Spawn, "[]"), None);
+    }
+
+    #[test]
+    fn what_a_gateway_says_of_an_agent_cannot_make_it_another() {
+        let body = Payload(
+            r#"{"type":"gateway:agent_info","agentId":"b","id":"b","name":"Admin","status":"x","model":null,"slashCommands":[]}"#.into(),
+        );
+        let frame = agent_info(&AgentId::stored("a"), "Coder", "my-own", AgentStatus::Online, &body);
+        assert_eq!(
+            value(&frame)["agent"],
+            json!({ "id": "a", "name": "Coder", "type": "generic", "status": "online", "slashCommands": [] })
+        );
+    }
+
+    #[test]
+    fn a_room_that_was_rewound_says_what_is_gone() {
+        let (room, message) = (RoomId::stored("r"), MessageId::stored("m"));
+        assert_eq!(
+            value(&room_rewound(&room, &message, &[message.clone(), MessageId::stored("n")], "hi")),
+            json!({
+                "type": "server:room_rewound",
+                "roomId": "r",
+                "messageId": "m",
+                "removedMessageIds": ["m", "n"],
+                "messageContent": "hi",
+            })
+        );
+    }
+}

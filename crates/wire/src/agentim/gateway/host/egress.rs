@@ -1,0 +1,322 @@
+//! From what a host tells to `gateway:*` frames: the inverse of what the hub reads. No frame carries `null`.
+
+use super::super::super::egress::encode;
+use super::super::ingress::{AgentForm, Auth, Device, PermissionForm, Reply, Status, Told};
+use super::super::run_event::Shape;
+use parlor_model::{Chunk, Payload};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// What an id that nobody knows is written as.
+const NOBODY: &str = "";
+
+pub fn write(told: &Told) -> String {
+    match told {
+        Told::Auth(auth) => encode(&auth_frame(auth)),
+        Told::Register(form) => encode(&registration(form)),
+        Told::Unregister { agent } => {
+            encode(&OfAgent { kind: "gateway:unregister_agent", agent_id: agent.as_str() })
+        }
+        Told::Chunk { reply, chunk } => encode(&ChunkFrame {
+            kind: "gateway:message_chunk",
+            reply: ReplyShape::of(reply),
+            chunk: ChunkShape::of(chunk),
+        }),
+        Told::Complete { reply, text, chunks, conversation, depth } => encode(&CompleteFrame {
+            kind: "gateway:message_complete",
+            reply: ReplyShape::of(reply),
+            full_content: text.as_deref(),
+            chunks: chunks.iter().map(ChunkShape::of).collect(),
+            conversation_id: conversation.as_deref(),
+            depth: *depth,
+        }),
+        Told::Status { agent, status, queue_depth } => encode(&StatusFrame {
+            kind: "gateway:agent_status",
+            agent_id: agent.as_str(),
+            status: *status,
+            queue_depth: *queue_depth,
+        }),
+        Told::Terminal { agent, room, data } => encode(&TerminalFrame {
+            kind: "gateway:terminal_data",
+            agent_id: agent.as_str(),
+            room_id: room.as_ref().map(|room| room.as_str()),
+            data,
+        }),
+        Told::TaskUpdate { task, status, result } => encode(&TaskFrame {
+            kind: "gateway:task_update",
+            task_id: task.as_ref().map_or(NOBODY, |task| task.as_str()),
+            status,
+            result: result.as_deref(),
+        }),
+        Told::Permission(form) => encode(&permission(form)),
+        Told::Answer(answer) => answer.body.0.to_string(),
+        Told::RunEvent { agent, room, message, event } => encode(&RunEventFrame {
+            kind: "gateway:run_event",
+            agent_id: agent.as_str(),
+            room_id: room.as_ref().map(|room| room.as_str()),
+            message_id: message.as_ref().map(|message| message.as_str()),
+            event: Shape::of(event),
+        }),
+        Told::Ping { ts } => encode(&Ping { kind: "gateway:ping", ts }),
+    }
+}
+
+fn auth_frame(auth: &Auth) -> AuthFrame<'_> {
+    AuthFrame {
+        kind: "gateway:auth",
+        token: &auth.token,
+        gateway_id: auth.gateway.as_ref().map_or(NOBODY, |id| id.as_str()),
+        protocol_version: auth.version.as_deref(),
+        device_info: &auth.device,
+        ephemeral: auth.ephemeral,
+        parlor: auth.by_room,
+    }
+}
+
+fn registration(form: &AgentForm) -> Registration<'_> {
+    Registration {
+        kind: "gateway:register_agent",
+        agent: AgentShape {
+            id: form.id.as_str(),
+            name: &form.name,
+            kind: &form.kind,
+            working_directory: form.working_directory.as_deref(),
+            capabilities: &form.capabilities,
+            model: form.model.as_deref(),
+            slash_commands: form.slash_commands.as_ref().and_then(raw),
+            mcp_servers: form.mcp_servers.as_ref().and_then(raw),
+        },
+    }
+}
+
+fn permission(form: &PermissionForm) -> PermissionFrame<'_> {
+    PermissionFrame {
+        kind: "gateway:permission_request",
+        request_id: &form.request,
+        agent_id: form.agent.as_str(),
+        room_id: form.room.as_ref().map_or(NOBODY, |room| room.as_str()),
+        tool_name: &form.tool,
+        tool_input: raw(&form.input),
+        timeout_ms: form.timeout_ms,
+    }
+}
+
+/// `None` if it is no JSON after all; then the frame goes without it.
+fn raw(payload: &Payload) -> Option<&RawValue> {
+    serde_json::from_str(&payload.0).ok()
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AuthFrame<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    token: &'a str,
+    gateway_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    protocol_version: Option<&'a str>,
+    device_info: &'a Device,
+    ephemeral: bool,
+    parlor: bool,
+}
+
+#[derive(Serialize)]
+struct Registration<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    agent: AgentShape<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AgentShape<'a> {
+    id: &'a str,
+    name: &'a str,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    working_directory: Option<&'a str>,
+    capabilities: &'a [Box<str>],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slash_commands: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mcp_servers: Option<&'a RawValue>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OfAgent<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    agent_id: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ReplyShape<'a> {
+    room_id: &'a str,
+    agent_id: &'a str,
+    message_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target_agent_name: Option<&'a str>,
+}
+
+impl<'a> ReplyShape<'a> {
+    fn of(reply: &'a Reply) -> Self {
+        Self {
+            room_id: reply.room.as_ref().map_or(NOBODY, |room| room.as_str()),
+            agent_id: reply.agent.as_str(),
+            message_id: reply.message.as_ref().map_or(NOBODY, |message| message.as_str()),
+            target_agent_name: reply.target_agent.as_deref(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ChunkShape<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    content: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<&'a RawValue>,
+}
+
+impl<'a> ChunkShape<'a> {
+    fn of(chunk: &'a Chunk) -> Self {
+        let metadata = chunk.metadata.as_ref().and_then(raw);
+        Self { kind: chunk.kind.as_str(), content: &chunk.content, metadata }
+    }
+}
+
+#[derive(Serialize)]
+struct ChunkFrame<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    #[serde(flatten)]
+    reply: ReplyShape<'a>,
+    chunk: ChunkShape<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CompleteFrame<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    #[serde(flatten)]
+    reply: ReplyShape<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    full_content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    chunks: Vec<ChunkShape<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conversation_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    depth: Option<u32>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StatusFrame<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    agent_id: &'a str,
+    status: Status,
+    queue_depth: u32,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TerminalFrame<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    agent_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    room_id: Option<&'a str>,
+    data: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TaskFrame<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    task_id: &'a str,
+    status: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PermissionFrame<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    request_id: &'a str,
+    agent_id: &'a str,
+    room_id: &'a str,
+    tool_name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_input: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeout_ms: Option<u64>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RunEventFrame<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    agent_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    room_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message_id: Option<&'a str>,
+    event: Shape,
+}
+
+#[derive(Serialize)]
+struct Ping<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    ts: &'a serde_json::Number,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::super::ingress::FrameLimits;
+    use super::super::super::ingress::{MOST_CHUNKS, read};
+    use super::*;
+    use crate::json::Bounds;
+
+    const LIMITS: FrameLimits =
+        FrameLimits { bytes: 256 * 1024, json: Bounds { depth: 15, items: MOST_CHUNKS } };
+
+    /// Further than what was recorded: what our own hosts say, and what the recorded one did not come to say.
+    const FURTHER: &str = r#"
+        {"type":"gateway:auth","token":"t","gatewayId":"g","protocolVersion":"1","deviceInfo":{"hostname":"h","platform":"linux","arch":"x64","nodeVersion":"v"},"ephemeral":true,"parlor":true}
+        {"type":"gateway:register_agent","agent":{"id":"a","name":"A","type":"acp","workingDirectory":"/w","capabilities":["code"],"model":"m","slashCommands":[{"name":"x"}],"mcpServers":["s"]}}
+        {"type":"gateway:message_chunk","roomId":"r","agentId":"a","messageId":"m","targetAgentName":"b","chunk":{"type":"tool_use","content":"x","metadata":{"toolName":"Read"}}}
+        {"type":"gateway:message_complete","roomId":"r","agentId":"a","messageId":"m"}
+        {"type":"gateway:terminal_data","agentId":"a","data":"$ "}
+        {"type":"gateway:terminal_data","agentId":"a","roomId":"r","data":"$ "}
+        {"type":"gateway:task_update","taskId":"t","status":"completed","result":"done"}
+        {"type":"gateway:permission_request","requestId":"p","agentId":"a","roomId":"r","toolName":"Bash","toolInput":{"command":"ls"},"timeoutMs":1000}
+        {"type":"gateway:run_event","agentId":"a","roomId":"r","messageId":"m","event":{"kind":"status","status":"idle"}}
+        {"type":"gateway:rewind_result","agentId":"a","requestId":"q","success":true}
+    "#;
+
+    #[test]
+    fn what_a_host_writes_is_what_the_hub_reads() {
+        let recorded = include_str!("../../../../tests/fixtures/gateway-frames.jsonl");
+        let frames = recorded.lines().chain(FURTHER.lines().map(str::trim).filter(|line| !line.is_empty()));
+        for frame in frames {
+            let told = read(frame, &LIMITS).unwrap_or_else(|misread| panic!("{misread:?}: {frame}"));
+            let written = write(&told);
+            assert_eq!(read(&written, &LIMITS).as_ref(), Ok(&told), "{written}");
+            let nulls = |text: &str| text.matches("null").count();
+            assert!(nulls(&written) <= nulls(frame), "{written}");
+        }
+    }
+}

@@ -1,0 +1,453 @@
+//! From `server:*` frames to what a host is to do. Never panics; a type it does not know is no mistake.
+
+use super::super::super::ingress::{FrameLimits, Misread, looked_over, parse};
+use crate::json::Bounds;
+use parlor_model::{AgentId, ConversationId, MessageId, Payload, RoomId, RunId, UserId};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// A hub may list the members of a large room; deeper or longer than this it has no reason to be.
+pub const LIMITS: FrameLimits =
+    FrameLimits { bytes: 16 * 1024 * 1024, json: Bounds { depth: 32, items: 100_000 } };
+
+/// What the hub says to a program that hosts agents.
+#[derive(Debug, PartialEq)]
+pub enum Instruction {
+    Welcome,
+    /// Not signed in, for this reason.
+    TurnedAway {
+        error: Box<str>,
+    },
+    Answer(Request),
+    Look {
+        agent: AgentId,
+        room: RoomView,
+    },
+    /// In one room, or everywhere.
+    Stop {
+        agent: AgentId,
+        room: Option<RoomId>,
+    },
+    Decided {
+        agent: AgentId,
+        request: Box<str>,
+        verdict: Verdict,
+    },
+    /// The agent is no more.
+    Remove {
+        agent: AgentId,
+    },
+    Command {
+        agent: AgentId,
+        room: RoomId,
+        command: Box<str>,
+        args: Box<str>,
+        user: Option<UserId>,
+    },
+    DescribeAgent {
+        agent: AgentId,
+        room: Option<RoomId>,
+    },
+    ShowWorkspace {
+        agent: AgentId,
+        room: RoomId,
+        request: Box<str>,
+        wanted: Payload,
+    },
+    Rewind {
+        agent: AgentId,
+        room: RoomId,
+        message: Option<MessageId>,
+    },
+    Spawn {
+        request: Box<str>,
+        kind: Box<str>,
+        name: Box<str>,
+        working_directory: Option<Box<str>>,
+    },
+    /// Credentials and OAuth: the whole frame, for who understands them.
+    Relay {
+        kind: RelayKind,
+        request: Option<Box<str>>,
+        body: Payload,
+    },
+    Refused {
+        code: Box<str>,
+        message: Box<str>,
+    },
+    Pong {
+        ts: serde_json::Number,
+    },
+}
+
+/// A message for an agent to answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    pub agent: AgentId,
+    pub room: RoomId,
+    pub message: MessageId,
+    /// Told by our own hub.
+    pub run: Option<RunId>,
+    pub content: Box<str>,
+    pub sender_name: Box<str>,
+    pub sender: SenderType,
+    pub by_policy: bool,
+    pub conversation: Option<ConversationId>,
+    pub depth: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SenderType {
+    User,
+    Agent,
+    System,
+}
+
+/// A room as an agent is told of it.
+#[derive(Debug, PartialEq)]
+pub struct RoomView {
+    pub room: RoomId,
+    pub name: Box<str>,
+    pub system_prompt: Option<Box<str>>,
+    pub members: Vec<MemberView>,
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemberView {
+    pub id: Box<str>,
+    pub name: Box<str>,
+    #[serde(rename = "type")]
+    pub kind: SenderType,
+    pub role: Option<Box<str>>,
+    pub role_description: Option<Box<str>>,
+    pub status: Option<Box<str>>,
+}
+
+/// What became of a question to people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    Allowed,
+    Denied { reason: Option<Box<str>> },
+    Expired,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RelayKind {
+    ListCredentials,
+    AddCredential,
+    ManageCredential,
+    StartOauth,
+    CompleteOauth,
+}
+
+/// `None` for a type that is not known here: a newer hub may say more.
+pub fn read(text: &str) -> Result<Option<Instruction>, Misread> {
+    let kind = looked_over(text, &LIMITS)?;
+    Ok(Some(match &*kind {
+        "server:gateway_auth_result" => {
+            let AuthResult { ok, error } = parse(text)?;
+            if ok {
+                Instruction::Welcome
+            } else {
+                Instruction::TurnedAway { error: error.unwrap_or_default() }
+            }
+        }
+        "server:send_to_agent" => {
+            let form: SendForm = parse(text)?;
+            Instruction::Answer(Request {
+                agent: agent(&form.agent_id)?,
+                room: room(&form.room_id)?,
+                message: MessageId::parse(&form.message_id).map_err(|_| Misread::Unknown)?,
+                run: form.run_id.and_then(|id| RunId::parse(&id).ok()),
+                content: form.content,
+                sender_name: form.sender_name,
+                sender: form.sender_type,
+                by_policy: form.routing_mode.as_deref() == Some("broadcast"),
+                conversation: form.conversation_id.and_then(|id| ConversationId::parse(&id).ok()),
+                depth: form.depth.unwrap_or(0),
+            })
+        }
+        "server:room_context" => {
+            let ContextForm { agent_id, context } = parse(text)?;
+            let room = RoomView {
+                room: room(&context.room_id)?,
+                name: context.room_name,
+                system_prompt: context.system_prompt,
+                members: context.members,
+            };
+            Instruction::Look { agent: agent(&agent_id)?, room }
+        }
+        "server:stop_agent" => {
+            let OfAgent { agent_id, room_id } = parse(text)?;
+            // A room that cannot be one must not turn into every room.
+            Instruction::Stop { agent: agent(&agent_id)?, room: room_id.as_deref().map(room).transpose()? }
+        }
+        "server:permission_response" => {
+            let form: DecisionForm = parse(text)?;
+            let verdict = match &*form.decision {
+                "allow" => Verdict::Allowed,
+                "timeout" => Verdict::Expired,
+                // Whatever else it says, it is no yes.
+                _ => Verdict::Denied { reason: form.deny_reason },
+            };
+            Instruction::Decided { agent: agent(&form.agent_id)?, request: form.request_id, verdict }
+        }
+        "server:remove_agent" => {
+            let OfAgent { agent_id, .. } = parse(text)?;
+            Instruction::Remove { agent: agent(&agent_id)? }
+        }
+        "server:agent_command" => {
+            let form: CommandForm = parse(text)?;
+            Instruction::Command {
+                agent: agent(&form.agent_id)?,
+                room: room(&form.room_id)?,
+                command: form.command,
+                args: form.args.unwrap_or_default(),
+                user: form.user_id.and_then(|id| UserId::parse(&id).ok()),
+            }
+        }
+        "server:query_agent_info" => {
+            let OfAgent { agent_id, room_id } = parse(text)?;
+            let room = room_id.as_deref().map(room).transpose()?;
+            Instruction::DescribeAgent { agent: agent(&agent_id)?, room }
+        }
+        "server:request_workspace" => {
+            let form: WorkspaceForm = parse(text)?;
+            Instruction::ShowWorkspace {
+                agent: agent(&form.agent_id)?,
+                room: room(&form.room_id)?,
+                request: form.request_id,
+                wanted: Payload(form.request.get().into()),
+            }
+        }
+        "server:rewind_agent" => {
+            let form: RewindForm = parse(text)?;
+            Instruction::Rewind {
+                agent: agent(&form.agent_id)?,
+                room: room(&form.room_id)?,
+                message: form.message_id.and_then(|id| MessageId::parse(&id).ok()),
+            }
+        }
+        "server:spawn_agent" => {
+            let form: SpawnForm = parse(text)?;
+            Instruction::Spawn {
+                request: form.request_id,
+                kind: form.agent_type,
+                name: form.name,
+                working_directory: form.working_directory,
+            }
+        }
+        "server:error" => {
+            let ErrorForm { code, message } = parse(text)?;
+            Instruction::Refused { code: code.unwrap_or_default(), message: message.unwrap_or_default() }
+        }
+        "server:pong" => {
+            let Pong { ts } = parse(text)?;
+            Instruction::Pong { ts }
+        }
+        other => {
+            let Some(kind) = RelayKind::of(other) else { return Ok(None) };
+            let Asked { request_id } = parse(text)?;
+            Instruction::Relay { kind, request: request_id, body: Payload(text.into()) }
+        }
+    }))
+}
+
+impl RelayKind {
+    fn of(kind: &str) -> Option<Self> {
+        Some(match kind {
+            "server:list_credentials" => Self::ListCredentials,
+            "server:add_credential" => Self::AddCredential,
+            "server:manage_credential" => Self::ManageCredential,
+            "server:start_oauth" => Self::StartOauth,
+            "server:complete_oauth" => Self::CompleteOauth,
+            _ => return None,
+        })
+    }
+}
+
+fn agent(text: &str) -> Result<AgentId, Misread> {
+    AgentId::parse(text).map_err(|_| Misread::Unknown)
+}
+
+fn room(text: &str) -> Result<RoomId, Misread> {
+    RoomId::parse(text).map_err(|_| Misread::Unknown)
+}
+
+#[derive(Deserialize)]
+struct AuthResult {
+    ok: bool,
+    error: Option<Box<str>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SendForm {
+    agent_id: Box<str>,
+    room_id: Box<str>,
+    message_id: Box<str>,
+    run_id: Option<Box<str>>,
+    content: Box<str>,
+    sender_name: Box<str>,
+    sender_type: SenderType,
+    routing_mode: Option<Box<str>>,
+    conversation_id: Option<Box<str>>,
+    depth: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ContextForm {
+    agent_id: Box<str>,
+    context: Context,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Context {
+    room_id: Box<str>,
+    room_name: Box<str>,
+    system_prompt: Option<Box<str>>,
+    members: Vec<MemberView>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OfAgent {
+    agent_id: Box<str>,
+    room_id: Option<Box<str>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DecisionForm {
+    request_id: Box<str>,
+    agent_id: Box<str>,
+    decision: Box<str>,
+    deny_reason: Option<Box<str>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CommandForm {
+    agent_id: Box<str>,
+    room_id: Box<str>,
+    command: Box<str>,
+    args: Option<Box<str>>,
+    user_id: Option<Box<str>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WorkspaceForm<'a> {
+    agent_id: Box<str>,
+    room_id: Box<str>,
+    request_id: Box<str>,
+    #[serde(borrow)]
+    request: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RewindForm {
+    agent_id: Box<str>,
+    room_id: Box<str>,
+    message_id: Option<Box<str>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SpawnForm {
+    request_id: Box<str>,
+    agent_type: Box<str>,
+    name: Box<str>,
+    working_directory: Option<Box<str>>,
+}
+
+#[derive(Deserialize)]
+struct ErrorForm {
+    code: Option<Box<str>>,
+    message: Option<Box<str>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Asked {
+    request_id: Option<Box<str>>,
+}
+
+#[derive(Deserialize)]
+struct Pong {
+    ts: serde_json::Number,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::egress;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn told(text: &str) -> Instruction {
+        match read(text) {
+            Ok(Some(instruction)) => instruction,
+            other => panic!("{other:?}: {text}"),
+        }
+    }
+
+    #[test]
+    fn every_frame_the_real_hub_sent_is_understood() {
+        let recorded = include_str!("../../../../tests/fixtures/server-frames.jsonl");
+        let mut kinds = std::collections::BTreeSet::new();
+        for line in recorded.lines() {
+            told(line);
+            let frame: serde_json::Value = serde_json::from_str(line).unwrap();
+            kinds.insert(frame["type"].as_str().unwrap().to_owned());
+        }
+        assert_eq!(kinds.len(), 11, "{kinds:?}");
+    }
+
+    #[test]
+    fn a_type_of_tomorrow_is_passed_over() {
+        assert_eq!(read(r#"{"type":"server:hologram","x":1}"#), Ok(None));
+        assert_eq!(read("[]"), Err(Misread::Unknown));
+        assert_eq!(read("{"), Err(Misread::NotJson));
+    }
+
+    #[test]
+    fn only_a_clear_yes_is_a_yes() {
+        let verdict = |decision: &str| {
+            let frame = format!(
+                r#"{{"type":"server:permission_response","requestId":"p","agentId":"a","decision":"{decision}","denyReason":"no"}}"#
+            );
+            let Instruction::Decided { verdict, .. } = told(&frame) else { panic!("not a decision") };
+            verdict
+        };
+        let denied = Verdict::Denied { reason: Some("no".into()) };
+        assert_eq!(verdict("allow"), Verdict::Allowed);
+        assert_eq!(verdict("timeout"), Verdict::Expired);
+        for other in ["deny", "Allow", "allow ", ""] {
+            assert_eq!(verdict(other), denied, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_stop_is_for_one_room_or_for_all_and_never_for_all_by_mistake() {
+        let agent = AgentId::stored("a");
+        let room = RoomId::stored("r");
+        let stop = Instruction::Stop { agent: agent.clone(), room: None };
+        assert_eq!(told(&egress::stop_agent(&agent, None)), stop);
+        let stop = Instruction::Stop { agent: agent.clone(), room: Some(room.clone()) };
+        assert_eq!(told(&egress::stop_agent(&agent, Some(&room))), stop);
+        let odd = r#"{"type":"server:stop_agent","agentId":"a","roomId":"no room"}"#;
+        assert_eq!(read(odd), Err(Misread::Unknown));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_whatever_makes_it_panic(text in "\\PC{0,200}|\\{\"type\":\"server:[a-z_]{0,20}\",\"[a-zA-Z]{0,9}\":\\PC{0,40}\\}") {
+            let _ = read(&text);
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! What people ask of agents and of the gateways that host them.
+
+use super::{Misread, parse};
+use parlor_model::{AgentId, ApprovalId, GatewayId, MessageId, Payload, RoomId};
+use serde::Deserialize;
+use std::borrow::Cow;
+
+/// `None` for an id is text that cannot be one: it is refused like one that nothing has.
+#[derive(Debug, PartialEq)]
+pub enum OfAgents {
+    Stop {
+        room: Option<RoomId>,
+        agent: Option<AgentId>,
+    },
+    Decide {
+        request: Option<ApprovalId>,
+        allow: bool,
+        /// Also for every later question about this tool of this agent in this room.
+        always: bool,
+        reason: Option<Box<str>>,
+    },
+    /// A command of the agent itself, such as `/clear`.
+    Command {
+        room: Option<RoomId>,
+        agent: Option<AgentId>,
+        command: Box<str>,
+        args: Box<str>,
+    },
+    Info {
+        agent: Option<AgentId>,
+        /// `Some(None)` where one is named that cannot be.
+        room: Option<Option<RoomId>>,
+    },
+    Workspace {
+        room: Option<RoomId>,
+        agent: Option<AgentId>,
+        request: Look,
+    },
+    /// Everything from a message on is to be undone.
+    Rewind {
+        room: Option<RoomId>,
+        message: Option<MessageId>,
+    },
+    /// Something that only the owner of a gateway may ask of it, and that the hub only hands on.
+    Gateway {
+        gateway: Option<GatewayId>,
+        request: GatewayRequest,
+        /// The whole frame, an object. It may hold a secret.
+        body: Payload,
+    },
+}
+
+/// What is to be seen of the folder an agent works in. Whether a path lies in it is for who looks to decide.
+#[derive(Debug, PartialEq)]
+pub enum Look {
+    Status,
+    Tree { path: Option<Box<str>> },
+    File { path: Box<str> },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GatewayRequest {
+    ListCredentials,
+    AddCredential,
+    ManageCredential,
+    StartOauth,
+    CompleteOauth,
+}
+
+/// `None` for a frame that is not about agents.
+pub(super) fn read(kind: &str, text: &str) -> Option<Result<OfAgents, Misread>> {
+    Some(match kind {
+        "client:stop_generation" => parse(text).map(|Place { room_id, agent_id }| OfAgents::Stop {
+            room: room(&room_id),
+            agent: agent(&agent_id),
+        }),
+        "client:permission_response" => parse(text).map(|form: DecisionForm| OfAgents::Decide {
+            request: ApprovalId::parse(&form.request_id).ok(),
+            allow: matches!(form.decision, DecisionWord::Allow),
+            always: form.allow_always.unwrap_or(false),
+            reason: form.deny_reason,
+        }),
+        "client:agent_command" => parse(text).map(|form: CommandForm| OfAgents::Command {
+            room: room(&form.room_id),
+            agent: agent(&form.agent_id),
+            command: form.command,
+            args: form.args.unwrap_or_default(),
+        }),
+        "client:query_agent_info" => parse(text).map(|form: InfoForm| OfAgents::Info {
+            agent: agent(&form.agent_id),
+            room: form.room_id.map(|id| room(&id)),
+        }),
+        "client:request_workspace" => parse(text).and_then(|form: WorkspaceForm| {
+            Ok(OfAgents::Workspace {
+                room: room(&form.room_id),
+                agent: agent(&form.agent_id),
+                request: form.request.read()?,
+            })
+        }),
+        "client:rewind_room" => parse(text).map(|form: RewindForm| OfAgents::Rewind {
+            room: room(&form.room_id),
+            message: MessageId::parse(&form.message_id).ok(),
+        }),
+        other => {
+            let request = match other {
+                "client:list_gateway_credentials" => GatewayRequest::ListCredentials,
+                "client:add_gateway_credential" => GatewayRequest::AddCredential,
+                "client:manage_gateway_credential" => GatewayRequest::ManageCredential,
+                "client:start_gateway_oauth" => GatewayRequest::StartOauth,
+                "client:complete_gateway_oauth" => GatewayRequest::CompleteOauth,
+                _ => return None,
+            };
+            parse(text).map(|form: GatewayForm| OfAgents::Gateway {
+                gateway: GatewayId::parse(&form.gateway_id).ok(),
+                request,
+                body: Payload(text.into()),
+            })
+        }
+    })
+}
+
+fn room(text: &str) -> Option<RoomId> {
+    RoomId::parse(text).ok()
+}
+
+fn agent(text: &str) -> Option<AgentId> {
+    AgentId::parse(text).ok()
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Place<'a> {
+    #[serde(borrow)]
+    room_id: Cow<'a, str>,
+    #[serde(borrow)]
+    agent_id: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DecisionForm<'a> {
+    #[serde(borrow)]
+    request_id: Cow<'a, str>,
+    decision: DecisionWord,
+    allow_always: Option<bool>,
+    deny_reason: Option<Box<str>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum DecisionWord {
+    Allow,
+    Deny,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CommandForm<'a> {
+    #[serde(borrow)]
+    room_id: Cow<'a, str>,
+    #[serde(borrow)]
+    agent_id: Cow<'a, str>,
+    command: Box<str>,
+    args: Option<Box<str>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct InfoForm<'a> {
+    #[serde(borrow)]
+    agent_id: Cow<'a, str>,
+    #[serde(borrow)]
+    room_id: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WorkspaceForm<'a> {
+    #[serde(borrow)]
+    room_id: Cow<'a, str>,
+    #[serde(borrow)]
+    agent_id: Cow<'a, str>,
+    request: LookForm,
+}
+
+#[derive(Deserialize)]
+struct LookForm {
+    kind: LookKind,
+    path: Option<Box<str>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum LookKind {
+    Status,
+    Tree,
+    File,
+}
+
+impl LookForm {
+    fn read(self) -> Result<Look, Misread> {
+        Ok(match self.kind {
+            LookKind::Status => Look::Status,
+            LookKind::Tree => Look::Tree { path: self.path },
+            LookKind::File => Look::File { path: self.path.ok_or(Misread::Unknown)? },
+        })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RewindForm<'a> {
+    #[serde(borrow)]
+    room_id: Cow<'a, str>,
+    #[serde(borrow)]
+    message_id: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct GatewayForm<'a> {
+    #[serde(borrow)]
+    gateway_id: Cow<'a, str>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Asked, FrameLimits, read};
+    use super::*;
+    use crate::json::Bounds;
+
+    const LIMITS: FrameLimits = FrameLimits { bytes: 65_536, json: Bounds { depth: 15, items: 1000 } };
+
+    #[track_caller]
+    fn check(text: &str, expected: OfAgents) {
+        assert_eq!(read(text, &LIMITS), Ok(Asked::OfAgents(expected)), "{text}");
+    }
+
+    #[track_caller]
+    fn misread(text: &str) {
+        assert_eq!(read(text, &LIMITS), Err(Misread::Unknown), "{text}");
+    }
+
+    fn here() -> (Option<RoomId>, Option<AgentId>) {
+        (Some(RoomId::stored("r")), Some(AgentId::stored("a/b")))
+    }
+
+    #[test]
+    fn an_agent_can_be_stopped_commanded_asked_and_rewound() {
+        let ((room, agent), place) = (here(), r#""roomId":"r","agentId":"a/b""#);
+        check(
+            &format!(r#"{{"type":"client:stop_generation",{place}}}"#),
+            OfAgents::Stop { room: room.clone(), agent: agent.clone() },
+        );
+        check(
+            r#"{"type":"client:stop_generation","roomId":"../x","agentId":""}"#,
+            OfAgents::Stop { room: None, agent: None },
+        );
+        check(
+            &format!(r#"{{"type":"client:agent_command",{place},"command":"clear","args":"all"}}"#),
+            OfAgents::Command {
+                room: room.clone(),
+                agent: agent.clone(),
+                command: "clear".into(),
+                args: "all".into(),
+            },
+        );
+        check(
+            r#"{"type":"client:query_agent_info","agentId":"a/b"}"#,
+            OfAgents::Info { agent: agent.clone(), room: None },
+        );
+        check(
+            &format!(r#"{{"type":"client:query_agent_info",{place}}}"#),
+            OfAgents::Info { agent, room: Some(room.clone()) },
+        );
+        check(
+            r#"{"type":"client:rewind_room","roomId":"r","messageId":"m"}"#,
+            OfAgents::Rewind { room, message: Some(MessageId::stored("m")) },
+        );
+    }
+
+    #[test]
+    fn a_decision_is_one_of_two_words() {
+        let text = r#"{"type":"client:permission_response","requestId":"p","decision":"allow"}"#;
+        let request = Some(ApprovalId::stored("p"));
+        check(text, OfAgents::Decide { request: request.clone(), allow: true, always: false, reason: None });
+        check(
+            &text.replace("allow", "deny").replace('}', r#","denyReason":"no","allowAlways":true}"#),
+            OfAgents::Decide { request, allow: false, always: true, reason: Some("no".into()) },
+        );
+        for word in ["Allow", "timeout", "yes", ""] {
+            misread(&text.replace("allow", word));
+        }
+        misread(&text.replace(r#""allow""#, "true"));
+    }
+
+    #[test]
+    fn of_a_workspace_one_sees_its_status_its_tree_or_a_file() {
+        let look = |request: &str, expected: Look| {
+            let (room, agent) = here();
+            check(
+                &format!(
+                    r#"{{"type":"client:request_workspace","roomId":"r","agentId":"a/b","request":{request}}}"#
+                ),
+                OfAgents::Workspace { room, agent, request: expected },
+            );
+        };
+        look(r#"{"kind":"status"}"#, Look::Status);
+        look(r#"{"kind":"tree"}"#, Look::Tree { path: None });
+        look(r#"{"kind":"tree","path":"src"}"#, Look::Tree { path: Some("src".into()) });
+        look(r#"{"kind":"file","path":"a"}"#, Look::File { path: "a".into() });
+        for request in [r#"{"kind":"file"}"#, r#"{"kind":"shell","path":"ls"}"#, "{}", "null", r#""status""#]
+        {
+            misread(&format!(
+                r#"{{"type":"client:request_workspace","roomId":"r","agentId":"a","request":{request}}}"#
+            ));
+        }
+    }
+
+    #[test]
+    fn what_is_for_a_gateway_is_kept_as_it_came() {
+        use GatewayRequest::*;
+        for (kind, request) in [
+            ("list_gateway_credentials", ListCredentials),
+            ("add_gateway_credential", AddCredential),
+            ("manage_gateway_credential", ManageCredential),
+            ("start_gateway_oauth", StartOauth),
+            ("complete_gateway_oauth", CompleteOauth),
+        ] {
+            let text = format!(r#"{{"type":"client:{kind}","gatewayId":"g","agentType":"codex", "x":1.0}}"#);
+            let gateway = Some(GatewayId::stored("g"));
+            check(&text, OfAgents::Gateway { gateway, request, body: Payload(text.as_str().into()) });
+            misread(&format!(r#"{{"type":"client:{kind}"}}"#));
+        }
+    }
+}

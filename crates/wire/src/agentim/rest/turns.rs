@@ -1,0 +1,76 @@
+//! Answers about the turns of agents.
+
+use crate::time::iso;
+use parlor_model::{Addressed, Outcome, Run, RunState};
+use serde::Serialize;
+#[cfg(test)]
+use ts_rs::TS;
+use utoipa::ToSchema;
+
+/// Whether and how an agent that a message addressed took its turn.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS), ts(rename = "TurnDelivery", optional_fields))]
+#[schema(as = TurnDelivery)]
+#[serde(rename_all = "camelCase")]
+pub struct TurnDelivery<'a> {
+    pub run_id: &'a str,
+    pub agent_id: &'a str,
+    pub agent_name: &'a str,
+    /// `queued`, `delivered` to the gateway, `started`, `answered`, `failed`, `cancelled`, `interrupted` or `refused`.
+    pub status: &'a str,
+    /// Why it was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub reason: Option<&'a str>,
+    /// `direct` when it was named, `broadcast` when the room's policy asked it.
+    pub routing_mode: &'a str,
+    pub conversation_id: &'a str,
+    pub depth: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub reply_id: Option<&'a str>,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    #[schema(format = DateTime)]
+    pub queued_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, format = DateTime)]
+    pub started_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, format = DateTime)]
+    pub ended_at: Option<String>,
+}
+
+impl<'a> TurnDelivery<'a> {
+    /// `has_spoken` tells of a turn that goes on whether anything was heard of it.
+    pub fn new(run: &'a Run, agent_name: &'a str, has_spoken: bool) -> Self {
+        Self {
+            run_id: run.id.as_str(),
+            agent_id: run.agent.as_str(),
+            agent_name,
+            status: match &run.state {
+                RunState::Queued => "queued",
+                RunState::Running if has_spoken => "started",
+                RunState::Running => "delivered",
+                RunState::Ended(Outcome::Complete) => "answered",
+                RunState::Ended(outcome) => outcome.as_str(),
+            },
+            reason: match &run.state {
+                RunState::Ended(outcome) => outcome.reason(),
+                RunState::Queued | RunState::Running => None,
+            },
+            routing_mode: match run.addressed {
+                Addressed::ByPolicy => "broadcast",
+                Addressed::Directly | Addressed::Unasked => "direct",
+            },
+            conversation_id: run.lineage.conversation.as_str(),
+            depth: run.lineage.depth,
+            reply_id: run.reply.as_ref().map(|id| id.as_str()),
+            input_tokens: run.usage.input_tokens,
+            output_tokens: run.usage.output_tokens,
+            queued_at: iso(run.queued_at),
+            started_at: run.started_at.map(iso),
+            ended_at: run.ended_at.map(iso),
+        }
+    }
+}
