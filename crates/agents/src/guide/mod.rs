@@ -1,0 +1,195 @@
+//! The guide: the first agent of a hub. It needs no model and no key, answers who mentions it, and shows on request
+//! everything that an agent can do.
+//!
+//! Owns: one reply for each message it is given, in as many rooms at once as the hub lets it; a stop ends a reply at
+//! once. It remembers nothing but what runs, and says the same every time.
+
+mod performer;
+mod request;
+mod script;
+
+use crate::Link;
+use futures_util::future::{AbortHandle, abortable};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use parlor_model::{AgentId, MessageId, Payload, RoomId};
+use parlor_wire::agentim::gateway::host::egress;
+use parlor_wire::agentim::gateway::host::ingress::{Instruction, Request, Verdict, read};
+use parlor_wire::agentim::gateway::ingress::{AgentForm, Answer, AnswerKind, Status, Told};
+use performer::Performer;
+use script::Scene;
+use serde_json::json;
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use tokio::sync::mpsc;
+
+/// Its id, its name and its kind.
+pub const NAME: &str = "guide";
+
+/// Lives until the hub drops its end of the link, or removes the agent.
+pub async fn guide(link: Link) {
+    let Link { mut incoming, outgoing } = link;
+    if outgoing.send(egress::write(&Told::Register(form()))).await.is_err() {
+        return;
+    }
+    let mut stage =
+        Stage { parts: HashMap::new(), acting: FuturesUnordered::new(), outgoing: outgoing.clone() };
+    let mut told_busy = false;
+    loop {
+        let busy = !stage.parts.is_empty();
+        // What comes in is heard whatever happens to what goes out: a hub that waits for the guide to listen, and a
+        // guide that waits for the hub to, would wait for ever.
+        tokio::select! {
+            biased;
+            frame = incoming.recv() => {
+                let Some(frame) = frame else { return };
+                // What cannot be understood was not meant for the guide.
+                if let Ok(Some(instruction)) = read(&frame)
+                    && stage.follow(instruction).is_break()
+                {
+                    return;
+                }
+            }
+            permit = outgoing.reserve(), if busy != told_busy => {
+                let Ok(permit) = permit else { return };
+                permit.send(egress::write(&status(busy)));
+                told_busy = busy;
+            }
+            Some(ended) = stage.acting.next(), if !stage.acting.is_empty() => {
+                if let Some(reply) = ended {
+                    stage.parts.remove(&reply);
+                }
+            }
+        }
+    }
+}
+
+/// Gives the reply that is over, if it was one.
+type Acting = Pin<Box<dyn Future<Output = Option<MessageId>> + Send>>;
+
+/// What runs. All of it is driven by the one future of the guide, so what is stopped has said its last word when
+/// the stop was read.
+struct Stage {
+    /// By the id of the reply; as many as the hub has runs of the guide, which is one for each room.
+    parts: HashMap<MessageId, Part>,
+    acting: FuturesUnordered<Acting>,
+    outgoing: mpsc::Sender<String>,
+}
+
+struct Part {
+    room: RoomId,
+    stop: AbortHandle,
+    verdicts: mpsc::Sender<(Box<str>, Verdict)>,
+}
+
+/// A reply asks once; what comes beyond that was not asked for.
+const VERDICTS: usize = 4;
+
+impl Stage {
+    fn follow(&mut self, instruction: Instruction) -> std::ops::ControlFlow<()> {
+        match instruction {
+            Instruction::Answer(request) => self.begin(request),
+            Instruction::Stop { room, .. } => self.stop(room.as_ref()),
+            Instruction::Decided { request, verdict, .. } => self.decided(request, verdict),
+            Instruction::Remove { .. } => return std::ops::ControlFlow::Break(()),
+            Instruction::Command { agent, room, command, .. } => {
+                let words = "I know no commands. Mention me, and I show you around.";
+                let body = json!({ "type": "gateway:agent_command_result", "agentId": agent.as_str(),
+                    "roomId": room.as_str(), "command": command, "success": false, "message": words });
+                self.answer(AnswerKind::AgentCommand, agent, Some(room), body);
+            }
+            Instruction::DescribeAgent { agent, room } => {
+                let mut body = json!({ "type": "gateway:agent_info", "agentId": agent.as_str(),
+                    "slashCommands": [], "mcpServers": [], "permissionLevel": "interactive" });
+                if let Some(room) = &room {
+                    body["roomId"] = room.as_str().into();
+                }
+                self.answer(AnswerKind::AgentInfo, agent, room, body);
+            }
+            // It has no work tree, no credentials and nothing to rewind.
+            Instruction::Welcome
+            | Instruction::TurnedAway { .. }
+            | Instruction::Look { .. }
+            | Instruction::ShowWorkspace { .. }
+            | Instruction::Rewind { .. }
+            | Instruction::Spawn { .. }
+            | Instruction::Relay { .. }
+            | Instruction::Refused { .. }
+            | Instruction::Pong { .. } => {}
+        }
+        std::ops::ControlFlow::Continue(())
+    }
+
+    fn begin(&mut self, request: Request) {
+        let reply = reply_to(&request);
+        if self.parts.contains_key(&reply) {
+            return;
+        }
+        let scene = Scene {
+            asked_by: &request.sender_name,
+            sender: request.sender,
+            by_policy: request.by_policy,
+            reply: reply.as_str(),
+        };
+        let steps = script::steps(&request::wish(&request.content), &scene);
+        let (verdicts, answers) = mpsc::channel(VERDICTS);
+        let room = request.room.clone();
+        let outgoing = self.outgoing.clone();
+        let performer = Performer { request, reply: reply.clone(), outgoing, verdicts: answers };
+        let (acting, stop) = abortable(performer.perform(steps));
+        self.parts.insert(reply.clone(), Part { room, stop, verdicts });
+        self.acting.push(Box::pin(async move {
+            let _ = acting.await;
+            Some(reply)
+        }));
+    }
+
+    fn stop(&mut self, room: Option<&RoomId>) {
+        for part in self.parts.values().filter(|part| room.is_none_or(|room| part.room == *room)) {
+            part.stop.abort();
+        }
+    }
+
+    /// The name of a question begins with that of its reply; the reply itself knows which one it waits for.
+    fn decided(&self, request: Box<str>, verdict: Verdict) {
+        for (_, part) in self.parts.iter().filter(|(reply, _)| request.starts_with(reply.as_str())) {
+            let _ = part.verdicts.try_send((request.clone(), verdict.clone()));
+        }
+    }
+
+    fn answer(&mut self, kind: AnswerKind, agent: AgentId, room: Option<RoomId>, body: serde_json::Value) {
+        let body = Payload(body.to_string().into());
+        let told = Told::Answer(Answer { kind, agent: Some(agent), room, request: None, body });
+        let outgoing = self.outgoing.clone();
+        self.acting.push(Box::pin(async move {
+            let _ = outgoing.send(egress::write(&told)).await;
+            None
+        }));
+    }
+}
+
+fn form() -> AgentForm {
+    AgentForm {
+        id: AgentId::stored(NAME),
+        name: NAME.into(),
+        kind: NAME.into(),
+        working_directory: None,
+        capabilities: Vec::new(),
+        model: None,
+        slash_commands: None,
+        mcp_servers: None,
+    }
+}
+
+fn status(busy: bool) -> Told {
+    let status = if busy { Status::Busy } else { Status::Online };
+    Told::Status { agent: AgentId::stored(NAME), status, queue_depth: 0 }
+}
+
+/// Made from what it answers: unique without chance, and the same if the same turn is given twice.
+fn reply_to(request: &Request) -> MessageId {
+    let origin = request.run.as_ref().map_or(request.message.as_str(), |run| run.as_str());
+    // The end of an id is what tells it from others; an id has at most 64 characters.
+    let origin = &origin[origin.len().saturating_sub(56)..];
+    MessageId::stored(format!("{NAME}-{origin}"))
+}
