@@ -275,6 +275,16 @@ impl Hub {
         self.look(|_, snapshot| Ok(snapshot.admins()? == 0)).await
     }
 
+    /// Waits until there is an admin.
+    pub async fn set_up(&self) -> Result<(), Refusal> {
+        let mut told = self.inner.switchboard.watch();
+        while self.needs_setup().await? {
+            // The switchboard lives as long as this hub.
+            let _ = told.changed().await;
+        }
+        Ok(())
+    }
+
     /// Takes an authenticated connection in, with its door's greeting. It is told when its sign-in ends, from
     /// this moment on. `count` may still turn it away, knowing who it is.
     pub async fn connect<T: Send + 'static>(

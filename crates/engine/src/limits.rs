@@ -32,6 +32,8 @@ pub struct Limits {
     pub unindexed: usize,
     /// Beyond these it is done whatever waits: a search reads all of them.
     pub most_unindexed: usize,
+    /// Whether the first admin finds a room with a guide in it, and everybody who comes later is in it.
+    pub welcome: bool,
     /// How many agents may stand between a person and a turn.
     pub chain_depth: u32,
     /// How often one agent may address another in a room, within the time of this window.
@@ -68,6 +70,7 @@ impl Default for Limits {
             search_patience: Duration::from_millis(500),
             unindexed: 1000,
             most_unindexed: 100_000,
+            welcome: false,
             chain_depth: 3,
             pair_turns: 10,
             pair_window: Duration::from_secs(600),

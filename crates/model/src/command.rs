@@ -466,6 +466,10 @@ pub struct Started {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Prompt {
     Message(Arc<Message>),
+    /// Somebody came.
+    Arrival {
+        name: Box<str>,
+    },
 }
 
 /// A message went in, now or at the first of several tries.

@@ -2,7 +2,7 @@
 //!
 //! Owns: only legal transitions; what has ended stays ended.
 
-use crate::{AgentId, Lineage, MessageId, Payload, RoomId, RunId, TaskId, Time};
+use crate::{AgentId, Lineage, MessageId, Payload, RoomId, RunId, TaskId, Time, UserId};
 use std::sync::Arc;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub struct Run {
     pub task: Option<TaskId>,
     /// The agent that addressed it, if it was one.
     pub asked_by: Option<AgentId>,
+    /// Who came and is to be greeted, where that set it off.
+    pub arrival: Option<UserId>,
     pub addressed: Addressed,
     pub lineage: Lineage,
     /// The turn in which it was addressed.
@@ -195,6 +197,7 @@ mod tests {
             trigger: None,
             task: None,
             asked_by: None,
+            arrival: None,
             addressed: Addressed::Directly,
             lineage: Lineage::begun(ConversationId::stored("c"), agent),
             parent: None,

@@ -1,7 +1,7 @@
 //! The hub with its store: the only place that names the concrete backends.
 
 use crate::backup;
-use crate::settings::{Settings, Synchronous};
+use crate::settings::{Settings, Switch, Synchronous};
 use anyhow::{Context, bail};
 use parlor_backends::disk::DiskBlobs;
 use parlor_backends::sqlite::{self, Options};
@@ -53,6 +53,7 @@ pub fn open(settings: &Settings) -> anyhow::Result<House> {
         message_characters: settings.max_message_length,
         attachments: settings.max_attachments,
         reactions: settings.max_reactions,
+        welcome: settings.welcome == Switch::On,
         chain_depth: settings.max_chain_depth,
         agent_messages: settings.max_agent_messages_per_minute,
         room_turns: settings.max_turns_per_day,

@@ -9,6 +9,7 @@ pub mod backup;
 pub mod config_command;
 pub mod control;
 pub mod doctor;
+mod guide;
 pub mod handbook;
 pub mod house;
 pub mod listing;

@@ -1,6 +1,7 @@
 //! Puts the hub together and runs it until it is told to stop.
 
 use crate::control::ControlSocket;
+use crate::guide;
 use crate::house::{self, House};
 use crate::log;
 use crate::paint::Paint;
@@ -47,6 +48,7 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
         },
         async { control_stopped.await.unwrap_or_default() },
     ));
+    let guide = tokio::spawn(guide::keep(app.clone()));
     let janitor = tokio::spawn(janitor::run(house.hub.clone(), house.blobs.clone()));
     let listening = parlor_server::serve(app, listener).context("cannot listen")?;
     let facts = StartFacts::new(&settings, listening.address, setup);
@@ -71,6 +73,7 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
     let _ = control.await;
     // Between two files it can end anywhere: what it had not come to yet it finds at the next start.
     janitor.abort();
+    guide.abort();
     let _ = janitor.await;
     house.hub.close().await;
     log.finish().await;

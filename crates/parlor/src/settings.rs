@@ -18,7 +18,7 @@ pub use example::example;
 pub use layers::{Effective, Origin, Problem, Sources};
 pub use limits::LimitsInForce;
 pub use show::show;
-pub use words::{LimitSwitch, LogFormat, LogLevel, Synchronous};
+pub use words::{LogFormat, LogLevel, Switch, Synchronous};
 
 use crate::secret::Secret;
 use form::{
@@ -94,7 +94,7 @@ table::settings! {
     "Limits" {
         /// "off" lifts every rate limit and connection limit below, and nothing else. For
         /// tests and benchmarks; refused unless listen is a loopback address.
-        limits: LimitSwitch = choice(), default "on";
+        limits: Switch = choice(), default "on";
         /// Sign-in attempts a minute from one address.
         login_rate_limit_max: u32 = count(1..=1_000_000), default 20;
         /// Token refreshes a minute from one address.
@@ -145,6 +145,9 @@ table::settings! {
         outbox_max_frames: usize = count(16..=1_000_000), default 4_096;
     }
     "Agents" {
+        /// "on" makes the room welcome for the first admin, with the guide in it, and brings
+        /// everybody who is new into it.
+        welcome: Switch = choice(), default "on";
         /// How many agents may stand between a person and an answer: 0 lets agents address
         /// nobody.
         max_chain_depth: u32 = count(0..=20), default 3;
@@ -250,7 +253,7 @@ impl Settings {
                     .to_owned(),
             ),
         }
-        if self.limits == LimitSwitch::Off {
+        if self.limits == Switch::Off {
             warnings.push("limits = \"off\": no rate and no connection is limited.".to_owned());
         }
         if self.outbox_max_bytes < self.largest_message_on_the_wire() {
@@ -272,7 +275,7 @@ impl Settings {
 
     fn contradictions(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
-        if self.limits == LimitSwitch::Off && !self.listens_on_loopback() {
+        if self.limits == Switch::Off && !self.listens_on_loopback() {
             problems.push(Problem::new(
                 "limits",
                 format!("can be \"off\" only on a loopback address, and listen is {}", self.listen),

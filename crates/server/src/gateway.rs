@@ -10,18 +10,20 @@ use crate::http::problem::Problem;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
+use parlor_engine::plan::HUB;
 use parlor_engine::switchboard::{Egress, Farewell, Outbox, Viewer};
 use parlor_engine::turns::{Finished, Host, LinkId, Order, Voice};
 use parlor_model::command::{AgentRegistration, NewGateway};
 use parlor_model::{
-    Caller, Command, Delivery, Device, Epoch, GatewayId, Logged, Message, Prompt, Receipt, Refusal, RoomId,
-    Signal, Thing,
+    Caller, Command, Delivery, Device, Epoch, GatewayId, Logged, Message, Receipt, Refusal, RoomId, Signal,
+    Thing, UserId,
 };
 use parlor_wire::agentim::egress as common;
 use parlor_wire::agentim::gateway::egress::{self, InRoom};
 use parlor_wire::agentim::gateway::ingress::{self, AgentForm, Auth, Reply, Status, Told};
 use parlor_wire::agentim::ingress::Misread;
 use std::sync::Arc;
+use tokio::sync::{Notify, mpsc};
 
 /// Larger messages end the connection; smaller ones that are too large are refused and it goes on.
 const HARD_LIMIT: usize = 12 * 1024 * 1024;
@@ -118,6 +120,50 @@ impl Host for Frames {
     }
 }
 
+/// Hosts an agent of this very process, which speaks the same frames; ends when it does, or when it does not listen.
+pub async fn host_locally(
+    app: &App,
+    owner: &UserId,
+    mut incoming: mpsc::Receiver<String>,
+    outgoing: mpsc::Sender<String>,
+) -> Result<(), Refusal> {
+    let host = Arc::new(Within { outgoing, deaf: Notify::new() });
+    let gateway = GatewayId::stored(HUB);
+    let link = app.hub.host(owner, gateway.clone(), true, host.clone())?;
+    let agents = Agents { caller: Caller::OPERATOR, gateway, link };
+    loop {
+        let text = tokio::select! {
+            text = incoming.recv() => text,
+            () = host.deaf.notified() => None,
+        };
+        let Some(text) = text else { break };
+        match ingress::read(&text, &app.config.gateway_frames) {
+            Ok(told) => {
+                if let Err(refusal) = agents.hear(app, told).await {
+                    tracing::debug!(?refusal, "an agent of the hub was refused");
+                }
+            }
+            Err(misread) => tracing::warn!(?misread, "an agent of the hub is not understood"),
+        }
+    }
+    app.hub.unhost(link).await;
+    Ok(())
+}
+
+/// Within this process frames go through a channel.
+struct Within {
+    outgoing: mpsc::Sender<String>,
+    deaf: Notify,
+}
+
+impl Host for Within {
+    fn tell(&self, order: &Order<'_>) {
+        if self.outgoing.try_send(words(order)).is_err() {
+            self.deaf.notify_one();
+        }
+    }
+}
+
 fn words(order: &Order<'_>) -> String {
     match order {
         Order::Context { agent, room, members } => {
@@ -130,10 +176,7 @@ fn words(order: &Order<'_>) -> String {
             });
             egress::room_context(agent, room, &in_room.collect::<Vec<_>>())
         }
-        Order::Work { started } => {
-            let (run, Prompt::Message(message)) = (&started.run, &started.prompt);
-            egress::send_to_agent(&run.agent, message, &run.id, run.addressed, &run.lineage)
-        }
+        Order::Work { started } => egress::send_to_agent(started),
         Order::Stop { agent, room } => egress::stop_agent(agent, Some(room)),
         Order::Remove { agent } => egress::remove_agent(agent),
     }
@@ -205,7 +248,7 @@ impl Talk {
             Ok(()) => return,
             Err(Refusal::TooManyConnections) => "Too many gateway connections",
             Err(Refusal::AtCapacity | Refusal::Unavailable) => "Server at capacity",
-            Err(Refusal::AlreadyExists(Thing::Gateway)) => "Gateway ID belongs to another user",
+            Err(Refusal::BelongsToAnother(Thing::Gateway)) => "Gateway ID belongs to another user",
             Err(_) => "Authentication failed",
         };
         self.attempts += 1;
@@ -321,6 +364,11 @@ impl Agents {
     }
 
     async fn register(&self, app: &App, form: AgentForm) -> Result<(), Refusal> {
+        if self.caller == Caller::OPERATOR {
+            // What lives in the hub was made by it.
+            let agent = app.hub.hosted_agent(&form.id, &self.gateway).await?;
+            return app.hub.seat(self.link, &agent.ok_or(Refusal::NotFound(Thing::Agent))?).await;
+        }
         let registration = AgentRegistration {
             gateway: self.gateway.clone(),
             id: form.id,

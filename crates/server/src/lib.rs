@@ -22,6 +22,7 @@ pub use app::App;
 pub use auth::passwords::Passwords;
 pub use auth::secrets;
 pub use config::Config;
+pub use gateway::host_locally;
 pub use http::forwarded::Network;
 pub use listen::{Listening, serve};
 pub use tls::{Tls, TlsError};

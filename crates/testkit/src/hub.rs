@@ -35,6 +35,7 @@ impl HubCommand {
         Self { binary: binary.into(), data: data.to_owned(), environment: Vec::new() }
             .env("PARLOR_ADMIN_PASSWORD", PASSWORD)
             .env("PARLOR_LIMITS", "off")
+            .env("PARLOR_WELCOME", "off")
     }
 
     /// Sets a variable, in place of a former value.

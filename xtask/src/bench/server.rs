@@ -103,6 +103,7 @@ impl Server {
             .args(["--listen", "127.0.0.1:0", "--data"])
             .arg(&data)
             .env("PARLOR_LIMITS", "off")
+            .env("PARLOR_WELCOME", "off")
             .env("PARLOR_ADMIN_PASSWORD", PASSWORD)
             .stderr(File::create(&log)?);
         Process::start(&mut command)

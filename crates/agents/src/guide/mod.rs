@@ -13,7 +13,7 @@ use futures_util::future::{AbortHandle, abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use parlor_model::{AgentId, MessageId, Payload, RoomId};
 use parlor_wire::agentim::gateway::host::egress;
-use parlor_wire::agentim::gateway::host::ingress::{Instruction, Request, Verdict, read};
+use parlor_wire::agentim::gateway::host::ingress::{Instruction, Request, SenderType, Verdict, read};
 use parlor_wire::agentim::gateway::ingress::{AgentForm, Answer, AnswerKind, Status, Told};
 use performer::Performer;
 use script::Scene;
@@ -131,7 +131,12 @@ impl Stage {
             by_policy: request.by_policy,
             reply: reply.as_str(),
         };
-        let steps = script::steps(&request::wish(&request.content), &scene);
+        // The hub itself says who came.
+        let wish = match request.sender {
+            SenderType::System => request::Wish::Greeting,
+            SenderType::User | SenderType::Agent => request::wish(&request.content),
+        };
+        let steps = script::steps(&wish, &scene);
         let (verdicts, answers) = mpsc::channel(VERDICTS);
         let room = request.room.clone();
         let outgoing = self.outgoing.clone();

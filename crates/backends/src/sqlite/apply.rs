@@ -425,8 +425,8 @@ fn put_run(sql: &Connection, it: &Run) -> Result<(), Fault> {
     run(
         sql,
         "INSERT INTO runs (id, agent, room, message, task, asked_by, addressed, conversation, depth, chain, parent, \
-         state, reason, reply, input_tokens, output_tokens, cost, queued_at, started_at, ended_at) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20) \
+         state, reason, reply, input_tokens, output_tokens, cost, queued_at, started_at, ended_at, arrival) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21) \
          ON CONFLICT (id) DO UPDATE SET state = ?12, reason = ?13, reply = ?14, input_tokens = ?15, \
          output_tokens = ?16, cost = ?17, started_at = ?19, ended_at = ?20",
         &[
@@ -450,6 +450,7 @@ fn put_run(sql: &Connection, it: &Run) -> Result<(), Fault> {
             &it.queued_at.0,
             &it.started_at.map(|time| time.0),
             &it.ended_at.map(|time| time.0),
+            &it.arrival.as_ref().map(|id| id.as_str()),
         ],
     )
     .map(drop)

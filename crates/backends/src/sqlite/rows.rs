@@ -317,7 +317,7 @@ fn read_turn(json: &str) -> Option<Arc<Turn>> {
 }
 
 pub const RUN: &str = "id, agent, room, message, task, asked_by, addressed, conversation, depth, chain, parent, state, \
-     reason, reply, input_tokens, output_tokens, cost, queued_at, started_at, ended_at";
+     reason, reply, input_tokens, output_tokens, cost, queued_at, started_at, ended_at, arrival";
 
 pub fn a_run(row: &Row<'_>) -> rusqlite::Result<Run> {
     Ok(Run {
@@ -349,6 +349,7 @@ pub fn a_run(row: &Row<'_>) -> rusqlite::Result<Run> {
         queued_at: time(row, 17)?,
         started_at: maybe_time(row, 18)?,
         ended_at: maybe_time(row, 19)?,
+        arrival: row.get_ref(20)?.as_str_or_null()?.map(UserId::stored),
     })
 }
 

@@ -223,8 +223,13 @@ impl Facts {
                 self.admins = store.admins()?;
                 self.setup = store.setup()?;
                 self.name_taken = store.user_named(&account.username)?.is_some();
+                self.about_welcome(store)?;
             }
-            Command::CreateUser(account) => self.name_taken = store.user_named(&account.username)?.is_some(),
+            Command::CreateUser(account) => {
+                self.admins = store.admins()?;
+                self.name_taken = store.user_named(&account.username)?.is_some();
+                self.about_welcome(store)?;
+            }
             Command::ChangeUser { user, .. } => {
                 self.user = store.user(user)?;
                 self.admins = store.admins()?;
@@ -284,7 +289,9 @@ impl Facts {
             Command::RevokeInvitation { invitation } => self.invitation = store.invitation(invitation)?,
             Command::Register { token, account } => {
                 self.invited(token, store)?;
+                self.admins = store.admins()?;
                 self.name_taken = store.user_named(&account.username)?.is_some();
+                self.about_welcome(store)?;
             }
             Command::CreateRoom { members, .. } => {
                 for member in members {

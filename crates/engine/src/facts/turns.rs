@@ -1,6 +1,7 @@
 //! What the turns of agents rest on.
 
-use super::{Facts, Memo};
+use super::{Facts, MEMBERS_TOLD, Memo};
+use crate::plan::{GUIDE, WELCOME_ROOM};
 use crate::ports::{Lookup, Spent};
 use crate::routes::Routes;
 use crate::{Fault, Limits};
@@ -62,6 +63,16 @@ impl Facts {
         Ok(())
     }
 
+    /// The first room of the hub, as it is for somebody who comes.
+    pub(super) fn about_welcome(&mut self, store: &mut (impl Lookup + ?Sized)) -> Result<(), Fault> {
+        let (room, guide) = (RoomId::stored(WELCOME_ROOM), AgentId::stored(GUIDE));
+        self.room = store.room(&room)?.map(Into::into);
+        self.agent = store.agent(&guide)?;
+        self.target = store.member(&room, &MemberId::Agent(guide))?;
+        self.members = store.members(&room, MEMBERS_TOLD + 1, 0)?.into();
+        Ok(())
+    }
+
     pub(super) fn about_starting(
         &mut self,
         run: &RunId,
@@ -71,6 +82,9 @@ impl Facts {
         let Some(run) = self.run.clone() else { return Ok(()) };
         self.about_speaker(&run.agent, &run.room, store)?;
         self.members = store.members(&run.room, MEMBERS_IN_CONTEXT, 0)?.into();
+        if let Some(arrival) = &run.arrival {
+            self.user = store.user(arrival)?;
+        }
         if let Some(trigger) = &run.trigger {
             self.message = store.message(trigger)?;
         }

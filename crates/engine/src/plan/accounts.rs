@@ -1,6 +1,6 @@
 //! People, sign-ins and keys.
 
-use super::{Change, Draft, Plan, rooms, second_factor, uploads};
+use super::{Change, Draft, Plan, rooms, second_factor, uploads, welcome};
 use crate::routes::RouteChange;
 use parlor_model::command::{NewSignIn, NewUser, UserChanges};
 use parlor_model::{
@@ -106,6 +106,7 @@ pub fn create_user(account: &NewUser, draft: &mut Draft) -> Result<Arc<User>, Re
     });
     draft.change(Change::PutUser(user.clone()));
     draft.tell(Event::UserChanged(user.clone()));
+    welcome::welcome(&user, draft)?;
     Ok(user)
 }
 

@@ -69,6 +69,15 @@ pub fn new(id: &AgentId, name: &str, draft: &Draft) -> Result<Agent, Refusal> {
 
 /// Puts an agent in place that is not there yet, with its first session and what it hears.
 pub fn begin(agent: Agent, wanted: &[Pattern], mut draft: Draft) -> Result<Plan, Refusal> {
+    let (agent, subscriptions) = settle(agent, wanted, &mut draft)?;
+    draft.done(Receipt::Agent { agent, subscriptions })
+}
+
+pub fn settle(
+    agent: Agent,
+    wanted: &[Pattern],
+    draft: &mut Draft,
+) -> Result<(Arc<Agent>, Vec<Subscription>), Refusal> {
     let (id, now) = (&agent.id.clone(), draft.facts.now);
     let agent = Arc::new(agent);
     draft.change(Change::PutAgent(agent.clone()));
@@ -85,10 +94,10 @@ pub fn begin(agent: Agent, wanted: &[Pattern], mut draft: Draft) -> Result<Plan,
     });
     let mut subscriptions = Vec::new();
     for pattern in wanted {
-        subscriptions.push(add(&mailbox, pattern, &mut draft)?);
+        subscriptions.push(add(&mailbox, pattern, draft)?);
     }
     draft.tell(Event::AgentChanged(agent.clone()));
-    draft.done(Receipt::Agent { agent, subscriptions })
+    Ok((agent, subscriptions))
 }
 
 fn apply(profile: &AgentProfile, agent: &mut Agent) {

@@ -17,9 +17,11 @@ mod routing;
 mod second_factor;
 mod turns;
 mod uploads;
+mod welcome;
 
 pub use mail::MOST_ATTEMPTS;
 pub use uploads::MOST_WAITING_UPLOADS;
+pub use welcome::{GUIDE, HUB, ROOM as WELCOME_ROOM};
 
 use crate::Limits;
 use crate::facts::Facts;

@@ -81,7 +81,7 @@ fn apply(changes: &RoomChanges, room: &mut Room) {
     }
 }
 
-fn member(room: &Room, member: MemberId, role: RoomRole, names: &Names, joined_at: Time) -> Member {
+pub fn member(room: &Room, member: MemberId, role: RoomRole, names: &Names, joined_at: Time) -> Member {
     Member {
         room: room.id.clone(),
         member,
@@ -97,7 +97,7 @@ fn member(room: &Room, member: MemberId, role: RoomRole, names: &Names, joined_a
 }
 
 /// A change of members carries all of them while they are few; a large room is read by pages.
-fn told(members: &[Member]) -> Arc<[Member]> {
+pub fn told(members: &[Member]) -> Arc<[Member]> {
     if members.len() > MEMBERS_TOLD {
         return Arc::new([]);
     }

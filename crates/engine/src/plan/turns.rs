@@ -7,7 +7,7 @@ use crate::facts::Candidate;
 use parlor_model::{
     Addressed, Agent, AgentId, Broken, Command, ConversationId, Event, FinishedRun, Lineage, Message,
     MessageId, MessageKind, Outcome, Place, Prompt, Receipt, Refusal, Room, RoomId, Run, RunId, RunState,
-    Said, Sender, Started, Thing, Turn, Usage, mention,
+    Said, Sender, Started, Thing, Turn, Usage, UserId, mention,
 };
 use std::sync::Arc;
 
@@ -67,6 +67,7 @@ pub fn address(message: &Message, during: Option<&Lineage>, parent: Option<&RunI
             trigger: Some(message.id.clone()),
             task: None,
             asked_by: by_agent.cloned(),
+            arrival: None,
             addressed: candidate.addressed,
             lineage,
             parent: parent.cloned(),
@@ -82,6 +83,19 @@ pub fn address(message: &Message, during: Option<&Lineage>, parent: Option<&RunI
         };
         put(run, draft);
     }
+}
+
+/// Has an agent greet somebody who came.
+pub fn greet(agent: &AgentId, room: &Room, arrival: &UserId, draft: &mut Draft) {
+    let lineage = Lineage::begun(ConversationId::stored(draft.mint.ids.next()), agent.clone());
+    let run = Run {
+        addressed: Addressed::Directly,
+        arrival: Some(arrival.clone()),
+        state: RunState::Queued,
+        started_at: None,
+        ..running(agent, &room.id, lineage, draft)
+    };
+    put(run, draft);
 }
 
 /// Why an agent gets no turn, if it gets none.
@@ -125,10 +139,11 @@ fn the_run(draft: &Draft) -> Result<Run, Refusal> {
 fn start(mut draft: Draft) -> Result<Plan, Refusal> {
     let (run, now) = (the_run(&draft)?, draft.facts.now);
     let open = draft.facts.room.clone().filter(|_| draft.facts.target.is_some());
-    let asked = draft.facts.message.clone();
+    let arrival = draft.facts.user.as_ref().map(|user| Prompt::Arrival { name: user.display_name.clone() });
+    let asked = draft.facts.message.clone().map(Prompt::Message).or(arrival);
     let begun = match (open, asked) {
         (Some(room), _) if room.is_frozen() => Err("the room is frozen"),
-        (Some(room), Some(message)) => Ok((room, Prompt::Message(message))),
+        (Some(room), Some(prompt)) => Ok((room, prompt)),
         (Some(_), None) => Err("what it was asked is gone"),
         (None, _) => Err("the agent is no longer in the room"),
     };
@@ -150,16 +165,21 @@ fn unasked(agent: &AgentId, room: &RoomId, draft: &Draft) -> Result<Run, ()> {
     if draft.facts.room.as_ref().is_none_or(|room| room.is_frozen()) {
         return Err(());
     }
-    let conversation = ConversationId::stored(draft.mint.ids.next());
-    Ok(Run {
+    let lineage = Lineage::begun(ConversationId::stored(draft.mint.ids.next()), agent.clone());
+    Ok(running(agent, room, lineage, draft))
+}
+
+fn running(agent: &AgentId, room: &RoomId, lineage: Lineage, draft: &Draft) -> Run {
+    Run {
         id: RunId::stored(draft.mint.ids.next()),
         agent: agent.clone(),
         room: room.clone(),
         trigger: None,
         task: None,
         asked_by: None,
+        arrival: None,
         addressed: Addressed::Unasked,
-        lineage: Lineage::begun(conversation, agent.clone()),
+        lineage,
         parent: None,
         state: RunState::Running,
         reply: None,
@@ -167,7 +187,7 @@ fn unasked(agent: &AgentId, room: &RoomId, draft: &Draft) -> Result<Run, ()> {
         queued_at: draft.facts.now,
         started_at: Some(draft.facts.now),
         ended_at: None,
-    })
+    }
 }
 
 fn finish(finished: &FinishedRun, mut draft: Draft) -> Result<Plan, Refusal> {

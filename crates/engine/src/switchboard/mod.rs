@@ -260,6 +260,11 @@ impl Switchboard {
         self.told.send_replace(state.seen);
     }
 
+    /// How far everything has been told, as it goes on.
+    pub fn watch(&self) -> watch::Receiver<Seq> {
+        self.told.subscribe()
+    }
+
     /// Waits until everything up to `seq` has been told.
     pub async fn told(&self, seq: Seq) {
         // The sender lives as long as this switchboard, so waiting cannot fail.

@@ -534,6 +534,7 @@ mod tests {
             trigger: None,
             task: None,
             asked_by: None,
+            arrival: None,
             addressed: Addressed::Directly,
             lineage: Lineage::begun(ConversationId::stored("c"), agent()),
             parent: None,

@@ -81,6 +81,13 @@ impl Hub {
         Ok(desk.link(Link { gateway, owner: owner.clone(), by_room, host }))
     }
 
+    /// An agent that this gateway hosts: for who hosts agents in the hub itself.
+    pub async fn hosted_agent(&self, id: &AgentId, gateway: &GatewayId) -> Result<Option<Agent>, Refusal> {
+        let (id, gateway) = (id.clone(), gateway.clone());
+        let found = self.look(move |_, store| store.agent(&id)).await?;
+        Ok(found.filter(|agent| agent.host.gateway.as_ref() == Some(&gateway)))
+    }
+
     /// A gateway is gone, and its agents with it, unless they came back by another way.
     pub async fn unhost(&self, link: LinkId) {
         let agents = self.turns().desk().cut(link, Instant::now());

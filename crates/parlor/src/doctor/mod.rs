@@ -12,7 +12,7 @@ use crate::{
     backup::LastBackup,
     paint::{Paint, harmless},
     report::wrapped,
-    settings::{self, LimitSwitch, Settings, Sources},
+    settings::{self, Settings, Sources, Switch},
 };
 use parlor_backends::sqlite::copies;
 use std::fmt::Write;
@@ -97,7 +97,7 @@ fn about_settings(settings: &Settings) -> Vec<Finding> {
         findings.push(ok("settings", "They are good."));
     }
     if settings.trusted_proxies.is_empty()
-        && settings.limits == LimitSwitch::On
+        && settings.limits == Switch::On
         && settings.listens_on_loopback()
         && settings.public_url.is_some()
     {

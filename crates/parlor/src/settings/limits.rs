@@ -1,6 +1,6 @@
 //! The limits that hold once `limits` has been taken into account.
 
-use super::{LimitSwitch, Settings};
+use super::{Settings, Switch};
 
 /// Every limit that `limits = "off"` lifts, and no other; `None` is no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct LimitsInForce {
 
 impl Settings {
     pub fn limits_in_force(&self) -> LimitsInForce {
-        let on = self.limits == LimitSwitch::On;
+        let on = self.limits == Switch::On;
         LimitsInForce {
             logins: on.then_some(self.login_rate_limit_max),
             refreshes: on.then_some(self.refresh_rate_limit_max),

@@ -15,14 +15,14 @@ impl Words for Synchronous {
         &[("full", Self::Full), ("normal", Self::Normal), ("off", Self::Off)];
 }
 
-/// Whether rates and connections are limited at all.
+/// Whether something is done at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LimitSwitch {
+pub enum Switch {
     On,
     Off,
 }
 
-impl Words for LimitSwitch {
+impl Words for Switch {
     const WORDS: &'static [(&'static str, Self)] = &[("on", Self::On), ("off", Self::Off)];
 }
 

@@ -7,6 +7,7 @@ CREATE TABLE runs (
     message TEXT,
     task TEXT,
     asked_by TEXT,
+    arrival TEXT,
     addressed INTEGER NOT NULL,
     conversation TEXT NOT NULL,
     depth INTEGER NOT NULL,

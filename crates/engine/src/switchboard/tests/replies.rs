@@ -135,6 +135,7 @@ fn run(id: &str, state: RunState) -> Run {
         trigger: None,
         task: None,
         asked_by: None,
+        arrival: None,
         addressed: Addressed::Directly,
         lineage: Lineage::begun(ConversationId::stored("c"), AgentId::stored("coder")),
         parent: None,

@@ -1,9 +1,7 @@
 //! From what an agent is to do to `server:*` frames for its gateway. No frame carries `null`.
 
 use super::super::egress::{agents::kind as known_kind, encode};
-use parlor_model::{
-    Addressed, Agent, AgentId, Approval, Lineage, MemberId, Message, Room, RoomId, RunId, Sender,
-};
+use parlor_model::{Addressed, Agent, AgentId, Approval, MemberId, Prompt, Room, RoomId, Sender, Started};
 use serde::Serialize;
 use serde_json::json;
 
@@ -16,32 +14,38 @@ pub fn not_authenticated(error: &str) -> String {
 }
 
 /// A message for an agent to answer.
-pub fn send_to_agent(
-    agent: &AgentId,
-    message: &Message,
-    run: &RunId,
-    addressed: Addressed,
-    lineage: &Lineage,
-) -> String {
+pub fn send_to_agent(started: &Started) -> String {
+    let run = &started.run;
+    let came;
+    let (message_id, content, sender_name, sender_type) = match &started.prompt {
+        Prompt::Message(message) => {
+            let sender = match message.sender {
+                Sender::User(_) => "user",
+                Sender::Agent(_) => "agent",
+                Sender::Source(_) => "system",
+            };
+            (message.id.as_str(), &*message.text, &*message.sender_name, sender)
+        }
+        Prompt::Arrival { name } => {
+            came = format!("{name} has joined the room.");
+            (run.id.as_str(), &*came, &**name, "system")
+        }
+    };
     encode(&SendToAgent {
         kind: "server:send_to_agent",
-        agent_id: agent.as_str(),
-        room_id: message.place.room().map_or("", |room| room.as_str()),
-        message_id: message.id.as_str(),
-        run_id: run.as_str(),
-        content: &message.text,
-        sender_name: &message.sender_name,
-        sender_type: match message.sender {
-            Sender::User(_) => "user",
-            Sender::Agent(_) => "agent",
-            Sender::Source(_) => "system",
-        },
-        routing_mode: match addressed {
+        agent_id: run.agent.as_str(),
+        room_id: run.room.as_str(),
+        message_id,
+        run_id: run.id.as_str(),
+        content,
+        sender_name,
+        sender_type,
+        routing_mode: match run.addressed {
             Addressed::Directly | Addressed::Unasked => "direct",
             Addressed::ByPolicy => "broadcast",
         },
-        conversation_id: lineage.conversation.as_str(),
-        depth: lineage.depth,
+        conversation_id: run.lineage.conversation.as_str(),
+        depth: run.lineage.depth,
     })
 }
 
