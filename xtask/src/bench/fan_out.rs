@@ -115,7 +115,10 @@ async fn listen(stream: Arc<TcpStream>, unread: Vec<u8>, tally: Arc<Tally>, role
     counter.feed(&unread);
     loop {
         if let Role::Subscriber(number) = role {
-            tally.add(number, &mut counter);
+            let new = std::mem::take(&mut counter.marked);
+            let bytes = std::mem::take(&mut counter.marked_payload_bytes);
+            tally.payload_bytes.fetch_add(bytes, Ordering::Relaxed);
+            tally.add(number, new);
         }
         if let Some(other) = counter.last_other.take() {
             tally.note(other);
@@ -140,7 +143,7 @@ async fn listen(stream: Arc<TcpStream>, unread: Vec<u8>, tally: Arc<Tally>, role
 
 /// What every subscriber has received. Each count is written by its own connection and read by the one publisher,
 /// who waits for the slowest: a window over the sum would let one subscriber fall behind without bound.
-struct Tally {
+pub struct Tally {
     counts: Vec<AtomicU64>,
     payload_bytes: AtomicU64,
     /// The subscriber for whom the publisher waits, and the count at which it wants to be woken.
@@ -154,7 +157,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn new(subscribers: usize) -> Self {
+    pub fn new(subscribers: usize) -> Self {
         Self {
             counts: (0..subscribers).map(|_| AtomicU64::new(0)).collect(),
             payload_bytes: AtomicU64::new(0),
@@ -170,9 +173,7 @@ impl Tally {
         self.counts.iter().map(|count| count.load(Ordering::Relaxed)).sum()
     }
 
-    fn add(&self, subscriber: usize, counter: &mut FrameCounter) {
-        let new = std::mem::take(&mut counter.marked);
-        self.payload_bytes.fetch_add(std::mem::take(&mut counter.marked_payload_bytes), Ordering::Relaxed);
+    pub fn add(&self, subscriber: usize, new: u64) {
         let count = self.counts[subscriber].fetch_add(new, Ordering::SeqCst) + new;
         let is_awaited = self.awaited.load(Ordering::SeqCst) == subscriber;
         if is_awaited && count >= self.wanted.load(Ordering::SeqCst) {
@@ -180,17 +181,17 @@ impl Tally {
         }
     }
 
-    fn note(&self, frame: String) {
+    pub fn note(&self, frame: String) {
         *self.last_other.lock().expect("nobody panics while holding this") = frame;
     }
 
-    fn end(&self) {
+    pub fn end(&self) {
         self.ended.store(true, Ordering::SeqCst);
         self.wake.notify_one();
     }
 
     /// Waits until every subscriber has that many messages; fails when a connection ends or nothing arrives.
-    async fn all_have(&self, wanted: u64) -> Result<()> {
+    pub async fn all_have(&self, wanted: u64) -> Result<()> {
         for (subscriber, count) in self.counts.iter().enumerate() {
             // The wish is told before looking: a delivery in between then finds it and wakes.
             self.wanted.store(wanted, Ordering::SeqCst);

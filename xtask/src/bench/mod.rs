@@ -3,6 +3,7 @@
 //! Owns: what is measured, how often, in which order, and the bars. What counts is the ratio between hub and
 //! reference taken in the same run: machines differ and are busy with other things.
 
+mod chunks;
 mod connect;
 mod fan_out;
 mod frames;
@@ -79,6 +80,18 @@ enum Scenario {
     /// Against another hub at which nobody signs in.
     SignIns {
         attempts: usize,
+    },
+    Chunks {
+        pieces: usize,
+        viewers: usize,
+    },
+    Speakers {
+        agents: usize,
+        viewers: usize,
+    },
+    /// Against connections of which each does as little.
+    IdleAgents {
+        agents: usize,
     },
 }
 
@@ -180,6 +193,9 @@ fn scenarios(small: bool) -> Vec<Scenario> {
         Scenario::Receive { history: size(1_000_000, 1_000) },
         Scenario::Search { history: size(1_000_000, 3_000), small: 1_000 },
         Scenario::SignIns { attempts: size(1_000, 20) },
+        Scenario::Chunks { pieces: size(20_000, 200), viewers: size(100, 4) },
+        Scenario::Speakers { agents: size(50, 3), viewers: size(10, 2) },
+        Scenario::IdleAgents { agents: size(1_000, 20) },
     ]
 }
 
@@ -190,7 +206,7 @@ async fn measure_rounds(scenario: &Scenario, options: &Options) -> Result<(Vec<S
     let mut pair = start_pair(scenario, options).await?;
     for round in 0..options.rounds {
         eprintln!("{}: round {} of {}", scenario.name(), round + 1, options.rounds);
-        if matches!(scenario, Scenario::Idle { .. }) && round > 0 {
+        if matches!(scenario, Scenario::Idle { .. } | Scenario::IdleAgents { .. }) && round > 0 {
             // A process that held the connections of the last round would reuse their memory.
             drop(pair);
             pair = start_pair(scenario, options).await?;
@@ -243,6 +259,10 @@ async fn start_pair(scenario: &Scenario, options: &Options) -> Result<Pair> {
             receive::fill(&hub, *history).await.context("making a history")?;
             receive::fill(&reference, 0).await?;
         }
+        Scenario::Chunks { .. } => chunks::prepare(&hub, 1).await.context("making an agent")?,
+        Scenario::Speakers { agents, .. } => {
+            chunks::prepare(&hub, *agents).await.context("making agents")?;
+        }
         _ => {}
     }
     Ok((hub, reference))
@@ -283,6 +303,12 @@ async fn measure(scenario: &Scenario, side: Side, pair: &Pair, options: &Options
             let attempts = if side == Side::Hub { *attempts } else { 0 };
             sign_ins::measure(server, attempts, length).await
         }
+        Scenario::Chunks { pieces, viewers } => chunks::measure(server, *pieces, *viewers).await,
+        Scenario::Speakers { agents, viewers } => {
+            chunks::measure_many(server, *agents, *viewers, length).await
+        }
+        Scenario::IdleAgents { agents } if side == Side::Hub => chunks::measure_idle(server, *agents).await,
+        Scenario::IdleAgents { agents } => idle::measure(server, *agents).await,
     }
 }
 
@@ -298,12 +324,25 @@ impl Scenario {
             Self::Receive { .. } => "receive".into(),
             Self::Search { .. } => "search".into(),
             Self::SignIns { .. } => "sign-ins".into(),
+            Self::Chunks { .. } => "chunks".into(),
+            Self::Speakers { .. } => "speakers".into(),
+            Self::IdleAgents { .. } => "idle-agents".into(),
         }
     }
 
     fn needs_more_than_rooms(&self) -> bool {
         use Scenario::*;
-        matches!(self, Route { .. } | RouteLoss { .. } | Receive { .. } | Search { .. } | SignIns { .. })
+        matches!(
+            self,
+            Route { .. }
+                | RouteLoss { .. }
+                | Receive { .. }
+                | Search { .. }
+                | SignIns { .. }
+                | Chunks { .. }
+                | Speakers { .. }
+                | IdleAgents { .. }
+        )
     }
 
     fn rows(&self, hub: &[Sample], reference: &[Sample]) -> Vec<Row> {
@@ -314,10 +353,11 @@ impl Scenario {
         let cpu = |label: &str, bar: Bar| {
             Row::new(format!("{name}: {label}"), bar, hub, reference, |sample| sample.server_cpu_us)
         };
-        let beside = |place: usize, label: &str| {
+        let judged_beside = |place: usize, label: &str, bar: Bar| {
             let number = |sample: &Sample| sample.beside.get(place).copied();
-            Row::new(format!("{name}: {label}"), Bar::None, hub, reference, number)
+            Row::new(format!("{name}: {label}"), bar, hub, reference, number)
         };
+        let beside = |place: usize, label: &str| judged_beside(place, label, Bar::None);
         match self {
             Self::FanOut { bar, .. } => vec![
                 value("deliveries/s", Bar::RatioAtLeast { must: *bar, going_to: Some(1.0) }),
@@ -375,6 +415,29 @@ impl Scenario {
                 ),
                 beside(0, "ms, median"),
             ],
+            Self::Chunks { viewers, .. } => vec![
+                value(
+                    &format!("MB of text to {viewers} viewers for a second of server CPU"),
+                    Bar::RatioAtLeast { must: 0.8, going_to: None },
+                ),
+                judged_beside(
+                    0,
+                    "ms from chunk to viewer, 99 of 100 below",
+                    Bar::ValueAtMost { must: 60.0, going_to: 20.0 },
+                ),
+                beside(1, "ms, median"),
+                beside(2, "chunks/s"),
+            ],
+            Self::Speakers { agents, .. } => vec![
+                value(
+                    &format!("ms from chunk to viewer, 99 of 100 below, {agents} agents, 100/s each"),
+                    Bar::None,
+                ),
+                beside(0, "ms, median"),
+            ],
+            Self::IdleAgents { agents } => {
+                vec![value(&format!("KiB each of {agents} agents (reference: connections)"), Bar::None)]
+            }
         }
     }
 }
@@ -399,6 +462,9 @@ mod tests {
             "receive",
             "search",
             "sign-ins",
+            "chunks",
+            "speakers",
+            "idle-agents",
         ];
         check(None, &[&["fan-out-100", "fan-out-1000"], &others[..]].concat());
         assert!(chosen(scenarios(false), Some("nothing")).is_err());

@@ -165,6 +165,26 @@ impl Server {
         Ok(socket)
     }
 
+    /// A gateway of the first person's.
+    pub async fn host(&self, id: &str) -> Result<Socket> {
+        let Kind::Hub { people, .. } = &self.kind else { bail!("only the hub has gateways") };
+        let mut socket = Socket::open(self.process.address, "/ws/gateway").await?;
+        let device = json!({"hostname": "bench", "platform": "linux", "arch": "x64", "nodeVersion": "v22"});
+        let auth =
+            json!({"type": "gateway:auth", "token": people[0].token, "gatewayId": id, "deviceInfo": device});
+        socket.send(&auth.to_string()).await?;
+        socket.expect(&["server:gateway_auth_result", "\"ok\":true"]).await?;
+        Ok(socket)
+    }
+
+    /// Brings an agent into the common room.
+    pub async fn add_agent(&self, id: &str) -> Result<()> {
+        let (room, token) = self.common_room()?;
+        let member = json!({"memberId": id, "memberType": "agent"});
+        let path = format!("/api/rooms/{room}/members");
+        rest::post(self.process.address, &path, Some(token), &member).await.map(|_| ())
+    }
+
     /// Makes agents of everybody's with that many subscriptions that nothing is sent to, and those that listen.
     pub async fn subscribe(&self, subscriptions: usize) -> Result<()> {
         let Kind::Hub { people, .. } = &self.kind else { bail!("only the hub has agents") };
