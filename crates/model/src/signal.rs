@@ -1,6 +1,7 @@
 //! News that may be lost: no `Seq`, not in the log, dropped first when a reader falls behind.
 
-use crate::{AgentId, Chunk, MessageId, Payload, RoomId, RunId, UserId};
+use crate::{AgentId, Chunk, MessageId, RoomId, RunEvent, RunId, UserId};
+use std::sync::Arc;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Signal {
@@ -45,7 +46,7 @@ pub enum Signal {
         run: RunId,
         room: RoomId,
         agent: AgentId,
-        event: Payload,
+        event: Arc<RunEvent>,
     },
 }
 

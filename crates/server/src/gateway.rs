@@ -359,7 +359,10 @@ impl Agents {
                 Ok(())
             }
             Told::Auth(_) | Told::Ping { .. } => Ok(()),
-            Told::TaskUpdate { .. } | Told::Permission(_) | Told::Answer(_) | Told::RunEvent { .. } => Ok(()),
+            Told::RunEvent { agent, room, event, .. } => {
+                hub.run_event(link, &agent, room.as_ref(), event).await
+            }
+            Told::TaskUpdate { .. } | Told::Permission(_) | Told::Answer(_) => Ok(()),
         }
     }
 

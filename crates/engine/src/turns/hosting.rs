@@ -8,7 +8,8 @@ use crate::switchboard::Unsaid;
 use parking_lot::{Mutex, MutexGuard};
 use parlor_model::{
     Agent, AgentId, AgentStatus, Caller, Chunk, Command, Event, GatewayId, Logged, MemberId, MessageId,
-    Outcome, Query, Receipt, Refusal, Room, RoomId, Run, RunId, Said, Signal, Thing, UserId,
+    Outcome, Query, Receipt, Refusal, Room, RoomId, Run, RunEvent, RunId, Said, Signal, Thing, UsageReport,
+    UserId,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -276,6 +277,31 @@ impl Hub {
             }
         }
         rollup
+    }
+
+    /// What happens in a turn besides its words. Where there is no turn, nobody is told.
+    pub async fn run_event(
+        &self,
+        link: LinkId,
+        agent: &AgentId,
+        room: Option<&RoomId>,
+        event: RunEvent,
+    ) -> Result<(), Refusal> {
+        let (run, room) = {
+            let mut desk = self.turns().desk();
+            desk.seated(agent, link).ok_or(Refusal::NotFound(Thing::Agent))?;
+            desk.alive(agent);
+            let Some(found) = desk.runs(agent, room).pop() else { return Ok(()) };
+            found
+        };
+        if let RunEvent::Usage(UsageReport { spent: Some(usage), .. }) = &event {
+            let report = Command::ReportUsage { run: run.clone(), usage: *usage };
+            self.call(&Caller::OPERATOR, report).await?;
+        }
+        let (agent, event) = (agent.clone(), Arc::new(event));
+        let signal = Signal::RunEvent { run, room: room.clone(), agent, event };
+        self.switchboard().signal_room(&room, &signal, None);
+        Ok(())
     }
 
     /// What an agent's terminal shows, to everyone in the room of its turn.

@@ -258,7 +258,7 @@ fn leave_out_nulls(value: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parlor_model::{ApprovalId, ChunkKind, Digest, RunId, Signal, Time, UserId};
+    use parlor_model::{Activity, ApprovalId, ChunkKind, Digest, RunEvent, RunId, Signal, Time, UserId};
 
     fn value(frame: &str) -> Value {
         serde_json::from_str(frame).unwrap()
@@ -326,7 +326,8 @@ mod tests {
                 "data": "$ ls\n",
             })
         );
-        let event = Payload("{}".into());
+        let status = RunEvent::Status { activity: Activity::Thinking, detail: None, subagent: None };
+        let event = std::sync::Arc::new(status);
         let signal = Signal::RunEvent { run: RunId::stored("1"), room, agent, event };
         assert_eq!(super::super::signal(&signal), None);
     }
