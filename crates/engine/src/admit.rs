@@ -251,6 +251,9 @@ impl Flaws {
         self.unless(description.chars().count() <= 2000, "description", "is longer than 2000 characters");
         let size: usize = profile.settings.iter().map(|(key, value)| key.len() + value.0.len()).sum();
         self.unless(size <= 65_536, "config", "is larger than 64 KB");
+        if let Some(kind) = &profile.kind {
+            self.line("type", kind, 100);
+        }
         if let Some(Visibility::List(people)) = &profile.visibility {
             self.unless(people.len() <= 1000, "visibilityList", "at most 1000");
         }

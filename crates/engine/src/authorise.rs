@@ -1,6 +1,7 @@
 //! The only file that answers "may they?". Pure; what is not allowed here is refused.
 
 use crate::facts::{Facts, Standing};
+use parlor_model::query::AgentCards;
 use parlor_model::{
     AgentId, Caller, Command, Gateway, Mailbox, Member, MemberId, Message, Path, Pattern, Principal, Query,
     Refusal, RoomId, RoomRole, Scope, SiteRole, Thing, Use, User, UserId,
@@ -120,7 +121,11 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
             ask.seen_message(facts.membership.as_deref(), Scope::Read).map(|_| ())
         }
         Query::MayListen { agent } => ask.own_agent(agent),
-        Query::Agent { id } => ask.known_agent(id),
+        Query::Agent { id } => ask.known_agent(id, Scope::Agents),
+        Query::AgentCards(AgentCards::One(id)) => ask.known_agent(id, Scope::Read),
+        Query::AgentCards(AgentCards::Own | AgentCards::Shared { .. }) => {
+            ask.signed_in(Scope::Read).map(|_| ())
+        }
         Query::Upload { .. } => ask.read_upload(),
         Query::MayUpload => ask.signed_in(Scope::Write).map(|_| ()),
         Query::Subscriptions { mailbox } | Query::Mail { mailbox, .. } => ask.own_agent(&mailbox.agent),
@@ -403,8 +408,8 @@ impl<'a> Ask<'a> {
     }
 
     /// One's own, one that is shared with the caller, or one in a common room.
-    fn known_agent(&self, agent: &AgentId) -> Result<(), Refusal> {
-        self.signed_in(Scope::Agents)?;
+    fn known_agent(&self, agent: &AgentId, scope: Scope) -> Result<(), Refusal> {
+        self.signed_in(scope)?;
         if self.facts.acquainted { Ok(()) } else { self.own_agent_of(agent) }
     }
 

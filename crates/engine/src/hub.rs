@@ -2,6 +2,7 @@
 
 use crate::admit::{admit, admit_query};
 use crate::authorise::authorise_query;
+use crate::cards::cards;
 use crate::facts::{Facts, Standing};
 use crate::figures::{Figures, Tally};
 use crate::follower::Follower;
@@ -699,6 +700,7 @@ fn answer(
                 sessions: snapshot.sessions(id)?,
             }
         }
+        Query::AgentCards(which) => Answer::AgentCards(cards(which, &own(), facts.agent.as_ref(), snapshot)?),
         Query::Gateways => Answer::Gateways(snapshot.gateways(me.map(|user| &user.id))?),
         Query::Subscriptions { mailbox } => Answer::Subscriptions(snapshot.subscriptions_of(mailbox)?),
         Query::Mail { mailbox, page } => {

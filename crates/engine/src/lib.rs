@@ -5,6 +5,7 @@
 mod admit;
 mod audit;
 pub mod authorise;
+mod cards;
 mod digest;
 pub mod facts;
 mod fault;

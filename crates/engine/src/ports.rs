@@ -186,6 +186,8 @@ pub trait Snapshot: Lookup {
     fn revisions(&mut self, message: &MessageId, limit: usize) -> Result<Vec<Revision>, Fault>;
     /// The agents of others that share a room with this person, or are shared with them, by id.
     fn agents_near(&mut self, user: &UserId) -> Result<Vec<Agent>, Fault>;
+    /// The agents of others that are shared with this person, by id.
+    fn agents_shared(&mut self, user: &UserId, limit: usize, offset: usize) -> Result<Vec<Agent>, Fault>;
     /// Everything a mailbox ever got.
     fn mail(&mut self, mailbox: &Mailbox, page: MailPage) -> Result<Vec<(Arc<Message>, Delivery)>, Fault>;
     fn dead_letters(&mut self, page: MailPage) -> Result<Vec<DeadLetter>, Fault>;

@@ -22,6 +22,17 @@ impl Agent {
         self.host.gateway.is_some()
     }
 
+    /// As people who do not own it see it: where it runs, and who else knows of it, is its owner's business.
+    pub fn seen_by_others(&self) -> Self {
+        let Host { kind, capabilities, model, slash_commands, seen_at, .. } = self.host.clone();
+        let host = Host { kind, capabilities, model, slash_commands, seen_at, ..Host::default() };
+        let visibility = match &self.visibility {
+            Visibility::List(_) => Visibility::List(Vec::new()),
+            other => other.clone(),
+        };
+        Self { settings: BTreeMap::new(), host, visibility, ..self.clone() }
+    }
+
     /// Whether its owner lets this person know of it and bring it into rooms.
     pub fn is_shared_with(&self, user: &UserId) -> bool {
         match &self.visibility {

@@ -285,6 +285,8 @@ pub struct AgentProfile {
     pub description: Option<Box<str>>,
     pub settings: Vec<(Box<str>, Payload)>,
     pub visibility: Option<Visibility>,
+    /// What it is, until a gateway says so.
+    pub kind: Option<Box<str>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -79,6 +79,8 @@ pub enum Query {
     Agent {
         id: AgentId,
     },
+    /// Agents as people look at them.
+    AgentCards(AgentCards),
     /// The caller's own, by id; everybody's for whoever runs the hub.
     Gateways,
     Subscriptions {
@@ -109,6 +111,18 @@ pub enum Query {
     },
     /// Whether the caller may see how the hub is doing, in numbers.
     MayMeasure,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AgentCards {
+    Own,
+    /// Those of others that are shared with the caller, by id.
+    Shared {
+        limit: usize,
+        offset: usize,
+    },
+    /// One's own, one that is shared, or one in a common room.
+    One(AgentId),
 }
 
 /// Newest first, within these times, both included.
@@ -200,11 +214,21 @@ pub enum Answer {
         subscriptions: Vec<Subscription>,
         sessions: Vec<Session>,
     },
+    AgentCards(Vec<AgentCard>),
     Gateways(Vec<Gateway>),
     Subscriptions(Vec<Subscription>),
     Mail(Vec<(Arc<Message>, Delivery)>),
     DeadLetters(Vec<DeadLetter>),
     Runs(Vec<(Run, Box<str>)>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentCard {
+    /// Of another's agent no more than others may see.
+    pub agent: Agent,
+    pub owner_name: Box<str>,
+    /// Where one's own agent was registered last.
+    pub gateway: Option<Gateway>,
 }
 
 /// The newest message of a room, and how many the reader has not seen.

@@ -16,6 +16,8 @@ export type SenderType = "user" | "agent" | "system";
 
 export type NotificationPref = "all" | "mentions" | "none";
 
+export type AgentVisibility = "private" | "all" | "whitelist";
+
 export type Login = { username: string, password: string, };
 
 export type RefreshBody = { refreshToken?: string, };
@@ -101,6 +103,18 @@ export type NewReaction = { emoji: string, };
 export type NewBookmark = { messageId: string, };
 
 export type Notify = { pref: NotificationPref, };
+
+export type NewAgent = { 
+/**
+ * What its gateway will register it as; one is made up where it is left out.
+ */
+id?: string, name: string, description?: string, type?: string, visibility?: AgentVisibility, visibilityList?: Array<string>, };
+
+export type AgentChanges = { name?: string, description?: string, visibility?: AgentVisibility, 
+/**
+ * Ids of people, for `whitelist`.
+ */
+visibilityList?: Array<string>, };
 
 export type Success<T> = { ok: true, data: T, };
 
@@ -252,7 +266,7 @@ export type Hit = {
 /**
  * Plain text.
  */
-snippet: string, highlights: Array<Highlight>, id: string, roomId: string, senderId: string, senderType: SenderType, senderName: string, type: MessageType, content: string, mentions: Array<string>, attachments: Array<Attachment>, reactions: Array<Reaction>, replyToId?: string, threadId?: string, metadata?: Metadata, clientMessageId?: string, createdAt: string, updatedAt?: string, editedAt?: string, seq: number, };
+snippet: string, highlights: Array<Highlight>, id: string, roomId: string, senderId: string, senderType: SenderType, senderName: string, type: MessageType, content: string, mentions: Array<string>, attachments: Array<Attachment>, reactions: Array<Reaction>, replyToId?: string, threadId?: string, metadata?: Metadata, chunks: Array<Chunk>, clientMessageId?: string, createdAt: string, updatedAt?: string, editedAt?: string, seq: number, };
 
 export type Highlight = { start: number, end: number, };
 
@@ -294,7 +308,23 @@ export type Cleared = { clearedAt: string, };
 
 export type Notified = { pref: NotificationPref, };
 
-export type Agent = { id: string, name: string, description: string, type: string, status: string, visibility: string, createdAt: string, };
+export type Agent = { id: string, name: string, description: string, 
+/**
+ * `claude-code`, `codex`, `gemini` or `generic`.
+ */
+type: string, 
+/**
+ * `online`, `offline`, `busy` or `error`.
+ */
+status: string, visibility: AgentVisibility, 
+/**
+ * Whom it is shared with by name, for its owner.
+ */
+visibilityList: Array<string>, capabilities: Array<string>, connectionType: string, gatewayId?: string | null, workingDirectory?: string | null, model?: string | null, slashCommands?: unknown[], mcpServers?: unknown[], lastSeenAt?: string | null, createdAt: string, updatedAt: string, deviceInfo?: DeviceInfo, ownerId: string, ownerName: string, };
+
+export type DeviceInfo = { hostname: string, platform: string, arch: string, nodeVersion: string, };
+
+export type Gateway = { id: string, name: string, online: boolean, connectedAt: string, disconnectedAt: string | null, hostname: string, platform: string, arch: string, nodeVersion: string, };
 
 export type Avatar = { 
 /**
@@ -318,11 +348,19 @@ export type Field = { field: string, message: string, };
 
 export type Attachment = { id: string, filename: string, mimeType: string, size: number, url: string, };
 
-export type Message = { id: string, roomId: string, senderId: string, senderType: SenderType, senderName: string, type: MessageType, content: string, mentions: Array<string>, attachments: Array<Attachment>, reactions: Array<Reaction>, replyToId?: string, threadId?: string, metadata?: Metadata, clientMessageId?: string, createdAt: string, updatedAt?: string, editedAt?: string, seq: number, };
+export type Message = { id: string, roomId: string, senderId: string, senderType: SenderType, senderName: string, type: MessageType, content: string, mentions: Array<string>, attachments: Array<Attachment>, reactions: Array<Reaction>, replyToId?: string, threadId?: string, metadata?: Metadata, chunks: Array<Chunk>, clientMessageId?: string, createdAt: string, updatedAt?: string, editedAt?: string, seq: number, };
 
 export type Reaction = { emoji: string, userIds: Array<string>, usernames: Array<string>, };
 
-export type Metadata = { forwardedFrom: Forwarded, };
+export type Metadata = { forwardedFrom?: Forwarded, 
+/**
+ * The turn in which an agent said it.
+ */
+runId?: string, 
+/**
+ * `complete`, `failed`, `cancelled` or `interrupted`.
+ */
+outcome?: string, };
 
 export type Forwarded = { messageId: string, senderId: string, senderType: SenderType, senderName: string, createdAt: string, };
 

@@ -192,6 +192,12 @@ impl Snapshot for View {
         Ok(sorted(near.into_iter(), |agent| agent.id.clone()))
     }
 
+    fn agents_shared(&mut self, user: &UserId, limit: usize, offset: usize) -> Result<Vec<Agent>, Fault> {
+        let others = self.tables.agents.rows().filter(|agent| agent.owner != *user);
+        let shared = others.filter(|agent| agent.is_shared_with(user)).cloned();
+        Ok(sorted(shared, |agent| agent.id.clone()).into_iter().skip(offset).take(limit).collect())
+    }
+
     fn mail(&mut self, mailbox: &Mailbox, page: MailPage) -> Result<Vec<(Arc<Message>, Delivery)>, Fault> {
         let mail = self.tables.mail_of(mailbox).rev().filter(|(message, _)| within(page, message.at));
         Ok(mail.take(page.limit).collect())

@@ -192,6 +192,14 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
         all(self.sql(), &query, &[&user.as_str()], agents::agent)
     }
 
+    fn agents_shared(&mut self, user: &UserId, limit: usize, offset: usize) -> Result<Vec<Agent>, Fault> {
+        let query = format!(
+            "SELECT {} FROM agents WHERE {SHARED} AND owner <> ?1 ORDER BY id LIMIT ?2 OFFSET ?3",
+            agents::AGENT
+        );
+        all(self.sql(), &query, &[&user.as_str(), &number(limit), &number(offset)], agents::agent)
+    }
+
     fn mail(&mut self, mailbox: &Mailbox, page: MailPage) -> Result<Vec<(Arc<Message>, Delivery)>, Fault> {
         let columns = "d.agent, d.session, d.message, d.state, d.leased_until, d.attempts, d.handled_by";
         let query = format!(

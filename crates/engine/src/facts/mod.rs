@@ -16,6 +16,7 @@ use crate::ports::{FirstUse, Lookup, OnceKey, OnceKind};
 use crate::routes::{Recipient, Routes};
 use crate::{Fault, Limits};
 use parlor_model::audit::Noted;
+use parlor_model::query::AgentCards;
 use parlor_model::{
     Agent, ApiKey, BlobDigest, Bookmark, Caller, Command, Delivery, Epoch, Gateway, HubSettings, Invitation,
     Mailbox, Member, MemberId, Message, Path, Pin, Query, RefreshToken, Room, RoomId, Run, Scope,
@@ -474,7 +475,9 @@ impl Facts {
                 self.about_message(caller, message, store, memo)?;
             }
             Query::MayListen { agent } => self.agent = store.agent(agent)?,
-            Query::Agent { id } => self.about_known_agent(caller, id, store)?,
+            Query::Agent { id } | Query::AgentCards(AgentCards::One(id)) => {
+                self.about_known_agent(caller, id, store)?
+            }
             Query::Upload { id } => self.about_reading_upload(caller, id, store, memo)?,
             Query::MayRegister { token } => self.invited(token, store)?,
             Query::Subscriptions { mailbox } | Query::Mail { mailbox, .. } => {
@@ -495,6 +498,7 @@ impl Facts {
             | Query::MayMeasure
             | Query::MayUpload
             | Query::Agents
+            | Query::AgentCards(AgentCards::Own | AgentCards::Shared { .. })
             | Query::Gateways => {}
         }
         Ok(())

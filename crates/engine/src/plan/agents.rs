@@ -111,6 +111,9 @@ fn apply(profile: &AgentProfile, agent: &mut Agent) {
     if let Some(visibility) = &profile.visibility {
         agent.visibility = visibility.clone();
     }
+    if let Some(kind) = &profile.kind {
+        agent.host.kind = kind.clone();
+    }
 }
 
 fn add(mailbox: &Mailbox, pattern: &Pattern, draft: &mut Draft) -> Result<Subscription, Refusal> {

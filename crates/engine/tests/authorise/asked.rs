@@ -6,7 +6,7 @@ use parlor_model::command::{
     AgentProfile, AgentRegistration, NewGateway, NewInvitation, NewSignIn, NewUpload, NewUser,
     ProfileChanges, RoomChanges, UserChanges,
 };
-use parlor_model::query::{MailPage, Page, Search, SearchPlace};
+use parlor_model::query::{AgentCards, MailPage, Page, Search, SearchPlace};
 use parlor_model::{
     AgentId, Arranging, BlobDigest, Command, Device, File, FinishedRun, GatewayId, InvitationId, KeyId,
     Mailbox, Media, MemberId, MessageId, Outcome, Path, Pattern, Payload, Post, Query, RoomId, RoomRole,
@@ -414,6 +414,14 @@ pub fn may_listen() -> Query {
 
 pub fn agent() -> Query {
     Query::Agent { id: coder() }
+}
+
+pub fn agent_card() -> Query {
+    Query::AgentCards(AgentCards::One(coder()))
+}
+
+pub fn shared_agents() -> Query {
+    Query::AgentCards(AgentCards::Shared { limit: 10, offset: 0 })
 }
 
 pub fn subscriptions(session: Option<&str>) -> Query {

@@ -5,6 +5,7 @@ use crate::given::*;
 use crate::table::table;
 use crate::who::lobby;
 use parlor_model::Query;
+use parlor_model::query::AgentCards;
 
 table! { Query,
 //       out-  re-   stran mem-  room  room  site  keep- other key   key   oper-
@@ -104,6 +105,14 @@ table! { Query,
     }
     Query::Agents => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Agents, READY;
+    }
+    Query::AgentCards(_) => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::AgentCards(AgentCards::Own), READY;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    shared_agents(), READY;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", READ,    agent_card(), KEEPERS_AGENT;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    agent_card(), ACQUAINTED;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    agent_card(), ANOTHERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    agent_card(), READY;
     }
     Query::Gateways => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   yes  ", READ,    Query::Gateways, READY;

@@ -1,5 +1,6 @@
 //! The REST API: every endpoint's shape, histories without gaps, rooms and who may do what in them.
 
+mod agents;
 mod arrangement;
 mod history;
 mod marks;

@@ -21,6 +21,11 @@ fn random() -> String {
     BASE64_URL_SAFE_NO_PAD.encode(random_bytes::<32>())
 }
 
+/// An id that cannot be guessed.
+pub fn id() -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(random_bytes::<16>())
+}
+
 pub fn api_key() -> String {
     format!("{KEY_PREFIX}{}", random())
 }

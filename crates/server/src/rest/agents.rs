@@ -1,25 +1,145 @@
-//! Agents, as far as the real clients ask for them.
+//! Agents, and the gateways that host them.
 
+use super::Pages;
 use crate::App;
+use crate::auth::secrets;
 use crate::http::Signed;
-use crate::http::answer::{List, list as all};
+use crate::http::answer::{Created, Data, Done, List, created, data, list as all};
+use crate::http::body::Body;
+use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
 use axum::extract::State;
-use parlor_model::{Answer, Query, Refusal};
+use parlor_model::command::AgentProfile;
+use parlor_model::query::{AgentCard, AgentCards};
+use parlor_model::{AgentId, Answer, Caller, Command, GatewayId, Query, Refusal, UserId, Visibility};
 use parlor_wire::agentim::rest;
 use std::sync::Arc;
 
 type Listed = Result<List<rest::Agent<'static>>, Problem>;
 
-pub async fn list(State(app): State<Arc<App>>, Signed(caller): Signed) -> Listed {
-    let Answer::Agents(agents) = app.hub.read(&caller, Query::Agents).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
-    Ok(all(agents.iter().map(rest::Agent::from)))
+fn agent_id(id: &str) -> Result<AgentId, Problem> {
+    AgentId::parse(id).map_err(|_| Problem::not_an_id())
 }
 
-/// Agents belong to their owners alone so far, so nobody shares one.
-pub async fn shared(State(app): State<Arc<App>>, Signed(caller): Signed) -> Listed {
-    app.hub.may(&caller, Query::Agents).await?;
-    Ok(all([]))
+async fn cards(app: &App, caller: &Caller, which: AgentCards) -> Result<Vec<AgentCard>, Problem> {
+    match app.hub.read(caller, Query::AgentCards(which)).await? {
+        Answer::AgentCards(cards) => Ok(cards),
+        _ => Err(Refusal::Unavailable.into()),
+    }
+}
+
+fn told<'a>(app: &App, card: &'a AgentCard) -> rest::Agent<'a> {
+    rest::Agent::new(card, app.hub.agent_status(&card.agent.id))
+}
+
+async fn one(app: &App, caller: &Caller, id: AgentId) -> Result<AgentCard, Problem> {
+    let found = cards(app, caller, AgentCards::One(id)).await?;
+    Ok(found.into_iter().next().ok_or(Refusal::Unavailable)?)
+}
+
+pub async fn list(State(app): State<Arc<App>>, Signed(caller): Signed) -> Listed {
+    let cards = cards(&app, &caller, AgentCards::Own).await?;
+    Ok(all(cards.iter().map(|card| told(&app, card))))
+}
+
+pub async fn shared(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Parameters(pages): Parameters<Pages>,
+) -> Listed {
+    let which = AgentCards::Shared { limit: pages.limit(), offset: pages.offset() };
+    let cards = cards(&app, &caller, which).await?;
+    Ok(all(cards.iter().map(|card| told(&app, card))))
+}
+
+pub async fn create(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Body(body): Body<rest::NewAgent>,
+) -> Result<Created<rest::Agent<'static>>, Problem> {
+    let id = match &body.id {
+        Some(id) => AgentId::parse(id).map_err(|_| Problem::invalid("id", "is not an id"))?,
+        None => AgentId::stored(secrets::id()),
+    };
+    let profile = AgentProfile {
+        name: Some(body.name),
+        description: body.description,
+        settings: Vec::new(),
+        visibility: visibility(body.visibility.as_deref(), body.visibility_list)?,
+        kind: body.kind,
+    };
+    app.hub
+        .call(&caller, Command::CreateAgent { id: id.clone(), profile, subscriptions: Vec::new() })
+        .await?;
+    Ok(created(told(&app, &one(&app, &caller, id).await?)))
+}
+
+pub async fn show(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+) -> Result<Data<rest::Agent<'static>>, Problem> {
+    Ok(data(told(&app, &one(&app, &caller, agent_id(&id)?).await?)))
+}
+
+pub async fn change(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+    Body(body): Body<rest::AgentChanges>,
+) -> Result<Data<rest::Agent<'static>>, Problem> {
+    let id = agent_id(&id)?;
+    let profile = AgentProfile {
+        name: body.name,
+        description: body.description,
+        visibility: visibility(body.visibility.as_deref(), body.visibility_list)?,
+        ..AgentProfile::default()
+    };
+    app.hub.call(&caller, Command::ChangeAgent { id: id.clone(), profile }).await?;
+    Ok(data(told(&app, &one(&app, &caller, id).await?)))
+}
+
+pub async fn remove(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+) -> Result<Done, Problem> {
+    app.hub.call(&caller, Command::RemoveAgent { id: agent_id(&id)? }).await?;
+    Ok(Done)
+}
+
+/// Those that come and go with their connection are nothing to manage.
+pub async fn gateways(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+) -> Result<List<rest::Gateway<'static>>, Problem> {
+    let Answer::Gateways(found) = app.hub.read(&caller, Query::Gateways).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    Ok(all(found.iter().filter(|gateway| !gateway.ephemeral).map(rest::Gateway::from)))
+}
+
+pub async fn remove_gateway(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+) -> Result<Done, Problem> {
+    let gateway = GatewayId::parse(&id).map_err(|_| Problem::not_an_id())?;
+    app.hub.call(&caller, Command::RemoveGateway { gateway }).await?;
+    Ok(Done)
+}
+
+fn visibility(word: Option<&str>, people: Option<Vec<Box<str>>>) -> Result<Option<Visibility>, Problem> {
+    match (word, people) {
+        (None, None) => Ok(None),
+        (Some("private"), _) => Ok(Some(Visibility::Private)),
+        (Some("all"), _) => Ok(Some(Visibility::All)),
+        (None | Some("whitelist"), Some(people)) => {
+            let people = people.iter().map(|id| UserId::parse(id)).collect::<Result<_, _>>();
+            let people = people.map_err(|_| Problem::invalid("visibilityList", "must be ids of people"))?;
+            Ok(Some(Visibility::List(people)))
+        }
+        (Some("whitelist"), None) => Err(Problem::invalid("visibilityList", "is required")),
+        (Some(_), _) => Err(Problem::invalid("visibility", "must be private, all or whitelist")),
+    }
 }

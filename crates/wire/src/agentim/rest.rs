@@ -3,6 +3,7 @@
 //! The same types give the OpenAPI document its schemas and the web its TypeScript. In a body that comes in
 //! `null` means the same as absent, where nothing else is said.
 
+mod agents;
 mod answers;
 mod audit;
 mod files;
@@ -14,6 +15,7 @@ mod settings;
 mod turns;
 mod words;
 
+pub use agents::*;
 pub use answers::*;
 pub use audit::*;
 pub use files::*;

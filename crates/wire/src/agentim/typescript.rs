@@ -41,6 +41,7 @@ types![
     MemberType,
     SenderType,
     NotificationPref,
+    AgentVisibility,
     // What is sent.
     Login,
     RefreshBody,
@@ -67,6 +68,8 @@ types![
     NewReaction,
     NewBookmark,
     Notify,
+    NewAgent,
+    AgentChanges,
     // What is answered.
     Success<()>,
     Done,
@@ -117,6 +120,8 @@ types![
     Cleared,
     Notified,
     Agent,
+    DeviceInfo,
+    Gateway,
     Avatar,
     Link,
     Health,

@@ -182,6 +182,12 @@ fn agents_of_others_are_near_when_they_are_shared() {
         let near = |user| -> Vec<Agent> { ports.read(|s| s.agents_near(&user_id(user))) };
         assert_eq!(near("ann"), [&agents[0], &agents[1], &agents[4]].map(Agent::clone), "as they are");
         assert_eq!(near("dora"), [&agents[0], &agents[4]].map(Agent::clone));
+        let shared = |user, limit, offset| -> Vec<Agent> {
+            ports.read(|s| s.agents_shared(&user_id(user), limit, offset))
+        };
+        assert_eq!(shared("ann", 9, 0), near("ann"));
+        assert_eq!(shared("ann", 1, 1), [agents[1].clone()]);
+        assert_eq!(shared("bob", 9, 0), []);
         assert_eq!(near("bob"), [], "one's own are not told here");
     });
 }

@@ -49,6 +49,7 @@ fn profile(dice: &mut Dice, world: &World) -> AgentProfile {
         name: dice.maybe(|dice| dice.one_of(&NAMES).into()),
         description: dice.maybe(|dice| dice.one_of(&TEXTS).into()),
         settings: dice.maybe(setting).into_iter().collect(),
+        kind: dice.maybe(|_| "codex".into()),
         visibility: dice.maybe(|dice| match dice.roll(3) {
             0 => Visibility::Private,
             1 => Visibility::All,

@@ -9,7 +9,7 @@ use crate::made::{ALL_MAIL, search};
 use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, Head, OnceKey, Snapshot};
 use parlor_model::audit::{Action, NotePage, Noted};
-use parlor_model::query::{MailPage, Page, Recent, Search};
+use parlor_model::query::{AgentCards, MailPage, Page, Recent, Search};
 use parlor_model::{
     Agent, AgentId, Answer, ApiKey, BlobDigest, Bookmark, Caller, DeadLetter, Delivery, Event, Gateway,
     GatewayId, Invitation, Logged, Member, MemberId, Message, MessageId, Pin, Query, RefreshToken, Refusal,
@@ -68,6 +68,7 @@ pub struct Person {
     memberships: Vec<Member>,
     agents: Vec<Agent>,
     agents_near: Vec<Agent>,
+    agents_shared: Vec<Agent>,
     gateways: Vec<Gateway>,
     peers: Vec<UserId>,
     waiting: usize,
@@ -251,6 +252,7 @@ fn person(store: &mut dyn Snapshot, id: &UserId, world: &World) -> Result<Person
         memberships: store.memberships(&MemberId::User(id.clone()))?,
         agents: store.agents_of(id)?,
         agents_near: store.agents_near(id)?,
+        agents_shared: store.agents_shared(id, 9, 0)?,
         gateways: store.gateways(Some(id))?,
         peers: store.peers(id)?,
         waiting: store.uploads_waiting(id)?,
@@ -338,6 +340,8 @@ fn queries(world: &World) -> Vec<Query> {
         Query::MayUpload,
         Query::Agents,
         Query::Gateways,
+        Query::AgentCards(AgentCards::Own),
+        Query::AgentCards(AgentCards::Shared { limit: 2, offset: 1 }),
         Query::Bookmarks { before: None, limit: 2 },
     ];
     for text in ["hello -again", "ann* bob"] {
@@ -373,6 +377,7 @@ fn queries(world: &World) -> Vec<Query> {
     ];
     for id in &world.agents {
         queries.extend([Query::MayListen { agent: id.clone() }, Query::Agent { id: id.clone() }]);
+        queries.push(Query::AgentCards(AgentCards::One(id.clone())));
         for (session, page) in [None, Some("main")].into_iter().zip(pages) {
             let mailbox = mailbox_of(id.clone(), session);
             queries

@@ -1,16 +1,19 @@
 //! A few people, rooms and agents to begin with, made by the same commands that are compared afterwards.
 
+use super::agents::GATEWAYS;
 use super::people::BACKUP_CODES;
 use super::run::Run;
-use parlor_model::command::{AgentProfile, NewInvitation, NewSignIn, NewUser, RoomChanges, UserChanges};
+use parlor_model::command::{
+    AgentProfile, AgentRegistration, NewGateway, NewInvitation, NewSignIn, NewUser, RoomChanges, UserChanges,
+};
 use parlor_model::{
-    AgentId, Caller, Command, Mailbox, MemberId, Pattern, Post, Refusal, RoomRole, SecretHash, SessionId,
-    SignInId, SiteRole, UserId,
+    AgentId, Caller, Command, Device, GatewayId, Mailbox, MemberId, Pattern, Post, Refusal, RoomRole,
+    SecretHash, SessionId, SignInId, SiteRole, UserId,
 };
 use proptest::test_runner::TestCaseError;
 use std::time::Duration;
 
-/// Root, who administers the site and has invited two; Ann and Bob, each with a room and an agent in it; Cyd in
+/// Root, who administers the site and has invited two; Ann and Bob, each with a room and an agent in it that a gateway hosts; Cyd in
 /// Bob's room, with a second factor. All of them
 /// hear Slack.
 pub async fn play(run: &mut Run) -> Result<(), TestCaseError> {
@@ -29,7 +32,9 @@ pub async fn play(run: &mut Run) -> Result<(), TestCaseError> {
         run.must(root.clone(), Command::ChangeUser { user, changes }).await?;
     }
     let [ann, bob, cyd] = <[Caller; 3]>::try_from(people).expect("three people");
-    for (owner, invited, agent) in [(&ann, &bob, "coder"), (&bob, &cyd, "writer")] {
+    for (owner, invited, agent, gateway) in
+        [(&ann, &bob, "coder", GATEWAYS[0]), (&bob, &cyd, "writer", GATEWAYS[1])]
+    {
         let changes = RoomChanges { name: Some("A room".into()), ..Default::default() };
         let members = vec![MemberId::User(user_of(invited))];
         run.must(owner.clone(), Command::CreateRoom { changes, members }).await?;
@@ -38,6 +43,10 @@ pub async fn play(run: &mut Run) -> Result<(), TestCaseError> {
         let subscriptions = ["slack/**", "room/**"].map(|text| Pattern::parse(text).unwrap()).into();
         let profile = AgentProfile::default();
         run.must(owner.clone(), Command::CreateAgent { id: id.clone(), profile, subscriptions }).await?;
+        let gateway = GatewayId::stored(gateway);
+        let new = NewGateway { id: gateway.clone(), device: Device::default(), ephemeral: false };
+        run.must(owner.clone(), Command::ConnectGateway(new)).await?;
+        run.must(owner.clone(), Command::RegisterAgent(registration(gateway, id.clone()))).await?;
         let mailbox = Mailbox { agent: id.clone(), session: Some(SessionId::main()) };
         let pattern = Pattern::parse("slack/team").unwrap();
         run.must(owner.clone(), Command::Subscribe { mailbox, pattern }).await?;
@@ -69,6 +78,20 @@ pub async fn play(run: &mut Run) -> Result<(), TestCaseError> {
     // One caller who was never anybody.
     run.world.callers.push(Caller::person(user_of(&ann), SignInId::stored("never")));
     Ok(())
+}
+
+fn registration(gateway: GatewayId, id: AgentId) -> AgentRegistration {
+    AgentRegistration {
+        gateway,
+        name: id.as_str().into(),
+        id,
+        kind: "codex".into(),
+        working_directory: None,
+        capabilities: Vec::new(),
+        model: None,
+        slash_commands: None,
+        mcp_servers: None,
+    }
 }
 
 fn account(name: &str, role: SiteRole) -> NewUser {

@@ -2,6 +2,7 @@
 //! adds its lines here; the refusals that every route has are in `refusals`.
 
 use parlor_testkit::broker::Broker;
+use parlor_testkit::gateway::Gateway;
 use parlor_testkit::rest::Rest;
 use serde_json::json;
 
@@ -22,6 +23,7 @@ pub async fn all(tour: &Tour, scene: &Scene) {
     keys(tour, scene).await;
     rooms(tour, scene).await;
     arrangement(tour, scene).await;
+    agents(tour, scene).await;
     messages(tour, scene).await;
     marks(tour, scene).await;
 }
@@ -139,6 +141,25 @@ async fn rooms(tour: &Tour, scene: &Scene) {
     tour.tell(admin, "POST /api/rooms/{id}/members", &[room], agent, 201).await;
     tour.ask(admin, one, &[room, "helper%2Ffirst"], 200).await;
     tour.ask(admin, "DELETE /api/rooms/{id}", &[room], 200).await;
+}
+
+async fn agents(tour: &Tour, scene: &Scene) {
+    let admin = &scene.admin;
+    let mut gateway = Gateway::connect(admin, "laptop").await.unwrap();
+    gateway.register("hosted", "Hosted").await.unwrap();
+    let body = json!({ "id": "planned", "name": "Planned", "type": "codex", "visibility": "all" });
+    tour.tell(admin, "POST /api/agents", &[], body.clone(), 201).await;
+    tour.tell(admin, "POST /api/agents", &[], body, 409).await;
+    tour.tell(admin, "POST /api/agents", &[], json!({ "name": "Of any id" }), 201).await;
+    tour.ask(admin, "GET /api/agents/{id}", &["hosted"], 200).await;
+    let list = json!({ "name": "Renamed", "visibility": "whitelist", "visibilityList": [admin.user_id()] });
+    tour.tell(admin, "PUT /api/agents/{id}", &["planned"], list, 200).await;
+    tour.ask(admin, "GET /api/agents", &[], 200).await;
+    tour.ask(admin, "GET /api/agents/shared?limit=1", &[], 200).await;
+    tour.ask(admin, "GET /api/agents/shared?limit=some", &[], 400).await;
+    tour.ask(admin, "DELETE /api/agents/{id}", &["planned"], 200).await;
+    tour.ask(admin, "GET /api/agents/gateways/list", &[], 200).await;
+    tour.ask(admin, "DELETE /api/agents/gateways/{id}", &["laptop"], 200).await;
 }
 
 async fn arrangement(tour: &Tour, scene: &Scene) {

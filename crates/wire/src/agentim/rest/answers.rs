@@ -454,35 +454,6 @@ impl<'a> From<&'a parlor_model::Revision> for Revision<'a> {
     }
 }
 
-#[derive(Serialize, ToSchema)]
-#[cfg_attr(test, derive(TS))]
-#[serde(rename_all = "camelCase")]
-pub struct Agent<'a> {
-    pub id: &'a str,
-    pub name: &'a str,
-    pub description: &'a str,
-    #[serde(rename = "type")]
-    pub kind: &'a str,
-    pub status: &'a str,
-    pub visibility: &'a str,
-    #[schema(format = DateTime)]
-    pub created_at: String,
-}
-
-impl<'a> From<&'a parlor_model::Agent> for Agent<'a> {
-    fn from(agent: &'a parlor_model::Agent) -> Self {
-        Self {
-            id: agent.id.as_str(),
-            name: &agent.name,
-            description: &agent.description,
-            kind: "generic",
-            status: "offline",
-            visibility: "private",
-            created_at: iso(agent.created_at),
-        }
-    }
-}
-
 /// Whether the hub can do its work.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
