@@ -320,7 +320,7 @@ status: string, visibility: AgentVisibility,
 /**
  * Whom it is shared with by name, for its owner.
  */
-visibilityList: Array<string>, capabilities: Array<string>, connectionType: string, gatewayId?: string | null, workingDirectory?: string | null, model?: string | null, slashCommands?: unknown[], mcpServers?: unknown[], lastSeenAt?: string | null, createdAt: string, updatedAt: string, deviceInfo?: DeviceInfo, ownerId: string, ownerName: string, };
+visibilityList: Array<string>, capabilities: Array<string>, connectionType: string, gatewayId: string | null, workingDirectory: string | null, model: string | null, slashCommands?: unknown[], mcpServers?: unknown[], lastSeenAt: string | null, createdAt: string, updatedAt: string, deviceInfo?: DeviceInfo, ownerId: string, ownerName: string, };
 
 export type DeviceInfo = { hostname: string, platform: string, arch: string, nodeVersion: string, };
 
@@ -351,6 +351,22 @@ export type Attachment = { id: string, filename: string, mimeType: string, size:
 export type Message = { id: string, roomId: string, senderId: string, senderType: SenderType, senderName: string, type: MessageType, content: string, mentions: Array<string>, attachments: Array<Attachment>, reactions: Array<Reaction>, replyToId?: string, threadId?: string, metadata?: Metadata, chunks: Array<Chunk>, clientMessageId?: string, createdAt: string, updatedAt?: string, editedAt?: string, seq: number, };
 
 export type Reaction = { emoji: string, userIds: Array<string>, usernames: Array<string>, };
+
+export type Chunk = { type: string, content: string, metadata: Record<string, unknown>, };
+
+export type TurnDelivery = { runId: string, agentId: string, agentName: string, 
+/**
+ * `queued`, `delivered` to the gateway, `started`, `answered`, `failed`, `cancelled`, `interrupted` or `refused`.
+ */
+status: string, 
+/**
+ * Why it was refused.
+ */
+reason?: string, 
+/**
+ * `direct` when it was named, `broadcast` when the room's policy asked it.
+ */
+routingMode: string, conversationId: string, depth: number, replyId?: string, inputTokens: number, outputTokens: number, queuedAt: string, startedAt?: string, endedAt?: string, };
 
 export type Metadata = { forwardedFrom?: Forwarded, 
 /**

@@ -2,7 +2,9 @@
 //!
 //! `cargo xtask types` writes the file; otherwise the test says whether it is up to date.
 
-use super::frames::{ForwardedFrame, MemberFrame, MessageFrame, Metadata, ReactionFrame, RoomFrame};
+use super::frames::{
+    ChunkFrame, ForwardedFrame, MemberFrame, MessageFrame, Metadata, ReactionFrame, RoomFrame,
+};
 use super::rest::*;
 use crate::files::FileFrame;
 use std::fs;
@@ -132,6 +134,8 @@ types![
     FileFrame,
     MessageFrame,
     ReactionFrame,
+    ChunkFrame,
+    TurnDelivery,
     Metadata,
     ForwardedFrame,
     RoomFrame,

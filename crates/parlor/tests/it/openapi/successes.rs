@@ -187,6 +187,7 @@ async fn marks(tour: &Tour, scene: &Scene) {
     tour.ask(admin, &format!("{thread}?limit=1"), &[message], 200).await;
     tour.ask(admin, &format!("{thread}?cursor=00000000-1"), &[message], 410).await;
     tour.ask(admin, "GET /api/messages/{id}/replies/count", &[message], 200).await;
+    tour.ask(admin, "GET /api/messages/{id}/deliveries", &[message], 200).await;
     let emoji = json!({ "emoji": "+1" });
     tour.tell(admin, "POST /api/messages/{id}/reactions", &[message], emoji, 200).await;
     let to = json!({ "targetRoomId": room });
