@@ -151,6 +151,7 @@ struct Open<'a> {
 
 struct Hot<'a> {
     message: CachedStatement<'a>,
+    delivery: CachedStatement<'a>,
     once: CachedStatement<'a>,
     log: CachedStatement<'a>,
 }
@@ -173,6 +174,7 @@ impl Store for SqliteStore {
         let prepare = |sql| connection.prepare_cached(sql).stored("preparing");
         let hot = Hot {
             message: prepare(apply::PUT_MESSAGE)?,
+            delivery: prepare(apply::DELIVER)?,
             once: prepare(apply::REMEMBER)?,
             log: prepare(log::APPEND)?,
         };
@@ -235,6 +237,9 @@ impl Transaction for Open<'_> {
         for change in &plan.changes {
             match change {
                 Change::PutMessage(message) => apply::put_message(&mut self.hot.message, message)?,
+                Change::PutDelivery { delivery, seq } => {
+                    apply::deliver(&mut self.hot.delivery, delivery, *seq)?;
+                }
                 Change::Remember { key, first, at } => apply::remember(&mut self.hot.once, key, first, *at)?,
                 change => apply::change(self.tables.sql(), change)?,
             }

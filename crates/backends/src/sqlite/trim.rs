@@ -81,6 +81,7 @@ fn forget_messages(sql: &Connection, oldest: Time) -> Result<bool, Fault> {
         let query = format!("DELETE FROM {table} WHERE message IN (SELECT id FROM messages WHERE seq <= ?1)");
         run(sql, &query, &[&through])?;
     }
+    run(sql, "DELETE FROM deliveries WHERE seq <= ?1", &[&through])?;
     run(sql, "DELETE FROM dead_letters WHERE seq <= ?1", &[&through])?;
     run(sql, "DELETE FROM messages WHERE seq <= ?1", &[&through])?;
     Ok(kept.is_none() && count == SLICE)
