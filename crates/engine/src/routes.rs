@@ -154,10 +154,9 @@ impl Routes {
 /// A walk over the nodes whose patterns match some beginning of a path. How long these beginnings are is a set of
 /// numbers up to 32, kept as the bits of one word, so a node is visited once whatever its `**` stand for.
 struct Search<'node, 'path> {
-    /// What a pattern can go on with.
-    segments: Vec<&'path str>,
-    /// Where each of these stands; `*` stands everywhere.
-    places: HashMap<&'path str, u64>,
+    /// What a pattern can go on with besides `**`, and where each of these stands; `*` stands everywhere. A list,
+    /// because most paths are short and looking through a handful is quicker than hashing.
+    segments: Vec<(&'path str, u64)>,
     /// The beginning that is the whole path.
     whole: u64,
     found: Vec<&'node Mailbox>,
@@ -165,27 +164,34 @@ struct Search<'node, 'path> {
 
 impl<'node, 'path> Search<'node, 'path> {
     fn of(path: &'path Path) -> Self {
-        let mut places: HashMap<&str, u64> = HashMap::from([("**", 0)]);
+        let mut segments: Vec<(&str, u64)> = vec![("*", 0)];
         let mut whole = 1;
         for segment in path.segments() {
-            for stands in [segment, "*"] {
-                *places.entry(stands).or_default() |= whole;
+            segments[0].1 |= whole;
+            match segments.iter_mut().find(|(known, _)| *known == segment) {
+                Some((_, places)) => *places |= whole,
+                None => segments.push((segment, whole)),
             }
             whole <<= 1;
         }
-        Self { segments: places.keys().copied().collect(), places, whole, found: Vec::new() }
+        Self { segments, whole, found: Vec::new() }
     }
 
     /// Which beginnings are matched once a pattern goes on with this segment.
     fn after(&self, reached: u64, segment: &str) -> u64 {
-        match segment {
-            // The shortest that was reached, and every longer one.
-            "**" => (reached | reached.wrapping_neg()) & ((self.whole << 1) - 1),
-            _ => (reached & self.places.get(segment).copied().unwrap_or_default()) << 1,
+        if segment == "**" {
+            return self.after_gap(reached);
         }
+        let known = self.segments.iter().find(|(known, _)| *known == segment);
+        (reached & known.map_or(0, |(_, places)| *places)) << 1
     }
 
-    /// Says how many nodes it looked at: of each one's children all, or those the path has segments for, whichever
+    /// The shortest that was reached, and every longer one.
+    fn after_gap(&self, reached: u64) -> u64 {
+        (reached | reached.wrapping_neg()) & ((self.whole << 1) - 1)
+    }
+
+    /// Says how many nodes it looked at: of each one's children all, or those the path can go on with, whichever
     /// are fewer.
     fn visit(&mut self, node: &'node Node, reached: u64) -> usize {
         if reached == 0 {
@@ -200,10 +206,15 @@ impl<'node, 'path> Search<'node, 'path> {
                 looked_at += self.visit(child, self.after(reached, segment));
             }
         } else {
+            if let Some(child) = node.children.get("**") {
+                looked_at += self.visit(child, self.after_gap(reached));
+            }
             for index in 0..self.segments.len() {
-                let segment = self.segments[index];
-                if let Some(child) = node.children.get(segment) {
-                    looked_at += self.visit(child, self.after(reached, segment));
+                let (segment, places) = self.segments[index];
+                if reached & places != 0
+                    && let Some(child) = node.children.get(segment)
+                {
+                    looked_at += self.visit(child, (reached & places) << 1);
                 }
             }
         }

@@ -382,10 +382,11 @@ impl Scenario {
             ],
             Self::Route { .. } => vec![
                 value(
-                    "routed, stored and pushed/s (reference: NATS core)",
+                    "routed, stored and pushed/s (reference: NATS core, stores nothing)",
                     Bar::RatioAtLeast { must: 0.3, going_to: Some(1.0) },
                 ),
                 cpu("server CPU µs each", Bar::None),
+                beside(0, "load generator CPU µs each"),
             ],
             Self::RouteLoss { subscriptions, few, .. } => vec![
                 value(

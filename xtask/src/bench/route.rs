@@ -3,6 +3,12 @@
 //!
 //! Senders have a few messages on the way each. Every message matches exactly one of the listeners' patterns, and
 //! must reach it, else the measurement fails. NATS is asked to acknowledge each message too; it keeps none.
+//!
+//! Both sides get the same messages from the same senders, as many on the way, and each acknowledgement and push is
+//! read and counted. What differs is theirs: the hub speaks WebSocket and JSON, decides who may hear, and waits for the
+//! disk; NATS speaks its own lines over TCP and waits for nothing. With so much on the way a disk that takes long to
+//! flush bounds the hub, whatever it costs: `--dir` on a file system in memory shows what is left without it, and more
+//! on the way makes NATS, which then writes more at once, gain more than the hub.
 
 use super::Sample;
 use super::frames::{self, FrameCounter};

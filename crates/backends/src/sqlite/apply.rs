@@ -7,7 +7,7 @@ use super::search;
 use parlor_engine::Fault;
 use parlor_engine::plan::Change;
 use parlor_engine::ports::{FirstUse, OnceKey};
-use parlor_model::{AgentId, Message, RoomId, Run, SignInId, Time, Upload, Use, UserId};
+use parlor_model::{AgentId, Delivery, Message, RoomId, Run, Seq, SignInId, Time, Upload, Use, UserId};
 use rusqlite::{Connection, Statement, ToSql};
 
 pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
@@ -219,6 +219,7 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
             for table in BELONGINGS {
                 run(sql, &format!("DELETE FROM {table} WHERE message = ?1"), &[&id])?;
             }
+            run(sql, &format!("DELETE FROM deliveries WHERE seq = {}", rows::SEQ_OF), &[&id])?;
         }
         Change::PutReactions { message, reactions } if reactions.is_empty() => {
             run(sql, "DELETE FROM reactions WHERE message = ?1", &[&message.as_str()])?;
@@ -311,27 +312,10 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
                 ],
             )?;
         }
-        Change::PutDelivery { delivery, seq } => {
-            run(
-                sql,
-                "INSERT INTO deliveries VALUES (?1, ?2, ?3, ?4, 0, NULL, 0, ?5)",
-                &[
-                    &delivery.mailbox.agent.as_str(),
-                    &rows::session_text(delivery.mailbox.session.as_ref()),
-                    &(seq.0 as i64),
-                    &delivery.message.as_str(),
-                    &rows::sessions(&delivery.handled_by),
-                ],
-            )?;
-        }
         Change::MarkDelivered { mailbox, messages } => {
             let session = rows::session_text(mailbox.session.as_ref());
             for message in messages {
-                run(
-                    sql,
-                    "UPDATE deliveries SET state = 1 WHERE message = ?1 AND agent = ?2 AND session = ?3",
-                    &[&message.as_str(), &mailbox.agent.as_str(), &session],
-                )?;
+                run(sql, SETTLE, &[&message.as_str(), &mailbox.agent.as_str(), &session, &1])?;
             }
         }
         Change::Lease { mailbox, messages, until } => {
@@ -340,7 +324,7 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
                 run(
                     sql,
                     "UPDATE deliveries SET state = 2, leased_until = ?4, attempts = attempts + 1 \
-                     WHERE message = ?1 AND agent = ?2 AND session = ?3",
+                     WHERE seq = (SELECT seq FROM messages WHERE id = ?1) AND agent = ?2 AND session = ?3 AND settled = 0",
                     &[&message.as_str(), &mailbox.agent.as_str(), &session, &until.0],
                 )?;
             }
@@ -348,11 +332,7 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
         Change::Bury { mailbox, message, reason } => {
             let session = rows::session_text(mailbox.session.as_ref());
             let agent = mailbox.agent.as_str();
-            run(
-                sql,
-                "UPDATE deliveries SET state = 3 WHERE message = ?1 AND agent = ?2 AND session = ?3",
-                &[&message.id.as_str(), &agent, &session],
-            )?;
+            run(sql, SETTLE, &[&message.id.as_str(), &agent, &session, &3])?;
             let query = "INSERT OR REPLACE INTO dead_letters VALUES (?1, ?2, ?3, ?4)";
             run(sql, query, &[&(message.seq.0 as i64), &agent, &session, reason])?;
         }
@@ -364,16 +344,19 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
             run(sql, "DELETE FROM dead_letters", &[])?;
         }
         Change::PutRun(it) => put_run(sql, it)?,
-        Change::PutMessage(_) | Change::Remember { .. } => {
+        Change::PutMessage(_) | Change::PutDelivery { .. } | Change::Remember { .. } => {
             unreachable!("these come with every message and have statements of their own")
         }
     }
     Ok(())
 }
 
-/// What hangs on a message, by its id in the column `message`, and goes with it.
-pub const BELONGINGS: [&str; 7] =
-    ["revisions", "deliveries", "reactions", "pins", "bookmarks", "uploads", "turns"];
+/// What hangs on a message, by its id in the column `message`, and goes with it; so do its copies in mailboxes.
+pub const BELONGINGS: [&str; 6] = ["revisions", "reactions", "pins", "bookmarks", "uploads", "turns"];
+
+/// Delivered, or given up: it is not handed out again.
+const SETTLE: &str = "UPDATE deliveries SET state = ?4, settled = 1 \
+     WHERE seq = (SELECT seq FROM messages WHERE id = ?1) AND agent = ?2 AND session = ?3 AND settled = 0";
 
 pub const PUT_MESSAGE: &str = "INSERT INTO messages (seq, id, at, room, path, sender_kind, sender, sender_name, kind, \
      text, mentions, reply_to, client_message_id, command, payload, source, external_id, edited_at, thread, forwarded, \
@@ -454,6 +437,18 @@ fn put_run(sql: &Connection, it: &Run) -> Result<(), Fault> {
         ],
     )
     .map(drop)
+}
+
+pub const DELIVER: &str = "INSERT INTO deliveries VALUES (?1, ?2, 0, ?3, 0, NULL, 0, ?4)";
+
+pub fn deliver(statement: &mut Statement<'_>, delivery: &Delivery, seq: Seq) -> Result<(), Fault> {
+    let values: [&dyn ToSql; 4] = [
+        &delivery.mailbox.agent.as_str(),
+        &rows::session_text(delivery.mailbox.session.as_ref()),
+        &(seq.0 as i64),
+        &rows::sessions(&delivery.handled_by),
+    ];
+    statement.execute(&values[..]).stored("writing a delivery").map(drop)
 }
 
 pub const REMEMBER: &str = "INSERT INTO once VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
@@ -555,7 +550,7 @@ fn remove_room(sql: &Connection, room: &RoomId) -> Result<(), Fault> {
     search::before_removal(sql, room)?;
     let steps = [
         "DELETE FROM revisions WHERE message IN (SELECT id FROM messages WHERE room = ?1)",
-        "DELETE FROM deliveries WHERE message IN (SELECT id FROM messages WHERE room = ?1)",
+        "DELETE FROM deliveries WHERE seq IN (SELECT seq FROM messages WHERE room = ?1)",
         "DELETE FROM reactions WHERE message IN (SELECT id FROM messages WHERE room = ?1)",
         "DELETE FROM bookmarks WHERE message IN (SELECT id FROM messages WHERE room = ?1)",
         "DELETE FROM pins WHERE room = ?1",

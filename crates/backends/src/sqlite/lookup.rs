@@ -206,8 +206,9 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
     fn deliveries(&mut self, message: &MessageId) -> Result<Vec<Delivery>, Fault> {
         // Sessions before agents, as they were made.
         let query = format!(
-            "SELECT {} FROM deliveries WHERE message = ?1 ORDER BY session = '', agent, session",
-            rows::DELIVERY
+            "SELECT {} FROM deliveries WHERE seq = {} ORDER BY session = '', agent, session",
+            rows::DELIVERY,
+            rows::SEQ_OF
         );
         all(self.sql(), &query, &[&message.as_str()], rows::delivery)
     }
@@ -263,8 +264,9 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
 
     fn delivery(&mut self, mailbox: &Mailbox, message: &MessageId) -> Result<Option<Delivery>, Fault> {
         let query = format!(
-            "SELECT {} FROM deliveries WHERE message = ?1 AND agent = ?2 AND session = ?3",
-            rows::DELIVERY
+            "SELECT {} FROM deliveries WHERE seq = {} AND agent = ?2 AND session = ?3 AND settled IN (0, 1)",
+            rows::DELIVERY,
+            rows::SEQ_OF
         );
         let session = rows::session_text(mailbox.session.as_ref());
         one(self.sql(), &query, &[&message.as_str(), &mailbox.agent.as_str(), &session], rows::delivery)
@@ -339,12 +341,11 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
     }
 }
 
-/// What waits, found by its own index: by itself SQLite takes the primary key and reads everything that the
-/// mailbox ever got.
+/// What was settled lies elsewhere and is not read.
 fn pending_query() -> String {
     format!(
-        "SELECT {} FROM deliveries INDEXED BY deliveries_pending WHERE agent = ?1 AND session = ?2 \
-         AND state IN (0, 2) AND (state = 0 OR leased_until <= ?3) ORDER BY seq LIMIT ?4",
+        "SELECT {} FROM deliveries WHERE agent = ?1 AND session = ?2 AND settled = 0 \
+         AND (state = 0 OR leased_until <= ?3) ORDER BY seq LIMIT ?4",
         rows::DELIVERY
     )
 }
@@ -449,7 +450,11 @@ mod tests {
         let query = format!("EXPLAIN QUERY PLAN {}", pending_query());
         let values: [&dyn rusqlite::ToSql; 4] = [&"coder", &"", &0, &1];
         let steps = all(&sql, &query, &values, |row| row.get::<_, String>("detail")).unwrap();
-        let expected = "SEARCH deliveries USING INDEX deliveries_pending (agent=? AND session=?)";
-        assert_eq!(steps, [expected], "in order, so nothing is sorted either");
+        let expected = "SEARCH deliveries USING PRIMARY KEY (agent=? AND session=? AND settled=?)";
+        assert_eq!(steps[0], expected, "in order, so nothing is sorted either");
+        assert_eq!(
+            steps[1..],
+            ["CORRELATED SCALAR SUBQUERY 1", "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"]
+        );
     }
 }

@@ -5,7 +5,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 /// Every step ever taken; `user_version` says how many a file has behind it. A step that was released never
 /// changes.
-pub const MIGRATIONS: [&str; 10] = [
+pub const MIGRATIONS: [&str; 11] = [
     include_str!("migrations/0001_first.sql"),
     include_str!("migrations/0002_arrangements.sql"),
     include_str!("migrations/0003_marks.sql"),
@@ -14,6 +14,7 @@ pub const MIGRATIONS: [&str; 10] = [
     include_str!("migrations/0006_uploads.sql"),
     include_str!("migrations/0007_people.sql"),
     include_str!("migrations/0008_audit.sql"),
+    include_str!("migrations/0009_mail.sql"),
     include_str!("migrations/0020_hosts_rooms_tasks.sql"),
     include_str!("migrations/0030_runs.sql"),
 ];
@@ -62,5 +63,25 @@ mod tests {
         let expected =
             [("a", None), ("b", Some("a")), ("c", Some("a")), ("d", Some("a")), ("e", Some("gone"))];
         assert_eq!(threads, expected);
+    }
+    #[test]
+    fn mail_of_before_waits_or_is_settled_as_it_was() {
+        let sql = Connection::open_in_memory().unwrap();
+        sql.execute_batch(&MIGRATIONS[..8].concat()).unwrap();
+        // Pending, delivered, leased, dead.
+        for state in 0..4 {
+            let insert =
+                "INSERT INTO deliveries VALUES ('coder', 'main', ?1, 'm' || ?1, ?1, ?1 * 10, ?1 * 100, '[]')";
+            sql.execute(insert, [state]).unwrap();
+        }
+        sql.execute_batch(MIGRATIONS[8]).unwrap();
+        let query = "SELECT settled, seq, state, leased_until, attempts FROM deliveries \
+                     WHERE agent = 'coder' AND session = 'main' AND handled_by = '[]' ORDER BY settled, seq";
+        let mut found = sql.prepare(query).unwrap();
+        let found =
+            found.query_map([], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?]));
+        let found: Vec<[i64; 5]> = found.unwrap().map(Result::unwrap).collect();
+        let expected = [[0, 0, 0, 0, 0], [0, 2, 2, 20, 200], [1, 1, 1, 10, 100], [1, 3, 3, 30, 300]];
+        assert_eq!(found, expected);
     }
 }

@@ -94,12 +94,17 @@ pub enum OpenError {
 pub struct SqliteStore {
     connection: Connection,
     options: Options,
-    /// A rough count of pages written since the last checkpoint.
+    /// Roughly how many bytes were written since the last checkpoint.
     debt: usize,
 }
 
-/// How many pages may wait in the write-ahead log before they are moved to the database.
-const CHECKPOINT_PAGES: usize = 4000;
+const PAGE: usize = 4096;
+/// How much may wait in the write-ahead log before it is moved to the database.
+const CHECKPOINT: usize = 4000 * PAGE;
+/// The least a commit writes: a page or two of each of the tables it touches.
+const COMMIT: usize = 8 * PAGE;
+/// What a message takes up besides what it says: its other columns, its places in the indexes and in the log.
+const MESSAGE: usize = 400;
 
 /// The two sides of a store: the one writer, and the readers beside it.
 pub type Sides = (Box<dyn Store>, Arc<dyn Reader>);
@@ -147,11 +152,16 @@ struct Open<'a> {
     /// What every message needs, prepared once for the whole group.
     hot: Hot<'a>,
     debt: &'a mut usize,
+    /// The first and the last event of the group.
+    told: Option<(Seq, Seq)>,
+    /// Whether something was said in a room.
+    in_rooms: bool,
     committed: bool,
 }
 
 struct Hot<'a> {
     message: CachedStatement<'a>,
+    delivery: CachedStatement<'a>,
     once: CachedStatement<'a>,
     log: CachedStatement<'a>,
 }
@@ -167,20 +177,28 @@ impl Drop for Open<'_> {
 
 impl Store for SqliteStore {
     fn begin(&mut self) -> Result<Box<dyn Transaction + '_>, Fault> {
-        if self.debt > CHECKPOINT_PAGES {
+        if self.debt > CHECKPOINT {
             self.checkpoint()?;
         }
         let connection = &self.connection;
         let prepare = |sql| connection.prepare_cached(sql).stored("preparing");
         let hot = Hot {
             message: prepare(apply::PUT_MESSAGE)?,
+            delivery: prepare(apply::DELIVER)?,
             once: prepare(apply::REMEMBER)?,
             log: prepare(log::APPEND)?,
         };
         connection.execute_batch("BEGIN IMMEDIATE").stored("beginning")?;
-        // The least a commit writes: a page or two of each of the tables it touches.
-        self.debt += 8;
-        Ok(Box::new(Open { tables: On(connection), hot, debt: &mut self.debt, committed: false }))
+        self.debt += COMMIT;
+        let tables = On(connection);
+        Ok(Box::new(Open {
+            tables,
+            hot,
+            debt: &mut self.debt,
+            told: None,
+            in_rooms: false,
+            committed: false,
+        }))
     }
 
     fn head(&mut self) -> Result<Head, Fault> {
@@ -201,7 +219,10 @@ impl Store for SqliteStore {
     }
 
     fn index(&mut self, most: usize) -> Result<Seq, Fault> {
-        if self.debt > CHECKPOINT_PAGES {
+        if let Some(reached) = search::is_complete(&self.connection)? {
+            return Ok(reached);
+        }
+        if self.debt > CHECKPOINT {
             self.checkpoint()?;
         }
         let transaction =
@@ -209,7 +230,7 @@ impl Store for SqliteStore {
         let reached = search::index(&transaction, most)?;
         transaction.commit().stored("indexing")?;
         // What a slice of usual messages was seen to write, merges of the index included.
-        self.debt += most / 4;
+        self.debt += most * PAGE / 4;
         Ok(reached)
     }
 
@@ -232,24 +253,36 @@ impl SqliteStore {
 
 impl Transaction for Open<'_> {
     fn apply(&mut self, plan: &Plan) -> Result<(), Fault> {
-        *self.debt += plan.changes.len() / 2;
         for change in &plan.changes {
             match change {
                 Change::PutMessage(message) => {
+                    self.in_rooms |= message.place.room().is_some();
+                    *self.debt += MESSAGE + message.length();
                     apply::put_message(&mut self.hot.message, message)?;
                     apply::put_turn(self.tables.sql(), message)?;
                 }
+                Change::PutDelivery { delivery, seq } => {
+                    apply::deliver(&mut self.hot.delivery, delivery, *seq)?;
+                }
                 Change::Remember { key, first, at } => apply::remember(&mut self.hot.once, key, first, *at)?,
-                change => apply::change(self.tables.sql(), change)?,
+                change => {
+                    *self.debt += PAGE;
+                    apply::change(self.tables.sql(), change)?;
+                }
             }
         }
         for event in &plan.events {
+            let (first, _) = self.told.unwrap_or((event.seq, event.seq));
+            self.told = Some((first, event.seq));
             log::append(&mut self.hot.log, event)?;
         }
         Ok(())
     }
 
     fn commit(mut self: Box<Self>) -> Result<(), Fault> {
+        if let (false, Some((first, last))) = (self.in_rooms, self.told) {
+            search::pass_by(self.tables.sql(), first, last)?;
+        }
         self.tables.0.execute_batch("COMMIT").stored("committing")?;
         self.committed = true;
         Ok(())

@@ -551,7 +551,11 @@ pub fn session_text(session: Option<&SessionId>) -> &str {
     session.map_or("", SessionId::as_str)
 }
 
-pub const DELIVERY: &str = "agent, session, message, state, leased_until, attempts, handled_by";
+/// The place of the message whose id is the first value.
+pub const SEQ_OF: &str = "(SELECT seq FROM messages WHERE id = ?1)";
+
+pub const DELIVERY: &str = "agent, session, (SELECT id FROM messages WHERE messages.seq = deliveries.seq), state, \
+     leased_until, attempts, handled_by";
 
 pub fn delivery(row: &Row<'_>) -> rusqlite::Result<Delivery> {
     Ok(Delivery {

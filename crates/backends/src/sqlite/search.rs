@@ -74,6 +74,18 @@ pub fn index(sql: &Connection, most: usize) -> Result<Seq, Fault> {
     Ok(Seq(through as u64))
 }
 
+/// Moves a complete index past events among which nothing was said in a room: there is nothing in them to take in.
+pub fn pass_by(sql: &Connection, first: Seq, last: Seq) -> Result<(), Fault> {
+    let query = "UPDATE meta SET value = ?2 WHERE key = 'indexed' AND value = ?1 - 1";
+    run(sql, query, &[&place(first), &place(last)]).map(drop)
+}
+
+/// Where the index reaches, if that is the end of the log.
+pub fn is_complete(sql: &Connection) -> Result<Option<Seq>, Fault> {
+    let (indexed, head) = (Seq(watermark(sql)? as u64), On(sql).head()?.seq);
+    Ok((indexed >= head).then_some(indexed))
+}
+
 /// Before a room is removed with all that was said in it: empties the index where that is quicker.
 pub fn before_removal(sql: &Connection, room: &RoomId) -> Result<(), Fault> {
     let query = "SELECT count(*) FROM (SELECT 1 FROM messages WHERE room = ?1 AND seq <= ?2 LIMIT ?3)";
@@ -237,6 +249,28 @@ mod tests {
         holds(&sql, "finch", &[1, 4]);
         run(&sql, "DELETE FROM messages WHERE seq <> 4", &[]).unwrap();
         holds(&sql, "finch OR r61 OR s616E6E OR k0", &[4]);
+    }
+
+    #[test]
+    fn a_complete_index_passes_by_what_is_said_outside_of_rooms() {
+        let sql = database();
+        let reached = || (watermark(&sql).unwrap(), is_complete(&sql).unwrap());
+        say(&sql, 1, Some("a"), "canary");
+        assert_eq!(reached(), (0, None));
+        assert_eq!(index(&sql, 9).unwrap(), Seq(1));
+        for seq in 2..=5 {
+            say(&sql, seq, None, "canary");
+        }
+        pass_by(&sql, Seq(2), Seq(4)).unwrap();
+        assert_eq!(reached(), (4, None));
+        pass_by(&sql, Seq(5), Seq(5)).unwrap();
+        assert_eq!(reached(), (5, Some(Seq(5))));
+        say(&sql, 6, Some("a"), "canary");
+        say(&sql, 7, None, "canary");
+        pass_by(&sql, Seq(7), Seq(7)).unwrap();
+        assert_eq!(reached(), (5, None), "what was said in a room waits to be taken in");
+        assert_eq!(index(&sql, 9).unwrap(), Seq(7));
+        holds(&sql, "canary", &[1, 6]);
     }
 
     #[test]

@@ -201,12 +201,7 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
     }
 
     fn mail(&mut self, mailbox: &Mailbox, page: MailPage) -> Result<Vec<(Arc<Message>, Delivery)>, Fault> {
-        let columns = "d.agent, d.session, d.message, d.state, d.leased_until, d.attempts, d.handled_by";
-        let query = format!(
-            "SELECT {columns} FROM deliveries d JOIN messages m ON m.seq = d.seq \
-             WHERE d.agent = ?1 AND d.session = ?2 AND m.erased = 0 AND m.at >= ?3 AND m.at <= ?4 \
-             ORDER BY d.seq DESC LIMIT ?5"
-        );
+        let query = mail_query();
         let session = rows::session_text(mailbox.session.as_ref());
         let (from, to) = times(page);
         let values: [&dyn ToSql; 5] = [&mailbox.agent.as_str(), &session, &from, &to, &number(page.limit)];
@@ -254,6 +249,19 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
 const SHARED: &str =
     "visibility <> 0 AND (visibility = 1 OR ?1 IN (SELECT value FROM json_each(shared_with)))";
 
+/// What waits and what was settled, each in order by itself, become one list in order without being sorted.
+fn mail_query() -> String {
+    let part = |settled: u8| {
+        format!(
+            "SELECT d.agent, d.session, m.id, d.state, d.leased_until, d.attempts, d.handled_by, d.seq AS place \
+             FROM deliveries d CROSS JOIN messages m ON m.seq = d.seq \
+             WHERE d.agent = ?1 AND d.session = ?2 AND d.settled = {settled} \
+             AND m.erased = 0 AND m.at >= ?3 AND m.at <= ?4"
+        )
+    };
+    format!("{} UNION ALL {} ORDER BY place DESC LIMIT ?5", part(0), part(1))
+}
+
 fn answers_query(to: &Message) -> String {
     let (columns, answering) = (rows::MESSAGE, answering(to));
     format!("SELECT {columns} FROM messages WHERE {answering} = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3")
@@ -285,6 +293,19 @@ impl<C: Deref<Target = Connection>> On<C> {
 mod tests {
     use super::*;
     use parlor_model::{MessageKind, Place, Sender};
+
+    #[test]
+    fn a_page_of_mail_is_merged_and_not_sorted() {
+        let sql = Connection::open_in_memory().unwrap();
+        sql.execute_batch(&crate::sqlite::migrations::MIGRATIONS.concat()).unwrap();
+        let values: [&dyn ToSql; 5] = [&"coder", &"", &0, &1, &1];
+        let query = format!("EXPLAIN QUERY PLAN {}", mail_query());
+        let steps = all(&sql, &query, &values, |row| row.get::<_, String>("detail")).unwrap();
+        assert_eq!(steps[0], "MERGE (UNION ALL)");
+        let in_order = "SEARCH d USING PRIMARY KEY (agent=? AND session=? AND settled=?)";
+        assert_eq!(steps.iter().filter(|step| *step == in_order).count(), 2, "{steps:?}");
+        assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE")), "{steps:?}");
+    }
 
     #[test]
     fn a_page_of_a_thread_reads_no_more_than_its_messages() {

@@ -83,6 +83,7 @@ fn forget_messages(sql: &Connection, oldest: Time) -> Result<bool, Fault> {
     }
     let query = "DELETE FROM runs WHERE state >= 2 AND message IN (SELECT id FROM messages WHERE seq <= ?1)";
     run(sql, query, &[&through])?;
+    run(sql, "DELETE FROM deliveries WHERE seq <= ?1", &[&through])?;
     run(sql, "DELETE FROM dead_letters WHERE seq <= ?1", &[&through])?;
     run(sql, "DELETE FROM messages WHERE seq <= ?1", &[&through])?;
     Ok(kept.is_none() && count == SLICE)

@@ -3,12 +3,13 @@
 use super::Standing;
 use crate::Fault;
 use crate::ports::Lookup;
+use foldhash::HashMap;
 use parlor_model::{Agent, AgentId, Caller, Member, MemberId, Room, RoomId, User, UserId};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// What was already looked up within one open transaction. Nobody else can write meanwhile, so it stays true
-/// until the transaction itself changes something other than messages; then it is emptied.
+/// until the transaction itself changes something other than messages; then it is emptied. It never holds more than a
+/// group asks for, so its quick hashing can be fooled into little.
 #[derive(Default)]
 pub struct Memo {
     pub(super) standings: HashMap<Caller, Option<Arc<Standing>>>,

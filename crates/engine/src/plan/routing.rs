@@ -4,10 +4,9 @@
 
 use super::{Change, Draft, Plan, messages};
 use parlor_model::{
-    Delivery, DeliveryState, Mailbox, Message, MessageId, MessageKind, Place, Receipt, Refusal, RoomId,
-    Route, Sender, SessionRef, mention,
+    AgentId, Delivery, DeliveryState, Mailbox, Message, MessageId, MessageKind, Place, Receipt, Refusal,
+    RoomId, Route, Sender, SessionRef, mention,
 };
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub fn plan(route: &Route, mut draft: Draft) -> Result<Plan, Refusal> {
@@ -28,10 +27,11 @@ pub fn plan(route: &Route, mut draft: Draft) -> Result<Plan, Refusal> {
         _ => Place::Path(route.path.clone()),
     };
     let to_room = place.room().is_some();
+    // On a path the payload is all that is shown; kept twice it would only be written twice.
     let text: Arc<str> = match (&route.text, to_room) {
-        (Some(text), _) => text.clone(),
+        (Some(text), true) => text.clone(),
         (None, true) => return Err(Refusal::invalid("payload", "a message to a room needs payload.text")),
-        (None, false) => "".into(),
+        (_, false) => Arc::default(),
     };
     let message = Message {
         id: MessageId::stored(draft.mint.ids.next()),
@@ -69,19 +69,24 @@ pub fn plan(route: &Route, mut draft: Draft) -> Result<Plan, Refusal> {
 /// The mailboxes a message reaches: sessions first, then each agent once, its copy naming the
 /// sessions that took the message. In a room, mentioned agents are reached too.
 pub fn deliveries(message: &Message, draft: &Draft) -> Arc<[Delivery]> {
-    let mut sessions: BTreeSet<SessionRef> = BTreeSet::new();
-    let mut agents = BTreeSet::new();
+    let mut sessions: Vec<SessionRef> = Vec::new();
+    let mut agents: Vec<AgentId> = Vec::with_capacity(draft.facts.recipients.len());
     for recipient in &draft.facts.recipients {
         let mailbox = &recipient.mailbox;
-        agents.insert(mailbox.agent.clone());
+        agents.push(mailbox.agent.clone());
         if let Some(session) = &mailbox.session {
-            sessions.insert(SessionRef { agent: mailbox.agent.clone(), session: session.clone() });
+            sessions.push(SessionRef { agent: mailbox.agent.clone(), session: session.clone() });
         }
     }
     if message.place.room().is_some() {
         agents.extend(message.mentions.iter().filter_map(|mention| mention.member.agent().cloned()));
     }
     exclude_sender(message, &mut sessions, &mut agents);
+    // Each once, in a fixed order.
+    sessions.sort_unstable();
+    sessions.dedup();
+    agents.sort_unstable();
+    agents.dedup();
     let delivery = |mailbox, handled_by| Delivery {
         message: message.id.clone(),
         mailbox,
@@ -101,11 +106,7 @@ pub fn deliveries(message: &Message, draft: &Draft) -> Arc<[Delivery]> {
 }
 
 /// An agent does not hear its own broadcasts, nor itself in a room; it may write to itself.
-fn exclude_sender(
-    message: &Message,
-    sessions: &mut BTreeSet<SessionRef>,
-    agents: &mut BTreeSet<parlor_model::AgentId>,
-) {
+fn exclude_sender(message: &Message, sessions: &mut Vec<SessionRef>, agents: &mut Vec<AgentId>) {
     let Sender::Agent(sender) = &message.sender else { return };
     let path = message.place.path();
     let excluded = match &message.place {
@@ -113,7 +114,7 @@ fn exclude_sender(
         Place::Path(_) => path.below("agent").is_some_and(|id| id != sender.as_str()),
     };
     if excluded {
-        agents.remove(sender);
+        agents.retain(|agent| agent != sender);
         sessions.retain(|taker| taker.agent != *sender);
     }
 }

@@ -54,7 +54,7 @@ pub fn read(text: &str, bounds: Bounds) -> Result<Request, NotJson> {
     let kind: Box<str> = head.kind.as_deref().unwrap_or("").into();
     let req_id = head.req_id.map(RawValue::get).filter(|raw| !is_falsy(raw)).map(Into::into);
     let mut about = About::default();
-    let asked = understand(&kind, text, &mut about);
+    let asked = understand(&kind, text, &head, &mut about);
     Ok(Request { kind, req_id, about, asked })
 }
 
@@ -63,7 +63,7 @@ fn is_falsy(raw: &str) -> bool {
     matches!(raw, "0" | "\"\"" | "false" | "null")
 }
 
-fn understand(kind: &str, text: &str, about: &mut About) -> Result<Asked, Box<str>> {
+fn understand(kind: &str, text: &str, head: &Head<'_>, about: &mut About) -> Result<Asked, Box<str>> {
     Ok(match kind {
         "auth" => {
             let Auth { token } = parse(text)?;
@@ -78,9 +78,9 @@ fn understand(kind: &str, text: &str, about: &mut About) -> Result<Asked, Box<st
             Asked::Command(Command::ChangeAgent { id, profile })
         }
         "agent.delete" => Asked::Command(Command::RemoveAgent { id: named(text, about)? }),
-        "msg.send" => Asked::Command(send(text)?),
-        "msg.route" => Asked::Command(route(text)?),
-        "msg.broadcast" => Asked::Command(broadcast(text)?),
+        "msg.send" => Asked::Command(send(head)?),
+        "msg.route" => Asked::Command(route(head)?),
+        "msg.broadcast" => Asked::Command(routed(head, Path::stored("agent/**"), "internal")?),
         "msg.unmatched" => Asked::Query(Query::DeadLetters { page: page(text)? }),
         "msg.unmatched.clear" => Asked::Command(Command::ClearDeadLetters),
         "msg.ack" => {
@@ -220,38 +220,45 @@ fn profile(text: &str) -> Result<(AgentProfile, Vec<Pattern>), Box<str>> {
     Ok((profile, subscriptions))
 }
 
-fn send(text: &str) -> Result<Command, Box<str>> {
-    let To { to } = parse(text)?;
-    routed(parse(text)?, Path::of_agent(&agent(&to)?), "internal")
+fn send(head: &Head<'_>) -> Result<Command, Box<str>> {
+    let to: Box<str> = required("to", head.to)?;
+    routed(head, Path::of_agent(&agent(&to)?), "internal")
 }
 
-fn broadcast(text: &str) -> Result<Command, Box<str>> {
-    routed(parse(text)?, Path::stored("agent/**"), "internal")
-}
-
-fn route(text: &str) -> Result<Command, Box<str>> {
-    let Along { path } = parse(text)?;
+fn route(head: &Head<'_>) -> Result<Command, Box<str>> {
+    let path: Cow<'_, str> = required("path", head.path)?;
     let path = Path::parse(&path).map_err(|flaw| Box::<str>::from(flaw.to_string()))?;
-    routed(parse(text)?, path, "external")
+    routed(head, path, "external")
 }
 
-fn routed(frame: RouteFrame, path: Path, source: &str) -> Result<Command, Box<str>> {
-    let payload = frame.payload.map_or("{}", RawValue::get);
+fn routed(head: &Head<'_>, path: Path, source: &str) -> Result<Command, Box<str>> {
+    let from = required("from", head.from)?;
+    let optional = |field: Option<&RawValue>| field.map(|json| parse::<Box<str>>(json.get())).transpose();
+    let command = optional(head.command)?.unwrap_or_else(|| "message".into());
+    let source = optional(head.source)?.unwrap_or_else(|| source.into());
+    let external_id = optional(head.external_id)?;
+    let payload = head.payload.map_or("{}", RawValue::get);
     if !payload.starts_with('{') {
         return Err("payload must be an object".into());
     }
-    let text = serde_json::from_str::<Readable>(payload).ok().and_then(|readable| readable.text);
-    Ok(Command::Route(Route {
-        from: frame.from,
-        path,
-        command: frame.command.unwrap_or_else(|| "message".into()),
-        payload: Payload(payload.into()),
-        text: text.map(Into::into),
-        source: frame.source.unwrap_or_else(|| source.into()),
-        external_id: frame.external_id,
-    }))
+    // Only rooms show what a payload says.
+    let text = match path.below("room") {
+        Some(_) => serde_json::from_str::<Readable>(payload).ok().and_then(|readable| readable.text),
+        None => None,
+    };
+    let (payload, text) = (Payload(payload.into()), text.map(Into::into));
+    Ok(Command::Route(Route { from, path, command, payload, text, source, external_id }))
 }
 
+fn required<'a, T: Deserialize<'a>>(name: &str, field: Option<&'a RawValue>) -> Result<T, Box<str>> {
+    match field {
+        Some(json) => parse(json.get()),
+        None => Err(format!("{name} is required").into()),
+    }
+}
+
+/// What every frame has, and the fields of those that come most: found in one walk, and looked at only where the
+/// kind of frame gives them a meaning.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Head<'a> {
@@ -259,6 +266,20 @@ struct Head<'a> {
     kind: Option<Cow<'a, str>>,
     #[serde(borrow)]
     req_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    from: Option<&'a RawValue>,
+    #[serde(borrow)]
+    to: Option<&'a RawValue>,
+    #[serde(borrow)]
+    path: Option<&'a RawValue>,
+    #[serde(borrow)]
+    command: Option<&'a RawValue>,
+    #[serde(borrow)]
+    payload: Option<&'a RawValue>,
+    #[serde(borrow)]
+    source: Option<&'a RawValue>,
+    #[serde(borrow)]
+    external_id: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -319,27 +340,6 @@ struct Configured<'a> {
 enum Subscribed {
     Plain(Box<str>),
     Dated { pattern: Box<str> },
-}
-
-#[derive(Deserialize)]
-struct To {
-    to: Box<str>,
-}
-
-#[derive(Deserialize)]
-struct Along {
-    path: Box<str>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RouteFrame<'a> {
-    from: Box<str>,
-    command: Option<Box<str>>,
-    #[serde(borrow)]
-    payload: Option<&'a RawValue>,
-    source: Option<Box<str>>,
-    external_id: Option<Box<str>>,
 }
 
 #[derive(Deserialize)]
