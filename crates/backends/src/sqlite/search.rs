@@ -298,12 +298,17 @@ mod tests {
         };
         let steps = plan(INDEXED, &[&"x", &9]);
         assert!(steps.len() == 1 && steps[0].starts_with("SCAN message_words VIRTUAL TABLE"), "{steps:?}");
-        // Each row brings its reactions, by their key.
-        let reactions = ["CORRELATED SCALAR SUBQUERY 1", "SEARCH reactions USING PRIMARY KEY (message=?)"];
+        // Each row brings its reactions and its turn, by their key.
+        let beside = [
+            "CORRELATED SCALAR SUBQUERY 1",
+            "SEARCH reactions USING PRIMARY KEY (message=?)",
+            "CORRELATED SCALAR SUBQUERY 2",
+            "SEARCH turns USING PRIMARY KEY (message=?)",
+        ];
         let in_room = "SEARCH messages USING INDEX messages_in_room (room=? AND seq>? AND seq<?)";
         let anywhere = "SEARCH messages USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)";
         for (within, room, search) in [(true, "a", in_room), (false, "", anywhere)] {
-            assert_eq!(plan(&beyond(within), &[&1, &9, &room]), [&[search][..], &reactions].concat());
+            assert_eq!(plan(&beyond(within), &[&1, &9, &room]), [&[search][..], &beside].concat());
         }
     }
 }
