@@ -99,6 +99,8 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::ConfirmSecondFactor { .. }
         | Command::DropSecondFactor { .. }
         | Command::DeleteRoom { .. }
+        | Command::Freeze { .. }
+        | Command::Thaw { .. }
         | Command::RemoveMember { .. }
         | Command::Arrange { .. }
         | Command::Delete { .. }

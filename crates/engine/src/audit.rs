@@ -99,6 +99,12 @@ fn notes(command: &Command, facts: &Facts, plan: &Plan) -> Vec<Told> {
             told(Action::RoomCreated, room(&new.id), format!("with {} others", members.len()))
         }
         (Command::DeleteRoom { room: id }, _) => told(Action::RoomRemoved, room(id), String::new()),
+        (Command::Freeze { room: id }, _) if !plan.changes.is_empty() => {
+            told(Action::RoomFrozen, room(id), String::new())
+        }
+        (Command::Thaw { room: id }, _) if !plan.changes.is_empty() => {
+            told(Action::RoomThawed, room(id), String::new())
+        }
         (Command::AddMember { room, .. }, Receipt::Member(new)) => {
             told(Action::MemberAdded, member(new), in_room(room, Some(new.role)))
         }

@@ -45,6 +45,8 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         }
         Command::ChangeRoom { .. } => ask.role_in_room(RoomRole::Admin, Scope::Write).map(|_| ()),
         Command::DeleteRoom { .. } => ask.role_in_room(RoomRole::Owner, Scope::Write).map(|_| ()),
+        Command::Freeze { .. } => ask.freeze(),
+        Command::Thaw { .. } => ask.thaw(),
         Command::AddMember { member, role, .. } => ask.add_member(member, *role),
         Command::ChangeMember { role, .. } => ask.change_member(*role),
         Command::RemoveMember { member, .. } => ask.remove_member(member),
@@ -243,6 +245,27 @@ impl<'a> Ask<'a> {
             Some(membership) if membership.role < least => Err(Refusal::Forbidden),
             Some(membership) => Ok(membership.role),
         }
+    }
+
+    /// Anybody in the room may say stop, and whoever runs the hub; a program may not.
+    fn freeze(&self) -> Result<(), Refusal> {
+        if self.is_operator() {
+            return self.facts.room.as_ref().map(|_| ()).ok_or(Refusal::NotFound(Thing::Room));
+        }
+        self.person()?;
+        self.role_in_room(RoomRole::Member, Scope::Write).map(|_| ())
+    }
+
+    /// For who froze it, and for admins of the room.
+    fn thaw(&self) -> Result<(), Refusal> {
+        self.freeze()?;
+        if self.is_operator() {
+            return Ok(());
+        }
+        let own = self.person()?.user.id.clone();
+        let froze = self.facts.room.as_ref().and_then(|room| room.frozen.as_ref()?.by.clone()) == Some(own);
+        let role = self.role_in_room(RoomRole::Member, Scope::Write)?;
+        if froze || role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
     fn add_member(&self, member: &MemberId, role: RoomRole) -> Result<(), Refusal> {

@@ -45,6 +45,8 @@ words!(Action {
     SettingsChanged = "settings_changed",
     RoomCreated = "room_created",
     RoomRemoved = "room_removed",
+    RoomFrozen = "room_frozen",
+    RoomThawed = "room_thawed",
     MemberAdded = "member_added",
     MemberChanged = "member_changed",
     MemberRemoved = "member_removed",

@@ -5,9 +5,9 @@
 use crate::{
     Agent, AgentId, ApiKey, BlobDigest, Bookmark, Chunk, Delivery, Device, File, Gateway, GatewayId,
     HubSettings, Invitation, InvitationId, KeyId, Mailbox, MemberId, Message, MessageId, Notifications,
-    Outcome, Path, Pattern, Payload, Pin, Position, Room, RoomId, RoomKind, RoomRole, Run, RunId, Scope,
-    SecondProof, SecretHash, SettingChanges, SignIn, SignInId, SiteRole, Subscription, Time, Upload, Usage,
-    User, UserId, Visibility,
+    Outcome, Path, Pattern, Payload, Pin, Policy, Position, Room, RoomId, RoomKind, RoomRole, Run, RunId,
+    Scope, SecondProof, SecretHash, SettingChanges, SignIn, SignInId, SiteRole, Subscription, Time, Upload,
+    Usage, User, UserId, Visibility,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -106,6 +106,13 @@ pub enum Command {
         changes: RoomChanges,
     },
     DeleteRoom {
+        room: RoomId,
+    },
+    /// Silences every agent in a room until it is thawed.
+    Freeze {
+        room: RoomId,
+    },
+    Thaw {
         room: RoomId,
     },
     AddMember {
@@ -361,10 +368,11 @@ pub struct NewSignIn {
 pub struct RoomChanges {
     pub name: Option<Box<str>>,
     pub kind: Option<RoomKind>,
-    pub broadcast_mode: Option<bool>,
+    pub policy: Option<Policy>,
     /// `Some(None)` takes the prompt away.
     pub system_prompt: Option<Option<Box<str>>>,
     pub agent_command_role: Option<RoomRole>,
+    pub approve_role: Option<RoomRole>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -49,7 +49,7 @@ pub use path::{Path, Pattern};
 pub use position::{Epoch, Position, Seq};
 pub use query::{Answer, Query};
 pub use refusal::{Flaw, Refusal, Thing};
-pub use room::{Arrangement, Member, Notifications, Room, RoomKind, RoomRole};
+pub use room::{Arrangement, Frozen, Member, Notifications, Policy, Room, RoomKind, RoomRole};
 pub use run::{Addressed, Chunk, ChunkKind, Illegal, Outcome, Run, RunState, Turn, Usage};
 pub use run_event::{
     Activity, ChangeReport, ChangedFile, Choice, ContextUsage, Plan, PlanState, PlanStep, Question,

@@ -43,15 +43,53 @@ impl RoomRole {
     }
 }
 
+/// Which agents answer what was said to none of them by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Policy {
+    /// None.
+    #[default]
+    Mention,
+    /// Those that somebody picks.
+    Triage,
+    All,
+}
+
+impl Policy {
+    const ALL: [Self; 3] = [Self::Mention, Self::Triage, Self::All];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Mention => "mention",
+            Self::Triage => "triage",
+            Self::All => "all",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|policy| policy.as_str() == text)
+    }
+}
+
+/// Since when agents are silent in a room, and by whom; by whoever runs the hub, if by no member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frozen {
+    pub by: Option<UserId>,
+    pub at: Time,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Room {
     pub id: RoomId,
     pub name: Box<str>,
     pub kind: RoomKind,
-    pub broadcast_mode: bool,
+    pub policy: Policy,
     pub system_prompt: Option<Box<str>>,
     /// The least role that may address agents.
     pub agent_command_role: RoomRole,
+    /// The least role that may let an agent use a tool.
+    pub approve_role: RoomRole,
+    /// While it is, no agent says or does anything in it.
+    pub frozen: Option<Frozen>,
     pub created_by: UserId,
     pub created_at: Time,
     pub updated_at: Time,
@@ -60,12 +98,12 @@ pub struct Room {
 impl Room {
     /// Whether somebody is asked which agents answer what was said to none of them by name.
     pub fn asks_first(&self) -> bool {
-        self.broadcast_mode
+        self.policy == Policy::Triage
     }
 
     /// Whether agents are to be silent in it.
     pub fn is_frozen(&self) -> bool {
-        false
+        self.frozen.is_some()
     }
 }
 

@@ -47,6 +47,11 @@ pub enum AdminRequest {
         user: String,
         scopes: Vec<String>,
     },
+    /// Silences the agents in a room, or lets them speak again.
+    Freeze {
+        room: String,
+        frozen: bool,
+    },
     ListTokens,
     RevokeToken {
         id: String,
@@ -82,6 +87,10 @@ pub enum AdminReply {
     },
     Audit {
         entries: Vec<AuditRow>,
+    },
+    RoomFrozen {
+        room: String,
+        frozen: bool,
     },
     TokenAdded {
         token: TokenRow,

@@ -22,11 +22,20 @@ const LONGEST_PASSWORD_INPUT: u64 = 4096;
 /// Performs the command and gives the text to print.
 pub async fn run(settings: &Settings, command: AdminCommand) -> anyhow::Result<String> {
     let Prepared { request, made } = prepare(command, &mut io::stdin())?;
+    ask(settings, request, made.as_ref()).await
+}
+
+/// Silences the agents in a room, or lets them speak again.
+pub async fn freeze(settings: &Settings, room: String, thaw: bool) -> anyhow::Result<String> {
+    ask(settings, AdminRequest::Freeze { room, frozen: !thaw }, None).await
+}
+
+async fn ask(settings: &Settings, request: AdminRequest, made: Option<&Secret>) -> anyhow::Result<String> {
     let reply = match control::ask(&settings.data, &request).await? {
         Some(reply) => reply,
         None => offline::perform(settings, request).await?,
     };
-    render(reply, made.as_ref(), Paint::for_stdout())
+    render(reply, made, Paint::for_stdout())
 }
 
 /// A request, and the password that was made for it, to be shown once.
@@ -125,6 +134,10 @@ fn render(reply: AdminReply, made: Option<&Secret>, paint: Paint) -> anyhow::Res
             &tokens.into_iter().map(token_cells).collect::<Vec<_>>(),
             paint,
         ),
+        AdminReply::RoomFrozen { room, frozen: true } => {
+            format!("The agents in {} are silent until it is thawed.\n", harmless(&room))
+        }
+        AdminReply::RoomFrozen { room, .. } => format!("The agents in {} may speak.\n", harmless(&room)),
         AdminReply::TokenRevoked { id } => format!("Revoked the key {}.\n", harmless(&id)),
         AdminReply::Refused { reason } => bail!("{}", harmless(&reason)),
     })

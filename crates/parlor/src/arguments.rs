@@ -69,6 +69,14 @@ pub enum Command {
         #[command(subcommand)]
         command: AdminCommand,
     },
+    /// Silence every agent in a room, or let them speak again
+    Freeze {
+        /// The id of the room
+        room: String,
+        /// Let them speak again
+        #[arg(long)]
+        thaw: bool,
+    },
     /// Look at everything a hub needs, and say what to do where it is not well
     Doctor,
     /// Write everything the hub keeps into one file, while it runs or not

@@ -9,7 +9,7 @@ use parlor_engine::{Health, Hub, password_flaws};
 use parlor_model::audit::{Action, Actor, NotePage, Noted};
 use parlor_model::command::{NewUser, UserChanges};
 use parlor_model::{
-    Answer, ApiKey, Caller, Command, KeyId, Query, Receipt, Refusal, Scope, SiteRole, Thing, User,
+    Answer, ApiKey, Caller, Command, KeyId, Query, Receipt, Refusal, RoomId, Scope, SiteRole, Thing, User,
 };
 use parlor_server::{Passwords, secrets};
 use parlor_wire::agentim::codes;
@@ -96,6 +96,12 @@ impl Operator {
                 AdminReply::Audit { entries: notes.iter().map(audit_row).collect() }
             }
             AdminRequest::AddToken { name, user, scopes } => self.add_token(name, &user, &scopes).await?,
+            AdminRequest::Freeze { room, frozen } => {
+                let id = RoomId::parse(&room).map_err(|_| Refusal::NotFound(Thing::Room))?;
+                let command = if frozen { Command::Freeze { room: id } } else { Command::Thaw { room: id } };
+                self.hub.call(&OPERATOR, command).await?;
+                AdminReply::RoomFrozen { room, frozen }
+            }
             AdminRequest::ListTokens => {
                 let Answer::Keys(keys) = self.hub.read(&OPERATOR, Query::Keys).await? else {
                     return Err(Refusal::Unavailable);

@@ -34,6 +34,10 @@ pub fn run() -> ExitCode {
             let text = in_runtime(admin_command::run(&loaded.settings, command))?;
             print(&text)
         }),
+        Command::Freeze { room, thaw } => loaded(&sources).and_then(|loaded| {
+            let text = in_runtime(admin_command::freeze(&loaded.settings, room, thaw))?;
+            print(&text)
+        }),
         Command::Doctor => in_runtime(async { Ok(doctor::examine(&sources).await) }).and_then(|diagnosis| {
             failed = diagnosis.failed;
             print(&diagnosis.text)

@@ -143,17 +143,20 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
         Change::PutRoom(room) => {
             run(
                 sql,
-                "INSERT OR REPLACE INTO rooms VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                "INSERT OR REPLACE INTO rooms VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
                 &[
                     &room.id.as_str(),
                     &&*room.name,
                     &rows::room_kind(room.kind),
-                    &room.broadcast_mode,
+                    &rows::policy(room.policy),
                     &room.system_prompt.as_deref(),
                     &rows::room_role(room.agent_command_role),
                     &room.created_by.as_str(),
                     &room.created_at.0,
                     &room.updated_at.0,
+                    &rows::room_role(room.approve_role),
+                    &room.frozen.as_ref().map(|frozen| frozen.at.0),
+                    &room.frozen.as_ref().and_then(|frozen| frozen.by.as_ref()).map(UserId::as_str),
                 ],
             )?;
         }

@@ -3,11 +3,11 @@
 use parlor_engine::Fault;
 use parlor_model::{
     Addressed, AgentId, ApiKey, Arrangement, Attachment, BlobDigest, Bookmark, Chunk, ChunkKind,
-    ConversationId, Delivery, DeliveryState, File, Forwarded, Invitation, InvitationId, KeyId, Lineage,
-    Mailbox, Media, Member, MemberId, Mention, Message, MessageId, MessageKind, Notifications, Outcome, Path,
-    Pattern, Payload, Pin, Place, Reaction, Reactor, Room, RoomId, RoomKind, RoomRole, Run, RunId, RunState,
-    Scope, Sender, Seq, Session, SessionId, SessionRef, SignIn, SignInId, SiteRole, Subscription, TaskId,
-    Time, Turn, Upload, UploadId, Usage, Use, User, UserId,
+    ConversationId, Delivery, DeliveryState, File, Forwarded, Frozen, Invitation, InvitationId, KeyId,
+    Lineage, Mailbox, Media, Member, MemberId, Mention, Message, MessageId, MessageKind, Notifications,
+    Outcome, Path, Pattern, Payload, Pin, Place, Policy, Reaction, Reactor, Room, RoomId, RoomKind, RoomRole,
+    Run, RunId, RunState, Scope, Sender, Seq, Session, SessionId, SessionRef, SignIn, SignInId, SiteRole,
+    Subscription, TaskId, Time, Turn, Upload, UploadId, Usage, Use, User, UserId,
 };
 use rusqlite::{Connection, Row, ToSql};
 use std::sync::Arc;
@@ -168,21 +168,38 @@ pub fn scopes(scopes: &[Scope]) -> String {
     scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-pub const ROOM: &str =
-    "id, name, kind, broadcast_mode, system_prompt, agent_command_role, created_by, created_at, updated_at";
+pub const ROOM: &str = "id, name, kind, policy, system_prompt, agent_command_role, created_by, created_at, updated_at, approve_role, \
+     frozen_at, frozen_by";
 
 pub fn room(row: &Row<'_>) -> rusqlite::Result<Room> {
     Ok(Room {
         id: RoomId::stored(shared(row, 0)?),
         name: text(row, 1)?,
         kind: if row.get::<_, i64>(2)? == 1 { RoomKind::Private } else { RoomKind::Group },
-        broadcast_mode: row.get(3)?,
+        policy: match row.get::<_, i64>(3)? {
+            2 => Policy::All,
+            1 => Policy::Triage,
+            _ => Policy::Mention,
+        },
         system_prompt: maybe_text(row, 4)?,
         agent_command_role: read_role(row.get(5)?),
         created_by: UserId::stored(shared(row, 6)?),
         created_at: time(row, 7)?,
         updated_at: time(row, 8)?,
+        approve_role: read_role(row.get(9)?),
+        frozen: match maybe_time(row, 10)? {
+            Some(at) => Some(Frozen { by: maybe_text(row, 11)?.map(UserId::stored), at }),
+            None => None,
+        },
     })
+}
+
+pub fn policy(policy: Policy) -> i64 {
+    match policy {
+        Policy::Mention => 0,
+        Policy::Triage => 1,
+        Policy::All => 2,
+    }
 }
 
 pub fn room_kind(kind: RoomKind) -> i64 {

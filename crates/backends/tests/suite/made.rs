@@ -4,10 +4,10 @@ use parlor_engine::plan::Change;
 use parlor_model::query::{MailPage, Search, SearchPlace};
 use parlor_model::{
     Agent, AgentId, ApiKey, Arrangement, Attachment, BlobDigest, Bookmark, Delivery, DeliveryState, Device,
-    File, Forwarded, Gateway, GatewayId, Host, Invitation, InvitationId, KeyId, Mailbox, Media, Member,
-    MemberId, Mention, Message, MessageId, MessageKind, Notifications, Path, Pattern, Payload, Pin, Place,
-    Reaction, Reactor, Room, RoomId, RoomKind, RoomRole, Scope, Sender, Seq, Session, SessionId, SignIn,
-    SignInId, SiteRole, Subscription, Time, Upload, UploadId, Use, User, UserId, Visibility,
+    File, Forwarded, Frozen, Gateway, GatewayId, Host, Invitation, InvitationId, KeyId, Mailbox, Media,
+    Member, MemberId, Mention, Message, MessageId, MessageKind, Notifications, Path, Pattern, Payload, Pin,
+    Place, Reaction, Reactor, Room, RoomId, RoomKind, RoomRole, Scope, Sender, Seq, Session, SessionId,
+    SignIn, SignInId, SiteRole, Subscription, Time, Upload, UploadId, Use, User, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -98,9 +98,11 @@ pub fn room(id: &str) -> Room {
         id: room_id(id),
         name: format!("Room {id}").into(),
         kind: RoomKind::Private,
-        broadcast_mode: true,
+        policy: Policy::All,
         system_prompt: Some("be kind".into()),
         agent_command_role: RoomRole::Admin,
+        approve_role: RoomRole::Admin,
+        frozen: Some(Frozen { by: Some(user_id("ann")), at: Time(9) }),
         created_by: user_id("ann"),
         created_at: Time(8),
         updated_at: Time(9),

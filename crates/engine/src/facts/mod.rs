@@ -300,9 +300,10 @@ impl Facts {
                     self.users.push((member.clone(), name));
                 }
             }
-            Command::ChangeRoom { room, .. } | Command::Arrange { room, .. } => {
-                self.in_room(caller, room, store, memo)?
-            }
+            Command::ChangeRoom { room, .. }
+            | Command::Arrange { room, .. }
+            | Command::Freeze { room }
+            | Command::Thaw { room } => self.in_room(caller, room, store, memo)?,
             Command::DeleteRoom { room } => {
                 self.in_room(caller, room, store, memo)?;
                 self.everyone(room, store, memo)?;

@@ -5,7 +5,7 @@ use crate::plan::{GUIDE, WELCOME_ROOM};
 use crate::ports::{Lookup, Spent};
 use crate::routes::Routes;
 use crate::{Fault, Limits};
-use parlor_model::{Addressed, Agent, AgentId, MemberId, RoomId, RunId, Said, mention};
+use parlor_model::{Addressed, Agent, AgentId, MemberId, Policy, RoomId, RunId, Said, mention};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ impl Facts {
         let mut named: BTreeSet<&AgentId> =
             mentioned.iter().filter_map(|mention| mention.member.agent()).collect();
         let mut addressed = Addressed::Directly;
-        if named.is_empty() && mentioned.is_empty() && room.broadcast_mode && sender.is_none() {
+        if named.is_empty() && mentioned.is_empty() && room.policy != Policy::Mention && sender.is_none() {
             named = agents.iter().collect();
             addressed = Addressed::ByPolicy;
         }

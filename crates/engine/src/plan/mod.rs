@@ -213,6 +213,8 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
         Command::CreateRoom { .. }
         | Command::ChangeRoom { .. }
         | Command::DeleteRoom { .. }
+        | Command::Freeze { .. }
+        | Command::Thaw { .. }
         | Command::AddMember { .. }
         | Command::ChangeMember { .. }
         | Command::RemoveMember { .. } => rooms::plan(command, draft),

@@ -4,8 +4,8 @@ use super::{Change, Draft, Plan};
 use crate::facts::{MEMBERS_TOLD, Membership, Names};
 use parlor_model::command::RoomChanges;
 use parlor_model::{
-    AgentId, Arrangement, Command, Event, Member, MemberChange, MemberId, Receipt, Refusal, Room, RoomId,
-    RoomKind, RoomRole, Seq, Thing, Time, UserId,
+    AgentId, Arrangement, Command, Event, Frozen, Member, MemberChange, MemberId, Policy, Receipt, Refusal,
+    Room, RoomId, RoomKind, RoomRole, Seq, Thing, Time, UserId,
 };
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,6 +15,8 @@ pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
         Command::CreateRoom { changes, members } => create(changes, members, draft),
         Command::ChangeRoom { changes, .. } => change(changes, draft),
         Command::DeleteRoom { room } => delete(room, draft),
+        Command::Freeze { .. } => freeze(true, draft),
+        Command::Thaw { .. } => freeze(false, draft),
         Command::AddMember { member, role, description, .. } => {
             add(member, *role, description.clone(), draft)
         }
@@ -31,9 +33,11 @@ fn create(changes: &RoomChanges, invited: &[MemberId], mut draft: Draft) -> Resu
         id: RoomId::stored(draft.mint.ids.next()),
         name: "".into(),
         kind: RoomKind::Group,
-        broadcast_mode: false,
+        policy: Policy::Mention,
         system_prompt: None,
         agent_command_role: RoomRole::Member,
+        approve_role: RoomRole::Member,
+        frozen: None,
         created_by: actor.id.clone(),
         created_at: now,
         updated_at: now,
@@ -70,14 +74,17 @@ fn apply(changes: &RoomChanges, room: &mut Room) {
     if let Some(kind) = changes.kind {
         room.kind = kind;
     }
-    if let Some(mode) = changes.broadcast_mode {
-        room.broadcast_mode = mode;
+    if let Some(policy) = changes.policy {
+        room.policy = policy;
     }
     if let Some(prompt) = &changes.system_prompt {
         room.system_prompt = prompt.clone();
     }
     if let Some(role) = changes.agent_command_role {
         room.agent_command_role = role;
+    }
+    if let Some(role) = changes.approve_role {
+        room.approve_role = role;
     }
 }
 
@@ -120,6 +127,19 @@ fn change(changes: &RoomChanges, mut draft: Draft) -> Result<Plan, Refusal> {
     draft.change(Change::PutRoom(room.clone()));
     draft.tell(Event::RoomChanged(room.clone()));
     draft.done(Receipt::Room(room))
+}
+
+/// What is frozen already stays so by whom and since when it is.
+fn freeze(wanted: bool, mut draft: Draft) -> Result<Plan, Refusal> {
+    let mut room = the_room(&draft)?;
+    if room.is_frozen() != wanted {
+        let by = draft.facts.standing.as_ref().map(|standing| standing.user.id.clone());
+        room.frozen = wanted.then_some(Frozen { by, at: draft.facts.now });
+        room.updated_at = draft.facts.now;
+        draft.change(Change::PutRoom(Arc::new(room.clone())));
+        draft.tell(Event::RoomChanged(Arc::new(room.clone())));
+    }
+    draft.done(Receipt::Room(Arc::new(room)))
 }
 
 fn delete(room: &RoomId, mut draft: Draft) -> Result<Plan, Refusal> {

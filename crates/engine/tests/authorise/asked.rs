@@ -147,6 +147,14 @@ pub fn change_room() -> Command {
     Command::ChangeRoom { room: lobby(), changes: RoomChanges::default() }
 }
 
+pub fn freeze() -> Command {
+    Command::Freeze { room: lobby() }
+}
+
+pub fn thaw() -> Command {
+    Command::Thaw { room: lobby() }
+}
+
 pub fn delete_room() -> Command {
     Command::DeleteRoom { room: lobby() }
 }

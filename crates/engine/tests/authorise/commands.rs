@@ -110,6 +110,16 @@ table! { Command,
         "who   who   out   no    no    yes   out   out   out   no    yes   who  ", WRITE,   delete_room(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   delete_room(), NO_ROOM;
     }
+    Command::Freeze { .. } => {
+        "who   who   out   yes   yes   yes   out   out   out   no    no    yes  ", PERSON,  freeze(), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    no    ?room", PERSON,  freeze(), NO_ROOM;
+    }
+    Command::Thaw { .. } => {
+        "who   who   out   no    yes   yes   out   out   out   no    no    yes  ", PERSON,  thaw(), READY;
+        "who   who   out   yes   yes   yes   out   out   out   no    no    yes  ", PERSON,  thaw(), FROZEN_BY_MEMBER;
+        "who   who   out   no    yes   yes   out   out   out   no    no    yes  ", PERSON,  thaw(), FROZEN_BY_OPERATOR;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    no    ?room", PERSON,  thaw(), NO_ROOM;
+    }
     Command::AddMember { .. } => {
         "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   add(somebody(), MEMBER), READY;
         "who   who   out   no    no    yes   out   out   out   no    yes   who  ", WRITE,   add(somebody(), ADMIN), READY;

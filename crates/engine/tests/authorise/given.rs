@@ -3,7 +3,7 @@
 use crate::who::{Who, coder_member, lobby, member, person, somebody, someone, user};
 use parlor_engine::facts::{Facts, Standing};
 use parlor_model::{
-    Agent, AgentId, ApiKey, BlobDigest, Device, File, Forwarded, Gateway, GatewayId, Invitation,
+    Agent, AgentId, ApiKey, BlobDigest, Device, File, Forwarded, Frozen, Gateway, GatewayId, Invitation,
     InvitationId, KeyId, Media, Member, MemberId, Message, MessageId, MessageKind, Path, Pin, Place,
     RoomRole, Scope, Sender, Seq, SignIn, SignInId, SiteRole, Time, Upload, UploadId, Use, UserId,
     Visibility,
@@ -15,6 +15,9 @@ pub type Given = fn(&mut Facts, Who);
 /// The room and who the caller is in it; nothing else.
 pub const READY: Given = |_, _| {};
 pub const NO_ROOM: Given = |facts, _| (facts.room, facts.membership) = (None, None);
+
+pub const FROZEN_BY_MEMBER: Given = |facts, _| frozen(facts, Who::Member.user());
+pub const FROZEN_BY_OPERATOR: Given = |facts, _| frozen(facts, None);
 
 pub const SOMEONE: Given = |facts, _| facts.user = Some(user(&someone(), SiteRole::User));
 pub const SOME_ADMIN: Given = |facts, _| facts.user = Some(user(&someone(), SiteRole::Admin));
@@ -289,6 +292,12 @@ fn agent(owner: UserId) -> Agent {
         host: Default::default(),
         visibility: Default::default(),
         created_at: Time(1),
+    }
+}
+
+fn frozen(facts: &mut Facts, by: Option<UserId>) {
+    if let Some(room) = &mut facts.room {
+        Arc::make_mut(room).frozen = Some(Frozen { by, at: Time(1) });
     }
 }
 

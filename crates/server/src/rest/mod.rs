@@ -75,6 +75,8 @@ pub fn router() -> Router<Arc<App>> {
         .get("/rooms/{id}", "A room and its first members", &[], rooms::show)
         .put("/rooms/{id}", "Changes a room", &[], rooms::change)
         .delete("/rooms/{id}", "Removes a room and what was said in it", &[], rooms::remove)
+        .post("/rooms/{id}/freeze", "Silences every agent in a room", &[], rooms::freeze)
+        .delete("/rooms/{id}/freeze", "Lets them speak again", &[], rooms::thaw)
         .get("/rooms/{id}/members", "Who is in a room", &[], rooms::members)
         .post("/rooms/{id}/members", "Adds a member", &[CONFLICT], rooms::add_member)
         .put("/rooms/{id}/members/{member}", "Changes a role, or what it is for", &[CONFLICT], rooms::change_member)

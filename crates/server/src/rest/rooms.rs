@@ -10,8 +10,8 @@ use crate::http::problem::Problem;
 use axum::extract::State;
 use parlor_model::command::RoomChanges;
 use parlor_model::{
-    AgentId, Answer, Caller, Command, MemberId, Query, Receipt, Refusal, RoomId, RoomKind, RoomRole, Thing,
-    UserId,
+    AgentId, Answer, Caller, Command, MemberId, Policy, Query, Receipt, Refusal, RoomId, RoomKind, RoomRole,
+    Thing, UserId,
 };
 use parlor_wire::agentim::rest;
 use std::sync::Arc;
@@ -64,11 +64,7 @@ pub async fn change(
     Path(id): Path<String>,
     Body(body): Body<rest::RoomBody>,
 ) -> Result<Data<rest::Room<'static>>, Problem> {
-    let command = Command::ChangeRoom { room: room_id(&id)?, changes: changes(body)? };
-    let Receipt::Room(room) = app.hub.call(&caller, command).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
-    Ok(data(rest::Room::from(&*room)))
+    changed(&app, &caller, Command::ChangeRoom { room: room_id(&id)?, changes: changes(body)? }).await
 }
 
 pub async fn remove(
@@ -78,6 +74,29 @@ pub async fn remove(
 ) -> Result<Done, Problem> {
     app.hub.call(&caller, Command::DeleteRoom { room: room_id(&id)? }).await?;
     Ok(Done)
+}
+
+pub async fn freeze(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+) -> Result<Data<rest::Room<'static>>, Problem> {
+    changed(&app, &caller, Command::Freeze { room: room_id(&id)? }).await
+}
+
+pub async fn thaw(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+) -> Result<Data<rest::Room<'static>>, Problem> {
+    changed(&app, &caller, Command::Thaw { room: room_id(&id)? }).await
+}
+
+async fn changed(app: &App, caller: &Caller, command: Command) -> Result<Data<rest::Room<'static>>, Problem> {
+    let Receipt::Room(room) = app.hub.call(caller, command).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    Ok(data(rest::Room::from(&*room)))
 }
 
 pub async fn members(
@@ -171,12 +190,22 @@ fn changes(body: rest::RoomBody) -> Result<RoomChanges, Problem> {
             Some(RoomKind::parse(kind).ok_or(Problem::invalid("type", "must be group or private"))?)
         }
     };
+    let policy = match (body.policy.as_deref(), body.broadcast_mode) {
+        (Some(word), _) => {
+            let known = Policy::parse(word);
+            Some(known.ok_or(Problem::invalid("policy", "must be mention, triage or all"))?)
+        }
+        (None, Some(true)) => Some(Policy::Triage),
+        (None, Some(false)) => Some(Policy::Mention),
+        (None, None) => None,
+    };
     Ok(RoomChanges {
         name: body.name,
         kind,
-        broadcast_mode: body.broadcast_mode,
+        policy,
         system_prompt: body.system_prompt,
         agent_command_role: room_role(body.agent_command_role.as_deref())?,
+        approve_role: room_role(body.approve_role.as_deref())?,
     })
 }
 

@@ -1,10 +1,10 @@
 //! The shapes that AgentIM frames and REST bodies share. Absent fields are left out, never `null`: the real
 //! clients throw away a frame that carries one.
 
-use super::rest::{MemberType, MessageType, NotificationPref, RoomKind, RoomRole, SenderType};
+use super::rest::{MemberType, MessageType, NotificationPref, RoomKind, RoomPolicy, RoomRole, SenderType};
 use crate::files::FileFrame;
 use crate::time::iso;
-use parlor_model::{Chunk, Forwarded, Member, Message, Reaction, Room};
+use parlor_model::{Chunk, Forwarded, Member, Message, Policy, Reaction, Room};
 use serde::Serialize;
 use serde_json::value::RawValue;
 #[cfg(test)]
@@ -186,9 +186,15 @@ pub struct RoomFrame<'a> {
     #[serde(rename = "type")]
     pub kind: RoomKind,
     pub broadcast_mode: bool,
+    pub policy: RoomPolicy,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<&'a str>,
     pub agent_command_role: RoomRole,
+    pub approve_role: RoomRole,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frozen_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frozen_by: Option<&'a str>,
     pub created_by_id: &'a str,
     pub created_at: String,
     pub updated_at: String,
@@ -200,9 +206,13 @@ impl<'a> From<&'a Room> for RoomFrame<'a> {
             id: room.id.as_str(),
             name: &room.name,
             kind: room.kind.into(),
-            broadcast_mode: room.broadcast_mode,
+            broadcast_mode: room.policy != Policy::Mention,
+            policy: room.policy.into(),
             system_prompt: room.system_prompt.as_deref(),
             agent_command_role: room.agent_command_role.into(),
+            approve_role: room.approve_role.into(),
+            frozen_at: room.frozen.as_ref().map(|frozen| iso(frozen.at)),
+            frozen_by: room.frozen.as_ref().and_then(|frozen| frozen.by.as_ref()).map(|by| by.as_str()),
             created_by_id: room.created_by.as_str(),
             created_at: iso(room.created_at),
             updated_at: iso(room.updated_at),

@@ -125,7 +125,11 @@ pub struct RoomBody {
     #[schema(value_type = Option<RoomKind>)]
     #[cfg_attr(test, ts(as = "Option<RoomKind>"))]
     pub kind: Option<Box<str>>,
+    /// `true` stands for the policy `triage`, `false` for `mention`.
     pub broadcast_mode: Option<bool>,
+    #[schema(value_type = Option<RoomPolicy>)]
+    #[cfg_attr(test, ts(as = "Option<RoomPolicy>"))]
+    pub policy: Option<Box<str>>,
     /// `null` takes it away; absent leaves it.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<String>)]
@@ -134,6 +138,9 @@ pub struct RoomBody {
     #[schema(value_type = Option<RoomRole>)]
     #[cfg_attr(test, ts(as = "Option<RoomRole>"))]
     pub agent_command_role: Option<Box<str>>,
+    #[schema(value_type = Option<RoomRole>)]
+    #[cfg_attr(test, ts(as = "Option<RoomRole>"))]
+    pub approve_role: Option<Box<str>>,
     pub member_ids: Option<Vec<Box<str>>>,
 }
 

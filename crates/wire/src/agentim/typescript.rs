@@ -38,6 +38,7 @@ types![
     SiteRole,
     RoomRole,
     RoomKind,
+    RoomPolicy,
     Scope,
     MessageType,
     MemberType,
@@ -133,6 +134,7 @@ types![
     // What frames carry.
     FileFrame,
     MessageFrame,
+    ChunkFrame,
     ReactionFrame,
     ChunkFrame,
     TurnDelivery,

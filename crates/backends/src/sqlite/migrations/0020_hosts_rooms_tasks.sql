@@ -23,3 +23,9 @@ CREATE TABLE gateways (
     disconnected_at INTEGER
 ) WITHOUT ROWID, STRICT;
 CREATE INDEX gateways_of_owner ON gateways (owner);
+
+-- Which agents answer what was said to none of them: 0 none, 1 those that are picked, 2 all.
+ALTER TABLE rooms RENAME COLUMN broadcast_mode TO policy;
+ALTER TABLE rooms ADD COLUMN approve_role INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE rooms ADD COLUMN frozen_at INTEGER;
+ALTER TABLE rooms ADD COLUMN frozen_by TEXT;

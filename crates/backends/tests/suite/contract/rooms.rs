@@ -21,9 +21,11 @@ fn a_room_comes_back_whole_and_as_it_was_put_last() {
         assert_eq!(ports.read(|s| s.room(&room_id("lobby"))), Some(room("lobby")));
         let plain = Room {
             kind: RoomKind::Group,
-            broadcast_mode: false,
+            policy: Default::default(),
             system_prompt: None,
             agent_command_role: RoomRole::Owner,
+            approve_role: RoomRole::Member,
+            frozen: None,
             ..room("lobby")
         };
         ports.change(vec![Change::PutRoom(Arc::new(plain.clone()))]);

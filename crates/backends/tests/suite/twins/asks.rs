@@ -10,7 +10,7 @@ use crate::house::House;
 use parlor_model::command::{NewSignIn, NewUpload, NewUser, RoomChanges, UserChanges};
 use parlor_model::{
     Arranging, BlobDigest, Caller, Command, File, KeyId, Media, MemberId, MessageId, Notifications, Pattern,
-    Post, RoomId, RoomKind, RoomRole, Scope, SecretHash, SignInId, SiteRole, UploadId, UserId,
+    Policy, Post, RoomId, RoomKind, RoomRole, Scope, SecretHash, SignInId, SiteRole, UploadId, UserId,
 };
 use proptest::prelude::*;
 use proptest::strategy::Union;
@@ -38,7 +38,7 @@ pub struct Ask {
 type Make = fn(&mut Dice, &mut World) -> Command;
 
 /// Each kind of command, and how often it is asked for compared with the others.
-const KINDS: [(u32, Make); 60] = [
+const KINDS: [(u32, Make); 62] = [
     (24, turns::start),
     (4, turns::open),
     (24, turns::finish),
@@ -74,6 +74,8 @@ const KINDS: [(u32, Make); 60] = [
     (2, |_, _| Command::ClearDeadLetters),
     (5, create_room),
     (4, change_room),
+    (3, |dice, world| Command::Freeze { room: room(dice, world) }),
+    (4, |dice, world| Command::Thaw { room: room(dice, world) }),
     (3, |dice, world| Command::DeleteRoom { room: room(dice, world) }),
     (12, |dice, world| Command::AddMember {
         room: room(dice, world),
@@ -290,9 +292,10 @@ fn room_changes(dice: &mut Dice) -> RoomChanges {
     RoomChanges {
         name: dice.maybe(|dice| dice.one_of(&NAMES).into()),
         kind: dice.maybe(|dice| dice.one_of(&[RoomKind::Group, RoomKind::Private])),
-        broadcast_mode: dice.maybe(|dice| dice.once_in(2)),
+        policy: dice.maybe(|dice| dice.one_of(&[Policy::Mention, Policy::Triage, Policy::All])),
         system_prompt: dice.maybe(|dice| dice.maybe(|dice| dice.one_of(&TEXTS).into())),
         agent_command_role: dice.maybe(role),
+        approve_role: dice.maybe(role),
     }
 }
 

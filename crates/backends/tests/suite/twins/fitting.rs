@@ -33,11 +33,14 @@ pub fn caller(
         | Command::DropSecondFactor { proven: None, .. }
         | Command::CreateKey { owner: Some(_), .. } => return Ok(Some(Caller::OPERATOR)),
         Command::ChangeRoom { room, .. }
+        | Command::Thaw { room }
         | Command::DeleteRoom { room }
         | Command::AddMember { room, .. }
         | Command::ChangeMember { room, .. }
         | Command::RemoveMember { room, .. } => owner_of(room, store)?,
-        Command::MarkRead { room } | Command::Arrange { room, .. } => member_of(room, dice, store)?,
+        Command::Freeze { room } | Command::MarkRead { room } | Command::Arrange { room, .. } => {
+            member_of(room, dice, store)?
+        }
         Command::Forward { room, .. } => member_of(room, dice, store)?,
         Command::Post(post) => match post.attachments.first() {
             Some(upload) => owner_of_upload(upload, store)?,

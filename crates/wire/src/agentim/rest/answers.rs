@@ -1,6 +1,6 @@
 //! What REST answers carry. Unlike frames they may hold `null`: the real clients expect these keys.
 
-use super::{False, MemberType, NotificationPref, RoomKind, RoomRole, Scope, SiteRole, True};
+use super::{False, MemberType, NotificationPref, RoomKind, RoomPolicy, RoomRole, Scope, SiteRole, True};
 use crate::agentim::frames::MessageFrame;
 use crate::time::iso;
 use parlor_model::{Epoch, MessageId, Position, Seq, SignInId, Time, query};
@@ -198,10 +198,22 @@ pub struct Room<'a> {
     pub name: &'a str,
     #[serde(rename = "type")]
     pub kind: RoomKind,
+    /// Whether `policy` is another than `mention`.
     pub broadcast_mode: bool,
+    pub policy: RoomPolicy,
     #[schema(required)]
     pub system_prompt: Option<&'a str>,
     pub agent_command_role: RoomRole,
+    pub approve_role: RoomRole,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, format = DateTime)]
+    #[cfg_attr(test, ts(optional))]
+    pub frozen_at: Option<String>,
+    /// Absent if it was whoever runs the hub.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    #[cfg_attr(test, ts(optional))]
+    pub frozen_by: Option<&'a str>,
     pub created_by_id: &'a str,
     #[schema(format = DateTime)]
     pub created_at: String,
@@ -217,9 +229,13 @@ impl<'a> From<&'a parlor_model::Room> for Room<'a> {
             id: room.id.as_str(),
             name: &room.name,
             kind: room.kind.into(),
-            broadcast_mode: room.broadcast_mode,
+            broadcast_mode: room.policy != parlor_model::Policy::Mention,
+            policy: room.policy.into(),
             system_prompt: room.system_prompt.as_deref(),
             agent_command_role: room.agent_command_role.into(),
+            approve_role: room.approve_role.into(),
+            frozen_at: room.frozen.as_ref().map(|frozen| iso(frozen.at)),
+            frozen_by: room.frozen.as_ref().and_then(|frozen| frozen.by.as_ref()).map(|by| by.as_str()),
             created_by_id: room.created_by.as_str(),
             created_at: iso(room.created_at),
             updated_at: iso(room.updated_at),

@@ -26,6 +26,7 @@ macro_rules! words {
 words!(SiteRole, "lowercase", SiteRole { User, Admin });
 words!(RoomRole, "lowercase", RoomRole { Member, Admin, Owner });
 words!(RoomKind, "lowercase", RoomKind { Group, Private });
+words!(RoomPolicy, "lowercase", Policy { Mention, Triage, All });
 words!(Scope, "kebab-case", Scope { Read, Write, Agents, Sources, DeadLetters, Metrics, Admin });
 words!(NotificationPref, "lowercase", Notifications { All, Mentions, None });
 words!(MessageType, "snake_case", MessageKind { Text, AgentResponse });
@@ -122,6 +123,9 @@ mod tests {
         }
         for kind in [model::RoomKind::Group, model::RoomKind::Private] {
             assert_eq!(json!(RoomKind::from(kind)), kind.as_str());
+        }
+        for policy in [model::Policy::Mention, model::Policy::Triage, model::Policy::All] {
+            assert_eq!(json!(RoomPolicy::from(policy)), policy.as_str());
         }
         for kind in [model::MessageKind::Text, model::MessageKind::AgentResponse] {
             assert_eq!(json!(MessageType::from(kind)), kind.as_str());
