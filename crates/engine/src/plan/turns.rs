@@ -195,7 +195,13 @@ fn finish(finished: &FinishedRun, mut draft: Draft) -> Result<Plan, Refusal> {
     // One who left meanwhile is not heard any more; the turn ends all the same.
     let heard = draft.facts.target.is_some() && run.state == RunState::Running;
     let said = finished.said.as_ref().filter(|said| heard && !said.is_empty());
-    let run = end(run, &finished.outcome, said, &mut draft)?;
+    // What was on its way when the room was frozen has been said by then, but nobody is to go on from it.
+    let frozen = draft.facts.room.as_ref().is_some_and(|room| room.is_frozen());
+    let outcome = match &finished.outcome {
+        Outcome::Complete if frozen => &Outcome::Cancelled,
+        outcome => outcome,
+    };
+    let run = end(run, outcome, said, &mut draft)?;
     draft.done(Receipt::Run(run))
 }
 

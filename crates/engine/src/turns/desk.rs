@@ -510,7 +510,7 @@ mod tests {
     use super::super::host::Order;
     use super::*;
     use parlor_model::{Addressed, ConversationId, Lineage, Usage};
-    use parlor_model::{Room, RoomKind, RoomRole, Time};
+    use parlor_model::{Frozen, Room, RoomKind, RoomRole, Time};
 
     struct Nobody;
 
@@ -680,7 +680,8 @@ mod tests {
 
     #[test]
     fn a_frozen_room_ends_everything_in_it() {
-        let (mut desk, _) = desk(Some(true), &[("1", "a", RunState::Running), ("2", "b", RunState::Running)]);
+        let (mut desk, link) =
+            desk(Some(true), &[("1", "a", RunState::Running), ("2", "b", RunState::Running)]);
         let frozen = Room {
             id: room("a"),
             name: "A".into(),
@@ -689,13 +690,15 @@ mod tests {
             system_prompt: None,
             agent_command_role: RoomRole::Member,
             approve_role: RoomRole::Member,
-            frozen: None,
+            frozen: Some(Frozen { by: None, at: Time(2) }),
             created_by: UserId::stored("ann"),
             created_at: Time(1),
             updated_at: Time(1),
         };
         desk.learn(&Event::RoomChanged(Arc::new(frozen)), Instant::now());
         assert_eq!(desk.take_stale(), [room("a")].into());
+        assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), [("1".into(), Outcome::Cancelled)]);
+        assert_eq!(desk.take_stops(), [(link, agent(), room("a"))]);
     }
 
     #[test]
