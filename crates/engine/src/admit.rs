@@ -2,7 +2,7 @@
 
 use crate::Limits;
 use crate::search::Wanted;
-use parlor_model::command::{AgentProfile, AgentRegistration, NewUser, RoomChanges};
+use parlor_model::command::{AgentProfile, AgentRegistration, NewUser, RoomChanges, TaskChanges};
 use parlor_model::{
     Chunk, Command, Device, File, Flaw, Post, Query, Refusal, Route, Said, SettingChanges, Visibility,
 };
@@ -55,6 +55,14 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         }
         Command::ChangeMember { role: None, description: None, .. } => flaws.add("role", "is required"),
         Command::AddMember { .. } | Command::ChangeMember { .. } => {}
+        Command::CreateTask(new) => flaws.task(Some(&new.title), new.description.as_deref(), None),
+        Command::ChangeTask { changes, .. } => {
+            let description = changes.description.as_ref().and_then(Option::as_deref);
+            let result = changes.result.as_ref().and_then(Option::as_deref);
+            flaws.unless(*changes != TaskChanges::default(), "status", "is required");
+            flaws.task(changes.title.as_deref(), description, result);
+        }
+        Command::ReportTask { result, .. } => flaws.task(None, None, result.as_deref()),
         Command::Post(post) => flaws.post(post, limits)?,
         Command::Edit { text, .. } => {
             flaws.unless(!text.trim().is_empty(), "content", "must not be empty");
@@ -99,6 +107,7 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::ConfirmSecondFactor { .. }
         | Command::DropSecondFactor { .. }
         | Command::DeleteRoom { .. }
+        | Command::RemoveTask { .. }
         | Command::Freeze { .. }
         | Command::Thaw { .. }
         | Command::RemoveMember { .. }
@@ -259,6 +268,15 @@ impl Flaws {
         if let Some(Visibility::List(people)) = &profile.visibility {
             self.unless(people.len() <= 1000, "visibilityList", "at most 1000");
         }
+    }
+
+    fn task(&mut self, title: Option<&str>, description: Option<&str>, result: Option<&str>) {
+        if let Some(title) = title {
+            self.line("title", title, 200);
+        }
+        let long = |text: Option<&str>, most| text.is_some_and(|text| text.chars().count() > most);
+        self.unless(!long(description, 10_000), "description", "is longer than 10000 characters");
+        self.unless(!long(result, 100_000), "result", "is longer than 100000 characters");
     }
 
     fn device(&mut self, device: &Device) {

@@ -4,7 +4,7 @@ use crate::facts::{Facts, Standing};
 use parlor_model::query::AgentCards;
 use parlor_model::{
     AgentId, Caller, Command, Gateway, Mailbox, Member, MemberId, Message, Path, Pattern, Principal, Query,
-    Refusal, RoomId, RoomRole, Scope, SiteRole, Thing, Use, User, UserId,
+    Refusal, RoomId, RoomRole, Scope, SiteRole, Task, Thing, Use, User, UserId,
 };
 
 pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
@@ -50,6 +50,14 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::AddMember { member, role, .. } => ask.add_member(member, *role),
         Command::ChangeMember { role, .. } => ask.change_member(*role),
         Command::RemoveMember { member, .. } => ask.remove_member(member),
+
+        Command::CreateTask(new) => match &new.by {
+            None => ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ()),
+            Some(agent) => ask.agent_here(agent),
+        },
+        Command::ChangeTask { changes, .. } => ask.change_task(changes.is_status_alone()),
+        Command::RemoveTask { .. } => ask.change_task(false),
+        Command::ReportTask { agent, .. } => ask.report_task(agent),
 
         Command::Post(_) | Command::MarkRead { .. } | Command::Arrange { .. } => {
             ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ())
@@ -106,7 +114,7 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
             None => ask.signed_in(Scope::Read).map(|_| ()),
             Some(_) => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
         },
-        Query::Agents => ask.signed_in(Scope::Read).map(|_| ()),
+        Query::Agents | Query::OwnTasks { .. } => ask.signed_in(Scope::Read).map(|_| ()),
         Query::Gateways => ask.operator().or_else(|_| ask.signed_in(Scope::Read).map(|_| ())),
         Query::Users { .. } | Query::Invitations | Query::Audit(_) => ask.site_admin(),
         Query::MayRegister { .. } => ask.invited(),
@@ -117,6 +125,7 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         | Query::Members { .. }
         | Query::History { .. }
         | Query::Pins { .. }
+        | Query::Tasks { .. }
         | Query::MayFollow { .. } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
         Query::MayStop { .. } => ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ()),
         Query::RunsOf { .. } | Query::Revisions { .. } | Query::Thread { .. } | Query::ReplyCount { .. } => {
@@ -335,6 +344,36 @@ impl<'a> Ask<'a> {
         };
         let own = message.sender.user() == Some(&standing.user.id);
         if own || membership.role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
+    }
+
+    /// One's own agent, which is a member of the room.
+    fn agent_here(&self, agent: &AgentId) -> Result<(), Refusal> {
+        self.own_agent(agent)?;
+        let room = self.facts.room.as_ref().ok_or(Refusal::NotFound(Thing::Room))?;
+        match self.facts.target {
+            Some(_) => Ok(()),
+            None => Err(Refusal::NotAMember { room: room.id.clone() }),
+        }
+    }
+
+    fn task(&self) -> Result<&'a Task, Refusal> {
+        self.facts.task.as_ref().ok_or(Refusal::NotFound(Thing::Task))
+    }
+
+    /// How far a task is, any member of its room may say; the rest is for who made it, who has it, and room admins.
+    fn change_task(&self, status_alone: bool) -> Result<(), Refusal> {
+        let standing = self.signed_in(Scope::Write)?;
+        let (task, own) = (self.task()?, MemberId::User(standing.user.id.clone()));
+        let role = self.facts.membership.as_ref().ok_or(Refusal::NotFound(Thing::Task))?.role;
+        let involved = task.created_by == own || task.assignee.as_ref() == Some(&own);
+        if status_alone || involved || role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
+    }
+
+    /// Of its own task, while it is in the room.
+    fn report_task(&self, agent: &AgentId) -> Result<(), Refusal> {
+        self.own_agent(agent)?;
+        let given = self.task()?.assignee.as_ref().and_then(MemberId::agent) == Some(agent);
+        if given && self.facts.target.is_some() { Ok(()) } else { Err(Refusal::NotFound(Thing::Task)) }
     }
 
     /// For who pinned it, and for admins of the room.

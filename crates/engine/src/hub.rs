@@ -18,8 +18,8 @@ use parlor_model::audit::NotePage;
 use parlor_model::query::{Answer, Recent};
 use parlor_model::{
     ApiKey, BlobDigest, Caller, Command, Epoch, Event, HubSettings, Logged, Mailbox, Member, MemberId,
-    Message, Position, Query, Refusal, RoomId, SecondFactor, SecretHash, Seq, Signal, Thing, Time, User,
-    UserId,
+    Message, Position, Query, Refusal, RoomId, SecondFactor, SecretHash, Seq, Signal, Task, Thing, Time,
+    User, UserId,
 };
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -588,6 +588,12 @@ pub(crate) fn fitting(lengths: impl Iterator<Item = usize>) -> usize {
     lengths.take_while(within).count().max(1)
 }
 
+fn fitting_tasks(mut tasks: Vec<Task>) -> Vec<Task> {
+    let text = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len());
+    tasks.truncate(fitting(tasks.iter().map(|task| text(&task.description) + text(&task.result) + 500)));
+    tasks
+}
+
 fn shortened(recent: Recent) -> Recent {
     match recent.message.text.char_indices().nth(GLANCE_CHARACTERS) {
         None => recent,
@@ -699,6 +705,10 @@ fn answer(
                 subscriptions: snapshot.subscriptions_of(&Mailbox::of(id.clone()))?,
                 sessions: snapshot.sessions(id)?,
             }
+        }
+        Query::Tasks { room } => Answer::Tasks(fitting_tasks(snapshot.tasks(room)?)),
+        Query::OwnTasks { limit, offset } => {
+            Answer::Tasks(fitting_tasks(snapshot.tasks_of(&own(), *limit, *offset)?))
         }
         Query::AgentCards(which) => Answer::AgentCards(cards(which, &own(), facts.agent.as_ref(), snapshot)?),
         Query::Gateways => Answer::Gateways(snapshot.gateways(me.map(|user| &user.id))?),

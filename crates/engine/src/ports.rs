@@ -10,7 +10,7 @@ use parlor_model::{
     Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Epoch, Gateway, GatewayId,
     HubSettings, Invitation, InvitationId, KeyId, Logged, Mailbox, Member, MemberId, Message, MessageId, Pin,
     RefreshToken, Revision, Room, RoomId, Run, RunId, SecondFactor, SecretHash, Seq, Session, SignIn,
-    SignInId, Subscription, Time, Upload, UploadId, User, UserId,
+    SignInId, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
 };
 use std::io::{Read, Seek};
 use std::ops::ControlFlow;
@@ -57,6 +57,8 @@ pub trait Lookup {
     fn agents_in(&mut self, room: &RoomId) -> Result<Vec<AgentId>, Fault>;
     /// The agents whose ids lie below this one, by id.
     fn agents_below(&mut self, id: &AgentId) -> Result<Vec<Agent>, Fault>;
+    fn task(&mut self, id: &TaskId) -> Result<Option<Task>, Fault>;
+    fn task_count(&mut self, room: &RoomId) -> Result<usize, Fault>;
     fn gateway(&mut self, id: &GatewayId) -> Result<Option<Gateway>, Fault>;
     /// Everybody's or one person's, by id.
     fn gateways(&mut self, owner: Option<&UserId>) -> Result<Vec<Gateway>, Fault>;
@@ -182,6 +184,10 @@ pub trait Snapshot: Lookup {
     /// the hunt's rooms, before its place, that has the words wanted and is of the kind asked for; others may be
     /// among them. `None` stands for something passed by on the way, which costs time too.
     fn candidates(&mut self, hunt: &Hunt<'_>, look: Look<'_>) -> Result<(), Fault>;
+    /// Oldest first, then by id.
+    fn tasks(&mut self, room: &RoomId) -> Result<Vec<Task>, Fault>;
+    /// Those that a person made or was given, in rooms that they are in, newest first, then by id.
+    fn tasks_of(&mut self, user: &UserId, limit: usize, offset: usize) -> Result<Vec<Task>, Fault>;
     /// The latest edit first.
     fn revisions(&mut self, message: &MessageId, limit: usize) -> Result<Vec<Revision>, Fault>;
     /// The agents of others that share a room with this person, or are shared with them, by id.

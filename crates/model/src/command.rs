@@ -6,8 +6,8 @@ use crate::{
     Agent, AgentId, ApiKey, BlobDigest, Bookmark, Chunk, Delivery, Device, File, Gateway, GatewayId,
     HubSettings, Invitation, InvitationId, KeyId, Mailbox, MemberId, Message, MessageId, Notifications,
     Outcome, Path, Pattern, Payload, Pin, Policy, Position, Room, RoomId, RoomKind, RoomRole, Run, RunId,
-    Scope, SecondProof, SecretHash, SettingChanges, SignIn, SignInId, SiteRole, Subscription, Time, Upload,
-    Usage, User, UserId, Visibility,
+    Scope, SecondProof, SecretHash, SettingChanges, SignIn, SignInId, SiteRole, Subscription, Task, TaskId,
+    TaskStatus, Time, Upload, Usage, User, UserId, Visibility,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -137,6 +137,23 @@ pub enum Command {
     Arrange {
         room: RoomId,
         how: Arranging,
+    },
+
+    // Tasks.
+    CreateTask(NewTask),
+    ChangeTask {
+        task: TaskId,
+        changes: TaskChanges,
+    },
+    RemoveTask {
+        task: TaskId,
+    },
+    /// What an agent says of a task that it was given.
+    ReportTask {
+        task: TaskId,
+        agent: AgentId,
+        status: TaskStatus,
+        result: Option<Box<str>>,
     },
 
     // Messages.
@@ -375,6 +392,35 @@ pub struct RoomChanges {
     pub approve_role: Option<RoomRole>,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewTask {
+    pub room: RoomId,
+    /// The caller's agent that wants it, if it is not the caller.
+    pub by: Option<AgentId>,
+    pub title: Box<str>,
+    pub description: Option<Box<str>>,
+    pub due_at: Option<Time>,
+    pub assignee: Option<MemberId>,
+}
+
+/// What is absent stays as it is; `Some(None)` takes it away.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TaskChanges {
+    pub title: Option<Box<str>>,
+    pub description: Option<Option<Box<str>>>,
+    pub status: Option<TaskStatus>,
+    pub result: Option<Option<Box<str>>>,
+    pub due_at: Option<Option<Time>>,
+    pub assignee: Option<Option<MemberId>>,
+}
+
+impl TaskChanges {
+    /// Whether it only says how far the task is.
+    pub fn is_status_alone(&self) -> bool {
+        *self == Self { status: self.status, ..Self::default() }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arranging {
     /// Puts it above the others, or back among them.
@@ -451,6 +497,7 @@ pub enum Receipt {
         subscriptions: Vec<Subscription>,
     },
     Gateway(Arc<Gateway>),
+    Task(Arc<Task>),
     Subscriptions(Vec<Subscription>),
     Upload(Arc<Upload>),
     Released(Vec<BlobDigest>),

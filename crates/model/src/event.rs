@@ -2,7 +2,7 @@
 
 use crate::{
     Agent, AgentId, Delivery, KeyId, Member, MemberId, Message, MessageId, Pin, Reaction, Room, RoomId, Run,
-    Seq, SignInId, Time, User, UserId,
+    Seq, SignInId, Task, TaskId, Time, User, UserId,
 };
 use std::sync::Arc;
 
@@ -68,6 +68,11 @@ pub enum Event {
         user: UserId,
         at: Time,
     },
+    TaskChanged(Arc<Task>),
+    TaskRemoved {
+        room: RoomId,
+        task: TaskId,
+    },
     UserChanged(Arc<User>),
     /// The account is gone, and everything that acted for it.
     UserRemoved(UserId),
@@ -107,11 +112,13 @@ impl Event {
             | Self::MessageUnpinned { room, .. }
             | Self::BookmarkChanged { room, .. }
             | Self::RoomRemoved { room, .. }
+            | Self::TaskRemoved { room, .. }
             | Self::RoomRead { room, .. }
             | Self::RoomCleared { room, .. } => Some(room),
             Self::RoomChanged(room) | Self::MembersChanged { room, .. } => Some(&room.id),
             Self::RunChanged(run) => Some(&run.room),
             Self::RoomArranged(member) => Some(&member.room),
+            Self::TaskChanged(task) => Some(&task.room),
             Self::UserChanged(_)
             | Self::UserRemoved(_)
             | Self::SignInsEnded(_)

@@ -25,6 +25,7 @@ pub mod run_event;
 pub mod second_factor;
 pub mod settings;
 pub mod signal;
+pub mod task;
 pub mod time;
 pub mod upload;
 
@@ -58,5 +59,6 @@ pub use run_event::{
 pub use second_factor::{SecondFactor, SecondProof};
 pub use settings::{HubSettings, SettingChanges};
 pub use signal::{AgentStatus, Signal};
+pub use task::{Task, TaskStatus};
 pub use time::Time;
 pub use upload::{Attachment, BlobDigest, File, Media, Upload, Use};

@@ -4,7 +4,7 @@ use crate::audit::{NotePage, Noted};
 use crate::{
     Agent, AgentId, ApiKey, Bookmark, DeadLetter, Delivery, Gateway, HubSettings, Invitation, Mailbox,
     Member, Message, MessageId, MessageKind, Pin, Revision, Room, RoomId, Run, SecretHash, SenderKind, Seq,
-    Session, SignIn, Subscription, Time, Upload, UploadId, User,
+    Session, SignIn, Subscription, Task, Time, Upload, UploadId, User,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -78,6 +78,15 @@ pub enum Query {
     /// One of these.
     Agent {
         id: AgentId,
+    },
+    /// Of one room, oldest first.
+    Tasks {
+        room: RoomId,
+    },
+    /// Those that the caller made or was given, in rooms they are in, newest first.
+    OwnTasks {
+        limit: usize,
+        offset: usize,
     },
     /// Agents as people look at them.
     AgentCards(AgentCards),
@@ -214,6 +223,7 @@ pub enum Answer {
         subscriptions: Vec<Subscription>,
         sessions: Vec<Session>,
     },
+    Tasks(Vec<Task>),
     AgentCards(Vec<AgentCard>),
     Gateways(Vec<Gateway>),
     Subscriptions(Vec<Subscription>),

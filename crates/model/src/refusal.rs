@@ -22,6 +22,7 @@ pub enum Thing {
     SecondFactor,
     Subscription,
     Upload,
+    Task,
     Run,
 }
 
@@ -67,6 +68,8 @@ pub enum Refusal {
     },
     TooManyConnections,
     AtCapacity,
+    /// It is over, and cannot go on from there.
+    HasEnded(Thing),
     /// The last admin, the owner of a room: somebody must remain.
     MustRemain(Thing),
     /// The position is older than the log or of another history; start over from here.

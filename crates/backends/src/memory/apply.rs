@@ -105,6 +105,12 @@ impl Tables {
             Change::RemoveGateway(gateway) => {
                 self.gateways.remove(gateway);
             }
+            Change::PutTask(task) => {
+                self.tasks.insert(task.id.clone(), task.as_ref().clone());
+            }
+            Change::RemoveTask(task) => {
+                self.tasks.remove(task);
+            }
             Change::PutSession(session) => {
                 let key = (session.agent.clone(), session.id.clone());
                 self.sessions.put(key, session.clone());
@@ -235,6 +241,7 @@ impl Tables {
             self.erase(&message);
         }
         self.members.retain(|(other, _)| other != room);
+        self.tasks.retain(|_, task| task.room != *room);
         self.remove_runs(|run| run.room == *room);
         self.rooms.remove(room);
     }

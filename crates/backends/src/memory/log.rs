@@ -5,7 +5,7 @@ use super::tables::Tables;
 use parlor_engine::facts::MEMBERS_TOLD;
 use parlor_model::{
     AgentId, Event, KeyId, Logged, Member, MemberChange, MemberId, MessageId, Pin, RoomId, RunId, Seq,
-    SignInId, Time, UserId,
+    SignInId, TaskId, Time, UserId,
 };
 use std::sync::Arc;
 
@@ -33,6 +33,8 @@ enum Reference {
     RoomRead(RoomId, UserId),
     RoomArranged(RoomId, MemberId),
     RoomCleared(RoomId, UserId),
+    TaskChanged(TaskId),
+    TaskRemoved(RoomId, TaskId),
     UserChanged(UserId),
     UserRemoved(UserId),
     SignInsEnded(UserId),
@@ -68,6 +70,8 @@ impl Reference {
             Event::RoomRead { room, user, .. } => Self::RoomRead(room.clone(), user.clone()),
             Event::RoomArranged(member) => Self::RoomArranged(member.room.clone(), member.member.clone()),
             Event::RoomCleared { room, user, .. } => Self::RoomCleared(room.clone(), user.clone()),
+            Event::TaskChanged(task) => Self::TaskChanged(task.id.clone()),
+            Event::TaskRemoved { room, task } => Self::TaskRemoved(room.clone(), task.clone()),
             Event::UserChanged(user) => Self::UserChanged(user.id.clone()),
             Event::UserRemoved(user) => Self::UserRemoved(user.clone()),
             Event::SignInsEnded(user) => Self::SignInsEnded(user.clone()),
@@ -131,6 +135,8 @@ impl Tables {
                 Event::RoomArranged(Arc::new(self.named(self.members.get(&(room, member))?)))
             }
             Reference::RoomCleared(room, user) => Event::RoomCleared { room, user, at: row.at },
+            Reference::TaskChanged(task) => Event::TaskChanged(Arc::new(self.tasks.get(&task)?.clone())),
+            Reference::TaskRemoved(room, task) => Event::TaskRemoved { room, task },
             Reference::UserChanged(user) => Event::UserChanged(Arc::new(self.users.get(&user)?.clone())),
             Reference::UserRemoved(user) => Event::UserRemoved(user),
             Reference::SignInsEnded(user) => Event::SignInsEnded(user),

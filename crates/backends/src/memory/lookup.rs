@@ -9,7 +9,7 @@ use parlor_model::{
     Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, DeliveryState, Gateway, GatewayId, HubSettings,
     Invitation, InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId, Outcome, Pin,
     RefreshToken, Room, RoomId, Run, RunId, RunState, SecondFactor, SecretHash, Seq, Session, SignIn,
-    SignInId, SiteRole, Subscription, Time, Upload, UploadId, Use, User, UserId,
+    SignInId, SiteRole, Subscription, Task, TaskId, Time, Upload, UploadId, Use, User, UserId,
 };
 use std::sync::Arc;
 
@@ -131,6 +131,14 @@ impl Lookup for View {
     fn agents_below(&mut self, id: &AgentId) -> Result<Vec<Agent>, Fault> {
         let below = |agent: &&Agent| agent.id.ancestors().any(|ancestor| ancestor == *id);
         Ok(sorted(self.tables.agents.rows().filter(below).cloned(), |agent| agent.id.clone()))
+    }
+
+    fn task(&mut self, id: &TaskId) -> Result<Option<Task>, Fault> {
+        Ok(self.tables.tasks.get(id).cloned())
+    }
+
+    fn task_count(&mut self, room: &RoomId) -> Result<usize, Fault> {
+        Ok(self.tables.tasks.values().filter(|task| task.room == *room).count())
     }
 
     fn gateway(&mut self, id: &GatewayId) -> Result<Option<Gateway>, Fault> {

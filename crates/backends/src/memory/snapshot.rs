@@ -9,7 +9,7 @@ use parlor_model::audit::{Actor, NotePage, Noted};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
     Agent, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Invitation, Logged, Mailbox, Member, MemberId,
-    Message, MessageId, Pin, Revision, RoomId, Run, Sender, Seq, SignIn, Time, User, UserId,
+    Message, MessageId, Pin, Revision, RoomId, Run, Sender, Seq, SignIn, Task, Time, User, UserId,
 };
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -167,6 +167,22 @@ impl Snapshot for View {
             }
         }
         Ok(())
+    }
+
+    fn tasks(&mut self, room: &RoomId) -> Result<Vec<Task>, Fault> {
+        let tasks = self.tables.tasks.values().filter(|task| task.room == *room).cloned();
+        Ok(sorted(tasks, |task| (task.created_at, task.id.clone())))
+    }
+
+    fn tasks_of(&mut self, user: &UserId, limit: usize, offset: usize) -> Result<Vec<Task>, Fault> {
+        let own = MemberId::User(user.clone());
+        let theirs = |task: &&Task| {
+            let involved = task.created_by == own || task.assignee.as_ref() == Some(&own);
+            involved && self.tables.in_room(&task.room, &own)
+        };
+        let tasks = self.tables.tasks.values().filter(theirs).cloned();
+        let tasks = sorted(tasks, |task| (Reverse(task.created_at), task.id.clone()));
+        Ok(tasks.into_iter().skip(offset).take(limit).collect())
     }
 
     fn revisions(&mut self, message: &MessageId, limit: usize) -> Result<Vec<Revision>, Fault> {

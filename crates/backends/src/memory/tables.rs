@@ -8,7 +8,7 @@ use parlor_model::{
     Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Epoch, Gateway, GatewayId,
     HubSettings, Invitation, InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId, Pattern,
     Pin, RefreshToken, Revision, Room, RoomId, Run, RunId, SecondFactor, SecretHash, Seq, Session, SessionId,
-    SignIn, SignInId, Subscription, Time, Upload, UploadId, User, UserId,
+    SignIn, SignInId, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -46,6 +46,7 @@ pub struct Tables {
     pub released: BTreeSet<BlobDigest>,
     pub agents: Table<AgentId, Agent>,
     pub gateways: BTreeMap<GatewayId, Gateway>,
+    pub tasks: BTreeMap<TaskId, Task>,
     pub sessions: Table<(AgentId, SessionId), Session>,
     pub subscriptions: Table<(AgentId, Option<SessionId>, Pattern), Subscription>,
     pub deliveries: Table<(MessageId, Mailbox), Delivery>,
@@ -84,6 +85,7 @@ impl Tables {
             released: BTreeSet::new(),
             agents: Table::default(),
             gateways: BTreeMap::new(),
+            tasks: BTreeMap::new(),
             sessions: Table::default(),
             subscriptions: Table::default(),
             deliveries: Table::default(),

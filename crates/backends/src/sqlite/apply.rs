@@ -4,6 +4,7 @@ use super::agents;
 use super::audit;
 use super::rows::{self, Stored, run};
 use super::search;
+use super::tasks;
 use parlor_engine::Fault;
 use parlor_engine::plan::Change;
 use parlor_engine::ports::{FirstUse, OnceKey};
@@ -290,6 +291,10 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
         Change::RemoveGateway(gateway) => {
             run(sql, "DELETE FROM gateways WHERE id = ?1", &[&gateway.as_str()])?;
         }
+        Change::PutTask(task) => tasks::put(sql, task)?,
+        Change::RemoveTask(task) => {
+            run(sql, "DELETE FROM tasks WHERE id = ?1", &[&task.as_str()])?;
+        }
         Change::PutSession(session) => {
             run(
                 sql,
@@ -562,6 +567,7 @@ fn remove_room(sql: &Connection, room: &RoomId) -> Result<(), Fault> {
         "DELETE FROM runs WHERE room = ?1",
         "DELETE FROM messages WHERE room = ?1",
         "DELETE FROM members WHERE room = ?1",
+        "DELETE FROM tasks WHERE room = ?1",
         "DELETE FROM rooms WHERE id = ?1",
     ];
     steps.iter().try_for_each(|step| run(sql, step, &[&room.as_str()]).map(drop))

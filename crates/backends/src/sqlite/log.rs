@@ -7,7 +7,7 @@ use parlor_engine::facts::MEMBERS_TOLD;
 use parlor_engine::ports::{Head, Lookup};
 use parlor_model::{
     AgentId, Epoch, Event, KeyId, Logged, Member, MemberChange, MemberId, MessageId, Pin, RoomId, RunId, Seq,
-    SignInId, Time, UserId,
+    SignInId, TaskId, Time, UserId,
 };
 use rusqlite::{Connection, Statement, ToSql};
 use std::ops::Deref;
@@ -39,6 +39,8 @@ mod kind {
     pub const UNPINNED: i64 = 24;
     pub const BOOKMARKED: i64 = 25;
     pub const BOOKMARK_REMOVED: i64 = 26;
+    pub const TASK_CHANGED: i64 = 27;
+    pub const TASK_REMOVED: i64 = 28;
     pub const RUN_CHANGED: i64 = 30;
 }
 
@@ -80,6 +82,8 @@ pub fn append(statement: &mut Statement<'_>, logged: &Logged) -> Result<(), Faul
         Event::RoomRead { user, .. } => (kind::ROOM_READ, Some(user.as_str()), None),
         Event::RoomArranged(member) => (kind::ROOM_ARRANGED, Some(member.member.as_str()), None),
         Event::RoomCleared { user, .. } => (kind::ROOM_CLEARED, Some(user.as_str()), None),
+        Event::TaskChanged(task) => (kind::TASK_CHANGED, Some(task.id.as_str()), None),
+        Event::TaskRemoved { task, .. } => (kind::TASK_REMOVED, Some(task.as_str()), None),
         Event::UserChanged(user) => (kind::USER_CHANGED, Some(user.id.as_str()), None),
         Event::UserRemoved(user) => (kind::USER_REMOVED, Some(user.as_str()), None),
         Event::SignInsEnded(user) => (kind::SIGN_INS_ENDED, Some(user.as_str()), None),
@@ -220,6 +224,12 @@ impl<C: Deref<Target = Connection>> On<C> {
             }
             (kind::ROOM_CLEARED, Some(room)) => {
                 Some(Event::RoomCleared { room, user: UserId::stored(subject), at: reference.at })
+            }
+            (kind::TASK_CHANGED, _) => {
+                self.task(&TaskId::stored(subject))?.map(|task| Event::TaskChanged(Arc::new(task)))
+            }
+            (kind::TASK_REMOVED, Some(room)) => {
+                Some(Event::TaskRemoved { room, task: TaskId::stored(subject) })
             }
             (kind::USER_CHANGED, _) => {
                 self.user(&UserId::stored(subject))?.map(|user| Event::UserChanged(Arc::new(user)))

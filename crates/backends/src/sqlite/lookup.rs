@@ -3,14 +3,15 @@
 use super::On;
 use super::agents;
 use super::rows::{self, all, number, one};
+use super::tasks;
 use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, Lookup, OnceKey, Spent};
 use parlor_model::audit::Noted;
 use parlor_model::{
     Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, Gateway, GatewayId, HubSettings, Invitation,
     InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId, Pin, RefreshToken, Room, RoomId, Run,
-    RunId, SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, Subscription, Time, Upload, UploadId,
-    User, UserId,
+    RunId, SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, Subscription, Task, TaskId, Time,
+    Upload, UploadId, User, UserId,
 };
 use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
@@ -219,6 +220,15 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
         all(self.sql(), &query, &[&format!("{id}/"), &format!("{id}0")], agents::agent)
     }
 
+    fn task(&mut self, id: &TaskId) -> Result<Option<Task>, Fault> {
+        let query = format!("SELECT {} FROM tasks WHERE id = ?1", tasks::TASK);
+        one(self.sql(), &query, &[&id.as_str()], tasks::task)
+    }
+
+    fn task_count(&mut self, room: &RoomId) -> Result<usize, Fault> {
+        self.count("SELECT count(*) FROM tasks WHERE room = ?1", &[&room.as_str()])
+    }
+
     fn gateway(&mut self, id: &GatewayId) -> Result<Option<Gateway>, Fault> {
         let query = format!("SELECT {} FROM gateways WHERE id = ?1", agents::GATEWAY);
         one(self.sql(), &query, &[&id.as_str()], agents::gateway)
@@ -407,6 +417,8 @@ macro_rules! through {
             share_a_room(one: &parlor_model::MemberId, other: &parlor_model::MemberId) -> bool;
             deliveries(message: &parlor_model::MessageId) -> Vec<parlor_model::Delivery>;
             agents_below(id: &parlor_model::AgentId) -> Vec<parlor_model::Agent>;
+            task(id: &parlor_model::TaskId) -> Option<parlor_model::Task>;
+            task_count(room: &parlor_model::RoomId) -> usize;
             gateway(id: &parlor_model::GatewayId) -> Option<parlor_model::Gateway>;
             gateways(owner: Option<&parlor_model::UserId>) -> Vec<parlor_model::Gateway>;
             sessions(agent: &parlor_model::AgentId) -> Vec<parlor_model::Session>;

@@ -14,6 +14,7 @@ mod migrations;
 mod rows;
 mod search;
 mod snapshot;
+mod tasks;
 mod trim;
 
 use parking_lot::{Condvar, Mutex};

@@ -3,6 +3,7 @@
 use super::On;
 use super::agents;
 use super::rows::{self, all, number, one, place};
+use super::tasks;
 use parlor_engine::Fault;
 use parlor_engine::ports::{Head, Look, Lookup, Snapshot};
 use parlor_engine::search::Hunt;
@@ -10,7 +11,7 @@ use parlor_model::audit::{NotePage, Noted};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
     Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Invitation, Logged, Mailbox, Member,
-    Message, MessageId, Pin, Revision, RoomId, Run, Seq, SessionId, SignIn, Time, User, UserId,
+    Message, MessageId, Pin, Revision, RoomId, Run, Seq, SessionId, SignIn, Task, Time, User, UserId,
 };
 use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
@@ -167,6 +168,21 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
 
     fn candidates(&mut self, hunt: &Hunt<'_>, look: Look<'_>) -> Result<(), Fault> {
         self.look_at_candidates(hunt, look)
+    }
+
+    fn tasks(&mut self, room: &RoomId) -> Result<Vec<Task>, Fault> {
+        let query = format!("SELECT {} FROM tasks WHERE room = ?1 ORDER BY created_at, id", tasks::TASK);
+        all(self.sql(), &query, &[&room.as_str()], tasks::task)
+    }
+
+    fn tasks_of(&mut self, user: &UserId, limit: usize, offset: usize) -> Result<Vec<Task>, Fault> {
+        let query = format!(
+            "SELECT {} FROM tasks WHERE ((assignee_kind = 0 AND assignee = ?1) OR (creator_kind = 0 AND creator = ?1)) \
+             AND EXISTS (SELECT 1 FROM members m WHERE m.room = tasks.room AND m.kind = 0 AND m.member = ?1) \
+             ORDER BY created_at DESC, id LIMIT ?2 OFFSET ?3",
+            tasks::TASK
+        );
+        all(self.sql(), &query, &[&user.as_str(), &number(limit), &number(offset)], tasks::task)
     }
 
     fn revisions(&mut self, message: &MessageId, limit: usize) -> Result<Vec<Revision>, Fault> {

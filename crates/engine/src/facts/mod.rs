@@ -5,6 +5,7 @@ mod mail;
 mod memo;
 mod people;
 mod posts;
+mod tasks;
 mod turns;
 mod uploads;
 
@@ -20,8 +21,8 @@ use parlor_model::query::AgentCards;
 use parlor_model::{
     Agent, ApiKey, BlobDigest, Bookmark, Caller, Command, Delivery, Epoch, Gateway, HubSettings, Invitation,
     Mailbox, Member, MemberId, Message, Path, Pin, Query, RefreshToken, Room, RoomId, Run, Scope,
-    SecondFactor, SecondProof, SecretHash, Seq, Session, SignIn, SiteRole, Subscription, Time, Upload, User,
-    UserId,
+    SecondFactor, SecondProof, SecretHash, Seq, Session, SignIn, SiteRole, Subscription, Task, Time, Upload,
+    User, UserId,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -74,6 +75,11 @@ pub struct Facts {
     pub agent: Option<Agent>,
     /// Whether the caller shares a room with that agent, or its owner shares it with them.
     pub acquainted: bool,
+    pub task: Option<Task>,
+    /// How many the room has.
+    pub tasks: usize,
+    /// Whether who is to be given the task is a member of the room.
+    pub assignable: bool,
     pub gateway: Option<Gateway>,
     /// The caller's own.
     pub gateways: Vec<Gateway>,
@@ -186,6 +192,9 @@ impl Facts {
             newest: None,
             agent: None,
             acquainted: false,
+            task: None,
+            tasks: 0,
+            assignable: false,
             gateway: None,
             gateways: Vec::new(),
             agents: Vec::new(),
@@ -330,6 +339,16 @@ impl Facts {
                     self.everyone(room, store, memo)?;
                 }
             }
+            Command::CreateTask(new) => self.about_new_task(caller, new, store, memo)?,
+            Command::ChangeTask { task, changes } => {
+                let assignee = changes.assignee.as_ref().and_then(Option::as_ref);
+                self.about_task(caller, task, assignee, store, memo)?;
+            }
+            Command::RemoveTask { task } => self.about_task(caller, task, None, store, memo)?,
+            Command::ReportTask { task, agent, .. } => {
+                self.about_task(caller, task, None, store, memo)?;
+                self.agent_in_room(agent, store)?;
+            }
             Command::Post(post) => self.about_post(caller, post, store, routes, memo, limits)?,
             Command::Edit { message, text } => {
                 let room = self.about_message(caller, message, store, memo)?;
@@ -462,6 +481,7 @@ impl Facts {
             | Query::Members { room, .. }
             | Query::History { room, .. }
             | Query::Pins { room }
+            | Query::Tasks { room }
             | Query::MayFollow { room }
             | Query::MayStop { room } => self.in_room(caller, room, store, memo)?,
             Query::Search(search) => {
@@ -500,6 +520,7 @@ impl Facts {
             | Query::MayUpload
             | Query::Agents
             | Query::AgentCards(AgentCards::Own | AgentCards::Shared { .. })
+            | Query::OwnTasks { .. }
             | Query::Gateways => {}
         }
         Ok(())

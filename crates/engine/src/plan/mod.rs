@@ -15,6 +15,7 @@ mod messages;
 mod rooms;
 mod routing;
 mod second_factor;
+mod tasks;
 mod turns;
 mod uploads;
 mod welcome;
@@ -32,7 +33,7 @@ use parlor_model::{
     Agent, AgentId, ApiKey, BlobDigest, Bookmark, Command, Delivery, Event, Gateway, GatewayId, HubSettings,
     Invitation, InvitationId, KeyId, Logged, Mailbox, Member, MemberId, Message, MessageId, Pattern, Pin,
     Position, Reaction, Receipt, Refusal, Revision, Room, RoomId, Run, SecondFactor, SecretHash, Seq,
-    Session, SignIn, SignInId, Subscription, Time, Upload, UploadId, User, UserId,
+    Session, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -79,7 +80,7 @@ pub enum Change {
     /// With its backup codes.
     RemoveSecondFactor(UserId),
     PutRoom(Arc<Room>),
-    /// With members, messages and everything that hangs on these.
+    /// With members, tasks, messages and everything that hangs on these.
     RemoveRoom(RoomId),
     PutMember(Arc<Member>),
     RemoveMember(RoomId, MemberId),
@@ -119,6 +120,8 @@ pub enum Change {
     PutGateway(Arc<Gateway>),
     /// Its agents stay, as hosted by nothing that is known.
     RemoveGateway(GatewayId),
+    PutTask(Arc<Task>),
+    RemoveTask(TaskId),
     PutSession(Session),
     PutSubscription(Subscription),
     RemoveSubscription(Mailbox, Pattern),
@@ -218,6 +221,10 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
         | Command::AddMember { .. }
         | Command::ChangeMember { .. }
         | Command::RemoveMember { .. } => rooms::plan(command, draft),
+        Command::CreateTask(_)
+        | Command::ChangeTask { .. }
+        | Command::RemoveTask { .. }
+        | Command::ReportTask { .. } => tasks::plan(command, draft),
         Command::Arrange { room, how } => arrangement::plan(room, *how, draft),
         Command::Post(_)
         | Command::Edit { .. }

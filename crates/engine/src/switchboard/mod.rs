@@ -347,6 +347,8 @@ impl Switchboard {
             | Event::MessageUnpinned { .. }
             | Event::RoomChanged(_)
             | Event::RoomRead { .. }
+            | Event::TaskChanged(_)
+            | Event::TaskRemoved { .. }
             | Event::UserChanged(_)
             | Event::AgentChanged(_)
             | Event::Faded => {

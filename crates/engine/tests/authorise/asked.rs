@@ -3,15 +3,15 @@
 use crate::who::{lobby, someone};
 use parlor_model::audit::NotePage;
 use parlor_model::command::{
-    AgentProfile, AgentRegistration, NewGateway, NewInvitation, NewSignIn, NewUpload, NewUser,
-    ProfileChanges, RoomChanges, UserChanges,
+    AgentProfile, AgentRegistration, NewGateway, NewInvitation, NewSignIn, NewTask, NewUpload, NewUser,
+    ProfileChanges, RoomChanges, TaskChanges, UserChanges,
 };
 use parlor_model::query::{AgentCards, MailPage, Page, Search, SearchPlace};
 use parlor_model::{
     AgentId, Arranging, BlobDigest, Command, Device, File, FinishedRun, GatewayId, InvitationId, KeyId,
     Mailbox, Media, MemberId, MessageId, Outcome, Path, Pattern, Payload, Post, Query, RoomId, RoomRole,
-    Route, RunId, Said, Scope, SecretHash, Seq, SessionId, SettingChanges, SignInId, SiteRole, Time,
-    UploadId, Usage, UserId,
+    Route, RunId, Said, Scope, SecretHash, Seq, SessionId, SettingChanges, SignInId, SiteRole, TaskId,
+    TaskStatus, Time, UploadId, Usage, UserId,
 };
 
 pub use crate::who::{coder_member, person, somebody};
@@ -145,6 +145,47 @@ pub fn create_room(member: MemberId) -> Command {
 
 pub fn change_room() -> Command {
     Command::ChangeRoom { room: lobby(), changes: RoomChanges::default() }
+}
+
+pub fn create_task(by: Option<&str>) -> Command {
+    Command::CreateTask(NewTask {
+        room: lobby(),
+        by: by.map(AgentId::stored),
+        title: "Tidy up".into(),
+        description: None,
+        due_at: None,
+        assignee: None,
+    })
+}
+
+pub fn change_status() -> Command {
+    let changes = TaskChanges { status: Some(TaskStatus::Completed), ..TaskChanges::default() };
+    Command::ChangeTask { task: task(), changes }
+}
+
+pub fn change_task() -> Command {
+    let changes = TaskChanges {
+        status: Some(TaskStatus::Completed),
+        title: Some("New".into()),
+        ..TaskChanges::default()
+    };
+    Command::ChangeTask { task: task(), changes }
+}
+
+pub fn remove_task() -> Command {
+    Command::RemoveTask { task: task() }
+}
+
+pub fn report_task() -> Command {
+    Command::ReportTask { task: task(), agent: coder(), status: TaskStatus::Completed, result: None }
+}
+
+pub fn tasks() -> Query {
+    Query::Tasks { room: lobby() }
+}
+
+fn task() -> TaskId {
+    TaskId::stored("task")
 }
 
 pub fn freeze() -> Command {

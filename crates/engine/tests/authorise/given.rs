@@ -5,8 +5,8 @@ use parlor_engine::facts::{Facts, Standing};
 use parlor_model::{
     Agent, AgentId, ApiKey, BlobDigest, Device, File, Forwarded, Frozen, Gateway, GatewayId, Invitation,
     InvitationId, KeyId, Media, Member, MemberId, Message, MessageId, MessageKind, Path, Pin, Place,
-    RoomRole, Scope, Sender, Seq, SignIn, SignInId, SiteRole, Time, Upload, UploadId, Use, UserId,
-    Visibility,
+    RoomRole, Scope, Sender, Seq, SignIn, SignInId, SiteRole, Task, TaskId, TaskStatus, Time, Upload,
+    UploadId, Use, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -16,6 +16,21 @@ pub type Given = fn(&mut Facts, Who);
 pub const READY: Given = |_, _| {};
 pub const NO_ROOM: Given = |facts, _| (facts.room, facts.membership) = (None, None);
 
+pub const A_TASK: Given = |facts, _| facts.task = Some(task(somebody(), None));
+pub const TASK_OF_MEMBER: Given = |facts, _| facts.task = Some(task(person("member"), None));
+pub const TASK_FOR_MEMBER: Given = |facts, _| facts.task = Some(task(somebody(), Some(person("member"))));
+pub const TASK_FOR_CODER: Given = |facts, who| {
+    KEEPERS_AGENT_IN_ROOM(facts, who);
+    facts.task = Some(task(somebody(), Some(coder_member())));
+};
+pub const TASK_FOR_CODER_WHO_LEFT: Given = |facts, who| {
+    TASK_FOR_CODER(facts, who);
+    facts.target = None;
+};
+pub const TASK_FOR_NOBODY_CODER_IN_ROOM: Given = |facts, who| {
+    KEEPERS_AGENT_IN_ROOM(facts, who);
+    A_TASK(facts, who);
+};
 pub const FROZEN_BY_MEMBER: Given = |facts, _| frozen(facts, Who::Member.user());
 pub const FROZEN_BY_OPERATOR: Given = |facts, _| frozen(facts, None);
 
@@ -292,6 +307,22 @@ fn agent(owner: UserId) -> Agent {
         host: Default::default(),
         visibility: Default::default(),
         created_at: Time(1),
+    }
+}
+
+fn task(created_by: MemberId, assignee: Option<MemberId>) -> Task {
+    Task {
+        id: TaskId::stored("task"),
+        room: lobby(),
+        title: "Tidy up".into(),
+        description: None,
+        status: TaskStatus::Pending,
+        result: None,
+        due_at: None,
+        assignee,
+        created_by,
+        created_at: Time(1),
+        updated_at: Time(1),
     }
 }
 

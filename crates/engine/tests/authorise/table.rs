@@ -56,6 +56,7 @@ fn meaning(verdict: &str) -> Result<(), Refusal> {
         "?pin" => not_found(Thing::Pin),
         "?file" => not_found(Thing::Upload),
         "?bot" => not_found(Thing::Agent),
+        "?task" => not_found(Thing::Task),
         "?gate" => not_found(Thing::Gateway),
         "!bot" => Err(Refusal::BelongsToAnother(Thing::Agent)),
         "!gate" => Err(Refusal::BelongsToAnother(Thing::Gateway)),

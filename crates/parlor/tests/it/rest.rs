@@ -8,4 +8,5 @@ mod messages;
 mod rooms;
 mod search;
 mod shapes;
+mod tasks;
 mod threads;

@@ -47,7 +47,7 @@ macro_rules! methods {
 }
 
 impl Api {
-    methods!(get GET Get, post POST Post, put PUT Put, delete DELETE Delete);
+    methods!(get GET Get, post POST Post, put PUT Put, patch PATCH Patch, delete DELETE Delete);
 
     fn mount<T: 'static, A, H: Handler<T, Arc<App>> + Described<A>>(
         mut self,

@@ -14,6 +14,7 @@ mod rooms;
 mod search;
 mod second_factor;
 mod settings;
+mod tasks;
 mod turns;
 mod uploads;
 mod users;
@@ -110,6 +111,12 @@ pub fn router() -> Router<Arc<App>> {
         .post("/upload", "Sends a file", &[], uploads::create)
         .post("/upload/avatar", "Sends a picture of oneself", &[], uploads::create_avatar)
         .post("/upload/{id}/link", "Makes a link to a file that works for a moment", &[], uploads::link)
+        .get("/tasks", "One's tasks", &[], tasks::own)
+        .get("/tasks/rooms/{id}", "The tasks of a room", &[], tasks::list)
+        .post("/tasks/rooms/{id}", "Makes a task", &[], tasks::create)
+        .put("/tasks/{id}", "Changes a task", &[CONFLICT], tasks::change)
+        .patch("/tasks/{id}", "The same", &[CONFLICT], tasks::change)
+        .delete("/tasks/{id}", "Removes a task", &[], tasks::remove)
         .get("/agents", "One's agents", &[], agents::list)
         .post("/agents", "Makes an agent before its gateway registers it", &[CONFLICT], agents::create)
         .get("/agents/gateways/list", "One's gateways", &[], agents::gateways)

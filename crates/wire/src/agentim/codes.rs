@@ -22,6 +22,7 @@ pub fn frame(refusal: &Refusal) -> (&'static str, String) {
         Refusal::BelongsToAnother(thing) => {
             return ("PERMISSION_DENIED", format!("{} ID belongs to another user", name(*thing)));
         }
+        Refusal::HasEnded(thing) => return ("INVALID_REQUEST", ended(*thing)),
         Refusal::MustRemain(thing) => return ("INVALID_REQUEST", remains(*thing).into()),
         Refusal::WrongCredentials | Refusal::TokenRevoked => ("INVALID_TOKEN", "Invalid token"),
         Refusal::TooManyUploads { limit } => return ("RATE_LIMITED", too_many_uploads(*limit)),
@@ -54,6 +55,7 @@ pub fn status(refusal: &Refusal) -> (u16, String, Option<&'static str>) {
         Refusal::Conflict { .. } => {
             (409, "This clientMessageId was used for another message".into(), Some("INVALID_MESSAGE"))
         }
+        Refusal::HasEnded(thing) => (409, ended(*thing), Some("HAS_ENDED")),
         Refusal::MustRemain(thing) => plain(409, remains(*thing)),
         Refusal::Invalid(_) => plain(400, "Validation failed"),
         Refusal::TooLarge { limit, .. } => {
@@ -68,6 +70,10 @@ pub fn status(refusal: &Refusal) -> (u16, String, Option<&'static str>) {
             (503, "The hub cannot store anything now; nothing was changed".into(), Some("UNAVAILABLE"))
         }
     }
+}
+
+fn ended(thing: Thing) -> String {
+    format!("{} is over and cannot go on from there", name(thing))
 }
 
 fn name(thing: Thing) -> &'static str {
@@ -87,6 +93,7 @@ fn name(thing: Thing) -> &'static str {
         Thing::SecondFactor => "Second factor",
         Thing::Subscription => "Subscription",
         Thing::Upload => "File",
+        Thing::Task => "Task",
         Thing::Run => "Run",
     }
 }

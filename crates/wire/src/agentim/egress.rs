@@ -4,6 +4,7 @@ pub mod agents;
 
 use super::codes;
 use super::frames::{MemberFrame, MessageFrame, ReactionFrame, RoomFrame};
+use super::rest::Task;
 use crate::time::iso;
 use parlor_model::command::Posted;
 use parlor_model::{Epoch, Event, Logged, Position, Refusal, RoomId, Signal};
@@ -69,6 +70,28 @@ pub fn event(logged: &Logged, epoch: Epoch) -> Option<String> {
             position: &position,
         })),
         Event::RoomRemoved { room, .. } => Some(room_removed(room)),
+        Event::TaskChanged(task) => Some(encode(&TaskUpdate {
+            kind: "server:task_update",
+            room_id: task.room.as_str(),
+            task: task.as_ref().into(),
+            position: &position,
+        })),
+        Event::TaskRemoved { room, task } => Some(text(json!({
+            "type": "server:task_update",
+            "roomId": room.as_str(),
+            // What it was is gone; the clients' form wants these all the same.
+            "task": {
+                "id": task.as_str(),
+                "roomId": room.as_str(),
+                "title": "",
+                "status": "cancelled",
+                "createdById": "",
+                "createdAt": iso(logged.at),
+                "updatedAt": iso(logged.at),
+            },
+            "removed": true,
+            "position": position,
+        }))),
         Event::RoomRead { room, user, username, at } => Some(text(json!({
             "type": "server:read_receipt",
             "roomId": room.as_str(),
@@ -226,6 +249,16 @@ struct RoomUpdate<'a> {
     room: RoomFrame<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     members: Vec<MemberFrame<'a>>,
+    position: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TaskUpdate<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    room_id: &'a str,
+    task: Task<'a>,
     position: &'a str,
 }
 

@@ -12,6 +12,7 @@ mod invitations;
 mod marks;
 mod second_factor;
 mod settings;
+mod tasks;
 mod turns;
 mod words;
 
@@ -24,6 +25,7 @@ pub use invitations::*;
 pub use marks::*;
 pub use second_factor::*;
 pub use settings::*;
+pub use tasks::*;
 pub use turns::*;
 pub use words::*;
 

@@ -12,6 +12,7 @@ pub fn sentence(refusal: &Refusal, agent: Option<&str>) -> String {
         Refusal::NotFound(_) => "Not found".into(),
         Refusal::NotAMember { .. } => "Not a member of this room".into(),
         Refusal::AlreadyExists(Thing::Agent) => named("Agent already exists"),
+        Refusal::HasEnded(_) => "It is over".into(),
         Refusal::BelongsToAnother(_) => "It belongs to another user".into(),
         Refusal::AlreadyExists(_) => "Already exists".into(),
         Refusal::Invalid(flaws) => {

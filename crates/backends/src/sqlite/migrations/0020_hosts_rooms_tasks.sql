@@ -29,3 +29,22 @@ ALTER TABLE rooms RENAME COLUMN broadcast_mode TO policy;
 ALTER TABLE rooms ADD COLUMN approve_role INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE rooms ADD COLUMN frozen_at INTEGER;
 ALTER TABLE rooms ADD COLUMN frozen_by TEXT;
+
+CREATE TABLE tasks (
+    id TEXT PRIMARY KEY,
+    room TEXT NOT NULL,
+    title TEXT NOT NULL,
+    description TEXT,
+    status INTEGER NOT NULL,
+    result TEXT,
+    due_at INTEGER,
+    assignee_kind INTEGER,
+    assignee TEXT,
+    creator_kind INTEGER NOT NULL,
+    creator TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL
+) WITHOUT ROWID, STRICT;
+CREATE INDEX tasks_in_room ON tasks (room);
+CREATE INDEX tasks_of_assignee ON tasks (assignee) WHERE assignee IS NOT NULL;
+CREATE INDEX tasks_of_creator ON tasks (creator);

@@ -17,6 +17,7 @@ mod reach;
 mod rooms;
 mod search;
 mod second_factor;
+mod tasks;
 mod transactions;
 mod trimming;
 mod uploads;

@@ -4,6 +4,7 @@ use super::agents;
 use super::dice::{Bytes, Dice};
 use super::fitting;
 use super::people;
+use super::tasks;
 use super::turns;
 use super::world::{World, learn};
 use crate::house::House;
@@ -38,7 +39,7 @@ pub struct Ask {
 type Make = fn(&mut Dice, &mut World) -> Command;
 
 /// Each kind of command, and how often it is asked for compared with the others.
-const KINDS: [(u32, Make); 62] = [
+const KINDS: [(u32, Make); 66] = [
     (24, turns::start),
     (4, turns::open),
     (24, turns::finish),
@@ -72,6 +73,10 @@ const KINDS: [(u32, Make); 62] = [
     (10, agents::subscribe),
     (6, agents::unsubscribe),
     (2, |_, _| Command::ClearDeadLetters),
+    (10, tasks::create),
+    (10, tasks::change),
+    (3, tasks::remove),
+    (12, tasks::report),
     (5, create_room),
     (4, change_room),
     (3, |dice, world| Command::Freeze { room: room(dice, world) }),
@@ -183,7 +188,7 @@ pub fn room(dice: &mut Dice, world: &World) -> RoomId {
     dice.known(&world.rooms, RoomId::stored("never"))
 }
 
-fn member(dice: &mut Dice, world: &World) -> MemberId {
+pub fn member(dice: &mut Dice, world: &World) -> MemberId {
     dice.known(&world.members(), MemberId::User(UserId::stored("never")))
 }
 

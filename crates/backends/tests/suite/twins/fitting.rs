@@ -38,6 +38,15 @@ pub fn caller(
         | Command::AddMember { room, .. }
         | Command::ChangeMember { room, .. }
         | Command::RemoveMember { room, .. } => owner_of(room, store)?,
+        Command::CreateTask(new) => match &new.by {
+            Some(agent) => keeper_of(agent, store)?,
+            None => member_of(&new.room, dice, store)?,
+        },
+        Command::ChangeTask { task, .. } | Command::RemoveTask { task } => match store.task(task)? {
+            Some(task) => owner_of(&task.room, store)?,
+            None => None,
+        },
+        Command::ReportTask { agent, .. } => keeper_of(agent, store)?,
         Command::Freeze { room } | Command::MarkRead { room } | Command::Arrange { room, .. } => {
             member_of(room, dice, store)?
         }

@@ -11,6 +11,7 @@ mod people;
 mod picture;
 mod prelude;
 mod run;
+mod tasks;
 mod turns;
 mod world;
 

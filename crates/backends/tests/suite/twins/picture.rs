@@ -13,8 +13,8 @@ use parlor_model::query::{AgentCards, MailPage, Page, Recent, Search};
 use parlor_model::{
     Agent, AgentId, Answer, ApiKey, BlobDigest, Bookmark, Caller, DeadLetter, Delivery, Event, Gateway,
     GatewayId, Invitation, Logged, Member, MemberId, Message, MessageId, Pin, Query, RefreshToken, Refusal,
-    Revision, Room, RoomId, SecondFactor, SecretHash, Seq, Session, SignIn, Subscription, Time, Upload, User,
-    UserId,
+    Revision, Room, RoomId, SecondFactor, SecretHash, Seq, Session, SignIn, Subscription, Task, Time, Upload,
+    User, UserId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -50,6 +50,7 @@ pub struct Picture {
     pub agents: Vec<Keeping>,
     pub runs: (Vec<parlor_model::Run>, Vec<Option<parlor_model::Run>>),
     pub gateways: (Vec<Gateway>, Vec<Option<Gateway>>),
+    pub tasks: Vec<Option<Task>>,
     pub dead_letters: Vec<DeadLetter>,
     pub together: Vec<bool>,
     pub first_uses: Vec<(OnceKey, Option<FirstUse>)>,
@@ -91,6 +92,7 @@ pub struct Inside {
     recent: Vec<Option<Recent>>,
     pub pins: Vec<(Pin, Arc<Message>)>,
     pin_count: usize,
+    tasks: (Vec<Task>, usize),
     tail: Vec<Logged>,
 }
 
@@ -153,6 +155,7 @@ impl Picture {
             agents: Vec::new(),
             runs: (store.open_runs()?, Vec::new()),
             gateways: (store.gateways(None)?, Vec::new()),
+            tasks: Vec::new(),
             dead_letters: store.dead_letters(ALL_MAIL)?,
             together: Vec::new(),
             first_uses: Vec::new(),
@@ -188,6 +191,9 @@ impl Picture {
         for id in &world.agents {
             picture.agents.push(keeping(store, id, world.now)?);
         }
+        for id in &world.tasks {
+            picture.tasks.push(store.task(id)?);
+        }
         for id in GATEWAYS {
             picture.gateways.1.push(store.gateway(&GatewayId::stored(id))?);
         }
@@ -221,6 +227,7 @@ impl Picture {
         prop_assert_eq!(&self.messages, &other.messages, "messages of memory and {}", name);
         prop_assert_eq!(&self.agents, &other.agents, "agents of memory and {}", name);
         prop_assert_eq!(&self.runs, &other.runs, "runs of memory and {}", name);
+        prop_assert_eq!(&self.tasks, &other.tasks, "tasks of memory and {}", name);
         prop_assert_eq!(&self.gateways, &other.gateways, "gateways of memory and {}", name);
         prop_assert_eq!(&self.uploads, &other.uploads, "uploads of memory and {}", name);
         prop_assert_eq!(&self.contents, &other.contents, "contents of memory and {}", name);
@@ -282,6 +289,7 @@ fn inside(store: &mut dyn Snapshot, id: &RoomId, world: &World, trimmed: Seq) ->
         newest: store.newest_message(id)?,
         pins: store.pins(id, Seq(0))?,
         pin_count: store.pin_count(id)?,
+        tasks: (store.tasks(id)?, store.task_count(id)?),
         members,
         recent,
         tail,
@@ -340,6 +348,7 @@ fn queries(world: &World) -> Vec<Query> {
         Query::MayUpload,
         Query::Agents,
         Query::Gateways,
+        Query::OwnTasks { limit: 3, offset: 1 },
         Query::AgentCards(AgentCards::Own),
         Query::AgentCards(AgentCards::Shared { limit: 2, offset: 1 }),
         Query::Bookmarks { before: None, limit: 2 },
@@ -358,6 +367,7 @@ fn queries(world: &World) -> Vec<Query> {
             history(Page::Before(None), 2),
             history(Page::After(Seq(20)), 2),
             Query::Pins { room: room.clone() },
+            Query::Tasks { room: room.clone() },
             Query::MayFollow { room: room.clone() },
         ]);
     }

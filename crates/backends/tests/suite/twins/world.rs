@@ -2,7 +2,7 @@
 
 use parlor_model::{
     AgentId, Caller, Command, InvitationId, KeyId, Mailbox, MemberId, MessageId, Pattern, Receipt, RoomId,
-    RunId, SecretHash, SignInId, Time, UploadId, UserId,
+    RunId, SecretHash, SignInId, TaskId, Time, UploadId, UserId,
 };
 use std::collections::BTreeMap;
 
@@ -25,6 +25,7 @@ pub struct World {
     /// How each message came in.
     pub posted: Vec<(Caller, Command)>,
     pub agents: Vec<AgentId>,
+    pub tasks: Vec<TaskId>,
     pub subscribed: Vec<(Mailbox, Pattern)>,
     /// What was taken out of mailboxes, on a lease or for good.
     pub handed_out: Vec<(Mailbox, MessageId)>,
@@ -51,6 +52,7 @@ impl World {
             uploads: Vec::new(),
             posted: Vec::new(),
             agents: Vec::new(),
+            tasks: Vec::new(),
             subscribed: Vec::new(),
             handed_out: Vec::new(),
             runs: Vec::new(),
@@ -121,6 +123,7 @@ impl World {
                 }
             }
             Receipt::Upload(upload) => learn(&mut self.uploads, &upload.id),
+            Receipt::Task(task) => learn(&mut self.tasks, &task.id),
             Receipt::Agent { agent, .. } => learn(&mut self.agents, &agent.id),
             Receipt::Subscriptions(_) => {
                 if let Command::Subscribe { mailbox, pattern } = command {

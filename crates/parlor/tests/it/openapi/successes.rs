@@ -24,6 +24,7 @@ pub async fn all(tour: &Tour, scene: &Scene) {
     rooms(tour, scene).await;
     arrangement(tour, scene).await;
     agents(tour, scene).await;
+    tasks(tour, scene).await;
     messages(tour, scene).await;
     marks(tour, scene).await;
 }
@@ -141,6 +142,25 @@ async fn rooms(tour: &Tour, scene: &Scene) {
     tour.tell(admin, "POST /api/rooms/{id}/members", &[room], agent, 201).await;
     tour.ask(admin, one, &[room, "helper%2Ffirst"], 200).await;
     tour.ask(admin, "DELETE /api/rooms/{id}", &[room], 200).await;
+}
+
+async fn tasks(tour: &Tour, scene: &Scene) {
+    let admin = &scene.admin;
+    let room = admin.make_room("a room", &[]).await.unwrap();
+    tour.ask(admin, "POST /api/rooms/{id}/freeze", &[&room], 200).await;
+    tour.ask(admin, "DELETE /api/rooms/{id}/freeze", &[&room], 200).await;
+    let body = json!({ "title": "Tidy up", "description": "all", "assigneeId": admin.user_id() });
+    let task = tour.tell(admin, "POST /api/tasks/rooms/{id}", &[&room], body, 201).await;
+    tour.ask(admin, "GET /api/tasks/rooms/{id}", &[&room], 200).await;
+    tour.ask(admin, "GET /api/tasks?limit=1", &[], 200).await;
+    tour.ask(admin, "GET /api/tasks?limit=some", &[], 400).await;
+    let done = json!({ "status": "completed", "result": "tidy", "dueDate": "2030-01-01T00:00:00Z" });
+    tour.tell(admin, "PUT /api/tasks/{id}", &[id(&task)], done, 200).await;
+    for change in ["PUT /api/tasks/{id}", "PATCH /api/tasks/{id}"] {
+        tour.tell(admin, change, &[id(&task)], json!({ "status": "in_progress" }), 409).await;
+    }
+    tour.tell(admin, "PATCH /api/tasks/{id}", &[id(&task)], json!({ "assigneeId": null }), 200).await;
+    tour.ask(admin, "DELETE /api/tasks/{id}", &[id(&task)], 200).await;
 }
 
 async fn agents(tour: &Tour, scene: &Scene) {

@@ -27,6 +27,11 @@ words!(SiteRole, "lowercase", SiteRole { User, Admin });
 words!(RoomRole, "lowercase", RoomRole { Member, Admin, Owner });
 words!(RoomKind, "lowercase", RoomKind { Group, Private });
 words!(RoomPolicy, "lowercase", Policy { Mention, Triage, All });
+words!(
+    TaskStatus,
+    "snake_case",
+    TaskStatus { Pending, InProgress, InputRequired, Completed, Failed, Cancelled }
+);
 words!(Scope, "kebab-case", Scope { Read, Write, Agents, Sources, DeadLetters, Metrics, Admin });
 words!(NotificationPref, "lowercase", Notifications { All, Mentions, None });
 words!(MessageType, "snake_case", MessageKind { Text, AgentResponse });
@@ -123,6 +128,9 @@ mod tests {
         }
         for kind in [model::RoomKind::Group, model::RoomKind::Private] {
             assert_eq!(json!(RoomKind::from(kind)), kind.as_str());
+        }
+        for status in model::TaskStatus::ALL {
+            assert_eq!(json!(TaskStatus::from(status)), status.as_str());
         }
         for policy in [model::Policy::Mention, model::Policy::Triage, model::Policy::All] {
             assert_eq!(json!(RoomPolicy::from(policy)), policy.as_str());

@@ -1,0 +1,76 @@
+//! Tasks of rooms.
+
+use super::{Ports, each};
+use crate::made::*;
+use parlor_engine::plan::Change;
+use parlor_model::{MemberId, Task, TaskId, TaskStatus, Time};
+use std::sync::Arc;
+
+fn task(id: &str, room: &str, by: MemberId, made: i64) -> Task {
+    Task {
+        id: TaskId::stored(id),
+        room: room_id(room),
+        title: "Tidy up".into(),
+        description: Some("everything".into()),
+        status: TaskStatus::InputRequired,
+        result: Some("half".into()),
+        due_at: Some(Time(99)),
+        assignee: Some(agent_member("coder")),
+        created_by: by,
+        created_at: Time(made),
+        updated_at: Time(made + 1),
+    }
+}
+
+fn put(task: &Task) -> Change {
+    Change::PutTask(Arc::new(task.clone()))
+}
+
+#[test]
+fn tasks_come_back_whole_and_go_with_their_room() {
+    each(|ports| {
+        ports.change(vec![put_room("lobby"), put_room("other")]);
+        let first = task("z", "lobby", person("ann"), 1);
+        let bare = Task {
+            description: None,
+            result: None,
+            due_at: None,
+            assignee: None,
+            ..task("b", "lobby", person("ann"), 2)
+        };
+        let same = Task { status: TaskStatus::Cancelled, ..task("a", "lobby", agent_member("coder"), 2) };
+        let elsewhere = task("c", "other", person("ann"), 1);
+        ports.change([&bare, &first, &same, &elsewhere].map(put).into());
+        let tasks = |ports: &Ports, room| {
+            ports.read(|s| Ok((s.tasks(&room_id(room))?, s.task_count(&room_id(room))?)))
+        };
+        assert_eq!(tasks(ports, "lobby"), (vec![first.clone(), same, bare.clone()], 3), "oldest first");
+        for status in TaskStatus::ALL {
+            let changed = Task { status, ..first.clone() };
+            ports.change(vec![put(&changed)]);
+            assert_eq!(ports.read(|s| s.task(&first.id)), Some(changed));
+        }
+        ports.change(vec![Change::RemoveTask(bare.id.clone())]);
+        assert_eq!(ports.read(|s| s.task(&bare.id)), None);
+        ports.change(vec![Change::RemoveRoom(room_id("lobby"))]);
+        assert_eq!(tasks(ports, "lobby"), (vec![], 0));
+        assert_eq!(tasks(ports, "other"), (vec![elsewhere], 1));
+    });
+}
+
+#[test]
+fn a_person_has_the_tasks_they_made_or_were_given_where_they_are() {
+    each(|ports| {
+        ports.change(vec![put_room("lobby"), put_room("other"), put_member("lobby", person("ann"), 1)]);
+        let made = task("made", "lobby", person("ann"), 1);
+        let given = Task { assignee: Some(person("ann")), ..task("given", "lobby", person("bob"), 3) };
+        let strange = task("strange", "lobby", person("bob"), 4);
+        let namesake = task("namesake", "lobby", agent_member("ann"), 5);
+        let elsewhere = task("elsewhere", "other", person("ann"), 6);
+        ports.change([&made, &given, &strange, &namesake, &elsewhere].map(put).into());
+        let of = |user, limit, offset| ports.read(|s| s.tasks_of(&user_id(user), limit, offset));
+        assert_eq!(of("ann", 9, 0), [given.clone(), made.clone()], "newest first");
+        assert_eq!(of("ann", 1, 1), [made]);
+        assert_eq!(of("bob", 9, 0), [], "not in the room");
+    });
+}

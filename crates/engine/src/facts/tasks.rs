@@ -1,0 +1,63 @@
+//! What tasks are decided on.
+
+use super::{Facts, Memo};
+use crate::Fault;
+use crate::ports::Lookup;
+use parlor_model::command::NewTask;
+use parlor_model::{AgentId, Caller, MemberId, RoomId, TaskId};
+
+impl Facts {
+    pub(super) fn about_new_task(
+        &mut self,
+        caller: &Caller,
+        new: &NewTask,
+        store: &mut (impl Lookup + ?Sized),
+        memo: &mut Memo,
+    ) -> Result<(), Fault> {
+        self.in_room(caller, &new.room, store, memo)?;
+        self.tasks = store.task_count(&new.room)?;
+        if let Some(agent) = &new.by {
+            self.agent_in_room(agent, store)?;
+        }
+        self.assignee(&new.room, new.assignee.as_ref(), store)
+    }
+
+    pub(super) fn about_task(
+        &mut self,
+        caller: &Caller,
+        id: &TaskId,
+        assignee: Option<&MemberId>,
+        store: &mut (impl Lookup + ?Sized),
+        memo: &mut Memo,
+    ) -> Result<(), Fault> {
+        self.task = store.task(id)?;
+        let Some(room) = self.task.as_ref().map(|task| task.room.clone()) else { return Ok(()) };
+        self.in_room(caller, &room, store, memo)?;
+        self.assignee(&room, assignee, store)
+    }
+
+    /// An agent that acts for itself, and its place in the room that the command is about.
+    pub(super) fn agent_in_room(
+        &mut self,
+        agent: &AgentId,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<(), Fault> {
+        self.agent = store.agent(agent)?;
+        if let Some(room) = &self.room {
+            self.target = store.member(&room.id, &MemberId::Agent(agent.clone()))?;
+        }
+        Ok(())
+    }
+
+    fn assignee(
+        &mut self,
+        room: &RoomId,
+        assignee: Option<&MemberId>,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<(), Fault> {
+        if let Some(assignee) = assignee {
+            self.assignable = store.member(room, assignee)?.is_some();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,61 @@
+//! Something to be done in a room, by a person or an agent.
+
+use crate::{MemberId, RoomId, TaskId, Time};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Task {
+    pub id: TaskId,
+    pub room: RoomId,
+    pub title: Box<str>,
+    pub description: Option<Box<str>>,
+    pub status: TaskStatus,
+    /// What came of it.
+    pub result: Option<Box<str>>,
+    pub due_at: Option<Time>,
+    /// Was a member of the room when it was given the task.
+    pub assignee: Option<MemberId>,
+    pub created_by: MemberId,
+    pub created_at: Time,
+    pub updated_at: Time,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskStatus {
+    Pending,
+    InProgress,
+    InputRequired,
+    Completed,
+    Failed,
+    Cancelled,
+}
+
+impl TaskStatus {
+    pub const ALL: [Self; 6] = [
+        Self::Pending,
+        Self::InProgress,
+        Self::InputRequired,
+        Self::Completed,
+        Self::Failed,
+        Self::Cancelled,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::InProgress => "in_progress",
+            Self::InputRequired => "input_required",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == text)
+    }
+
+    /// What is done or given up does not just go on: somebody must open it again first.
+    pub fn may_become(self, next: Self) -> bool {
+        !(matches!(self, Self::Completed | Self::Cancelled) && next == Self::InProgress)
+    }
+}

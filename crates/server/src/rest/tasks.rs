@@ -1,0 +1,120 @@
+//! Tasks of rooms.
+
+use super::Pages;
+use super::rooms::room_id;
+use crate::App;
+use crate::http::Signed;
+use crate::http::answer::{Created, Data, Done, List, created, data, list as all};
+use crate::http::body::Body;
+use crate::http::parameters::{Parameters, Path};
+use crate::http::problem::Problem;
+use axum::extract::State;
+use parlor_model::command::{NewTask, TaskChanges};
+use parlor_model::{
+    AgentId, Answer, Caller, Command, MemberId, Query, Receipt, Refusal, Task, TaskId, TaskStatus, Time,
+    UserId,
+};
+use parlor_wire::agentim::rest;
+use parlor_wire::time;
+use std::sync::Arc;
+
+type Listed = Result<List<rest::Task<'static>>, Problem>;
+
+fn task_id(id: &str) -> Result<TaskId, Problem> {
+    TaskId::parse(id).map_err(|_| Problem::not_an_id())
+}
+
+async fn found(app: &App, caller: &Caller, query: Query) -> Result<Vec<Task>, Problem> {
+    match app.hub.read(caller, query).await? {
+        Answer::Tasks(tasks) => Ok(tasks),
+        _ => Err(Refusal::Unavailable.into()),
+    }
+}
+
+async fn done(app: &App, caller: &Caller, command: Command) -> Result<Arc<Task>, Problem> {
+    match app.hub.call(caller, command).await? {
+        Receipt::Task(task) => Ok(task),
+        _ => Err(Refusal::Unavailable.into()),
+    }
+}
+
+pub async fn own(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Parameters(pages): Parameters<Pages>,
+) -> Listed {
+    let query = Query::OwnTasks { limit: pages.limit(), offset: pages.offset() };
+    let tasks = found(&app, &caller, query).await?;
+    Ok(all(tasks.iter().map(rest::Task::from)))
+}
+
+pub async fn list(State(app): State<Arc<App>>, Signed(caller): Signed, Path(id): Path<String>) -> Listed {
+    let tasks = found(&app, &caller, Query::Tasks { room: room_id(&id)? }).await?;
+    Ok(all(tasks.iter().map(rest::Task::from)))
+}
+
+pub async fn create(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+    Body(body): Body<rest::NewTask>,
+) -> Result<Created<rest::Task<'static>>, Problem> {
+    let assignee = match &body.assignee_id {
+        Some(id) => Some(assignee(id, body.assignee_type.as_deref())?),
+        None => None,
+    };
+    let command = Command::CreateTask(NewTask {
+        room: room_id(&id)?,
+        by: None,
+        title: body.title,
+        description: body.description,
+        due_at: body.due_date.as_deref().map(due).transpose()?,
+        assignee,
+    });
+    Ok(created(rest::Task::from(&*done(&app, &caller, command).await?)))
+}
+
+pub async fn change(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+    Body(body): Body<rest::TaskChanges>,
+) -> Result<Data<rest::Task<'static>>, Problem> {
+    let kind = body.assignee_type.as_deref();
+    let status = |word: &str| {
+        let words = "must be pending, in_progress, input_required, completed, failed or cancelled";
+        TaskStatus::parse(word).ok_or(Problem::invalid("status", words))
+    };
+    let changes = TaskChanges {
+        title: body.title,
+        description: body.description,
+        status: body.status.as_deref().map(status).transpose()?,
+        result: body.result,
+        due_at: body.due_date.map(|date| date.as_deref().map(due).transpose()).transpose()?,
+        assignee: body.assignee_id.map(|id| id.map(|id| assignee(&id, kind)).transpose()).transpose()?,
+    };
+    let command = Command::ChangeTask { task: task_id(&id)?, changes };
+    Ok(data(rest::Task::from(&*done(&app, &caller, command).await?)))
+}
+
+pub async fn remove(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+) -> Result<Done, Problem> {
+    app.hub.call(&caller, Command::RemoveTask { task: task_id(&id)? }).await?;
+    Ok(Done)
+}
+
+fn due(text: &str) -> Result<Time, Problem> {
+    time::parse(text).ok_or(Problem::invalid("dueDate", "must be a time"))
+}
+
+fn assignee(id: &str, kind: Option<&str>) -> Result<MemberId, Problem> {
+    let wrong = |_| Problem::invalid("assigneeId", "is not an id");
+    match kind {
+        None | Some("user") => UserId::parse(id).map(MemberId::User).map_err(wrong),
+        Some("agent") => AgentId::parse(id).map(MemberId::Agent).map_err(wrong),
+        Some(_) => Err(Problem::invalid("assigneeType", "must be user or agent")),
+    }
+}
