@@ -6,8 +6,9 @@ use parlor_model::{
     Agent, AgentId, ApiKey, Arrangement, Attachment, BlobDigest, Bookmark, Delivery, DeliveryState, Device,
     File, Forwarded, Frozen, Gateway, GatewayId, Host, Invitation, InvitationId, KeyId, Mailbox, Media,
     Member, MemberId, Mention, Message, MessageId, MessageKind, Notifications, Path, Pattern, Payload, Pin,
-    Place, Reaction, Reactor, Room, RoomId, RoomKind, RoomRole, Scope, Sender, Seq, Session, SessionId,
-    SignIn, SignInId, SiteRole, Subscription, Time, Upload, UploadId, Use, User, UserId, Visibility,
+    Place, Policy, Reaction, Reactor, Room, RoomId, RoomKind, RoomRole, Scope, Sender, Seq, Session,
+    SessionId, SignIn, SignInId, SiteRole, Subscription, Time, Upload, UploadId, Use, User, UserId,
+    Visibility,
 };
 use std::sync::Arc;
 
