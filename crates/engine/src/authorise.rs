@@ -346,9 +346,14 @@ impl<'a> Ask<'a> {
         if own || membership.role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
+    /// One's own agent; those that live in the hub act through it.
+    fn acting_agent(&self, agent: &AgentId) -> Result<(), Refusal> {
+        if self.is_operator() { Ok(()) } else { self.own_agent(agent) }
+    }
+
     /// One's own agent, which is a member of the room.
     fn agent_here(&self, agent: &AgentId) -> Result<(), Refusal> {
-        self.own_agent(agent)?;
+        self.acting_agent(agent)?;
         let room = self.facts.room.as_ref().ok_or(Refusal::NotFound(Thing::Room))?;
         match self.facts.target {
             Some(_) => Ok(()),
@@ -371,7 +376,7 @@ impl<'a> Ask<'a> {
 
     /// Of its own task, while it is in the room.
     fn report_task(&self, agent: &AgentId) -> Result<(), Refusal> {
-        self.own_agent(agent)?;
+        self.acting_agent(agent)?;
         let given = self.task()?.assignee.as_ref().and_then(MemberId::agent) == Some(agent);
         if given && self.facts.target.is_some() { Ok(()) } else { Err(Refusal::NotFound(Thing::Task)) }
     }

@@ -523,6 +523,7 @@ pub struct Started {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Prompt {
     Message(Arc<Message>),
+    Task(Arc<Task>),
     /// Somebody came.
     Arrival {
         name: Box<str>,

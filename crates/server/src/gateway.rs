@@ -16,7 +16,7 @@ use parlor_engine::turns::{Finished, Host, LinkId, Order, Voice};
 use parlor_model::command::{AgentRegistration, NewGateway};
 use parlor_model::{
     Caller, Command, Delivery, Device, Epoch, GatewayId, Logged, Message, Receipt, Refusal, RoomId, Signal,
-    Thing, UserId,
+    TaskStatus, Thing, UserId,
 };
 use parlor_wire::agentim::egress as common;
 use parlor_wire::agentim::gateway::egress::{self, InRoom};
@@ -360,9 +360,15 @@ impl Agents {
             }
             Told::Auth(_) | Told::Ping { .. } => Ok(()),
             Told::RunEvent { agent, room, event, .. } => {
-                hub.run_event(link, &agent, room.as_ref(), event).await
+                hub.run_event(&self.caller, link, &agent, room.as_ref(), event).await
             }
-            Told::TaskUpdate { .. } | Told::Permission(_) | Told::Answer(_) => Ok(()),
+            Told::TaskUpdate { task, status, result } => {
+                let task = task.ok_or(Refusal::NotFound(Thing::Task))?;
+                let status = TaskStatus::parse(&status);
+                let status = status.ok_or(Refusal::invalid("status", "is not one of a task"))?;
+                hub.report_task(&self.caller, link, task, status, result).await
+            }
+            Told::Permission(_) | Told::Answer(_) => Ok(()),
         }
     }
 

@@ -339,14 +339,14 @@ impl Facts {
                     self.everyone(room, store, memo)?;
                 }
             }
-            Command::CreateTask(new) => self.about_new_task(caller, new, store, memo)?,
+            Command::CreateTask(new) => self.about_new_task(caller, new, store, memo, limits)?,
             Command::ChangeTask { task, changes } => {
                 let assignee = changes.assignee.as_ref().and_then(Option::as_ref);
-                self.about_task(caller, task, assignee, store, memo)?;
+                self.about_task(caller, task, assignee, store, memo, limits)?;
             }
-            Command::RemoveTask { task } => self.about_task(caller, task, None, store, memo)?,
+            Command::RemoveTask { task } => self.about_task(caller, task, None, store, memo, limits)?,
             Command::ReportTask { task, agent, .. } => {
-                self.about_task(caller, task, None, store, memo)?;
+                self.about_task(caller, task, None, store, memo, limits)?;
                 self.agent_in_room(agent, store)?;
             }
             Command::Post(post) => self.about_post(caller, post, store, routes, memo, limits)?,

@@ -1,10 +1,10 @@
 //! What tasks are decided on.
 
 use super::{Facts, Memo};
-use crate::Fault;
 use crate::ports::Lookup;
+use crate::{Fault, Limits};
 use parlor_model::command::NewTask;
-use parlor_model::{AgentId, Caller, MemberId, RoomId, TaskId};
+use parlor_model::{Addressed, AgentId, Caller, MemberId, RoomId, TaskId};
 
 impl Facts {
     pub(super) fn about_new_task(
@@ -13,13 +13,14 @@ impl Facts {
         new: &NewTask,
         store: &mut (impl Lookup + ?Sized),
         memo: &mut Memo,
+        limits: &Limits,
     ) -> Result<(), Fault> {
         self.in_room(caller, &new.room, store, memo)?;
         self.tasks = store.task_count(&new.room)?;
         if let Some(agent) = &new.by {
             self.agent_in_room(agent, store)?;
         }
-        self.assignee(&new.room, new.assignee.as_ref(), store)
+        self.assignee(&new.room, new.assignee.as_ref(), store, memo, limits)
     }
 
     pub(super) fn about_task(
@@ -29,11 +30,12 @@ impl Facts {
         assignee: Option<&MemberId>,
         store: &mut (impl Lookup + ?Sized),
         memo: &mut Memo,
+        limits: &Limits,
     ) -> Result<(), Fault> {
         self.task = store.task(id)?;
         let Some(room) = self.task.as_ref().map(|task| task.room.clone()) else { return Ok(()) };
         self.in_room(caller, &room, store, memo)?;
-        self.assignee(&room, assignee, store)
+        self.assignee(&room, assignee, store, memo, limits)
     }
 
     /// An agent that acts for itself, and its place in the room that the command is about.
@@ -54,9 +56,14 @@ impl Facts {
         room: &RoomId,
         assignee: Option<&MemberId>,
         store: &mut (impl Lookup + ?Sized),
+        memo: &mut Memo,
+        limits: &Limits,
     ) -> Result<(), Fault> {
         if let Some(assignee) = assignee {
             self.assignable = store.member(room, assignee)?.is_some();
+            if let (true, Some(agent)) = (self.assignable, assignee.agent()) {
+                self.candidate(agent, Addressed::Directly, None, store, memo, limits)?;
+            }
         }
         Ok(())
     }

@@ -48,18 +48,33 @@ impl Facts {
             addressed = Addressed::ByPolicy;
         }
         for id in named.into_iter().filter(|id| sender != Some(*id)) {
-            let Some(agent) = memo.agent(id, store)?.filter(|agent| agent.is_hosted()) else { continue };
-            let day = self.now.minus(Duration::from_secs(24 * 60 * 60));
-            let spent = store.spent(&room.id, id, day)?;
-            let asked = match sender {
-                Some(sender) => store.asked(&room.id, sender, id, self.now.minus(limits.pair_window))?,
-                None => 0,
-            };
-            self.addressed.push(Candidate { agent: Agent::clone(&agent), addressed, spent, asked });
+            self.candidate(id, addressed, sender, store, memo, limits)?;
         }
         if let Some(sender) = sender {
             self.spoken = store.spoken(sender, self.now.minus(Duration::from_secs(60)))?;
         }
+        Ok(())
+    }
+
+    /// An agent that may get a turn in the room, if somebody hosts it.
+    pub(super) fn candidate(
+        &mut self,
+        id: &AgentId,
+        addressed: Addressed,
+        sender: Option<&AgentId>,
+        store: &mut (impl Lookup + ?Sized),
+        memo: &mut Memo,
+        limits: &Limits,
+    ) -> Result<(), Fault> {
+        let Some(room) = self.room.clone() else { return Ok(()) };
+        let Some(agent) = memo.agent(id, store)?.filter(|agent| agent.is_hosted()) else { return Ok(()) };
+        let day = self.now.minus(Duration::from_secs(24 * 60 * 60));
+        let spent = store.spent(&room.id, id, day)?;
+        let asked = match sender {
+            Some(sender) => store.asked(&room.id, sender, id, self.now.minus(limits.pair_window))?,
+            None => 0,
+        };
+        self.addressed.push(Candidate { agent: Agent::clone(&agent), addressed, spent, asked });
         Ok(())
     }
 
@@ -82,6 +97,9 @@ impl Facts {
         let Some(run) = self.run.clone() else { return Ok(()) };
         self.about_speaker(&run.agent, &run.room, store)?;
         self.members = store.members(&run.room, MEMBERS_IN_CONTEXT, 0)?.into();
+        if let Some(task) = &run.task {
+            self.task = store.task(task)?;
+        }
         if let Some(arrival) = &run.arrival {
             self.user = store.user(arrival)?;
         }

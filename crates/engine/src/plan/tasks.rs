@@ -1,6 +1,6 @@
 //! Tasks of a room.
 
-use super::{Change, Draft, Plan};
+use super::{Change, Draft, Plan, turns};
 use parlor_model::command::{NewTask, TaskChanges};
 use parlor_model::{Command, Event, MemberId, Receipt, Refusal, Task, TaskId, TaskStatus, Thing};
 use std::sync::Arc;
@@ -42,7 +42,11 @@ fn create(new: &NewTask, mut draft: Draft) -> Result<Plan, Refusal> {
         created_at: now,
         updated_at: now,
     };
-    put(task, &mut draft).and_then(|receipt| draft.done(receipt))
+    let receipt = put(task, &mut draft);
+    if let Receipt::Task(task) = &receipt {
+        turns::assign(task, &mut draft);
+    }
+    draft.done(receipt)
 }
 
 fn assignee(wanted: Option<&MemberId>, draft: &Draft) -> Result<Option<MemberId>, Refusal> {
@@ -54,11 +58,11 @@ fn assignee(wanted: Option<&MemberId>, draft: &Draft) -> Result<Option<MemberId>
     }
 }
 
-fn put(task: Task, draft: &mut Draft) -> Result<Receipt, Refusal> {
+fn put(task: Task, draft: &mut Draft) -> Receipt {
     let task = Arc::new(task);
     draft.change(Change::PutTask(task.clone()));
     draft.tell(Event::TaskChanged(task.clone()));
-    Ok(Receipt::Task(task))
+    Receipt::Task(task)
 }
 
 fn the_task(draft: &Draft) -> Result<Task, Refusal> {
@@ -94,7 +98,12 @@ fn change(changes: &TaskChanges, mut draft: Draft) -> Result<Plan, Refusal> {
         return draft.done(Receipt::Task(Arc::new(task)));
     }
     task.updated_at = draft.facts.now;
-    put(task, &mut draft).and_then(|receipt| draft.done(receipt))
+    let given = task.assignee != before.assignee;
+    let receipt = put(task, &mut draft);
+    if let (Receipt::Task(task), true) = (&receipt, given) {
+        turns::assign(task, &mut draft);
+    }
+    draft.done(receipt)
 }
 
 fn remove(mut draft: Draft) -> Result<Plan, Refusal> {

@@ -5,9 +5,9 @@
 use super::{Change, Draft, Plan, messages};
 use crate::facts::Candidate;
 use parlor_model::{
-    Addressed, Agent, AgentId, Broken, Command, ConversationId, Event, FinishedRun, Lineage, Message,
-    MessageId, MessageKind, Outcome, Place, Prompt, Receipt, Refusal, Room, RoomId, Run, RunId, RunState,
-    Said, Sender, Started, Thing, Turn, Usage, UserId, mention,
+    Addressed, Agent, AgentId, Broken, Command, ConversationId, Event, FinishedRun, Lineage, MemberId,
+    Message, MessageId, MessageKind, Outcome, Place, Prompt, Receipt, Refusal, Room, RoomId, Run, RunId,
+    RunState, Said, Sender, Started, Task, Thing, Turn, Usage, UserId, mention,
 };
 use std::sync::Arc;
 
@@ -85,6 +85,42 @@ pub fn address(message: &Message, during: Option<&Lineage>, parent: Option<&RunI
     }
 }
 
+/// Gives an agent the turn that a task asks for, or the reason why it gets none.
+pub fn assign(task: &Task, draft: &mut Draft) {
+    let (Some(room), Some(agent)) =
+        (draft.facts.room.clone(), task.assignee.as_ref().and_then(MemberId::agent))
+    else {
+        return;
+    };
+    let by_agent = task.created_by.agent().filter(|by| *by != agent).cloned();
+    for candidate in draft.facts.addressed.iter().filter(|candidate| candidate.agent.id == *agent) {
+        let conversation = ConversationId::stored(draft.mint.ids.next());
+        let begun = match &by_agent {
+            Some(by) => {
+                let asker = Lineage::begun(conversation.clone(), by.clone());
+                asker.passed_to(agent, draft.mint.limits.chain_depth).ok()
+            }
+            None => Some(Lineage::begun(conversation.clone(), agent.clone())),
+        };
+        let refused = match begun {
+            Some(_) => judge(&room, candidate, by_agent.as_ref(), draft),
+            None => Some("the chain of agents is too long"),
+        };
+        let lineage = begun.unwrap_or_else(|| Lineage::begun(conversation, agent.clone()));
+        let run = Run {
+            addressed: Addressed::Directly,
+            task: Some(task.id.clone()),
+            asked_by: by_agent.clone(),
+            state: refused
+                .map_or(RunState::Queued, |reason| RunState::Ended(Outcome::Refused(reason.into()))),
+            started_at: None,
+            ended_at: refused.map(|_| draft.facts.now),
+            ..running(agent, &room.id, lineage, draft)
+        };
+        put(run, draft);
+    }
+}
+
 /// Has an agent greet somebody who came.
 pub fn greet(agent: &AgentId, room: &Room, arrival: &UserId, draft: &mut Draft) {
     let lineage = Lineage::begun(ConversationId::stored(draft.mint.ids.next()), agent.clone());
@@ -140,7 +176,8 @@ fn start(mut draft: Draft) -> Result<Plan, Refusal> {
     let (run, now) = (the_run(&draft)?, draft.facts.now);
     let open = draft.facts.room.clone().filter(|_| draft.facts.target.is_some());
     let arrival = draft.facts.user.as_ref().map(|user| Prompt::Arrival { name: user.display_name.clone() });
-    let asked = draft.facts.message.clone().map(Prompt::Message).or(arrival);
+    let task = draft.facts.task.clone().map(|task| Prompt::Task(Arc::new(task)));
+    let asked = draft.facts.message.clone().map(Prompt::Message).or(task).or(arrival);
     let begun = match (open, asked) {
         (Some(room), _) if room.is_frozen() => Err("the room is frozen"),
         (Some(room), Some(prompt)) => Ok((room, prompt)),

@@ -6,10 +6,11 @@ use super::rollup::{Bounds, Rollup};
 use crate::Hub;
 use crate::switchboard::Unsaid;
 use parking_lot::{Mutex, MutexGuard};
+use parlor_model::command::NewTask;
 use parlor_model::{
     Agent, AgentId, AgentStatus, Caller, Chunk, Command, Event, GatewayId, Logged, MemberId, MessageId,
-    Outcome, Query, Receipt, Refusal, Room, RoomId, Run, RunEvent, RunId, Said, Signal, Thing, UsageReport,
-    UserId,
+    Outcome, Query, Receipt, Refusal, Room, RoomId, Run, RunEvent, RunId, Said, Signal, TaskId, TaskStatus,
+    Thing, UsageReport, UserId, mention,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -282,6 +283,7 @@ impl Hub {
     /// What happens in a turn besides its words. Where there is no turn, nobody is told.
     pub async fn run_event(
         &self,
+        caller: &Caller,
         link: LinkId,
         agent: &AgentId,
         room: Option<&RoomId>,
@@ -298,10 +300,43 @@ impl Hub {
             let report = Command::ReportUsage { run: run.clone(), usage: *usage };
             self.call(&Caller::OPERATOR, report).await?;
         }
+        if let RunEvent::Task { title, description, assignee } = &event {
+            let assignee = self.member_named(&room, assignee.as_deref()).await?;
+            let (title, description) = (title.clone(), description.clone());
+            let by = Some(agent.clone());
+            let new = NewTask { room: room.clone(), by, title, description, due_at: None, assignee };
+            self.call(caller, Command::CreateTask(new)).await?;
+        }
         let (agent, event) = (agent.clone(), Arc::new(event));
         let signal = Signal::RunEvent { run, room: room.clone(), agent, event };
         self.switchboard().signal_room(&room, &signal, None);
         Ok(())
+    }
+
+    async fn member_named(&self, room: &RoomId, name: Option<&str>) -> Result<Option<MemberId>, Refusal> {
+        let Some(name) = name.map(Box::<str>::from) else { return Ok(None) };
+        let room = room.clone();
+        let members = self.look(move |_, store| store.members(&room, usize::MAX, 0)).await?;
+        let found = mention::resolve("", &[name], &members);
+        Ok(found.into_iter().next().map(|mention| mention.member))
+    }
+
+    /// How far a task of an agent is that is there through this link.
+    pub async fn report_task(
+        &self,
+        caller: &Caller,
+        link: LinkId,
+        task: TaskId,
+        status: TaskStatus,
+        result: Option<Box<str>>,
+    ) -> Result<(), Refusal> {
+        let id = task.clone();
+        let found = self.look(move |_, store| store.task(&id)).await?;
+        let agent = found.and_then(|task| task.assignee?.agent().cloned());
+        let here = |agent: &AgentId| self.turns().desk().seated(agent, link).is_some();
+        // Somebody else's task and no task at all are told alike.
+        let agent = agent.filter(here).ok_or(Refusal::NotFound(Thing::Task))?;
+        self.call(caller, Command::ReportTask { task, agent, status, result }).await.map(drop)
     }
 
     /// What an agent's terminal shows, to everyone in the room of its turn.

@@ -113,9 +113,9 @@ table! { Command,
     Command::CreateTask(_) => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   create_task(None), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   create_task(None), NO_ROOM;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  create_task(Some("coder")), KEEPERS_AGENT_IN_ROOM;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  out   ?bot  no    out   who  ", AGENTS,  create_task(Some("coder")), KEEPERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?room ?bot  no    ?room who  ", AGENTS,  create_task(Some("coder")), KEEPERS_AGENT_NO_ROOM;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   yes  ", AGENTS,  create_task(Some("coder")), KEEPERS_AGENT_IN_ROOM;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  out   ?bot  no    out   out  ", AGENTS,  create_task(Some("coder")), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?room ?bot  no    ?room ?room", AGENTS,  create_task(Some("coder")), KEEPERS_AGENT_NO_ROOM;
     }
     Command::ChangeTask { .. } => {
         "who   who   ?task yes   yes   yes   ?task ?task ?task no    yes   who  ", WRITE,   change_status(), A_TASK;
@@ -130,10 +130,10 @@ table! { Command,
         "who   who   ?task ?task ?task ?task ?task ?task ?task no    ?task who  ", WRITE,   remove_task(), READY;
     }
     Command::ReportTask { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  report_task(), TASK_FOR_CODER;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?task ?bot  no    ?task who  ", AGENTS,  report_task(), TASK_FOR_CODER_WHO_LEFT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?task ?bot  no    ?task who  ", AGENTS,  report_task(), TASK_FOR_NOBODY_CODER_IN_ROOM;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?task ?bot  no    ?task who  ", AGENTS,  report_task(), KEEPERS_AGENT_IN_ROOM;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   yes  ", AGENTS,  report_task(), TASK_FOR_CODER;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?task ?bot  no    ?task ?task", AGENTS,  report_task(), TASK_FOR_CODER_WHO_LEFT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?task ?bot  no    ?task ?task", AGENTS,  report_task(), TASK_FOR_NOBODY_CODER_IN_ROOM;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?task ?bot  no    ?task ?task", AGENTS,  report_task(), KEEPERS_AGENT_IN_ROOM;
     }
     Command::Freeze { .. } => {
         "who   who   out   yes   yes   yes   out   out   out   no    no    yes  ", PERSON,  freeze(), READY;

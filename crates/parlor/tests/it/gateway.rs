@@ -5,4 +5,5 @@ mod freeze;
 mod guide;
 mod loops;
 mod scenes;
+mod tasks;
 mod walk;

@@ -26,6 +26,13 @@ pub fn send_to_agent(started: &Started) -> String {
             };
             (message.id.as_str(), &*message.text, &*message.sender_name, sender)
         }
+        Prompt::Task(task) => {
+            came = match &task.description {
+                Some(description) => format!("{}\n\n{description}", task.title),
+                None => task.title.to_string(),
+            };
+            (task.id.as_str(), &*came, "task", "system")
+        }
         Prompt::Arrival { name } => {
             came = format!("{name} has joined the room.");
             (run.id.as_str(), &*came, &**name, "system")
