@@ -4,12 +4,12 @@
 //! arrived, whether they came one by one or together.
 
 use super::Sample;
-use super::fan_out::{Tally, write_all};
+use super::fan_out::Tally;
 use super::frames;
 use super::server::Server;
 use super::socket::Socket;
 use super::words;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
