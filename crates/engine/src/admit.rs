@@ -90,7 +90,17 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         Command::Upload(new) => flaws.file(&new.file),
         Command::FinishRun(finished) => flaws.said(finished.said.as_ref(), limits)?,
         Command::SayLate { said, .. } => flaws.said(Some(said), limits)?,
+        Command::AskApproval(new) => {
+            flaws.line("requestId", &new.request, 200);
+            flaws.line("toolName", &new.tool, 200);
+        }
+        Command::DecideApproval(judgement) => {
+            let reason = judgement.reason.as_deref().unwrap_or_default();
+            flaws.unless(reason.chars().count() <= 1000, "denyReason", "is longer than 1000 characters");
+        }
         Command::OfferSetup { .. }
+        | Command::ExpireApproval { .. }
+        | Command::RevokeApprovalRule { .. }
         | Command::StartRun { .. }
         | Command::OpenRun { .. }
         | Command::ReportUsage { .. }

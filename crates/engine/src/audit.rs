@@ -8,8 +8,8 @@ use crate::plan::{Change, Plan};
 use parlor_model::audit::{Action, Actor, Note, Subject, SubjectKind};
 use parlor_model::command::UserChanges;
 use parlor_model::{
-    ApiKey, Caller, Command, Invitation, Member, MemberId, Principal, Receipt, RoomId, RoomRole, Scope,
-    SecondProof, SettingChanges, User,
+    AgentId, ApiKey, Caller, Command, Decision, Invitation, Member, MemberId, Principal, Receipt, RoomId,
+    RoomRole, Scope, SecondProof, SettingChanges, User,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,8 @@ use std::time::Duration;
 const TOGETHER: Duration = Duration::from_secs(60 * 60);
 
 pub fn changes(caller: &Caller, command: &Command, facts: &Facts, plan: &Plan) -> Vec<Change> {
-    let notes = notes(command, facts, plan);
+    let mut notes = notes(command, facts, plan);
+    notes.extend(plan.changes.iter().filter_map(|change| approval(change, facts)));
     let note = |(action, subject, detail): Told| {
         let actor = match (action, &subject) {
             // Whoever signs in was nobody before, and is this person from then on.
@@ -98,6 +99,11 @@ fn notes(command: &Command, facts: &Facts, plan: &Plan) -> Vec<Told> {
         (Command::CreateRoom { members, .. }, Receipt::Room(new)) => {
             told(Action::RoomCreated, room(&new.id), format!("with {} others", members.len()))
         }
+        (Command::RevokeApprovalRule { .. }, _) => {
+            let rule = facts.rule.as_ref();
+            let detail = rule.map(|rule| in_use(&rule.tool, &rule.room)).unwrap_or_default();
+            vec![(Action::ApprovalRuleRevoked, rule.map(|rule| agent(&rule.agent, None)), detail)]
+        }
         (Command::DeleteRoom { room: id }, _) => told(Action::RoomRemoved, room(id), String::new()),
         (Command::Freeze { room: id }, _) if !plan.changes.is_empty() => {
             told(Action::RoomFrozen, room(id), String::new())
@@ -116,6 +122,38 @@ fn notes(command: &Command, facts: &Facts, plan: &Plan) -> Vec<Told> {
         }
         _ => Vec::new(),
     }
+}
+
+/// What was decided about a question of an agent, whoever and whatever decided it. Its input is known by its digest alone.
+fn approval(change: &Change, facts: &Facts) -> Option<Told> {
+    match change {
+        Change::PutApproval(asked) => {
+            let action = match asked.decision.as_ref()? {
+                Decision::Allowed { .. } | Decision::AllowedByRule => Action::ApprovalAllowed,
+                Decision::Denied { .. } => Action::ApprovalDenied,
+                Decision::Expired => Action::ApprovalExpired,
+                Decision::Withdrawn => Action::ApprovalWithdrawn,
+            };
+            let rule = facts.rule.as_ref().filter(|_| asked.decision == Some(Decision::AllowedByRule));
+            let rule = rule.map(|rule| format!(", by a rule of {}", rule.by)).unwrap_or_default();
+            let (used, id, digest) = (in_use(&asked.tool, &asked.room), &asked.id, asked.digest);
+            let detail = format!("{used}, approval {id}, input {digest}{rule}");
+            Some((action, Some(agent(&asked.agent, Some(&asked.agent_name))), detail))
+        }
+        Change::PutApprovalRule(rule) => {
+            let subject = agent(&rule.agent, None);
+            Some((Action::ApprovalRuleCreated, Some(subject), in_use(&rule.tool, &rule.room)))
+        }
+        _ => None,
+    }
+}
+
+fn in_use(tool: &str, room: &RoomId) -> String {
+    format!("{tool} in room {room}")
+}
+
+fn agent(agent: &AgentId, name: Option<&str>) -> Subject {
+    subject(SubjectKind::Agent, agent.as_str(), name)
 }
 
 /// One command may change several things, of which some are looked for by themselves.

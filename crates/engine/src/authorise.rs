@@ -4,7 +4,7 @@ use crate::facts::{Facts, Standing};
 use parlor_model::query::AgentCards;
 use parlor_model::{
     AgentId, Caller, Command, Gateway, Mailbox, Member, MemberId, Message, Path, Pattern, Principal, Query,
-    Refusal, RoomId, RoomRole, Scope, SiteRole, Task, Thing, Use, User, UserId,
+    Refusal, Room, RoomId, RoomRole, Scope, SiteRole, Task, Thing, Use, User, UserId,
 };
 
 pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
@@ -101,6 +101,10 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         // Only the hub itself gives turns and ends them; who may host an agent was asked when it came.
         Command::StartRun { .. } | Command::FinishRun(_) | Command::ReportUsage { .. } => ask.operator(),
         Command::OpenRun { room, .. } | Command::SayLate { room, .. } => ask.speak(room),
+
+        Command::AskApproval(_) | Command::ExpireApproval { .. } => ask.operator(),
+        Command::DecideApproval(_) => ask.decide_approval(),
+        Command::RevokeApprovalRule { .. } => ask.revoke_rule(),
     }
 }
 
@@ -126,6 +130,8 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         | Query::History { .. }
         | Query::Pins { .. }
         | Query::Tasks { .. }
+        | Query::Approvals { .. }
+        | Query::ApprovalRules { .. }
         | Query::MayFollow { .. } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
         Query::MayStop { .. } => ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ()),
         Query::RunsOf { .. } | Query::Revisions { .. } | Query::Thread { .. } | Query::ReplyCount { .. } => {
@@ -150,6 +156,11 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
 pub fn may_hear(owner: &User, behind: Option<&UserId>, path: &Path) -> bool {
     let lets_hear = || owner.hears.iter().any(|pattern| pattern.matches(path));
     behind == Some(&owner.id) || owner.role == SiteRole::Admin || lets_hear()
+}
+
+/// Whether somebody's word lets an agent use its tools in a room.
+pub fn may_approve(room: &Room, member: &Member) -> bool {
+    member.member.user().is_some() && member.role >= room.approve_role
 }
 
 /// The room whose messages a pattern asks for by name.
@@ -505,6 +516,25 @@ impl<'a> Ask<'a> {
             (Some(_), None) => Err(Refusal::NotAMember { room: room.clone() }),
             (Some(_), Some(_)) => Ok(()),
         }
+    }
+
+    /// Only a person who is in the room now: never a program, which may be the agent itself. What there is not and what
+    /// one may not answer are told alike.
+    fn decide_approval(&self) -> Result<(), Refusal> {
+        self.person()?;
+        let may = match (&self.facts.approval, &self.facts.room, &self.facts.membership) {
+            (Some(_), Some(room), Some(own)) => may_approve(room, own),
+            _ => false,
+        };
+        if may { Ok(()) } else { Err(Refusal::NotFound(Thing::Approval)) }
+    }
+
+    /// For who made it, and for admins of the room.
+    fn revoke_rule(&self) -> Result<(), Refusal> {
+        let standing = self.signed_in(Scope::Write)?;
+        let role = self.role_in_room(RoomRole::Member, Scope::Write)?;
+        let rule = self.facts.rule.as_ref().ok_or(Refusal::NotFound(Thing::ApprovalRule))?;
+        if rule.by == standing.user.id || role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
     /// `from` is an agent of the caller's, or a source name for admins and keys with that scope.

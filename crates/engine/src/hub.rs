@@ -8,7 +8,7 @@ use crate::figures::{Figures, Tally};
 use crate::follower::Follower;
 use crate::health::{Health, HealthCell};
 use crate::pipeline::{Submitted, Writer};
-use crate::ports::{Bus, Clock, Head, Ids, Reader, Snapshot, Store, Triage};
+use crate::ports::{Bus, Clock, Head, Ids, Open, Reader, Snapshot, Store, Triage};
 use crate::search::{self, Wanted};
 use crate::switchboard::{Joined, Switchboard, Viewer, ViewerId};
 use crate::turns::{Turns, keeper::keep};
@@ -17,9 +17,9 @@ use bytes::Bytes;
 use parlor_model::audit::NotePage;
 use parlor_model::query::{Answer, Recent};
 use parlor_model::{
-    ApiKey, BlobDigest, Caller, Command, Epoch, Event, HubSettings, Logged, Mailbox, Member, MemberId,
-    Message, Position, Query, Refusal, RoomId, SecondFactor, SecretHash, Seq, Signal, Task, Thing, Time,
-    User, UserId,
+    ApiKey, ApprovalId, BlobDigest, Caller, Command, Epoch, Event, HubSettings, Logged, Mailbox, Member,
+    MemberId, Message, Position, Query, Refusal, RoomId, SecondFactor, SecretHash, Seq, Signal, Task, Thing,
+    Time, User, UserId,
 };
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -96,7 +96,8 @@ impl Hub {
     pub fn open(parts: Parts) -> Result<Self, Fault> {
         let Parts { store, reader, bus, clock, ids, triage, limits } = parts;
         let health = Arc::new(HealthCell::default());
-        let writer = Writer::new(store, bus.clone(), clock.clone(), ids, health.clone(), limits.clone())?;
+        let mut writer = Writer::new(store, bus.clone(), clock.clone(), ids, health.clone(), limits.clone())?;
+        let questions = close_questions(&mut writer, &*reader)?;
         let (Head { epoch, seq, .. }, tally) = (writer.head(), writer.tally());
         let released = writer.released();
         let switchboard = Arc::new(Switchboard::new(epoch, seq, &limits));
@@ -108,6 +109,9 @@ impl Hub {
                 switchboard.turn(&run);
                 let logged = Logged { seq, at: run.queued_at, event: Event::RunChanged(Arc::new(run)) };
                 turns.learn(&[logged]);
+            }
+            for question in &questions {
+                turns.close_question(snapshot.approval(question)?);
             }
             Ok(())
         })?;
@@ -497,7 +501,9 @@ impl Hub {
             })
             .await??;
         let for_them = |logged: &&Logged| logged.event.person().is_none_or(|person| *person == viewer.user);
-        for logged in events.iter().filter(for_them) {
+        // What is open is shown when the seat is taken.
+        let told = |logged: &&Logged| !matches!(logged.event, Event::ApprovalAsked(_));
+        for logged in events.iter().filter(for_them).filter(told) {
             if let Some(bytes) = viewer.egress.event(logged, self.inner.epoch)
                 && !viewer.outbox.push_in_time(bytes).await
             {
@@ -551,6 +557,25 @@ impl Hub {
         })
         .await
     }
+}
+
+/// A question does not outlive the hub that asked it, whoever may come to answer: nobody heard of it meanwhile.
+fn close_questions(writer: &mut Writer, reader: &dyn Reader) -> Result<Vec<ApprovalId>, Fault> {
+    let mut open = Vec::new();
+    reader.with(&mut |snapshot| {
+        open = snapshot.open_approvals(Open::Everybodys)?.into_iter().map(|open| open.id).collect();
+        Ok(())
+    })?;
+    let expire = |approval: &ApprovalId| Submitted {
+        caller: Caller::OPERATOR,
+        command: Command::ExpireApproval { approval: approval.clone() },
+        reply: oneshot::channel().0,
+        at: Instant::now(),
+    };
+    if !open.is_empty() {
+        writer.pass(open.iter().map(expire).collect());
+    }
+    Ok(open)
 }
 
 async fn blocking<T: Send + 'static>(
@@ -727,6 +752,8 @@ fn answer(
             let upload = facts.uploads.first().cloned().expect("authorised to see it");
             Answer::Upload(Arc::new(upload))
         }
+        Query::Approvals { room } => Answer::Approvals(snapshot.open_approvals(Open::Room(room))?),
+        Query::ApprovalRules { room } => Answer::ApprovalRules(snapshot.approval_rules(room)?),
         Query::RunsOf { message } => {
             let mut runs = Vec::new();
             for run in snapshot.runs_of(message)? {

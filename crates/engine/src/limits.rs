@@ -47,6 +47,11 @@ pub struct Limits {
     /// How long one reply may be, and of how many chunks that do not flow together.
     pub reply_bytes: usize,
     pub reply_chunks: usize,
+    /// Questions of agents that may be open: in all, and of one turn.
+    pub approvals: usize,
+    pub run_approvals: usize,
+    /// How long what is open in one room may be together: all of it is shown to who joins.
+    pub approval_bytes: usize,
     /// How long a turn waits for a gateway that was lost before it is given up.
     pub gateway_grace: Duration,
     /// Batches of news that may wait for the fan-out; beyond that it reads the store instead.
@@ -79,6 +84,9 @@ impl Default for Limits {
             room_tokens: 2_000_000,
             reply_bytes: 10 * 1024 * 1024,
             reply_chunks: 5000,
+            approvals: 1000,
+            run_approvals: 20,
+            approval_bytes: 512 * 1024,
             gateway_grace: Duration::from_secs(60),
             waiting_news: 64,
         }

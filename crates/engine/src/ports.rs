@@ -7,10 +7,11 @@ use crate::{Fault, plan::Plan};
 use parlor_model::audit::{NotePage, Noted};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
-    Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Epoch, Gateway, GatewayId,
-    HubSettings, Invitation, InvitationId, KeyId, Logged, Mailbox, Member, MemberId, Message, MessageId, Pin,
-    RefreshToken, Revision, Room, RoomId, Run, RunId, SecondFactor, SecretHash, Seq, Session, SignIn,
-    SignInId, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
+    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, DeadLetter, Delivery,
+    Epoch, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Logged, Mailbox, Member,
+    MemberId, Message, MessageId, Pin, RefreshToken, Revision, Room, RoomId, Run, RunId, SecondFactor,
+    SecretHash, Seq, Session, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload, UploadId, User,
+    UserId,
 };
 use std::io::{Read, Seek};
 use std::ops::ControlFlow;
@@ -84,6 +85,18 @@ pub trait Lookup {
     fn avatars(&mut self, owner: &UserId) -> Result<Vec<Upload>, Fault>;
     /// Contents whose last upload was removed and that were not forgotten since, by digest.
     fn released(&mut self, limit: usize) -> Result<Vec<BlobDigest>, Fault>;
+    fn approval(&mut self, id: &ApprovalId) -> Result<Option<Approval>, Fault>;
+    /// What a gateway ever asked under a name, in the order in which it was asked.
+    fn approvals_called(&mut self, gateway: &GatewayId, request: &str) -> Result<Vec<Approval>, Fault>;
+    /// What waits for an answer, in the order in which it was asked.
+    fn open_approvals(&mut self, of: Open<'_>) -> Result<Vec<Approval>, Fault>;
+    fn open_approval_count(&mut self) -> Result<usize, Fault>;
+    fn approval_rule(
+        &mut self,
+        room: &RoomId,
+        agent: &AgentId,
+        tool: &str,
+    ) -> Result<Option<ApprovalRule>, Fault>;
     fn run(&mut self, id: &RunId) -> Result<Option<Run>, Fault>;
     /// The turns that a message set off, in the order in which they were planned.
     fn runs_of(&mut self, message: &MessageId) -> Result<Vec<Run>, Fault>;
@@ -199,6 +212,8 @@ pub trait Snapshot: Lookup {
     fn dead_letters(&mut self, page: MailPage) -> Result<Vec<DeadLetter>, Fault>;
     /// The turns that wait or run, the oldest first.
     fn open_runs(&mut self) -> Result<Vec<Run>, Fault>;
+    /// What is always allowed in a room, by agent, then by tool.
+    fn approval_rules(&mut self, room: &RoomId) -> Result<Vec<ApprovalRule>, Fault>;
     /// Whether an upload has this content.
     fn refers_to(&mut self, digest: &BlobDigest) -> Result<bool, Fault>;
     /// Everyone who shares a room with this person, without them, by id.
@@ -286,6 +301,15 @@ pub trait Clock: Send + Sync {
 /// Makes ids that cannot be guessed.
 pub trait Ids: Send + Sync {
     fn next(&self) -> String;
+}
+
+/// Whose questions are meant.
+#[derive(Debug, Clone, Copy)]
+pub enum Open<'a> {
+    Everybodys,
+    Room(&'a RoomId),
+    Run(&'a RunId),
+    Agent(&'a AgentId),
 }
 
 /// What turns came to.

@@ -2,11 +2,42 @@
 //!
 //! Owns: decided or expired, exactly once.
 
-use crate::{AgentId, ApprovalId, Illegal, Payload, RoomId, RunId, Time, UserId};
+use crate::{AgentId, ApprovalId, GatewayId, Illegal, Payload, RoomId, RunId, Time, UserId};
+use std::fmt;
+use std::time::Duration;
+
+/// Nobody waits longer for an answer.
+pub const LONGEST_WAIT: Duration = Duration::from_secs(300);
 
 /// SHA-256 of exactly what was asked, so that what is shown and what is run are the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Digest(pub [u8; 32]);
+
+impl Digest {
+    /// As it is written: 64 hexadecimal digits.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut bytes = [0; 32];
+        if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return None;
+        }
+        for (place, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&text[2 * place..2 * place + 2], 16).ok()?;
+        }
+        Some(Self(bytes))
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Digest({self})")
+    }
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Approval {
@@ -14,7 +45,11 @@ pub struct Approval {
     pub run: RunId,
     pub room: RoomId,
     pub agent: AgentId,
-    /// What the agent's own side calls the question.
+    /// As it was called when it asked.
+    pub agent_name: Box<str>,
+    /// Through which it asked; no other is told the answer.
+    pub gateway: GatewayId,
+    /// What the gateway calls the question.
     pub request: Box<str>,
     pub tool: Box<str>,
     pub input: Payload,
@@ -29,12 +64,12 @@ pub struct Approval {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
     Allowed {
-        by: UserId,
+        by: Decider,
     },
     /// By an earlier answer that was meant for always.
     AllowedByRule,
     Denied {
-        by: UserId,
+        by: Decider,
         reason: Option<Box<str>>,
     },
     Expired,
@@ -52,6 +87,13 @@ impl Decision {
     }
 }
 
+/// Who decided, with the name of that day.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decider {
+    pub user: UserId,
+    pub name: Box<str>,
+}
+
 /// An answer that was meant for always: for this agent, this tool and this room.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalRule {
@@ -63,6 +105,11 @@ pub struct ApprovalRule {
 }
 
 impl Approval {
+    /// How long the question is open. Both times come from one look at the clock, so that setting it changes nothing.
+    pub fn open_for(&self) -> Duration {
+        Duration::from_micros(self.expires_at.0.saturating_sub(self.asked_at.0).max(0).unsigned_abs())
+    }
+
     pub fn decided(&self, decision: Decision, now: Time) -> Result<Self, Illegal> {
         match self.decision {
             None => Ok(Self { decision: Some(decision), decided_at: Some(now), ..self.clone() }),
@@ -76,12 +123,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_digest_is_written_in_64_digits() {
+        let digest = Digest(std::array::from_fn(|place| place as u8 * 7));
+        assert_eq!(Digest::parse(&digest.to_string()), Some(digest));
+        assert_eq!(Digest::parse(&digest.to_string().to_uppercase()), Some(digest));
+        for odd in ["", "00", &"+1".repeat(32), &"é".repeat(32), &"00".repeat(33)] {
+            assert_eq!(Digest::parse(odd), None, "{odd}");
+        }
+    }
+
+    #[test]
     fn the_first_decision_is_the_only_one() {
         let pending = Approval {
             id: ApprovalId::stored("a"),
             run: RunId::stored("r"),
             room: RoomId::stored("room"),
             agent: AgentId::stored("coder"),
+            agent_name: "Coder".into(),
+            gateway: GatewayId::stored("g"),
             request: "1".into(),
             tool: "Bash".into(),
             input: Payload("{}".into()),
@@ -91,7 +150,7 @@ mod tests {
             decision: None,
             decided_at: None,
         };
-        let by = UserId::stored("ann");
+        let by = Decider { user: UserId::stored("ann"), name: "Ann".into() };
         let answers = [
             Decision::Allowed { by: by.clone() },
             Decision::AllowedByRule,

@@ -1,4 +1,4 @@
-//! Who did what to whom: sign-ins, accounts, roles, memberships, keys and settings.
+//! Who did what to whom: sign-ins, accounts, roles, memberships, keys, settings, and what agents were allowed.
 //!
 //! No secret, no token and nothing that was said in a room is ever part of it.
 
@@ -50,6 +50,12 @@ words!(Action {
     MemberAdded = "member_added",
     MemberChanged = "member_changed",
     MemberRemoved = "member_removed",
+    ApprovalAllowed = "approval_allowed",
+    ApprovalDenied = "approval_denied",
+    ApprovalExpired = "approval_expired",
+    ApprovalWithdrawn = "approval_withdrawn",
+    ApprovalRuleCreated = "approval_rule_created",
+    ApprovalRuleRevoked = "approval_rule_revoked",
 });
 
 words!(SubjectKind {

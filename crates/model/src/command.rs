@@ -3,11 +3,11 @@
 //! A command carries no secret in the clear: passwords arrive hashed, tokens as digests.
 
 use crate::{
-    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Chunk, Delivery, Device, File, Gateway, GatewayId,
-    HubSettings, Invitation, InvitationId, KeyId, Mailbox, MemberId, Message, MessageId, Notifications,
-    Outcome, Path, Pattern, Payload, Pin, Policy, Position, Room, RoomId, RoomKind, RoomRole, Run, RunId,
-    Scope, SecondProof, SecretHash, SettingChanges, SignIn, SignInId, SiteRole, Subscription, Task, TaskId,
-    TaskStatus, Time, Upload, Usage, User, UserId, Visibility,
+    Agent, AgentId, ApiKey, Approval, ApprovalId, BlobDigest, Bookmark, Chunk, Delivery, Device, Digest,
+    File, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox, MemberId, Message,
+    MessageId, Notifications, Outcome, Path, Pattern, Payload, Pin, Policy, Position, Room, RoomId, RoomKind,
+    RoomRole, Run, RunId, Scope, SecondProof, SecretHash, SettingChanges, SignIn, SignInId, SiteRole,
+    Subscription, Task, TaskId, TaskStatus, Time, Upload, Usage, User, UserId, Visibility,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -274,6 +274,43 @@ pub enum Command {
         run: RunId,
         usage: Usage,
     },
+
+    // Questions of agents. The hub itself asks them, and says when nobody answered in time.
+    AskApproval(NewApproval),
+    /// Through `Hub::decide`, which knows how long it was open.
+    DecideApproval(Judgement),
+    ExpireApproval {
+        approval: ApprovalId,
+    },
+    RevokeApprovalRule {
+        room: RoomId,
+        agent: AgentId,
+        tool: Box<str>,
+    },
+}
+
+/// An agent wants to use a tool in its turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewApproval {
+    pub run: RunId,
+    pub gateway: GatewayId,
+    pub request: Box<str>,
+    pub tool: Box<str>,
+    pub input: Payload,
+    pub digest: Digest,
+    pub timeout: Duration,
+}
+
+/// What somebody answers to an agent's question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judgement {
+    pub approval: ApprovalId,
+    pub allow: bool,
+    /// Also for every later question about this tool of this agent in this room.
+    pub always: bool,
+    pub reason: Option<Box<str>>,
+    /// Of what was looked at.
+    pub digest: Option<Digest>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -508,6 +545,7 @@ pub enum Receipt {
     },
     Started(Box<Started>),
     Run(Arc<Run>),
+    Approval(Arc<Approval>),
 }
 
 /// A turn that began, with what its agent needs to know.

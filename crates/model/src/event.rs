@@ -1,8 +1,8 @@
 //! What happened, once it is committed. Every event has a `Seq` and survives a crash.
 
 use crate::{
-    Agent, AgentId, Delivery, KeyId, Member, MemberId, Message, MessageId, Pin, Reaction, Room, RoomId, Run,
-    Seq, SignInId, Task, TaskId, Time, User, UserId,
+    Agent, AgentId, Approval, Delivery, KeyId, Member, MemberId, Message, MessageId, Pin, Reaction, Room,
+    RoomId, Run, Seq, SignInId, Task, TaskId, Time, User, UserId,
 };
 use std::sync::Arc;
 
@@ -90,6 +90,10 @@ pub enum Event {
     AgentRemoved(AgentId),
     /// A turn was asked for, began or ended.
     RunChanged(Arc<Run>),
+    /// An agent waits for an answer.
+    ApprovalAsked(Arc<Approval>),
+    /// It has one, or none will come.
+    ApprovalDecided(Arc<Approval>),
     /// Something older than its own deletion, read from the log: its content is gone.
     Faded,
 }
@@ -117,6 +121,7 @@ impl Event {
             | Self::RoomCleared { room, .. } => Some(room),
             Self::RoomChanged(room) | Self::MembersChanged { room, .. } => Some(&room.id),
             Self::RunChanged(run) => Some(&run.room),
+            Self::ApprovalAsked(approval) | Self::ApprovalDecided(approval) => Some(&approval.room),
             Self::RoomArranged(member) => Some(&member.room),
             Self::TaskChanged(task) => Some(&task.room),
             Self::UserChanged(_)

@@ -31,7 +31,7 @@ pub mod upload;
 
 pub use account::{ApiKey, RefreshToken, Scope, SecretHash, SignIn, SiteRole, User};
 pub use agent::{Agent, Device, Gateway, Host, Session, Subscription, Visibility};
-pub use approval::{Approval, ApprovalRule, Decision, Digest};
+pub use approval::{Approval, ApprovalRule, Decider, Decision, Digest};
 pub use caller::{Caller, Principal};
 pub use command::{Arranging, Command, FinishedRun, Post, Prompt, Receipt, Route, Said, Started};
 pub use delivery::{DeadLetter, Delivery, DeliveryState, Mailbox, SessionRef};

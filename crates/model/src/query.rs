@@ -2,9 +2,9 @@
 
 use crate::audit::{NotePage, Noted};
 use crate::{
-    Agent, AgentId, ApiKey, Bookmark, DeadLetter, Delivery, Gateway, HubSettings, Invitation, Mailbox,
-    Member, Message, MessageId, MessageKind, Pin, Revision, Room, RoomId, Run, SecretHash, SenderKind, Seq,
-    Session, SignIn, Subscription, Task, Time, Upload, UploadId, User,
+    Agent, AgentId, ApiKey, Approval, ApprovalRule, Bookmark, DeadLetter, Delivery, Gateway, HubSettings,
+    Invitation, Mailbox, Member, Message, MessageId, MessageKind, Pin, Revision, Room, RoomId, Run,
+    SecretHash, SenderKind, Seq, Session, SignIn, Subscription, Task, Time, Upload, UploadId, User,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -118,6 +118,14 @@ pub enum Query {
     RunsOf {
         message: MessageId,
     },
+    /// What agents wait for an answer to in a room, the oldest first.
+    Approvals {
+        room: RoomId,
+    },
+    /// What is always allowed there.
+    ApprovalRules {
+        room: RoomId,
+    },
     /// Whether the caller may see how the hub is doing, in numbers.
     MayMeasure,
 }
@@ -230,6 +238,8 @@ pub enum Answer {
     Mail(Vec<(Arc<Message>, Delivery)>),
     DeadLetters(Vec<DeadLetter>),
     Runs(Vec<(Run, Box<str>)>),
+    Approvals(Vec<Approval>),
+    ApprovalRules(Vec<ApprovalRule>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

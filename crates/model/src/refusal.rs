@@ -24,6 +24,8 @@ pub enum Thing {
     Upload,
     Task,
     Run,
+    Approval,
+    ApprovalRule,
 }
 
 /// One field that broke one rule. The rule is a stable word; doors may translate it.

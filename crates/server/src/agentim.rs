@@ -13,6 +13,7 @@ use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use parlor_engine::switchboard::{Egress, Farewell, Viewer};
+use parlor_model::command::Judgement;
 use parlor_model::{
     Caller, Command, Delivery, Epoch, Logged, Message, Position, Receipt, Refusal, RoomId, Signal, Thing,
     UserId,
@@ -385,6 +386,11 @@ impl Talk {
                 let room = room.ok_or(Refusal::NotFound(Thing::Room))?;
                 let agent = agent.ok_or(Refusal::NotFound(Thing::Agent))?;
                 self.app.hub.stop(&signed.caller, &room, &agent).await
+            }
+            OfAgents::Decide { request, allow, always, reason, digest } => {
+                let approval = request.ok_or(Refusal::NotFound(Thing::Approval))?;
+                let judgement = Judgement { approval, allow, always, reason, digest };
+                self.app.hub.decide(&signed.caller, judgement).await.map(drop)
             }
             _ => Err(Refusal::NotFound(Thing::Agent)),
         }

@@ -12,7 +12,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use parlor_engine::plan::HUB;
 use parlor_engine::switchboard::{Egress, Farewell, Outbox, Viewer};
-use parlor_engine::turns::{Finished, Host, LinkId, Order, Voice};
+use parlor_engine::turns::{Asking, Finished, Host, LinkId, Order, Voice};
 use parlor_model::command::{AgentRegistration, NewGateway};
 use parlor_model::{
     Caller, Command, Delivery, Device, Epoch, GatewayId, Logged, Message, Receipt, Refusal, RoomId, Signal,
@@ -22,7 +22,9 @@ use parlor_wire::agentim::egress as common;
 use parlor_wire::agentim::gateway::egress::{self, InRoom};
 use parlor_wire::agentim::gateway::ingress::{self, AgentForm, Auth, Reply, Status, Told};
 use parlor_wire::agentim::ingress::Misread;
+use parlor_wire::canonical;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 
 /// Larger messages end the connection; smaller ones that are too large are refused and it goes on.
@@ -179,6 +181,7 @@ fn words(order: &Order<'_>) -> String {
         Order::Work { started } => egress::send_to_agent(started),
         Order::Stop { agent, room } => egress::stop_agent(agent, Some(room)),
         Order::Remove { agent } => egress::remove_agent(agent),
+        Order::Decided { agent, request, decision } => egress::permission_response(agent, request, decision),
     }
 }
 
@@ -368,7 +371,23 @@ impl Agents {
                 let status = status.ok_or(Refusal::invalid("status", "is not one of a task"))?;
                 hub.report_task(&self.caller, link, task, status, result).await
             }
-            Told::Permission(_) | Told::Answer(_) => Ok(()),
+            Told::Permission(form) => {
+                let room = form.room.as_ref().ok_or(Refusal::NotFound(Thing::Room))?;
+                let digest = canonical::digest(&form.input).ok_or(Refusal::Invalid(Vec::new()))?;
+                let timeout = form.timeout_ms.map_or(Duration::MAX, Duration::from_millis);
+                let asking = Asking {
+                    link,
+                    agent: &form.agent,
+                    room,
+                    request: &form.request,
+                    tool: &form.tool,
+                    input: form.input,
+                    digest,
+                    timeout,
+                };
+                hub.ask(asking).await
+            }
+            Told::Answer(_) => Ok(()),
         }
     }
 

@@ -5,6 +5,7 @@
 
 pub mod agentim;
 pub mod broker;
+pub mod canonical;
 pub mod files;
 pub mod json;
 pub mod time;

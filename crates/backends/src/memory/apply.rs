@@ -5,8 +5,8 @@ use super::tables::Tables;
 use parlor_engine::plan::Change;
 use parlor_model::audit::{Note, Noted};
 use parlor_model::{
-    AgentId, BlobDigest, Delivery, DeliveryState, Mailbox, Member, MemberId, MessageId, RefreshToken, RoomId,
-    Run, SecretHash, SignIn, SignInId, Upload, Use, UserId,
+    AgentId, Approval, ApprovalRule, BlobDigest, Delivery, DeliveryState, Mailbox, Member, MemberId,
+    MessageId, RefreshToken, RoomId, Run, SecretHash, SignIn, SignInId, Upload, Use, UserId,
 };
 use std::sync::Arc;
 
@@ -123,6 +123,15 @@ impl Tables {
                 let Mailbox { agent, session } = mailbox.clone();
                 self.subscriptions.remove(&(agent, session, pattern.clone()));
             }
+            Change::PutApproval(approval) => {
+                self.approvals.put(approval.id.clone(), approval.as_ref().clone());
+            }
+            Change::PutApprovalRule(rule) => {
+                self.approval_rules.insert(key_of(rule), rule.clone());
+            }
+            Change::RemoveApprovalRule(rule) => {
+                self.approval_rules.remove(&key_of(rule));
+            }
             Change::PutRun(run) => self.runs.put(run.id.clone(), run.as_ref().clone()),
             Change::PutDelivery { delivery, seq: _ } => {
                 self.deliveries.put((delivery.message.clone(), delivery.mailbox.clone()), delivery.clone());
@@ -214,6 +223,7 @@ impl Tables {
         self.gateways.retain(|_, gateway| gateway.owner != *user);
         self.members.retain(|(_, member)| member.user() != Some(user));
         self.bookmarks.retain(|(owner, _)| owner != user);
+        self.approval_rules.retain(|_, rule| rule.by != *user);
         self.remove_uploads(|upload| upload.owner == *user && !matches!(upload.purpose, Use::Message(_)));
     }
 
@@ -226,6 +236,15 @@ impl Tables {
             .retain(|(_, mailbox)| mailbox.as_ref().is_none_or(|mailbox| mailbox.agent != *agent));
         self.members.retain(|(_, member)| member.agent() != Some(agent));
         self.remove_runs(|run| run.agent == *agent);
+        self.remove_approvals(|approval| approval.agent == *agent);
+        self.approval_rules.retain(|_, rule| rule.agent != *agent);
+    }
+
+    pub fn remove_approvals(&mut self, gone: impl Fn(&Approval) -> bool) {
+        let approvals = self.approvals.rows().filter(|approval| gone(approval));
+        for approval in approvals.map(|approval| approval.id.clone()).collect::<Vec<_>>() {
+            self.approvals.remove(&approval);
+        }
     }
 
     pub fn remove_runs(&mut self, gone: impl Fn(&Run) -> bool) {
@@ -243,6 +262,8 @@ impl Tables {
         self.members.retain(|(other, _)| other != room);
         self.tasks.retain(|_, task| task.room != *room);
         self.remove_runs(|run| run.room == *room);
+        self.remove_approvals(|approval| approval.room == *room);
+        self.approval_rules.retain(|_, rule| rule.room != *room);
         self.rooms.remove(room);
     }
 
@@ -256,4 +277,8 @@ impl Tables {
         self.dead_letters.retain(|(other, _)| other != message);
         self.remove_uploads(|upload| upload.purpose == Use::Message(message.clone()));
     }
+}
+
+fn key_of(rule: &ApprovalRule) -> (RoomId, AgentId, Box<str>) {
+    (rule.room.clone(), rule.agent.clone(), rule.tool.clone())
 }

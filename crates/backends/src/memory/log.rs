@@ -4,8 +4,8 @@
 use super::tables::Tables;
 use parlor_engine::facts::MEMBERS_TOLD;
 use parlor_model::{
-    AgentId, Event, KeyId, Logged, Member, MemberChange, MemberId, MessageId, Pin, RoomId, RunId, Seq,
-    SignInId, TaskId, Time, UserId,
+    AgentId, ApprovalId, Event, KeyId, Logged, Member, MemberChange, MemberId, MessageId, Pin, RoomId, RunId,
+    Seq, SignInId, TaskId, Time, UserId,
 };
 use std::sync::Arc;
 
@@ -43,6 +43,8 @@ enum Reference {
     AgentChanged(AgentId),
     AgentRemoved(AgentId),
     RunChanged(RunId),
+    ApprovalAsked(ApprovalId),
+    ApprovalDecided(ApprovalId),
     Nothing,
 }
 
@@ -80,6 +82,8 @@ impl Reference {
             Event::AgentChanged(agent) => Self::AgentChanged(agent.id.clone()),
             Event::AgentRemoved(agent) => Self::AgentRemoved(agent.clone()),
             Event::RunChanged(run) => Self::RunChanged(run.id.clone()),
+            Event::ApprovalAsked(approval) => Self::ApprovalAsked(approval.id.clone()),
+            Event::ApprovalDecided(approval) => Self::ApprovalDecided(approval.id.clone()),
             Event::Faded => Self::Nothing,
         }
     }
@@ -145,6 +149,10 @@ impl Tables {
             Reference::AgentChanged(agent) => Event::AgentChanged(Arc::new(self.agents.get(&agent)?.clone())),
             Reference::AgentRemoved(agent) => Event::AgentRemoved(agent),
             Reference::RunChanged(run) => Event::RunChanged(Arc::new(self.runs.get(&run)?.clone())),
+            Reference::ApprovalAsked(id) => Event::ApprovalAsked(Arc::new(self.approvals.get(&id)?.clone())),
+            Reference::ApprovalDecided(id) => {
+                Event::ApprovalDecided(Arc::new(self.approvals.get(&id)?.clone()))
+            }
             Reference::Nothing => return None,
         })
     }

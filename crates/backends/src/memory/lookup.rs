@@ -3,13 +3,14 @@
 use super::View;
 use super::table::sorted;
 use parlor_engine::Fault;
-use parlor_engine::ports::{FirstUse, Lookup, OnceKey, Spent};
+use parlor_engine::ports::{FirstUse, Lookup, OnceKey, Open, Spent};
 use parlor_model::audit::{Action, Noted};
 use parlor_model::{
-    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, DeliveryState, Gateway, GatewayId, HubSettings,
-    Invitation, InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId, Outcome, Pin,
-    RefreshToken, Room, RoomId, Run, RunId, RunState, SecondFactor, SecretHash, Seq, Session, SignIn,
-    SignInId, SiteRole, Subscription, Task, TaskId, Time, Upload, UploadId, Use, User, UserId,
+    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, Delivery,
+    DeliveryState, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox, Member,
+    MemberId, Message, MessageId, Outcome, Pin, RefreshToken, Room, RoomId, Run, RunId, RunState,
+    SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, SiteRole, Subscription, Task, TaskId, Time,
+    Upload, UploadId, Use, User, UserId,
 };
 use std::sync::Arc;
 
@@ -209,6 +210,39 @@ impl Lookup for View {
 
     fn released(&mut self, limit: usize) -> Result<Vec<BlobDigest>, Fault> {
         Ok(self.tables.released.iter().take(limit).copied().collect())
+    }
+
+    fn approval(&mut self, id: &ApprovalId) -> Result<Option<Approval>, Fault> {
+        Ok(self.tables.approvals.get(id).cloned())
+    }
+
+    fn approvals_called(&mut self, gateway: &GatewayId, request: &str) -> Result<Vec<Approval>, Fault> {
+        let asked = self.tables.approvals.rows().filter(|asked| asked.gateway == *gateway);
+        Ok(asked.filter(|asked| &*asked.request == request).cloned().collect())
+    }
+
+    fn open_approvals(&mut self, of: Open<'_>) -> Result<Vec<Approval>, Fault> {
+        let meant = |asked: &&Approval| match of {
+            Open::Everybodys => true,
+            Open::Room(room) => asked.room == *room,
+            Open::Run(run) => asked.run == *run,
+            Open::Agent(agent) => asked.agent == *agent,
+        };
+        let open = self.tables.approvals.rows().filter(|asked| asked.decision.is_none());
+        Ok(open.filter(meant).cloned().collect())
+    }
+
+    fn open_approval_count(&mut self) -> Result<usize, Fault> {
+        Ok(self.open_approvals(Open::Everybodys)?.len())
+    }
+
+    fn approval_rule(
+        &mut self,
+        room: &RoomId,
+        agent: &AgentId,
+        tool: &str,
+    ) -> Result<Option<ApprovalRule>, Fault> {
+        Ok(self.tables.approval_rules.get(&(room.clone(), agent.clone(), tool.into())).cloned())
     }
 
     fn run(&mut self, id: &RunId) -> Result<Option<Run>, Fault> {

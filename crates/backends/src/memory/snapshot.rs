@@ -8,8 +8,9 @@ use parlor_engine::search::Hunt;
 use parlor_model::audit::{Actor, NotePage, Noted};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
-    Agent, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Invitation, Logged, Mailbox, Member, MemberId,
-    Message, MessageId, Pin, Revision, RoomId, Run, Sender, Seq, SignIn, Task, Time, User, UserId,
+    Agent, ApiKey, ApprovalRule, BlobDigest, Bookmark, DeadLetter, Delivery, Invitation, Logged, Mailbox,
+    Member, MemberId, Message, MessageId, Pin, Revision, RoomId, Run, Sender, Seq, SignIn, Task, Time, User,
+    UserId,
 };
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -225,6 +226,10 @@ impl Snapshot for View {
         let mut letters = sorted(letters, order);
         letters.truncate(page.limit);
         Ok(letters)
+    }
+
+    fn approval_rules(&mut self, room: &RoomId) -> Result<Vec<ApprovalRule>, Fault> {
+        Ok(self.tables.approval_rules.values().filter(|rule| rule.room == *room).cloned().collect())
     }
 
     fn open_runs(&mut self) -> Result<Vec<Run>, Fault> {

@@ -5,10 +5,11 @@ use super::table::Table;
 use parlor_engine::ports::{FirstUse, Head, OnceKey};
 use parlor_model::audit::Noted;
 use parlor_model::{
-    Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Epoch, Gateway, GatewayId,
-    HubSettings, Invitation, InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId, Pattern,
-    Pin, RefreshToken, Revision, Room, RoomId, Run, RunId, SecondFactor, SecretHash, Seq, Session, SessionId,
-    SignIn, SignInId, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
+    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, DeadLetter, Delivery,
+    Epoch, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox, Member, MemberId,
+    Message, MessageId, Pattern, Pin, RefreshToken, Revision, Room, RoomId, Run, RunId, SecondFactor,
+    SecretHash, Seq, Session, SessionId, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload,
+    UploadId, User, UserId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -53,6 +54,8 @@ pub struct Tables {
     /// Which message, which mailbox gave it up if it had reached one, and why.
     pub dead_letters: Table<Grave, (MessageId, Option<Mailbox>, Box<str>)>,
     pub runs: Table<RunId, Run>,
+    pub approvals: Table<ApprovalId, Approval>,
+    pub approval_rules: BTreeMap<(RoomId, AgentId, Box<str>), ApprovalRule>,
     pub first_uses: BTreeMap<OnceKey, (FirstUse, Time)>,
 }
 
@@ -91,6 +94,8 @@ impl Tables {
             deliveries: Table::default(),
             dead_letters: Table::default(),
             runs: Table::default(),
+            approvals: Table::default(),
+            approval_rules: BTreeMap::new(),
             first_uses: BTreeMap::new(),
         }
     }

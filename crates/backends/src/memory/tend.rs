@@ -24,6 +24,8 @@ impl Tables {
         for invitation in over {
             self.invitations.remove(&invitation);
         }
+        let old = now.minus(windows.log);
+        self.remove_approvals(|approval| approval.decided_at.is_some_and(|at| at < old));
         let believed = self.clock_is_believed(now);
         if believed {
             let oldest = now.minus(windows.audit);

@@ -1,6 +1,7 @@
 //! One change of a plan, as SQL.
 
 use super::agents;
+use super::approvals;
 use super::audit;
 use super::rows::{self, Stored, run};
 use super::search;
@@ -352,6 +353,9 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
             run(sql, "DELETE FROM dead_letters", &[])?;
         }
         Change::PutRun(it) => put_run(sql, it)?,
+        Change::PutApproval(approval) => approvals::put(sql, approval)?,
+        Change::PutApprovalRule(rule) => approvals::put_rule(sql, rule)?,
+        Change::RemoveApprovalRule(rule) => approvals::remove_rule(sql, rule)?,
         Change::PutMessage(_) | Change::PutDelivery { .. } | Change::Remember { .. } => {
             unreachable!("these come with every message and have statements of their own")
         }
@@ -532,6 +536,9 @@ fn remove_user(sql: &Connection, user: &UserId) -> Result<(), Fault> {
         "DELETE FROM deliveries WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM members WHERE kind = 1 AND member IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM runs WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
+        "DELETE FROM approvals WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
+        "DELETE FROM approval_rules WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
+        "DELETE FROM approval_rules WHERE decider = ?1",
         "DELETE FROM agents WHERE owner = ?1",
         "DELETE FROM gateways WHERE owner = ?1",
         "DELETE FROM members WHERE kind = 0 AND member = ?1",
@@ -549,6 +556,8 @@ fn remove_agent(sql: &Connection, agent: &AgentId) -> Result<(), Fault> {
         "DELETE FROM deliveries WHERE agent = ?1",
         "DELETE FROM members WHERE kind = 1 AND member = ?1",
         "DELETE FROM runs WHERE agent = ?1",
+        "DELETE FROM approvals WHERE agent = ?1",
+        "DELETE FROM approval_rules WHERE agent = ?1",
         "DELETE FROM agents WHERE id = ?1",
     ];
     steps.iter().try_for_each(|step| run(sql, step, &[&agent.as_str()]).map(drop))
@@ -565,6 +574,8 @@ fn remove_room(sql: &Connection, room: &RoomId) -> Result<(), Fault> {
         "DELETE FROM uploads WHERE message IN (SELECT id FROM messages WHERE room = ?1)",
         "DELETE FROM turns WHERE message IN (SELECT id FROM messages WHERE room = ?1)",
         "DELETE FROM runs WHERE room = ?1",
+        "DELETE FROM approvals WHERE room = ?1",
+        "DELETE FROM approval_rules WHERE room = ?1",
         "DELETE FROM messages WHERE room = ?1",
         "DELETE FROM members WHERE room = ?1",
         "DELETE FROM tasks WHERE room = ?1",

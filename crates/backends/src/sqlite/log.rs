@@ -6,8 +6,8 @@ use parlor_engine::Fault;
 use parlor_engine::facts::MEMBERS_TOLD;
 use parlor_engine::ports::{Head, Lookup};
 use parlor_model::{
-    AgentId, Epoch, Event, KeyId, Logged, Member, MemberChange, MemberId, MessageId, Pin, RoomId, RunId, Seq,
-    SignInId, TaskId, Time, UserId,
+    AgentId, ApprovalId, Epoch, Event, KeyId, Logged, Member, MemberChange, MemberId, MessageId, Pin, RoomId,
+    RunId, Seq, SignInId, TaskId, Time, UserId,
 };
 use rusqlite::{Connection, Statement, ToSql};
 use std::ops::Deref;
@@ -42,6 +42,8 @@ mod kind {
     pub const TASK_CHANGED: i64 = 27;
     pub const TASK_REMOVED: i64 = 28;
     pub const RUN_CHANGED: i64 = 30;
+    pub const APPROVAL_ASKED: i64 = 40;
+    pub const APPROVAL_DECIDED: i64 = 41;
 }
 
 /// One row: what kind of thing happened to what.
@@ -94,6 +96,8 @@ pub fn append(statement: &mut Statement<'_>, logged: &Logged) -> Result<(), Faul
         Event::AgentChanged(agent) => (kind::AGENT_CHANGED, Some(agent.id.as_str()), None),
         Event::AgentRemoved(agent) => (kind::AGENT_REMOVED, Some(agent.as_str()), None),
         Event::RunChanged(run) => (kind::RUN_CHANGED, Some(run.id.as_str()), None),
+        Event::ApprovalAsked(approval) => (kind::APPROVAL_ASKED, Some(approval.id.as_str()), None),
+        Event::ApprovalDecided(approval) => (kind::APPROVAL_DECIDED, Some(approval.id.as_str()), None),
         Event::Faded => (kind::FADED, None, None),
     };
     let room = logged.event.room().map(RoomId::as_str);
@@ -246,6 +250,14 @@ impl<C: Deref<Target = Connection>> On<C> {
             }),
             (kind::RUN_CHANGED, _) => {
                 self.run(&RunId::stored(subject))?.map(|run| Event::RunChanged(Arc::new(run)))
+            }
+            (kind::APPROVAL_ASKED, _) => {
+                let found = self.find_approval(&ApprovalId::stored(subject))?;
+                found.map(|approval| Event::ApprovalAsked(Arc::new(approval)))
+            }
+            (kind::APPROVAL_DECIDED, _) => {
+                let found = self.find_approval(&ApprovalId::stored(subject))?;
+                found.map(|approval| Event::ApprovalDecided(Arc::new(approval)))
             }
             (kind::AGENT_REMOVED, _) => Some(Event::AgentRemoved(AgentId::stored(subject))),
             (kind::AGENT_CHANGED, _) => {

@@ -5,13 +5,13 @@ use super::agents;
 use super::rows::{self, all, number, one};
 use super::tasks;
 use parlor_engine::Fault;
-use parlor_engine::ports::{FirstUse, Lookup, OnceKey, Spent};
+use parlor_engine::ports::{FirstUse, Lookup, OnceKey, Open, Spent};
 use parlor_model::audit::Noted;
 use parlor_model::{
-    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, Gateway, GatewayId, HubSettings, Invitation,
-    InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId, Pin, RefreshToken, Room, RoomId, Run,
-    RunId, SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, Subscription, Task, TaskId, Time,
-    Upload, UploadId, User, UserId,
+    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, Delivery, Gateway,
+    GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId,
+    Pin, RefreshToken, Room, RoomId, Run, RunId, SecondFactor, SecretHash, Seq, Session, SignIn, SignInId,
+    Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
 };
 use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
@@ -306,6 +306,31 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
         all(self.sql(), query, &[&number(limit)], |row| rows::digest(row, 0))
     }
 
+    fn approval(&mut self, id: &ApprovalId) -> Result<Option<Approval>, Fault> {
+        self.find_approval(id)
+    }
+
+    fn approvals_called(&mut self, gateway: &GatewayId, request: &str) -> Result<Vec<Approval>, Fault> {
+        self.find_called(gateway, request)
+    }
+
+    fn open_approvals(&mut self, of: Open<'_>) -> Result<Vec<Approval>, Fault> {
+        self.find_open(of)
+    }
+
+    fn open_approval_count(&mut self) -> Result<usize, Fault> {
+        self.count_open()
+    }
+
+    fn approval_rule(
+        &mut self,
+        room: &RoomId,
+        agent: &AgentId,
+        tool: &str,
+    ) -> Result<Option<ApprovalRule>, Fault> {
+        self.find_rule(room, agent, tool)
+    }
+
     fn run(&mut self, id: &RunId) -> Result<Option<Run>, Fault> {
         let query = format!("SELECT {} FROM runs WHERE id = ?1", rows::RUN);
         one(self.sql(), &query, &[&id.as_str()], rows::a_run)
@@ -431,6 +456,13 @@ macro_rules! through {
             uploads_waiting(owner: &parlor_model::UserId) -> usize;
             avatars(owner: &parlor_model::UserId) -> Vec<parlor_model::Upload>;
             released(limit: usize) -> Vec<parlor_model::BlobDigest>;
+            approval(id: &parlor_model::ApprovalId) -> Option<parlor_model::Approval>;
+            approvals_called(gateway: &parlor_model::GatewayId, request: &str)
+                -> Vec<parlor_model::Approval>;
+            open_approvals(of: parlor_engine::ports::Open<'_>) -> Vec<parlor_model::Approval>;
+            open_approval_count() -> usize;
+            approval_rule(room: &parlor_model::RoomId, agent: &parlor_model::AgentId, tool: &str)
+                -> Option<parlor_model::ApprovalRule>;
             run(id: &parlor_model::RunId) -> Option<parlor_model::Run>;
             runs_of(message: &parlor_model::MessageId) -> Vec<parlor_model::Run>;
             spent(room: &parlor_model::RoomId, agent: &parlor_model::AgentId, since: parlor_model::Time)

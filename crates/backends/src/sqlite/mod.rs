@@ -6,6 +6,7 @@
 
 mod agents;
 mod apply;
+mod approvals;
 mod audit;
 pub mod copies;
 mod log;

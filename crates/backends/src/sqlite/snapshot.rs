@@ -10,8 +10,9 @@ use parlor_engine::search::Hunt;
 use parlor_model::audit::{NotePage, Noted};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
-    Agent, AgentId, ApiKey, BlobDigest, Bookmark, DeadLetter, Delivery, Invitation, Logged, Mailbox, Member,
-    Message, MessageId, Pin, Revision, RoomId, Run, Seq, SessionId, SignIn, Task, Time, User, UserId,
+    Agent, AgentId, ApiKey, ApprovalRule, BlobDigest, Bookmark, DeadLetter, Delivery, Invitation, Logged,
+    Mailbox, Member, Message, MessageId, Pin, Revision, RoomId, Run, Seq, SessionId, SignIn, Task, Time,
+    User, UserId,
 };
 use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
@@ -242,6 +243,10 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
             letters.push(DeadLetter { message, reason: reason.into(), mailbox });
         }
         Ok(letters)
+    }
+
+    fn approval_rules(&mut self, room: &RoomId) -> Result<Vec<ApprovalRule>, Fault> {
+        self.find_rules(room)
     }
 
     fn open_runs(&mut self) -> Result<Vec<Run>, Fault> {

@@ -2,8 +2,8 @@
 
 use super::Options;
 use super::apply::BELONGINGS;
-use super::audit;
 use super::rows::{one, run};
+use super::{approvals, audit};
 use parlor_engine::Fault;
 use parlor_model::Time;
 use rusqlite::Connection;
@@ -14,7 +14,7 @@ const SLICE: i64 = 200;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Forgets what is older than the windows: log rows, keys of retries, uploads that came on no message, sign-ins and
-/// invitations that ran out, what was noted, and messages. Says whether more messages are to go.
+/// invitations that ran out, what agents asked, what was noted, and messages. Says whether more messages are to go.
 pub fn trim(sql: &Connection, now: Time, options: &Options) -> Result<bool, Fault> {
     let old = now.minus(options.log_window).0;
     // Never the newest row: it is where the next event goes on from.
@@ -43,6 +43,7 @@ pub fn trim(sql: &Connection, now: Time, options: &Options) -> Result<bool, Faul
     )?;
     run(sql, "DELETE FROM sign_ins WHERE expires_at <= ?1", &[&now.0])?;
     run(sql, "DELETE FROM invitations WHERE expires_at <= ?1", &[&now.0])?;
+    approvals::trim(sql, now.minus(options.log_window))?;
     let believed = clock_is_believed(sql, now)?;
     if believed {
         audit::trim(sql, now.minus(options.audit_window))?;

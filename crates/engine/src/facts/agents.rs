@@ -2,7 +2,7 @@
 
 use super::Facts;
 use crate::Fault;
-use crate::ports::Lookup;
+use crate::ports::{Lookup, Open};
 use crate::routes::Routes;
 use parlor_model::{AgentId, Caller, GatewayId, MemberId, UserId};
 
@@ -60,6 +60,7 @@ impl Facts {
 
     pub(super) fn memberships_of_agents(&mut self, store: &mut (impl Lookup + ?Sized)) -> Result<(), Fault> {
         for agent in self.agents.clone() {
+            self.approvals.extend(store.open_approvals(Open::Agent(&agent.id))?);
             self.whole_memberships(&MemberId::Agent(agent.id), store)?;
         }
         Ok(())

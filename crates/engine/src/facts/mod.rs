@@ -1,6 +1,7 @@
 //! What is true when a command is decided: looked up inside the transaction that will make it happen.
 
 mod agents;
+mod approvals;
 mod mail;
 mod memo;
 mod people;
@@ -13,16 +14,16 @@ pub use memo::Memo;
 pub use turns::{Candidate, MEMBERS_IN_CONTEXT};
 
 use crate::digest::digest;
-use crate::ports::{FirstUse, Lookup, OnceKey, OnceKind};
+use crate::ports::{FirstUse, Lookup, OnceKey, OnceKind, Open};
 use crate::routes::{Recipient, Routes};
 use crate::{Fault, Limits};
 use parlor_model::audit::Noted;
 use parlor_model::query::AgentCards;
 use parlor_model::{
-    Agent, ApiKey, BlobDigest, Bookmark, Caller, Command, Delivery, Epoch, Gateway, HubSettings, Invitation,
-    Mailbox, Member, MemberId, Message, Path, Pin, Query, RefreshToken, Room, RoomId, Run, Scope,
-    SecondFactor, SecondProof, SecretHash, Seq, Session, SignIn, SiteRole, Subscription, Task, Time, Upload,
-    User, UserId,
+    Agent, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, Command, Delivery, Epoch, Gateway,
+    HubSettings, Invitation, Mailbox, Member, MemberId, Message, Path, Pin, Query, RefreshToken, Room,
+    RoomId, Run, Scope, SecondFactor, SecondProof, SecretHash, Seq, Session, SignIn, SiteRole, Subscription,
+    Task, Time, Upload, User, UserId,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -101,6 +102,13 @@ pub struct Facts {
     pub released: Vec<BlobDigest>,
     pub once: Option<Once>,
     pub run: Option<Run>,
+    /// The question that the command is about, or that was asked under its name before.
+    pub approval: Option<Approval>,
+    /// What is open in the room, or goes with what ends.
+    pub approvals: Vec<Approval>,
+    /// How many are open in all.
+    pub open_approvals: usize,
+    pub rule: Option<ApprovalRule>,
     /// The agents that a message addresses.
     pub addressed: Vec<Candidate>,
     /// How often the agent that speaks did so in the last minute.
@@ -211,6 +219,10 @@ impl Facts {
             released: Vec::new(),
             once: None,
             run: None,
+            approval: None,
+            approvals: Vec::new(),
+            open_approvals: 0,
+            rule: None,
             addressed: Vec::new(),
             spoken: 0,
         }
@@ -316,6 +328,7 @@ impl Facts {
             Command::DeleteRoom { room } => {
                 self.in_room(caller, room, store, memo)?;
                 self.everyone(room, store, memo)?;
+                self.approvals = store.open_approvals(Open::Room(room))?;
             }
             Command::AddMember { room, member, .. } => {
                 self.in_room(caller, room, store, memo)?;
@@ -439,6 +452,7 @@ impl Facts {
             Command::OpenRun { agent, room } => self.about_speaker(agent, room, store)?,
             Command::FinishRun(finished) => {
                 self.run = store.run(&finished.run)?;
+                self.approvals = store.open_approvals(Open::Run(&finished.run))?;
                 if let Some(Run { agent, room, .. }) = self.run.clone() {
                     self.about_speaker(&agent, &room, store)?;
                     let said = finished.said.as_ref();
@@ -456,6 +470,15 @@ impl Facts {
                     };
                     self.only_once(key, digest(&[&said.text]), store)?;
                 }
+            }
+            Command::AskApproval(new) => self.about_asking(new, store)?,
+            Command::DecideApproval(judgement) => {
+                self.about_approval(caller, &judgement.approval, store, memo)?;
+            }
+            Command::ExpireApproval { approval } => self.approval = store.approval(approval)?,
+            Command::RevokeApprovalRule { room, agent, tool } => {
+                self.in_room(caller, room, store, memo)?;
+                self.about_rule(room, agent, tool, store)?;
             }
             Command::ReportUsage { run, .. } => {
                 self.run = store.run(run)?;
@@ -482,6 +505,8 @@ impl Facts {
             | Query::History { room, .. }
             | Query::Pins { room }
             | Query::Tasks { room }
+            | Query::Approvals { room }
+            | Query::ApprovalRules { room }
             | Query::MayFollow { room }
             | Query::MayStop { room } => self.in_room(caller, room, store, memo)?,
             Query::Search(search) => {

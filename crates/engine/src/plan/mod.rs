@@ -4,6 +4,7 @@
 
 mod accounts;
 mod agents;
+mod approvals;
 mod arrangement;
 mod gateways;
 #[cfg(test)]
@@ -30,10 +31,11 @@ use crate::ports::{FirstUse, Ids, OnceKey};
 use crate::routes::RouteChange;
 use parlor_model::audit::Note;
 use parlor_model::{
-    Agent, AgentId, ApiKey, BlobDigest, Bookmark, Command, Delivery, Event, Gateway, GatewayId, HubSettings,
-    Invitation, InvitationId, KeyId, Logged, Mailbox, Member, MemberId, Message, MessageId, Pattern, Pin,
-    Position, Reaction, Receipt, Refusal, Revision, Room, RoomId, Run, SecondFactor, SecretHash, Seq,
-    Session, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
+    Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Command, Delivery, Event, Gateway,
+    GatewayId, HubSettings, Invitation, InvitationId, KeyId, Logged, Mailbox, Member, MemberId, Message,
+    MessageId, Pattern, Pin, Position, Reaction, Receipt, Refusal, Revision, Room, RoomId, Run, SecondFactor,
+    SecretHash, Seq, Session, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload, UploadId, User,
+    UserId,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -146,6 +148,10 @@ pub enum Change {
         reason: &'static str,
     },
     PutRun(Arc<Run>),
+    PutApproval(Arc<Approval>),
+    /// In the place of one for the same.
+    PutApprovalRule(ApprovalRule),
+    RemoveApprovalRule(ApprovalRule),
     ClearDeadLetters,
     DeadLetter {
         message: Arc<Message>,
@@ -169,6 +175,7 @@ impl Change {
                 | Self::DeadLetter { .. }
                 | Self::PutUpload(_)
                 | Self::PutRun(_)
+                | Self::PutApproval(_)
                 | Self::Attach { .. }
         )
     }
@@ -250,6 +257,10 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
         | Command::FinishRun(_)
         | Command::SayLate { .. }
         | Command::ReportUsage { .. } => turns::plan(command, draft),
+        Command::AskApproval(_)
+        | Command::DecideApproval(_)
+        | Command::ExpireApproval { .. }
+        | Command::RevokeApprovalRule { .. } => approvals::plan(command, draft),
         Command::ConnectGateway(_)
         | Command::DisconnectGateway { .. }
         | Command::RemoveGateway { .. }

@@ -1,6 +1,6 @@
 //! Rooms and their members.
 
-use super::{Change, Draft, Plan};
+use super::{Change, Draft, Plan, approvals};
 use crate::facts::{MEMBERS_TOLD, Membership, Names};
 use parlor_model::command::RoomChanges;
 use parlor_model::{
@@ -144,6 +144,7 @@ fn freeze(wanted: bool, mut draft: Draft) -> Result<Plan, Refusal> {
 
 fn delete(room: &RoomId, mut draft: Draft) -> Result<Plan, Refusal> {
     let people = people(&draft.facts.members);
+    approvals::withdraw(&mut draft);
     draft.change(Change::RemoveRoom(room.clone()));
     draft.tell(Event::RoomRemoved { room: room.clone(), people });
     draft.done(Receipt::Done)
@@ -231,6 +232,7 @@ fn remove(mut draft: Draft) -> Result<Plan, Refusal> {
 /// highest-ranking person who stays, the oldest among equals; a room without people ends.
 pub fn leave_all(draft: &mut Draft) {
     let facts = draft.facts;
+    approvals::withdraw(draft);
     let leaving: HashSet<&MemberId> = facts.memberships.iter().map(|m| &m.member.member).collect();
     let mut ended: HashSet<&RoomId> = HashSet::new();
     for Membership { room, member, everyone, .. } in &facts.memberships {

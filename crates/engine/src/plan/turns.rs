@@ -2,7 +2,7 @@
 //!
 //! Owns: every agent that a message addresses gets a turn or a reason why not, in the transaction of the message.
 
-use super::{Change, Draft, Plan, messages};
+use super::{Change, Draft, Plan, approvals, messages};
 use crate::facts::Candidate;
 use parlor_model::{
     Addressed, Agent, AgentId, Broken, Command, ConversationId, Event, FinishedRun, Lineage, MemberId,
@@ -245,6 +245,8 @@ fn finish(finished: &FinishedRun, mut draft: Draft) -> Result<Plan, Refusal> {
 /// Says what was said, ends the turn, and asks whoever is mentioned.
 fn end(run: Run, outcome: &Outcome, said: Option<&Said>, draft: &mut Draft) -> Result<Arc<Run>, Refusal> {
     let now = draft.facts.now;
+    // First: the message takes the place that is the next one now.
+    approvals::withdraw(draft);
     let message = match said {
         Some(said) => Some(message(&run, outcome, said, draft)?),
         None => None,

@@ -6,6 +6,7 @@
 
 mod audience;
 mod outbox;
+mod questions;
 mod replies;
 mod shared;
 
@@ -21,6 +22,7 @@ use parlor_model::{
     Chunk, Delivery, Epoch, Event, Logged, Mailbox, MemberChange, Message, MessageId, Position, Principal,
     Reaction, Refusal, RoomId, Run, RunId, RunState, Seq, Signal, UserId,
 };
+use questions::Questions;
 use replies::Replies;
 use shared::{Encoded, Neighbours};
 use std::collections::{HashMap, VecDeque};
@@ -84,6 +86,7 @@ struct State {
     mailboxes: Audience<Mailbox>,
     /// Under the same lock as who is in a room: a piece is in what a newcomer is told first, or told live.
     replies: Replies,
+    questions: Questions,
 }
 
 /// How an attempt to follow a room live ended.
@@ -108,6 +111,7 @@ impl Switchboard {
             rooms: Audience::default(),
             mailboxes: Audience::default(),
             replies: Replies::default(),
+            questions: Questions::default(),
         };
         Self {
             next_viewer: AtomicU64::new(1),
@@ -190,7 +194,10 @@ impl Switchboard {
             let missed = state.recent.iter().filter(|logged| logged.seq > since);
             let for_them =
                 |logged: &&Logged| logged.event.person().is_none_or(|person| *person == viewer.user);
-            let missed = missed.filter(|logged| logged.event.room() == Some(room)).filter(for_them);
+            // What is open is shown to everyone who takes a seat, below.
+            let told = |logged: &&Logged| !matches!(logged.event, Event::ApprovalAsked(_));
+            let missed =
+                missed.filter(|logged| logged.event.room() == Some(room)).filter(for_them).filter(told);
             frames.extend(missed.filter_map(|logged| viewer.egress.event(logged, self.epoch)));
         }
         let anything_missed = !frames.is_empty();
@@ -206,6 +213,11 @@ impl Switchboard {
             state.rooms.add(room.clone(), Seat::of(&viewer));
             for reply in state.replies.in_room(room) {
                 viewer.outbox.tell_anew(reply, &viewer.egress);
+            }
+            for question in state.questions.in_room(room) {
+                // Whoever has no room for it can ask for it; to close the connection would only bring them back.
+                let frame = viewer.egress.event(question, self.epoch);
+                push(frame.filter(|frame| viewer.outbox.fits(std::slice::from_ref(frame))), &viewer);
             }
         }
         Ok(Some(Joined::Live { from }))
@@ -242,6 +254,7 @@ impl Switchboard {
         for logged in batch {
             debug_assert_eq!(logged.seq, state.seen.next(), "the follower hands over a feed without holes");
             state.seen = logged.seq;
+            state.questions.learn(logged);
             if !matches!(logged.event, Event::MessagePosted { .. }) {
                 neighbours.flush(&state, self.epoch);
             }
@@ -343,6 +356,8 @@ impl Switchboard {
             Event::MessageEdited(_)
             | Event::MessageDeleted { .. }
             | Event::ReactionsChanged { .. }
+            | Event::ApprovalAsked(_)
+            | Event::ApprovalDecided(_)
             | Event::MessagePinned(_)
             | Event::MessageUnpinned { .. }
             | Event::RoomChanged(_)
@@ -497,6 +512,7 @@ fn length(event: &Event) -> usize {
     match event {
         Event::MessagePosted { message, .. } | Event::MessageEdited(message) => message.length(),
         Event::ReactionsChanged { reactions, .. } => reactions.iter().map(Reaction::length).sum(),
+        Event::ApprovalAsked(approval) | Event::ApprovalDecided(approval) => approval.input.0.len(),
         _ => 0,
     }
 }

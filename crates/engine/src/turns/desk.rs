@@ -5,10 +5,11 @@
 //! and asked what to do.
 
 use super::host::Host;
+use super::questions::Questions;
 use super::terminal::Filter;
 use parlor_model::{
-    AgentId, AgentStatus, Chunk, Event, GatewayId, MemberChange, MessageId, Outcome, RoomId, Run, RunId,
-    RunState, UserId,
+    AgentId, AgentStatus, Approval, ApprovalId, Chunk, Event, GatewayId, MemberChange, MessageId, Outcome,
+    RoomId, Run, RunId, RunState, UserId,
 };
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use std::time::{Duration, Instant};
 /// How long the next turn waits for a host to say that the one that was stopped is over.
 const STOPPING: Duration = Duration::from_secs(5);
 /// How long the store is given before it is asked again to take the end of a turn.
-const TRY_AGAIN: Duration = Duration::from_secs(1);
+pub(super) const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LinkId(pub u64);
@@ -45,6 +46,9 @@ pub struct Desk {
     stops: Vec<(LinkId, AgentId, RoomId)>,
     /// Agents that are gone, with the link to tell.
     removed: Vec<(LinkId, AgentId)>,
+    questions: Questions,
+    /// What was decided, for who is to hear it.
+    answers: Vec<(LinkId, Arc<Approval>)>,
 }
 
 pub struct Link {
@@ -104,6 +108,16 @@ pub struct Due {
     pub ending: Ending,
 }
 
+/// In which turn an agent asks something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Asks {
+    In(RunId),
+    /// In one that was stopped.
+    TooLate,
+    /// In none.
+    Unasked,
+}
+
 /// Where a piece of a reply belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Bound {
@@ -132,6 +146,10 @@ impl Desk {
         self.links.values().any(|link| link.gateway == *gateway)
     }
 
+    pub fn gateway(&self, link: LinkId) -> Option<&GatewayId> {
+        self.links.get(&link).map(|link| &link.gateway)
+    }
+
     pub fn host(&self, link: LinkId) -> Option<Arc<dyn Host>> {
         self.links.get(&link).map(|link| link.host.clone())
     }
@@ -146,7 +164,9 @@ impl Desk {
     /// another gateway. A turn that was going on goes on, if the agent is heard of in time.
     pub fn seat(&mut self, agent: &AgentId, link: LinkId, name: &str) -> Option<LinkId> {
         let seat = Seat { link, name: name.into(), status: AgentStatus::Online, queue_depth: 0 };
-        let before = self.seats.insert(agent.clone(), seat)?.link;
+        let before = self.seats.insert(agent.clone(), seat);
+        self.hand_answers_out();
+        let before = before?.link;
         let gateway = |link: LinkId| self.links.get(&link).map(|link| &link.gateway);
         (before != link && gateway(before) != gateway(link)).then_some(before)
     }
@@ -197,7 +217,19 @@ impl Desk {
     /// Takes in what was committed.
     pub fn learn(&mut self, event: &Event, now: Instant) {
         match event {
-            Event::RunChanged(run) => self.learn_run(run, now),
+            Event::RunChanged(run) => {
+                self.learn_run(run, now);
+                if run.has_ended() {
+                    self.questions.run_ended(&run.id);
+                }
+            }
+            Event::ApprovalAsked(asked) if asked.decision.is_none() => {
+                self.questions.asked(asked, asked.open_for(), now);
+            }
+            Event::ApprovalDecided(decided) => {
+                self.questions.decided(decided);
+                self.hand_answers_out();
+            }
             Event::RoomChanged(room) => {
                 self.note_stale(&room.id);
                 if room.is_frozen() {
@@ -213,6 +245,7 @@ impl Desk {
                 }
             }
             Event::RoomRemoved { room, .. } => {
+                self.questions.room_gone(room);
                 let (agents, lost) = self.in_room(room);
                 for (run, agent) in lost {
                     self.forget(&run, &agent);
@@ -228,6 +261,7 @@ impl Desk {
                 }
             }
             Event::AgentRemoved(agent) => {
+                self.questions.agent_gone(agent);
                 for run in self.runs_of.get(agent).cloned().unwrap_or_default() {
                     self.forget(&run, agent);
                 }
@@ -396,6 +430,63 @@ impl Desk {
         Bound::Run(run, first)
     }
 
+    /// The turn in which an agent asks something in a room: it is alive, whatever was thought of it.
+    pub fn asks(&mut self, agent: &AgentId, room: &RoomId) -> Asks {
+        let runs = self.runs_of.get(agent).into_iter().flatten();
+        let mut asks = Asks::Unasked;
+        for run in runs {
+            let Some(live) = self.running.get_mut(run).filter(|live| live.room == *room) else { continue };
+            if live.ending.is_none() {
+                live.lost_since = None;
+                return Asks::In(run.clone());
+            }
+            asks = Asks::TooLate;
+        }
+        let stopped = self.stopped.contains_key(&(agent.clone(), room.clone()));
+        if stopped { Asks::TooLate } else { asks }
+    }
+
+    /// A question that was open when nobody was here to answer: its time is over.
+    pub fn close_question(&mut self, approval: &Approval, now: Instant) {
+        self.questions.asked(approval, Duration::ZERO, now);
+    }
+
+    pub fn forget_question(&mut self, approval: &ApprovalId) {
+        self.questions.forget(approval);
+    }
+
+    pub fn is_overdue(&self, approval: &ApprovalId, now: Instant) -> bool {
+        self.questions.is_overdue(approval, now)
+    }
+
+    pub fn overdue(&mut self, now: Instant) -> Vec<ApprovalId> {
+        self.questions.overdue(now)
+    }
+
+    /// Only the gateway that asked, while it hosts the agent, hears the answer.
+    fn hand_answers_out(&mut self) {
+        let Self { questions, seats, links, answers, .. } = self;
+        let host = |approval: &Approval| {
+            let link = seats.get(&approval.agent)?.link;
+            links.get(&link).filter(|found| found.gateway == approval.gateway).map(|_| link)
+        };
+        for approval in questions.heard(|approval| host(approval).is_some()) {
+            answers.extend(host(&approval).map(|link| (link, approval)));
+        }
+    }
+
+    pub fn take_answers(&mut self) -> Vec<(Arc<dyn Host>, Arc<Approval>)> {
+        let mut told = Vec::new();
+        for (link, approval) in std::mem::take(&mut self.answers) {
+            match self.host(link) {
+                Some(host) => told.push((host, approval)),
+                // It went just now, and may be back.
+                None => self.questions.decided(&approval),
+            }
+        }
+        told
+    }
+
     /// The reply was not this run's after all.
     pub fn unbind(&mut self, run: &RunId) {
         if let Some(live) = self.running.get_mut(run) {
@@ -469,7 +560,8 @@ impl Desk {
             Some(ending) => ending.asked_at.map(|asked| asked + TRY_AGAIN),
             None => live.lost_since.map(|since| since + patience),
         });
-        lost.chain(self.stopped.values().map(|since| *since + STOPPING)).min()
+        let stopping = self.stopped.values().map(|since| *since + STOPPING);
+        lost.chain(stopping).chain(self.questions.next_deadline()).min()
     }
 
     pub fn take_stale(&mut self) -> BTreeSet<RoomId> {

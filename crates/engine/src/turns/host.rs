@@ -1,6 +1,6 @@
 //! How a gateway is told what its agents are to do; a door puts it into words.
 
-use parlor_model::{Agent, AgentId, AgentStatus, Member, Room, RoomId, Started};
+use parlor_model::{Agent, AgentId, AgentStatus, Decision, Member, Room, RoomId, Started};
 
 pub enum Order<'a> {
     /// Where an agent finds itself: the room, its prompt, and who is in it.
@@ -16,6 +16,12 @@ pub enum Order<'a> {
     Stop {
         agent: &'a AgentId,
         room: &'a RoomId,
+    },
+    /// The answer to what an agent asked, under the name that its gateway gave the question.
+    Decided {
+        agent: &'a AgentId,
+        request: &'a str,
+        decision: &'a Decision,
     },
     /// The agent is gone, or somebody else hosts it now.
     Remove {

@@ -8,9 +8,9 @@ use crate::switchboard::Unsaid;
 use parking_lot::{Mutex, MutexGuard};
 use parlor_model::command::NewTask;
 use parlor_model::{
-    Agent, AgentId, AgentStatus, Caller, Chunk, Command, Event, GatewayId, Logged, MemberId, MessageId,
-    Outcome, Query, Receipt, Refusal, Room, RoomId, Run, RunEvent, RunId, Said, Signal, TaskId, TaskStatus,
-    Thing, UsageReport, UserId, mention,
+    Agent, AgentId, AgentStatus, Approval, Caller, Chunk, Command, Event, GatewayId, Logged, MemberId,
+    MessageId, Outcome, Query, Receipt, Refusal, Room, RoomId, Run, RunEvent, RunId, Said, Signal, TaskId,
+    TaskStatus, Thing, UsageReport, UserId, mention,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -44,7 +44,27 @@ impl Turns {
             desk.learn(&logged.event, now);
         }
         drop(desk);
+        self.tell_answers();
         self.bell.notify_one();
+    }
+
+    /// Hands out what was decided, at once: an agent waits for it.
+    pub(super) fn tell_answers(&self) {
+        let answers = self.desk().take_answers();
+        for (host, approval) in answers {
+            super::approvals::tell(&*host, &approval);
+        }
+    }
+
+    /// A question that was open when the hub began: its gateway is told when it comes, and where the store did not
+    /// take that, it is asked again.
+    pub fn close_question(&self, question: Option<Approval>) {
+        let Some(question) = question.map(Arc::new) else { return };
+        let (mut desk, now) = (self.desk(), Instant::now());
+        match question.decision {
+            Some(_) => desk.learn(&Event::ApprovalDecided(question), now),
+            None => desk.close_question(&question, now),
+        }
     }
 }
 
@@ -110,6 +130,7 @@ impl Hub {
             let before = desk.seat(&agent.id, link, &agent.name);
             before.and_then(|before| desk.host(before))
         };
+        self.turns().tell_answers();
         if let Some(host) = taken_over {
             tracing::warn!(agent = %agent.id, "another gateway hosts this agent now");
             host.tell(&Order::Remove { agent: &agent.id });
@@ -206,7 +227,7 @@ impl Hub {
     }
 
     /// Waits until the turn is known here too.
-    async fn open_turn(&self, agent: &AgentId, room: &RoomId) -> Result<RunId, Refusal> {
+    pub(super) async fn open_turn(&self, agent: &AgentId, room: &RoomId) -> Result<RunId, Refusal> {
         let open = Command::OpenRun { agent: agent.clone(), room: room.clone() };
         let Receipt::Run(run) = self.call(&Caller::OPERATOR, open).await? else {
             return Err(Refusal::Unavailable);

@@ -31,7 +31,7 @@ pub async fn keep(hub: WeakHub) {
 
 impl Hub {
     async fn tend_turns(&self) {
-        let (ready, unwanted, due, stale, changed, removed, stops) = {
+        let (ready, unwanted, due, stale, changed, removed, stops, overdue) = {
             let (mut desk, now) = (self.turns().desk(), Instant::now());
             let removed = desk.take_removed().into_iter();
             let removed: Vec<_> =
@@ -39,13 +39,19 @@ impl Hub {
             let stops = self.orders_to_stop(&mut desk);
             let due = desk.due(self.limits().gateway_grace, now);
             let (stale, changed) = (desk.take_stale(), desk.take_changed());
-            (desk.ready(now), desk.take_unwanted(), due, stale, changed, removed, stops)
+            let overdue = desk.overdue(now);
+            (desk.ready(now), desk.take_unwanted(), due, stale, changed, removed, stops, overdue)
         };
         for (host, agent, room) in stops {
             host.tell(&Order::Stop { agent: &agent, room: &room });
         }
         for (host, agent) in removed {
             host.tell(&Order::Remove { agent: &agent });
+        }
+        for approval in overdue {
+            let hub = self.clone();
+            // Asked again while it is open.
+            tokio::spawn(async move { hub.expire(&approval).await });
         }
         for due in due {
             let hub = self.clone();

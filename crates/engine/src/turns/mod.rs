@@ -1,13 +1,16 @@
 //! Turns: what agents are asked, say and are told, behind the fan-out.
 
+mod approvals;
 pub mod desk;
 pub mod host;
 mod hosting;
 pub(crate) mod keeper;
+mod questions;
 pub mod rollup;
 mod terminal;
 mod triage;
 
+pub use approvals::Asking;
 pub use desk::LinkId;
 pub use host::{Beside, Host, Order};
 pub use hosting::{Finished, Turns, Voice};

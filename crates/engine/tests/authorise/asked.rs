@@ -3,15 +3,15 @@
 use crate::who::{lobby, someone};
 use parlor_model::audit::NotePage;
 use parlor_model::command::{
-    AgentProfile, AgentRegistration, NewGateway, NewInvitation, NewSignIn, NewTask, NewUpload, NewUser,
-    ProfileChanges, RoomChanges, TaskChanges, UserChanges,
+    AgentProfile, AgentRegistration, Judgement, NewApproval, NewGateway, NewInvitation, NewSignIn, NewTask,
+    NewUpload, NewUser, ProfileChanges, RoomChanges, TaskChanges, UserChanges,
 };
 use parlor_model::query::{AgentCards, MailPage, Page, Search, SearchPlace};
 use parlor_model::{
-    AgentId, Arranging, BlobDigest, Command, Device, File, FinishedRun, GatewayId, InvitationId, KeyId,
-    Mailbox, Media, MemberId, MessageId, Outcome, Path, Pattern, Payload, Post, Query, RoomId, RoomRole,
-    Route, RunId, Said, Scope, SecretHash, Seq, SessionId, SettingChanges, SignInId, SiteRole, TaskId,
-    TaskStatus, Time, UploadId, Usage, UserId,
+    AgentId, ApprovalId, Arranging, BlobDigest, Command, Device, Digest, File, FinishedRun, GatewayId,
+    InvitationId, KeyId, Mailbox, Media, MemberId, MessageId, Outcome, Path, Pattern, Payload, Post, Query,
+    RoomId, RoomRole, Route, RunId, Said, Scope, SecretHash, Seq, SessionId, SettingChanges, SignInId,
+    SiteRole, TaskId, TaskStatus, Time, UploadId, Usage, UserId,
 };
 
 pub use crate::who::{coder_member, person, somebody};
@@ -455,6 +455,39 @@ pub fn say_late() -> Command {
 
 pub fn report_usage() -> Command {
     Command::ReportUsage { run: RunId::stored("run"), usage: Usage::default() }
+}
+
+pub fn ask_approval() -> Command {
+    Command::AskApproval(NewApproval {
+        run: RunId::stored("run"),
+        gateway: GatewayId::stored("gateway"),
+        request: "1".into(),
+        tool: "Bash".into(),
+        input: Payload("{}".into()),
+        digest: Digest([1; 32]),
+        timeout: std::time::Duration::from_secs(60),
+    })
+}
+
+pub fn decide_approval(allow: bool) -> Command {
+    let approval = ApprovalId::stored("approval");
+    Command::DecideApproval(Judgement { approval, allow, always: allow, reason: None, digest: None })
+}
+
+pub fn expire_approval() -> Command {
+    Command::ExpireApproval { approval: ApprovalId::stored("approval") }
+}
+
+pub fn revoke_rule() -> Command {
+    Command::RevokeApprovalRule { room: lobby(), agent: coder(), tool: "Bash".into() }
+}
+
+pub fn approvals() -> Query {
+    Query::Approvals { room: lobby() }
+}
+
+pub fn approval_rules() -> Query {
+    Query::ApprovalRules { room: lobby() }
 }
 
 pub fn may_listen() -> Query {

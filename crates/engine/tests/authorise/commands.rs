@@ -356,6 +356,26 @@ table! { Command,
     Command::ReportUsage { .. } => {
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  report_usage(), READY;
     }
+    Command::AskApproval(_) => {
+        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  ask_approval(), READY;
+    }
+    Command::ExpireApproval { .. } => {
+        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  expire_approval(), QUESTION;
+    }
+    Command::DecideApproval(_) => {
+        "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), QUESTION;
+        "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(false), QUESTION;
+        "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), QUESTION_OF_OWN_AGENT;
+        "who   who   ?ask  ?ask  yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), QUESTION_FOR_ADMINS;
+        "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), READY;
+        "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), QUESTION_IN_NO_ROOM;
+    }
+    Command::RevokeApprovalRule { .. } => {
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   revoke_rule(), ANOTHERS_RULE;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   revoke_rule(), OWN_RULE;
+        "who   who   out   ?rule ?rule ?rule out   out   out   no    ?rule who  ", WRITE,   revoke_rule(), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   revoke_rule(), NO_ROOM;
+    }
     Command::OpenRun { .. } => {
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  open_run(), AN_AGENT;
         "no    no    no    no    no    no    no    no    no    no    no    out  ", PERSON,  open_run(), READY;

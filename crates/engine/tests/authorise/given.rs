@@ -3,10 +3,10 @@
 use crate::who::{Who, coder_member, lobby, member, person, somebody, someone, user};
 use parlor_engine::facts::{Facts, Standing};
 use parlor_model::{
-    Agent, AgentId, ApiKey, BlobDigest, Device, File, Forwarded, Frozen, Gateway, GatewayId, Invitation,
-    InvitationId, KeyId, Media, Member, MemberId, Message, MessageId, MessageKind, Path, Pin, Place,
-    RoomRole, Scope, Sender, Seq, SignIn, SignInId, SiteRole, Task, TaskId, TaskStatus, Time, Upload,
-    UploadId, Use, UserId, Visibility,
+    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Device, Digest, File, Forwarded,
+    Frozen, Gateway, GatewayId, Invitation, InvitationId, KeyId, Media, Member, MemberId, Message, MessageId,
+    MessageKind, Path, Payload, Pin, Place, RoomRole, RunId, Scope, Sender, Seq, SignIn, SignInId, SiteRole,
+    Task, TaskId, TaskStatus, Time, Upload, UploadId, Use, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -226,6 +226,48 @@ pub const ANOTHERS_PIN: Given = |facts, who| {
     ANOTHERS_MESSAGE(facts, who);
     facts.pin = Some(pin(someone()));
 };
+
+pub const QUESTION: Given = |facts, _| facts.approval = Some(question());
+pub const QUESTION_FOR_ADMINS: Given = |facts, who| {
+    QUESTION(facts, who);
+    if let Some(room) = &mut facts.room {
+        Arc::make_mut(room).approve_role = RoomRole::Admin;
+    }
+};
+/// Of an agent that the caller answers for: that counts for nothing.
+pub const QUESTION_OF_OWN_AGENT: Given = |facts, who| {
+    QUESTION(facts, who);
+    OWN_AGENT(facts, who);
+};
+pub const QUESTION_IN_NO_ROOM: Given = |facts, who| {
+    QUESTION(facts, who);
+    NO_ROOM(facts, who);
+};
+pub const OWN_RULE: Given = |facts, who| facts.rule = Some(rule(who.user().unwrap_or_else(someone)));
+pub const ANOTHERS_RULE: Given = |facts, _| facts.rule = Some(rule(someone()));
+
+fn question() -> Approval {
+    Approval {
+        id: ApprovalId::stored("approval"),
+        run: RunId::stored("run"),
+        room: lobby(),
+        agent: AgentId::stored("coder"),
+        agent_name: "Coder".into(),
+        gateway: GatewayId::stored("gateway"),
+        request: "1".into(),
+        tool: "Bash".into(),
+        input: Payload("{}".into()),
+        digest: Digest([1; 32]),
+        asked_at: Time(5),
+        expires_at: Time(6),
+        decision: None,
+        decided_at: None,
+    }
+}
+
+fn rule(by: UserId) -> ApprovalRule {
+    ApprovalRule { room: lobby(), agent: AgentId::stored("coder"), tool: "Bash".into(), by, at: Time(5) }
+}
 
 fn cleared(membership: &mut Option<Arc<Member>>) {
     if let Some(own) = membership {

@@ -132,6 +132,14 @@ table! { Query,
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   may_stop(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   may_stop(), NO_ROOM;
     }
+    Query::Approvals { .. } => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    approvals(), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    approvals(), NO_ROOM;
+    }
+    Query::ApprovalRules { .. } => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    approval_rules(), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    approval_rules(), NO_ROOM;
+    }
     Query::MayListen { .. } => {
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  may_listen(), KEEPERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  may_listen(), READY;

@@ -60,6 +60,8 @@ fn meaning(verdict: &str) -> Result<(), Refusal> {
         "?gate" => not_found(Thing::Gateway),
         "!bot" => Err(Refusal::BelongsToAnother(Thing::Agent)),
         "!gate" => Err(Refusal::BelongsToAnother(Thing::Gateway)),
+        "?ask" => not_found(Thing::Approval),
+        "?rule" => not_found(Thing::ApprovalRule),
         "?key" => not_found(Thing::Key),
         "?dev" => not_found(Thing::SignIn),
         "?inv" => not_found(Thing::Invitation),

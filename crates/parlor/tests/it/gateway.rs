@@ -1,5 +1,6 @@
 //! Agents in the room: the gateway door, turns and what stops them.
 
+mod approvals;
 mod endings;
 mod freeze;
 mod guide;

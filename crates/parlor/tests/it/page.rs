@@ -2,7 +2,9 @@
 
 use anyhow::{Context, Result};
 use parlor_testkit::browser::{Browser, Page};
+use parlor_testkit::gateway::Gateway;
 use parlor_testkit::hub::HubCommand;
+use parlor_testkit::rest::Rest;
 use serde_json::json;
 
 const PARLOR: &str = env!("CARGO_BIN_EXE_parlor");
@@ -57,6 +59,47 @@ async fn two_people_come_from_the_setup_link_to_a_live_conversation() -> Result<
         let refused = browser.evaluate(&ada, &tried).await?;
         assert_eq!(refused, "TypeError", "the policy lets the page do {way}");
     }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_agent_asks_is_shown_whole_with_nothing_hidden_and_is_answered_there() -> Result<()> {
+    let Some(mut browser) = Browser::start_or_skip().await? else { return Ok(()) };
+    let data = tempfile::tempdir()?;
+    let mut hub = HubCommand::new(PARLOR, data.path()).env_remove("PARLOR_ADMIN_PASSWORD").start().await?;
+    let link = hub.printed(|line| line.contains("/setup#token=").then(|| line.trim().to_owned())).await;
+    let page = browser.open(&link.context("a setup link")?).await?;
+    become_the_first_admin(&mut browser, &page).await?;
+    make_a_room(&mut browser, &page, "Kitchen").await?;
+    let room = browser.evaluate(&page, "location.hash.match(/[A-Za-z0-9_-]{20,}/)[0]").await?;
+    let ada = Rest::sign_in(hub.url(), "ada", PASSWORD).await?;
+    let mut gateway = Gateway::connect(&ada, "laptop").await?;
+    gateway.register("coder", "Coder").await?;
+    let path = format!("/api/rooms/{}/members", room.as_str().context("a room")?);
+    ada.post(&path, json!({ "memberId": "coder", "memberType": "agent" })).await?;
+    let question = |request: &str, command: &str| {
+        json!({
+            "type": "gateway:permission_request", "requestId": request, "agentId": "coder", "roomId": room,
+            "toolName": "Bash", "toolInput": { "command": command },
+        })
+    };
+    gateway.send(&question("1", &format!("rm \u{202e}gnp.exe{HOSTILE}"))).await?;
+    let shown = "document.querySelector('#questions pre')?.textContent ?? ''";
+    browser.until(&page, &format!("({shown}).includes('onerror')")).await?;
+    let text = browser.evaluate(&page, shown).await?;
+    let text = text.as_str().context("a text")?;
+    assert!(text.contains("\\u{202e}gnp.exe") && !text.contains('\u{202e}'), "{text}");
+    let made =
+        browser.evaluate(&page, "document.querySelectorAll('#questions :is(img, script)').length").await?;
+    assert_eq!(made, 0, "text became elements");
+    browser.click(&page, "#questions .ends button:last-child").await?;
+    assert_eq!(gateway.wait_for_type("server:permission_response").await?["decision"], "allow");
+    browser.until(&page, "document.getElementById('questions').hidden").await?;
+    gateway.send(&question("2", "ls")).await?;
+    browser.until(&page, "!document.getElementById('questions').hidden").await?;
+    browser.click(&page, "#questions .ends button").await?;
+    assert_eq!(gateway.wait_for_type("server:permission_response").await?["decision"], "deny");
+    assert_eq!(browser.complaints(), [] as [String; 0]);
     Ok(())
 }
 

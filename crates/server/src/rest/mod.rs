@@ -2,6 +2,7 @@
 
 mod agents;
 mod api;
+mod approvals;
 mod arrangement;
 mod audit;
 mod auth;
@@ -86,6 +87,10 @@ pub fn router() -> Router<Arc<App>> {
         .put("/rooms/{id}/archive", "Puts a room away, or takes it out again", &[], arrangement::archive)
         .put("/rooms/{id}/clear", "Shows oneself nothing any more of what was said so far", &[], arrangement::clear)
         .put("/rooms/{id}/notification-pref", "What one wants to be called for", &[], arrangement::notify)
+        .get("/rooms/{id}/approvals", "What agents wait for an answer to", &[], approvals::open)
+        .post("/approvals/{id}", "Allows an agent to use a tool, or does not", &[CONFLICT], approvals::decide)
+        .get("/rooms/{id}/approval-rules", "What agents are always allowed in a room", &[], approvals::rules)
+        .delete("/rooms/{id}/approval-rules", "Allows it no longer without asking", &[], approvals::revoke)
         .get("/rooms/{id}/pins", "The messages that a room keeps in sight", &[], marks::pins)
         .post("/rooms/{id}/messages", "Posts a message", &[CONFLICT], messages::create)
         .get("/rooms/{id}/messages", "What was said", &[GONE], messages::history)

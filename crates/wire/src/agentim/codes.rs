@@ -16,6 +16,7 @@ pub fn frame(refusal: &Refusal) -> (&'static str, String) {
             return ("MESSAGE_TOO_LARGE", format!("Message exceeds the maximum of {limit} characters"));
         }
         Refusal::Conflict { .. } => ("INVALID_MESSAGE", "This clientMessageId was used for another message"),
+        Refusal::AlreadyExists(Thing::Approval) => ("INVALID_REQUEST", DECIDED),
         Refusal::AlreadyExists(thing) => {
             return ("INVALID_REQUEST", format!("{} already exists", name(*thing)));
         }
@@ -51,6 +52,7 @@ pub fn status(refusal: &Refusal) -> (u16, String, Option<&'static str>) {
         }
         Refusal::AlreadyExists(Thing::User) => plain(409, "Username already taken"),
         Refusal::AlreadyExists(Thing::Member) => plain(409, "Member already in room"),
+        Refusal::AlreadyExists(Thing::Approval) => plain(409, DECIDED),
         Refusal::AlreadyExists(thing) => plain(409, &format!("{} already exists", name(*thing))),
         Refusal::Conflict { .. } => {
             (409, "This clientMessageId was used for another message".into(), Some("INVALID_MESSAGE"))
@@ -75,6 +77,7 @@ pub fn status(refusal: &Refusal) -> (u16, String, Option<&'static str>) {
 fn ended(thing: Thing) -> String {
     format!("{} is over and cannot go on from there", name(thing))
 }
+const DECIDED: &str = "This permission request was asked or decided already";
 
 fn name(thing: Thing) -> &'static str {
     match thing {
@@ -95,6 +98,8 @@ fn name(thing: Thing) -> &'static str {
         Thing::Upload => "File",
         Thing::Task => "Task",
         Thing::Run => "Run",
+        Thing::Approval => "Permission request",
+        Thing::ApprovalRule => "Rule",
     }
 }
 

@@ -7,7 +7,7 @@ use super::frames::{MemberFrame, MessageFrame, ReactionFrame, RoomFrame};
 use super::rest::Task;
 use crate::time::iso;
 use parlor_model::command::Posted;
-use parlor_model::{Epoch, Event, Logged, Position, Refusal, RoomId, Signal};
+use parlor_model::{Decision, Epoch, Event, Logged, Position, Refusal, RoomId, Signal};
 use serde::Serialize;
 use serde_json::json;
 
@@ -119,6 +119,14 @@ pub fn event(logged: &Logged, epoch: Epoch) -> Option<String> {
             "clearedAt": iso(*at),
             "position": position,
         }))),
+        // No position: it is told again, out of its place, to everyone who joins while it is open.
+        Event::ApprovalAsked(approval) => {
+            approval.decision.is_none().then(|| agents::permission_request(approval))
+        }
+        Event::ApprovalDecided(approval) => Some(match &approval.decision {
+            Some(Decision::Expired) => agents::permission_request_expired(approval),
+            _ => agents::permission_resolved(approval),
+        }),
         Event::MessagePosted { .. }
         | Event::UserChanged(_)
         | Event::UserRemoved(_)

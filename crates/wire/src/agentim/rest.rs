@@ -5,6 +5,7 @@
 
 mod agents;
 mod answers;
+mod approvals;
 mod audit;
 mod files;
 mod found;
@@ -18,6 +19,7 @@ mod words;
 
 pub use agents::*;
 pub use answers::*;
+pub use approvals::*;
 pub use audit::*;
 pub use files::*;
 pub use found::*;

@@ -46,6 +46,7 @@ types![
     SenderType,
     NotificationPref,
     AgentVisibility,
+    DecisionWord,
     // What is sent.
     Login,
     RefreshBody,
@@ -74,6 +75,7 @@ types![
     Notify,
     NewAgent,
     AgentChanges,
+    NewDecision,
     NewTask,
     TaskChanges,
     // What is answered.
@@ -118,6 +120,8 @@ types![
     Thread,
     ReplyCount,
     Deleted,
+    Approval,
+    ApprovalRule,
     PinnedMessage,
     Bookmark,
     Bookmarks,

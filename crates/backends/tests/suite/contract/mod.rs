@@ -2,6 +2,7 @@
 
 mod accounts;
 mod agents;
+mod approvals;
 mod audit;
 mod blobs;
 mod callers;

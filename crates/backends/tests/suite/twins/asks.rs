@@ -1,6 +1,7 @@
 //! What is asked: random kinds of commands, made of what the world knows when their turn comes.
 
 use super::agents;
+use super::approvals;
 use super::dice::{Bytes, Dice};
 use super::fitting;
 use super::people;
@@ -39,12 +40,16 @@ pub struct Ask {
 type Make = fn(&mut Dice, &mut World) -> Command;
 
 /// Each kind of command, and how often it is asked for compared with the others.
-const KINDS: [(u32, Make); 66] = [
+const KINDS: [(u32, Make); 70] = [
     (24, turns::start),
     (4, turns::open),
     (24, turns::finish),
     (6, turns::say_late),
     (4, turns::report_usage),
+    (24, approvals::ask),
+    (16, approvals::decide),
+    (6, approvals::expire),
+    (8, approvals::revoke_rule),
     (30, post),
     (12, answer),
     (8, edit),

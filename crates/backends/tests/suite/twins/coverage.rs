@@ -3,7 +3,8 @@
 use parlor_engine::hub::Outcome as Came;
 use parlor_model::command::Posted;
 use parlor_model::{
-    Command, Delivery, DeliveryState, Flaw, Message, Outcome, Receipt, Refusal, Run, RunState, Thing,
+    Approval, Command, Decision, Delivery, DeliveryState, Flaw, Message, Outcome, Receipt, Refusal, Run,
+    RunState, Thing,
 };
 use std::collections::BTreeMap;
 
@@ -63,13 +64,22 @@ pub const GIVEN_UP: &str = "mail given up";
 /// What must have come about, and how one knows it by an outcome.
 type Notable = (&'static str, fn(&Came) -> bool);
 
-const NOTABLE: [Notable; 24] = [
+const NOTABLE: [Notable; 29] = [
     ("turn begun", |outcome| matches!(outcome, Ok(Receipt::Started(_)))),
     ("turn with a reply", |outcome| matches!(outcome, Ok(Receipt::Run(run)) if run.reply.is_some())),
     ("turn refused", |outcome| {
         let refused = |run: &Run| matches!(run.state, RunState::Ended(Outcome::Refused(_)));
         matches!(outcome, Ok(Receipt::Run(run)) if refused(run))
     }),
+    ("question open", |outcome| asked(outcome, |asked| asked.decision.is_none())),
+    ("question allowed by a rule", |outcome| {
+        asked(outcome, |asked| asked.decision == Some(Decision::AllowedByRule))
+    }),
+    ("question expired", |outcome| asked(outcome, |asked| asked.decision == Some(Decision::Expired))),
+    ("question denied", |outcome| {
+        asked(outcome, |asked| matches!(asked.decision, Some(Decision::Denied { .. })))
+    }),
+    ("question answered twice", |outcome| matches!(outcome, Err(Refusal::AlreadyExists(Thing::Approval)))),
     ("retry", |outcome| posted(outcome, |posted| posted.repeated && posted.message.is_some())),
     ("retry of a deleted message", |outcome| {
         posted(outcome, |posted| posted.repeated && posted.message.is_none())
@@ -125,11 +135,15 @@ fn said(outcome: &Came, is: impl Fn(&Message) -> bool) -> bool {
     posted(outcome, |posted| posted.message.as_deref().is_some_and(&is))
 }
 
+fn asked(outcome: &Came, is: impl Fn(&Approval) -> bool) -> bool {
+    matches!(outcome, Ok(Receipt::Approval(asked)) if is(asked))
+}
+
 fn received(outcome: &Came, is: impl Fn(&Delivery) -> bool) -> bool {
     matches!(outcome, Ok(Receipt::Received { mail }) if mail.iter().any(|(_, copy)| is(copy)))
 }
 
-const KINDS: usize = 65;
+const KINDS: usize = 69;
 
 /// A new command has no name here until `asks` makes it, too.
 fn name(command: &Command) -> &'static str {
@@ -199,5 +213,9 @@ fn name(command: &Command) -> &'static str {
         Command::FinishRun(_) => "FinishRun",
         Command::SayLate { .. } => "SayLate",
         Command::ReportUsage { .. } => "ReportUsage",
+        Command::AskApproval(_) => "AskApproval",
+        Command::DecideApproval(_) => "DecideApproval",
+        Command::ExpireApproval { .. } => "ExpireApproval",
+        Command::RevokeApprovalRule { .. } => "RevokeApprovalRule",
     }
 }

@@ -21,6 +21,8 @@ pub fn caller(
         | Command::FinishRun(_)
         | Command::SayLate { .. }
         | Command::ReportUsage { .. }
+        | Command::AskApproval(_)
+        | Command::ExpireApproval { .. }
         | Command::OfferSetup { .. }
         | Command::CreateUser(_)
         | Command::ChangeUser { .. }
@@ -37,6 +39,7 @@ pub fn caller(
         | Command::DeleteRoom { room }
         | Command::AddMember { room, .. }
         | Command::ChangeMember { room, .. }
+        | Command::RevokeApprovalRule { room, .. }
         | Command::RemoveMember { room, .. } => owner_of(room, store)?,
         Command::CreateTask(new) => match &new.by {
             Some(agent) => keeper_of(agent, store)?,
@@ -50,6 +53,10 @@ pub fn caller(
         Command::Freeze { room } | Command::MarkRead { room } | Command::Arrange { room, .. } => {
             member_of(room, dice, store)?
         }
+        Command::DecideApproval(judgement) => match store.approval(&judgement.approval)? {
+            Some(approval) => member_of(&approval.room, dice, store)?,
+            None => None,
+        },
         Command::Forward { room, .. } => member_of(room, dice, store)?,
         Command::Post(post) => match post.attachments.first() {
             Some(upload) => owner_of_upload(upload, store)?,

@@ -2,7 +2,7 @@
 
 use super::picture::{Inside, Picture};
 use parlor_model::{
-    Delivery, DeliveryState, Mailbox, MemberId, RoomRole, Sender, Seq, SessionId, SessionRef, Use,
+    Delivery, DeliveryState, Mailbox, MemberId, RoomRole, RunState, Sender, Seq, SessionId, SessionRef, Use,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -25,6 +25,7 @@ pub fn check(picture: &Picture) -> Result<(), TestCaseError> {
     every_agent_has_its_main_session(picture)?;
     names_below_an_agent_are_its_owners(picture)?;
     a_session_never_has_mail_without_its_agent(picture)?;
+    what_is_open_is_asked_in_a_turn_that_runs(picture)?;
     mail_is_given_up_after_five_leases(picture)
 }
 
@@ -149,6 +150,18 @@ fn an_upload_is_on_one_message_that_is_there(picture: &Picture) -> Result<(), Te
 fn what_is_referred_to_is_kept(picture: &Picture) -> Result<(), TestCaseError> {
     for upload in picture.uploads.iter().flatten() {
         prop_assert!(picture.contents.1[usize::from(upload.digest.0[0])], "{:?} is needed", upload);
+    }
+    Ok(())
+}
+
+fn what_is_open_is_asked_in_a_turn_that_runs(picture: &Picture) -> Result<(), TestCaseError> {
+    prop_assert_eq!(picture.approvals.open.len(), picture.approvals.count);
+    for open in &picture.approvals.open {
+        let runs = |run: &parlor_model::Run| run.id == open.run && run.state == RunState::Running;
+        prop_assert!(picture.runs.0.iter().any(runs), "nobody waits any more: {:?}", open);
+    }
+    for approval in picture.approvals.known.iter().flatten() {
+        prop_assert_eq!(approval.decision.is_some(), approval.decided_at.is_some());
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 //! every outcome, every piece of news, and in the end everything that can be read must be the same.
 
 mod agents;
+mod approvals;
 mod asks;
 mod coverage;
 mod dice;

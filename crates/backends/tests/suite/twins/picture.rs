@@ -1,20 +1,21 @@
 //! Everything that can be read from a hub and its store.
 
 use super::agents::{GATEWAYS, SESSIONS, mailbox_of};
+use super::approvals::REQUESTS;
 use super::asks::{SOURCES, once_keys};
 use super::people::BACKUP_CODES;
 use super::world::World;
 use crate::house::House;
 use crate::made::{ALL_MAIL, search};
 use parlor_engine::Fault;
-use parlor_engine::ports::{FirstUse, Head, OnceKey, Snapshot};
+use parlor_engine::ports::{FirstUse, Head, OnceKey, Open, Snapshot};
 use parlor_model::audit::{Action, NotePage, Noted};
 use parlor_model::query::{AgentCards, MailPage, Page, Recent, Search};
 use parlor_model::{
-    Agent, AgentId, Answer, ApiKey, BlobDigest, Bookmark, Caller, DeadLetter, Delivery, Event, Gateway,
-    GatewayId, Invitation, Logged, Member, MemberId, Message, MessageId, Pin, Query, RefreshToken, Refusal,
-    Revision, Room, RoomId, SecondFactor, SecretHash, Seq, Session, SignIn, Subscription, Task, Time, Upload,
-    User, UserId,
+    Agent, AgentId, Answer, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, DeadLetter,
+    Delivery, Event, Gateway, GatewayId, Invitation, Logged, Member, MemberId, Message, MessageId, Pin,
+    Query, RefreshToken, Refusal, Revision, Room, RoomId, SecondFactor, SecretHash, Seq, Session, SignIn,
+    Subscription, Task, Time, Upload, User, UserId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -51,10 +52,22 @@ pub struct Picture {
     pub runs: (Vec<parlor_model::Run>, Vec<Option<parlor_model::Run>>),
     pub gateways: (Vec<Gateway>, Vec<Option<Gateway>>),
     pub tasks: Vec<Option<Task>>,
+    pub approvals: Asked,
     pub dead_letters: Vec<DeadLetter>,
     pub together: Vec<bool>,
     pub first_uses: Vec<(OnceKey, Option<FirstUse>)>,
     pub answers: Vec<(Caller, Query, Result<Answer, Refusal>)>,
+}
+
+/// What agents asked, and what is always allowed.
+#[derive(Debug, PartialEq, Default)]
+pub struct Asked {
+    pub open: Vec<Approval>,
+    pub count: usize,
+    pub known: Vec<Option<Approval>>,
+    lists: Vec<Vec<Approval>>,
+    pub rules: Vec<Vec<ApprovalRule>>,
+    known_rules: Vec<Option<ApprovalRule>>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -156,6 +169,7 @@ impl Picture {
             runs: (store.open_runs()?, Vec::new()),
             gateways: (store.gateways(None)?, Vec::new()),
             tasks: Vec::new(),
+            approvals: asked(store, world)?,
             dead_letters: store.dead_letters(ALL_MAIL)?,
             together: Vec::new(),
             first_uses: Vec::new(),
@@ -228,6 +242,7 @@ impl Picture {
         prop_assert_eq!(&self.agents, &other.agents, "agents of memory and {}", name);
         prop_assert_eq!(&self.runs, &other.runs, "runs of memory and {}", name);
         prop_assert_eq!(&self.tasks, &other.tasks, "tasks of memory and {}", name);
+        prop_assert_eq!(&self.approvals, &other.approvals, "questions of memory and {}", name);
         prop_assert_eq!(&self.gateways, &other.gateways, "gateways of memory and {}", name);
         prop_assert_eq!(&self.uploads, &other.uploads, "uploads of memory and {}", name);
         prop_assert_eq!(&self.contents, &other.contents, "contents of memory and {}", name);
@@ -240,6 +255,33 @@ impl Picture {
         }
         Ok(())
     }
+}
+
+fn asked(store: &mut dyn Snapshot, world: &World) -> Result<Asked, Fault> {
+    let (open, count) = (store.open_approvals(Open::Everybodys)?, store.open_approval_count()?);
+    let mut asked = Asked { open, count, ..Asked::default() };
+    for id in &world.approvals {
+        asked.known.push(store.approval(id)?);
+    }
+    for gateway in GATEWAYS {
+        for request in REQUESTS {
+            asked.lists.push(store.approvals_called(&GatewayId::stored(gateway), request)?);
+        }
+    }
+    for run in &world.runs {
+        asked.lists.push(store.open_approvals(Open::Run(run))?);
+    }
+    for agent in &world.agents {
+        asked.lists.push(store.open_approvals(Open::Agent(agent))?);
+    }
+    for room in &world.rooms {
+        asked.lists.push(store.open_approvals(Open::Room(room))?);
+        asked.rules.push(store.approval_rules(room)?);
+    }
+    for (room, agent, tool) in &world.rules {
+        asked.known_rules.push(store.approval_rule(room, agent, tool)?);
+    }
+    Ok(asked)
 }
 
 fn person(store: &mut dyn Snapshot, id: &UserId, world: &World) -> Result<Person, Fault> {
@@ -368,6 +410,8 @@ fn queries(world: &World) -> Vec<Query> {
             history(Page::After(Seq(20)), 2),
             Query::Pins { room: room.clone() },
             Query::Tasks { room: room.clone() },
+            Query::Approvals { room: room.clone() },
+            Query::ApprovalRules { room: room.clone() },
             Query::MayFollow { room: room.clone() },
         ]);
     }

@@ -153,9 +153,14 @@ impl Run {
     }
 }
 
-/// Who was in a removed room is told once, and not kept.
+/// Who was in a removed room is told once, and not kept; nor is what its agents, or those that were removed, waited for.
 fn as_logged(news: &[Logged]) -> Vec<Logged> {
+    let ends = |logged: &Logged| {
+        matches!(logged.event, Event::RoomRemoved { .. } | Event::AgentRemoved(_) | Event::UserRemoved(_))
+    };
+    let gone = news.iter().any(ends);
     let forget = |logged: &Logged| match &logged.event {
+        Event::ApprovalDecided(_) if gone => Logged { event: Event::Faded, ..logged.clone() },
         Event::RoomRemoved { room, .. } => {
             let event = Event::RoomRemoved { room: room.clone(), people: Default::default() };
             Logged { event, ..logged.clone() }

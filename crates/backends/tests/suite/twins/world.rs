@@ -1,8 +1,8 @@
 //! What the test has heard of: every id that a receipt ever named, also of things gone since.
 
 use parlor_model::{
-    AgentId, Caller, Command, InvitationId, KeyId, Mailbox, MemberId, MessageId, Pattern, Receipt, RoomId,
-    RunId, SecretHash, SignInId, TaskId, Time, UploadId, UserId,
+    AgentId, ApprovalId, Caller, Command, InvitationId, KeyId, Mailbox, MemberId, MessageId, Pattern,
+    Receipt, RoomId, RunId, SecretHash, SignInId, TaskId, Time, UploadId, UserId,
 };
 use std::collections::BTreeMap;
 
@@ -30,6 +30,8 @@ pub struct World {
     /// What was taken out of mailboxes, on a lease or for good.
     pub handed_out: Vec<(Mailbox, MessageId)>,
     pub runs: Vec<RunId>,
+    pub approvals: Vec<ApprovalId>,
+    pub rules: Vec<(RoomId, AgentId, Box<str>)>,
     made: u64,
 }
 
@@ -56,6 +58,8 @@ impl World {
             subscribed: Vec::new(),
             handed_out: Vec::new(),
             runs: Vec::new(),
+            approvals: Vec::new(),
+            rules: Vec::new(),
             made: 0,
         }
     }
@@ -133,6 +137,14 @@ impl World {
             Receipt::Received { mail } => {
                 for (message, delivery) in mail {
                     learn(&mut self.handed_out, &(delivery.mailbox.clone(), message.id.clone()));
+                }
+            }
+            Receipt::Approval(approval) => {
+                learn(&mut self.approvals, &approval.id);
+                let rule = (approval.room.clone(), approval.agent.clone(), approval.tool.clone());
+                if matches!(command, Command::DecideApproval(judgement) if judgement.allow && judgement.always)
+                {
+                    learn(&mut self.rules, &rule);
                 }
             }
             Receipt::Run(run) => {

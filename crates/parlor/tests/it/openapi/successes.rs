@@ -178,8 +178,34 @@ async fn agents(tour: &Tour, scene: &Scene) {
     tour.ask(admin, "GET /api/agents/shared?limit=1", &[], 200).await;
     tour.ask(admin, "GET /api/agents/shared?limit=some", &[], 400).await;
     tour.ask(admin, "DELETE /api/agents/{id}", &["planned"], 200).await;
+    approvals(tour, scene, &mut gateway).await;
     tour.ask(admin, "GET /api/agents/gateways/list", &[], 200).await;
     tour.ask(admin, "DELETE /api/agents/gateways/{id}", &["laptop"], 200).await;
+}
+
+async fn approvals(tour: &Tour, scene: &Scene, gateway: &mut Gateway) {
+    let (admin, bob) = (&scene.admin, scene.person("bob-of-the-questions").await);
+    let room = admin.make_room("questions", &[&bob]).await.unwrap();
+    let member = json!({ "memberId": "hosted", "memberType": "agent" });
+    admin.post(&format!("/api/rooms/{room}/members"), member).await.unwrap();
+    let question = json!({
+        "type": "gateway:permission_request", "requestId": "1", "agentId": "hosted", "roomId": room,
+        "toolName": "Bash", "toolInput": { "command": "ls", "deep": [1.0, { "nothing": null }] },
+    });
+    gateway.send(&question).await.unwrap();
+    gateway.settled().await.unwrap();
+    let open = tour.ask(admin, "GET /api/rooms/{id}/approvals", &[&room], 200).await;
+    let (one, digest) = (id(&open[0]).to_owned(), open[0]["inputDigest"].clone());
+    let wrong = json!({ "decision": "maybe" });
+    tour.tell(admin, "POST /api/approvals/{id}", &[&one], wrong, 400).await;
+    let body = json!({ "decision": "allow", "allowAlways": true, "inputDigest": digest });
+    tour.tell(admin, "POST /api/approvals/{id}", &[&one], body.clone(), 200).await;
+    tour.tell(admin, "POST /api/approvals/{id}", &[&one], body, 409).await;
+    tour.ask(admin, "GET /api/rooms/{id}/approval-rules", &[&room], 200).await;
+    let rule = "DELETE /api/rooms/{id}/approval-rules?agentId=hosted&toolName=Bash";
+    tour.ask(&bob, rule, &[&room], 403).await;
+    tour.ask(admin, rule, &[&room], 200).await;
+    tour.ask(admin, rule, &[&room], 404).await;
 }
 
 async fn arrangement(tour: &Tour, scene: &Scene) {

@@ -97,15 +97,16 @@ struct AgentFrame<'a> {
 }
 
 /// The question is shown to the letter, a `null` inside it too: what people see is what would be run.
-pub fn permission_request(approval: &Approval, agent_name: &str) -> String {
+pub fn permission_request(approval: &Approval) -> String {
     encode(&PermissionRequest {
         kind: "server:permission_request",
         request_id: approval.id.as_str(),
         agent_id: approval.agent.as_str(),
-        agent_name,
+        agent_name: &approval.agent_name,
         room_id: approval.room.as_str(),
         tool_name: &approval.tool,
         tool_input: raw(&approval.input),
+        input_digest: approval.digest.to_string(),
         expires_at: iso(approval.expires_at),
     })
 }
@@ -122,6 +123,7 @@ struct PermissionRequest<'a> {
     tool_name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_input: Option<Box<RawValue>>,
+    input_digest: String,
     expires_at: String,
 }
 
@@ -129,8 +131,8 @@ pub fn permission_request_expired(approval: &Approval) -> String {
     text(json!({ "type": "server:permission_request_expired", "requestId": approval.id.as_str() }))
 }
 
-/// How a question was decided; `by` is the name of who did.
-pub fn permission_resolved(approval: &Approval, by: Option<&str>) -> String {
+/// How a question was decided, and by whom if anybody did.
+pub fn permission_resolved(approval: &Approval) -> String {
     let (person, reason) = match &approval.decision {
         Some(Decision::Allowed { by }) => (Some(by), None),
         Some(Decision::Denied { by, reason }) => (Some(by), reason.as_deref()),
@@ -142,8 +144,8 @@ pub fn permission_resolved(approval: &Approval, by: Option<&str>) -> String {
         room_id: approval.room.as_str(),
         // Nobody's answer is never a yes.
         decision: approval.decision.as_ref().map_or("deny", Decision::as_str),
-        decided_by: person.map(|person| person.as_str()),
-        decided_by_name: person.and(by),
+        decided_by: person.map(|person| person.user.as_str()),
+        decided_by_name: person.map(|person| &*person.name),
         reason,
     })
 }
@@ -258,7 +260,9 @@ fn leave_out_nulls(value: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parlor_model::{Activity, ApprovalId, ChunkKind, Digest, RunEvent, RunId, Signal, Time, UserId};
+    use parlor_model::{
+        Activity, ApprovalId, ChunkKind, Decider, Digest, GatewayId, RunEvent, RunId, Signal, Time, UserId,
+    };
 
     fn value(frame: &str) -> Value {
         serde_json::from_str(frame).unwrap()
@@ -338,6 +342,8 @@ mod tests {
             run: RunId::stored("1"),
             room: RoomId::stored("r"),
             agent: AgentId::stored("a"),
+            agent_name: "Coder".into(),
+            gateway: GatewayId::stored("g"),
             request: "theirs".into(),
             tool: "Bash".into(),
             input: Payload(r#"{"b":1.0, "a":null}"#.into()),
@@ -351,10 +357,11 @@ mod tests {
 
     #[test]
     fn a_question_is_shown_to_the_letter_under_the_id_of_the_hub() {
-        let frame = permission_request(&approval(None), "Coder");
+        let frame = permission_request(&approval(None));
         assert!(frame.contains(r#""toolInput":{"b":1.0, "a":null}"#), "{frame}");
         let frame = value(&frame);
         assert_eq!((&frame["requestId"], &frame["agentName"]), (&json!("p"), &json!("Coder")));
+        assert_eq!(frame["inputDigest"], "0".repeat(64));
         assert_eq!(frame["expiresAt"], "1970-01-01T00:01:00.000000Z");
         assert_eq!(
             value(&permission_request_expired(&approval(None))),
@@ -364,7 +371,8 @@ mod tests {
 
     #[test]
     fn everyone_is_told_who_decided_and_nobody_is_named_who_did_not() {
-        let told = |decision| value(&permission_resolved(&approval(decision), Some("ann")));
+        let by = Decider { user: UserId::stored("u"), name: "ann".into() };
+        let told = |decision| value(&permission_resolved(&approval(decision)));
         let mut expected = json!({ "type": "server:permission_resolved", "requestId": "p", "roomId": "r", "decision": "deny" });
         assert_eq!(told(None), expected);
         assert_eq!(told(Some(Decision::Withdrawn)), expected);
@@ -374,10 +382,10 @@ mod tests {
         assert_eq!(told(Some(Decision::AllowedByRule)), expected);
         expected["decidedBy"] = "u".into();
         expected["decidedByName"] = "ann".into();
-        assert_eq!(told(Some(Decision::Allowed { by: UserId::stored("u") })), expected);
+        assert_eq!(told(Some(Decision::Allowed { by: by.clone() })), expected);
         expected["decision"] = "deny".into();
         expected["reason"] = "no".into();
-        let denied = Decision::Denied { by: UserId::stored("u"), reason: Some("no".into()) };
+        let denied = Decision::Denied { by, reason: Some("no".into()) };
         assert_eq!(told(Some(denied)), expected);
     }
 

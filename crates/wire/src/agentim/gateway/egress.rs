@@ -1,7 +1,7 @@
 //! From what an agent is to do to `server:*` frames for its gateway. No frame carries `null`.
 
 use super::super::egress::{agents::kind as known_kind, encode};
-use parlor_model::{Addressed, Agent, AgentId, Approval, MemberId, Prompt, Room, RoomId, Sender, Started};
+use parlor_model::{Addressed, Agent, AgentId, Decision, MemberId, Prompt, Room, RoomId, Sender, Started};
 use serde::Serialize;
 use serde_json::json;
 
@@ -162,22 +162,15 @@ pub fn remove_agent(agent: &AgentId) -> String {
 }
 
 /// The answer to what the gateway asked, under the name the gateway gave it.
-pub fn permission_response(approval: &Approval) -> String {
-    use parlor_model::Decision;
-    let decision = approval.decision.as_ref();
-    let reason = match decision {
-        Some(Decision::Denied { reason, .. }) => reason.as_deref(),
-        _ => None,
-    };
+pub fn permission_response(agent: &AgentId, request: &str, decision: &Decision) -> String {
     let mut frame = json!({
         "type": "server:permission_response",
-        "requestId": approval.request,
-        "agentId": approval.agent.as_str(),
-        // Nobody's answer is never a yes.
-        "decision": decision.map_or("deny", Decision::as_str),
+        "requestId": request,
+        "agentId": agent.as_str(),
+        "decision": decision.as_str(),
     });
-    if let Some(reason) = reason {
-        frame["denyReason"] = reason.into();
+    if let Decision::Denied { reason: Some(reason), .. } = decision {
+        frame["denyReason"] = (&**reason).into();
     }
     frame.to_string()
 }

@@ -1,7 +1,7 @@
 //! What people ask of agents and of the gateways that host them.
 
 use super::{Misread, parse};
-use parlor_model::{AgentId, ApprovalId, GatewayId, MessageId, Payload, RoomId};
+use parlor_model::{AgentId, ApprovalId, Digest, GatewayId, MessageId, Payload, RoomId};
 use serde::Deserialize;
 use std::borrow::Cow;
 
@@ -18,6 +18,8 @@ pub enum OfAgents {
         /// Also for every later question about this tool of this agent in this room.
         always: bool,
         reason: Option<Box<str>>,
+        /// Of the input that was looked at.
+        digest: Option<Digest>,
     },
     /// A command of the agent itself, such as `/clear`.
     Command {
@@ -74,11 +76,15 @@ pub(super) fn read(kind: &str, text: &str) -> Option<Result<OfAgents, Misread>> 
             room: room(&room_id),
             agent: agent(&agent_id),
         }),
-        "client:permission_response" => parse(text).map(|form: DecisionForm| OfAgents::Decide {
-            request: ApprovalId::parse(&form.request_id).ok(),
-            allow: matches!(form.decision, DecisionWord::Allow),
-            always: form.allow_always.unwrap_or(false),
-            reason: form.deny_reason,
+        "client:permission_response" => parse(text).and_then(|form: DecisionForm| {
+            let digest = form.input_digest.map(|text| Digest::parse(&text).ok_or(Misread::Unknown));
+            Ok(OfAgents::Decide {
+                request: ApprovalId::parse(&form.request_id).ok(),
+                allow: matches!(form.decision, DecisionWord::Allow),
+                always: form.allow_always.unwrap_or(false),
+                reason: form.deny_reason,
+                digest: digest.transpose()?,
+            })
         }),
         "client:agent_command" => parse(text).map(|form: CommandForm| OfAgents::Command {
             room: room(&form.room_id),
@@ -144,6 +150,8 @@ struct DecisionForm<'a> {
     decision: DecisionWord,
     allow_always: Option<bool>,
     deny_reason: Option<Box<str>>,
+    #[serde(borrow)]
+    input_digest: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
@@ -283,11 +291,17 @@ mod tests {
     fn a_decision_is_one_of_two_words() {
         let text = r#"{"type":"client:permission_response","requestId":"p","decision":"allow"}"#;
         let request = Some(ApprovalId::stored("p"));
-        check(text, OfAgents::Decide { request: request.clone(), allow: true, always: false, reason: None });
+        let (always, reason, digest) = (false, None, None);
+        check(text, OfAgents::Decide { request: request.clone(), allow: true, always, reason, digest });
         check(
             &text.replace("allow", "deny").replace('}', r#","denyReason":"no","allowAlways":true}"#),
-            OfAgents::Decide { request, allow: false, always: true, reason: Some("no".into()) },
+            OfAgents::Decide { request, allow: false, always: true, reason: Some("no".into()), digest: None },
         );
+        let seen = |digest: &str| text.replace('}', &format!(r#","inputDigest":"{digest}"}}"#));
+        let read = read(&seen(&"0a".repeat(32)), &LIMITS);
+        let expected = Some(Digest([10; 32]));
+        assert!(matches!(read, Ok(Asked::OfAgents(OfAgents::Decide { digest, .. })) if digest == expected));
+        misread(&seen("0a"));
         for word in ["Allow", "timeout", "yes", ""] {
             misread(&text.replace("allow", word));
         }

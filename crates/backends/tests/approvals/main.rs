@@ -1,0 +1,6 @@
+//! Whoever answers an agent, however many at once, whatever goes away meanwhile: one decision reaches its gateway, and
+//! none of somebody who may not make it. On the real store, through the whole hub.
+
+mod races;
+mod scene;
+mod time;

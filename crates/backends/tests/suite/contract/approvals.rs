@@ -1,0 +1,187 @@
+//! What agents ask of people.
+
+use super::{Ports, each};
+use crate::made::*;
+use crate::stores::WINDOWS;
+use parlor_engine::plan::Change;
+use parlor_engine::ports::Open;
+use parlor_model::{
+    Approval, ApprovalId, ApprovalRule, Decider, Decision, Digest, Event, GatewayId, Payload, RunId, Time,
+};
+use std::sync::Arc;
+use std::time::Duration;
+
+fn approval(id: &str, room: &str, agent: &str) -> Approval {
+    Approval {
+        id: ApprovalId::stored(id),
+        run: RunId::stored(format!("run of {agent}")),
+        room: room_id(room),
+        agent: agent_id(agent),
+        agent_name: "The \"Coder\"".into(),
+        gateway: GatewayId::stored("laptop"),
+        request: "their ' 1".into(),
+        tool: "Bash".into(),
+        input: Payload("{\"b\": 1.0, \"a\":null}".into()),
+        digest: Digest(std::array::from_fn(|place| place as u8)),
+        asked_at: Time(10),
+        expires_at: Time(20),
+        decision: None,
+        decided_at: None,
+    }
+}
+
+fn put(approval: &Approval) -> Change {
+    Change::PutApproval(Arc::new(approval.clone()))
+}
+
+fn rule(room: &str, agent: &str, tool: &str, by: &str) -> ApprovalRule {
+    ApprovalRule {
+        room: room_id(room),
+        agent: agent_id(agent),
+        tool: tool.into(),
+        by: user_id(by),
+        at: Time(7),
+    }
+}
+
+fn open(ports: &Ports, of: Open<'_>) -> Vec<String> {
+    ports.read(|s| s.open_approvals(of)).iter().map(|approval| approval.id.to_string()).collect()
+}
+
+#[test]
+fn a_question_comes_back_whole_however_it_was_decided() {
+    each(|ports| {
+        let by = Decider { user: user_id("ann"), name: "Ann \"Lee\"".into() };
+        let decisions = [
+            None,
+            Some(Decision::Allowed { by: by.clone() }),
+            Some(Decision::AllowedByRule),
+            Some(Decision::Denied { by: by.clone(), reason: None }),
+            Some(Decision::Denied { by, reason: Some("no ' way".into()) }),
+            Some(Decision::Expired),
+            Some(Decision::Withdrawn),
+        ];
+        let mut all = Vec::new();
+        for (place, decision) in decisions.into_iter().enumerate() {
+            let asked = approval(&format!("a{place}"), "lobby", "coder");
+            ports.commit(vec![put(&asked)], vec![Event::ApprovalAsked(Arc::new(asked.clone()))]);
+            let decided_at = decision.as_ref().map(|_| Time(15));
+            let now = Approval { decision, decided_at, ..asked };
+            ports.commit(vec![put(&now)], vec![Event::ApprovalDecided(Arc::new(now.clone()))]);
+            all.push(now);
+        }
+        ports.restart();
+        for approval in &all {
+            assert_eq!(ports.read(|s| s.approval(&approval.id)).as_ref(), Some(approval));
+        }
+        assert_eq!(ports.read(|s| s.approval(&ApprovalId::stored("never"))), None);
+        let called = |gateway: &str, request: &str| {
+            ports.read(|s| s.approvals_called(&GatewayId::stored(gateway), request))
+        };
+        assert_eq!(called("laptop", "their ' 1"), all);
+        assert_eq!(called("desk", "their ' 1"), []);
+        assert_eq!(called("laptop", "2"), []);
+        let told: Vec<Event> = all
+            .iter()
+            .flat_map(|now| {
+                let now = Arc::new(now.clone());
+                [Event::ApprovalAsked(now.clone()), Event::ApprovalDecided(now)]
+            })
+            .collect();
+        assert_eq!(ports.events(), told, "the log tells of them as they are");
+    });
+}
+
+#[test]
+fn what_is_open_is_found_by_room_by_turn_and_by_agent() {
+    each(|ports| {
+        let asked = [
+            approval("b", "lobby", "coder"),
+            approval("a", "other", "coder"),
+            approval("c", "lobby", "writer"),
+        ];
+        ports.change(asked.iter().map(put).collect());
+        let run = RunId::stored("run of coder");
+        assert_eq!(open(ports, Open::Everybodys), ["b", "a", "c"]);
+        assert_eq!(open(ports, Open::Room(&room_id("lobby"))), ["b", "c"]);
+        assert_eq!(open(ports, Open::Run(&run)), ["b", "a"]);
+        assert_eq!(open(ports, Open::Agent(&agent_id("writer"))), ["c"]);
+        assert_eq!(ports.read(|s| s.open_approval_count()), 3);
+        let decided = asked[0].decided(Decision::Expired, Time(20)).unwrap();
+        ports.change(vec![put(&decided)]);
+        assert_eq!(open(ports, Open::Run(&run)), ["a"]);
+        assert_eq!(ports.read(|s| s.open_approval_count()), 2);
+    });
+}
+
+#[test]
+fn rules_are_listed_replaced_and_taken_back_one_by_one() {
+    each(|ports| {
+        let rules = [
+            rule("lobby", "coder", "Bash", "ann"),
+            rule("lobby", "coder", "W", "ann"),
+            rule("lobby", "a", "Z", "bob"),
+        ];
+        ports.change(rules.iter().cloned().map(Change::PutApprovalRule).collect());
+        ports.change(vec![Change::PutApprovalRule(rule("other", "coder", "Bash", "ann"))]);
+        let list = |ports: &Ports| ports.read(|s| s.approval_rules(&room_id("lobby")));
+        let found = |ports: &Ports, tool: &str| {
+            ports.read(|s| s.approval_rule(&room_id("lobby"), &agent_id("coder"), tool))
+        };
+        assert_eq!(list(ports), [rules[2].clone(), rules[0].clone(), rules[1].clone()]);
+        let newer = ApprovalRule { by: user_id("bob"), at: Time(9), ..rules[0].clone() };
+        ports.change(vec![Change::PutApprovalRule(newer.clone())]);
+        assert_eq!((found(ports, "Bash"), found(ports, "bash")), (Some(newer), None));
+        ports.change(vec![Change::RemoveApprovalRule(rules[1].clone())]);
+        assert_eq!((found(ports, "W"), list(ports).len()), (None, 2));
+        assert_eq!(ports.read(|s| s.approval_rules(&room_id("other"))).len(), 1);
+    });
+}
+
+#[test]
+fn questions_and_rules_go_with_their_room_their_agent_and_their_person() {
+    each(|ports| {
+        let fill = |ports: &mut Ports| {
+            ports.change(vec![
+                put_user("ann", 1),
+                put_user("bob", 1),
+                put_room("lobby"),
+                put_agent("coder", "ann"),
+                put(&approval("a", "lobby", "coder")),
+                Change::PutApprovalRule(rule("lobby", "coder", "Bash", "bob")),
+            ]);
+        };
+        let left = |ports: &Ports| {
+            let rules = ports.read(|s| s.approval_rules(&room_id("lobby"))).len();
+            (open(ports, Open::Everybodys).len(), rules)
+        };
+        for (gone, stays) in [
+            (Change::RemoveRoom(room_id("lobby")), (0, 0)),
+            (Change::RemoveAgent(agent_id("coder")), (0, 0)),
+            (Change::RemoveUser(user_id("ann")), (0, 0)),
+            (Change::RemoveUser(user_id("bob")), (1, 0)),
+        ] {
+            fill(ports);
+            assert_eq!(left(ports), (1, 1));
+            ports.change(vec![gone]);
+            assert_eq!(left(ports), stays);
+            ports.change(vec![Change::RemoveRoom(room_id("lobby"))]);
+        }
+    });
+}
+
+#[test]
+fn what_was_decided_is_forgotten_with_the_log_and_what_is_open_is_not() {
+    each(|ports| {
+        let asked = approval("a", "lobby", "coder");
+        let decided = approval("b", "lobby", "coder").decided(Decision::Withdrawn, Time(20)).unwrap();
+        ports.change(vec![put(&asked), put(&decided)]);
+        let there = |ports: &Ports| {
+            ["a", "b"].map(|id| ports.read(|s| s.approval(&ApprovalId::stored(id))).is_some())
+        };
+        ports.store.tend(Time(20).plus(WINDOWS.log)).unwrap();
+        assert_eq!(there(ports), [true, true]);
+        ports.store.tend(Time(20).plus(WINDOWS.log + Duration::from_micros(1))).unwrap();
+        assert_eq!(there(ports), [true, false]);
+    });
+}

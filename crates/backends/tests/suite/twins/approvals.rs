@@ -1,0 +1,52 @@
+//! What agents ask of people, what these answer, and what the hub says when nobody does.
+
+use super::agents::{GATEWAYS, agent};
+use super::asks::room;
+use super::dice::Dice;
+use super::world::World;
+use parlor_model::command::{Judgement, NewApproval};
+use parlor_model::{ApprovalId, Command, Digest, GatewayId, Payload, RunId};
+use std::time::Duration;
+
+pub const REQUESTS: [&str; 3] = ["1", "2", "a \"b\""];
+pub const TOOLS: [&str; 3] = ["Bash", "mcp__x", " "];
+
+pub fn ask(dice: &mut Dice, world: &mut World) -> Command {
+    let run = dice.known(&world.runs, RunId::stored("never"));
+    let input = dice.roll(2) as u8;
+    Command::AskApproval(NewApproval {
+        // Most are of the newest turns, some of which run.
+        run: if dice.once_in(3) { run } else { world.runs.last().cloned().unwrap_or(run) },
+        gateway: GatewayId::stored(dice.one_of(&GATEWAYS[..2])),
+        request: dice.one_of(&REQUESTS).into(),
+        tool: dice.one_of(&[TOOLS[0], TOOLS[0], TOOLS[1], TOOLS[2]]).into(),
+        input: Payload(format!("{{\"n\": {input}.0}}").into()),
+        digest: Digest([input; 32]),
+        timeout: Duration::from_secs(dice.roll(256) as u64 * 2),
+    })
+}
+
+fn approval(dice: &mut Dice, world: &World) -> ApprovalId {
+    let any = dice.known(&world.approvals, ApprovalId::stored("never"));
+    if dice.once_in(3) { any } else { world.approvals.last().cloned().unwrap_or(any) }
+}
+
+pub fn decide(dice: &mut Dice, world: &mut World) -> Command {
+    Command::DecideApproval(Judgement {
+        approval: approval(dice, world),
+        allow: dice.once_in(2),
+        always: dice.once_in(2),
+        reason: dice.maybe(|_| "no 'thanks'".into()),
+        digest: dice.once_in(4).then(|| Digest([dice.roll(2) as u8; 32])),
+    })
+}
+
+pub fn expire(dice: &mut Dice, world: &mut World) -> Command {
+    Command::ExpireApproval { approval: approval(dice, world) }
+}
+
+pub fn revoke_rule(dice: &mut Dice, world: &mut World) -> Command {
+    let any = (room(dice, world), agent(dice, world), dice.one_of(&TOOLS).into());
+    let (room, agent, tool) = if dice.once_in(4) { any } else { dice.known(&world.rules, any) };
+    Command::RevokeApprovalRule { room, agent, tool }
+}

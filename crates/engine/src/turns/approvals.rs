@@ -1,0 +1,106 @@
+//! Questions of agents on their way to people, and the answers on their way back.
+
+use super::desk::{Asks, LinkId};
+use super::host::Order;
+use crate::Hub;
+use crate::hub::Outcome;
+use parlor_model::command::{Judgement, NewApproval};
+use parlor_model::{
+    AgentId, Approval, ApprovalId, Caller, Command, Decision, Digest, Payload, Refusal, RoomId, Thing,
+};
+use std::time::{Duration, Instant};
+
+/// The tools that talk to the hub itself: what they do is decided here anyway.
+const OWN_TOOLS: &str = "mcp__agentim__";
+
+/// What an agent asks through its gateway.
+pub struct Asking<'a> {
+    pub link: LinkId,
+    pub agent: &'a AgentId,
+    pub room: &'a RoomId,
+    /// What the gateway calls the question.
+    pub request: &'a str,
+    pub tool: &'a str,
+    pub input: Payload,
+    pub digest: Digest,
+    pub timeout: Duration,
+}
+
+impl Hub {
+    /// An agent asks whether it may use a tool. What cannot be asked is denied, so that nobody waits in vain.
+    pub async fn ask(&self, asking: Asking<'_>) -> Result<(), Refusal> {
+        let Asking { link, agent, room, request, tool, .. } = asking;
+        let (host, gateway, asks) = {
+            let mut desk = self.turns().desk();
+            desk.seated(agent, link).ok_or(Refusal::NotFound(Thing::Agent))?;
+            let (host, gateway) = (desk.host(link), desk.gateway(link).cloned());
+            let asks = desk.asks(agent, room);
+            (host, gateway, asks)
+        };
+        let (Some(host), Some(gateway)) = (host, gateway) else {
+            return Err(Refusal::NotFound(Thing::Gateway));
+        };
+        let answer = |decision: &Decision| {
+            host.tell(&Order::Decided { agent, request, decision });
+            Ok(())
+        };
+        if tool.starts_with(OWN_TOOLS) {
+            return answer(&Decision::AllowedByRule);
+        }
+        let run = match asks {
+            Asks::In(run) => Ok(run),
+            Asks::TooLate => return answer(&Decision::Withdrawn),
+            Asks::Unasked => self.open_turn(agent, room).await,
+        };
+        let asked = match run {
+            Ok(run) => {
+                let new = NewApproval {
+                    run,
+                    gateway,
+                    request: request.into(),
+                    tool: tool.into(),
+                    input: asking.input,
+                    digest: asking.digest,
+                    timeout: asking.timeout,
+                };
+                self.call(&Caller::OPERATOR, Command::AskApproval(new)).await
+            }
+            Err(refusal) => Err(refusal),
+        };
+        match asked {
+            Ok(_) => Ok(()),
+            // An answer would be taken for that to the first question of this name.
+            Err(refusal @ Refusal::AlreadyExists(_)) => Err(refusal),
+            Err(refusal) => {
+                tracing::debug!(%agent, ?refusal, "a question could not be asked and was denied");
+                answer(&Decision::Withdrawn)
+            }
+        }
+    }
+
+    /// Somebody answers a question. Whether its time is over is looked at first, by a clock that nobody sets.
+    pub async fn decide(&self, caller: &Caller, judgement: Judgement) -> Outcome {
+        if self.turns().desk().is_overdue(&judgement.approval, Instant::now()) {
+            self.expire(&judgement.approval).await?;
+        }
+        self.call(caller, Command::DecideApproval(judgement)).await
+    }
+
+    pub(super) async fn expire(&self, approval: &ApprovalId) -> Result<(), Refusal> {
+        let expire = Command::ExpireApproval { approval: approval.clone() };
+        match self.call(&Caller::OPERATOR, expire).await {
+            Err(Refusal::NotFound(_)) => {
+                self.turns().desk().forget_question(approval);
+                Ok(())
+            }
+            outcome => outcome.map(drop),
+        }
+    }
+}
+
+pub(super) fn tell(host: &dyn super::Host, approval: &Approval) {
+    if let Some(decision) = &approval.decision {
+        let Approval { agent, request, .. } = approval;
+        host.tell(&Order::Decided { agent, request, decision });
+    }
+}

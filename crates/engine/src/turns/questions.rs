@@ -1,0 +1,97 @@
+//! The questions of agents: how long each is open, and who is to hear the answer.
+//!
+//! Owns: an answer is handed out once, and only to the gateway that asked; time is that of a clock that nobody sets.
+//! Pure: it is told what happened and asked what to do.
+
+use super::desk::TRY_AGAIN;
+use parlor_model::{AgentId, Approval, ApprovalId, RoomId, RunId};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+#[derive(Default)]
+pub struct Questions {
+    open: HashMap<ApprovalId, Open>,
+    /// Decided while the gateway that asked was away.
+    unheard: HashMap<ApprovalId, Arc<Approval>>,
+}
+
+struct Open {
+    agent: AgentId,
+    room: RoomId,
+    deadline: Instant,
+    /// When the store was asked to close it.
+    asked_at: Option<Instant>,
+}
+
+impl Questions {
+    pub fn asked(&mut self, approval: &Approval, open_for: Duration, now: Instant) {
+        let Approval { id, agent, room, .. } = approval;
+        // Asked again, it is open no longer for that.
+        self.open.entry(id.clone()).or_insert_with(|| Open {
+            agent: agent.clone(),
+            room: room.clone(),
+            deadline: now + open_for,
+            asked_at: None,
+        });
+    }
+
+    pub fn decided(&mut self, approval: &Arc<Approval>) {
+        self.open.remove(&approval.id);
+        self.unheard.insert(approval.id.clone(), approval.clone());
+    }
+
+    /// What was decided and is heard now, each once.
+    pub fn heard(&mut self, hears: impl Fn(&Approval) -> bool) -> Vec<Arc<Approval>> {
+        let heard: Vec<_> = self.unheard.values().filter(|approval| hears(approval)).cloned().collect();
+        for approval in &heard {
+            self.unheard.remove(&approval.id);
+        }
+        heard
+    }
+
+    /// Nobody waits any more for what was asked in this turn.
+    pub fn run_ended(&mut self, run: &RunId) {
+        self.unheard.retain(|_, approval| approval.run != *run);
+    }
+
+    pub fn agent_gone(&mut self, agent: &AgentId) {
+        self.open.retain(|_, open| open.agent != *agent);
+        self.unheard.retain(|_, approval| approval.agent != *agent);
+    }
+
+    pub fn room_gone(&mut self, room: &RoomId) {
+        self.open.retain(|_, open| open.room != *room);
+        self.unheard.retain(|_, approval| approval.room != *room);
+    }
+
+    pub fn forget(&mut self, id: &ApprovalId) {
+        self.open.remove(id);
+    }
+
+    pub fn is_overdue(&self, id: &ApprovalId, now: Instant) -> bool {
+        self.open.get(id).is_some_and(|open| open.deadline <= now)
+    }
+
+    /// Those to close now; each is given once, and again if the store did not take it.
+    pub fn overdue(&mut self, now: Instant) -> Vec<ApprovalId> {
+        let mut overdue = Vec::new();
+        for (id, open) in &mut self.open {
+            if open.next_look() <= now {
+                open.asked_at = Some(now);
+                overdue.push(id.clone());
+            }
+        }
+        overdue
+    }
+
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.open.values().map(Open::next_look).min()
+    }
+}
+
+impl Open {
+    fn next_look(&self) -> Instant {
+        self.asked_at.map_or(self.deadline, |asked| asked + TRY_AGAIN)
+    }
+}

@@ -1,0 +1,77 @@
+//! What agents ask of people, and what they are always allowed.
+
+use super::rooms::room_id;
+use crate::App;
+use crate::http::Signed;
+use crate::http::answer::{Data, Done, List, data, list};
+use crate::http::body::Body;
+use crate::http::parameters::{Parameters, Path};
+use crate::http::problem::Problem;
+use axum::extract::State;
+use parlor_model::command::Judgement;
+use parlor_model::{AgentId, Answer, ApprovalId, Command, Digest, Query, Receipt, Refusal, Thing};
+use parlor_wire::agentim::rest::{self, NewDecision, RuleAsked};
+use std::sync::Arc;
+
+pub async fn open(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+) -> Result<List<rest::Approval<'static>>, Problem> {
+    let query = Query::Approvals { room: room_id(&id)? };
+    let Answer::Approvals(approvals) = app.hub.read(&caller, query).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    Ok(list(approvals.iter().map(rest::Approval::from)))
+}
+
+pub async fn decide(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+    Body(body): Body<NewDecision>,
+) -> Result<Data<rest::Approval<'static>>, Problem> {
+    let judgement = Judgement {
+        approval: ApprovalId::parse(&id).map_err(|_| Problem::not_an_id())?,
+        allow: match &*body.decision {
+            "allow" => true,
+            "deny" => false,
+            _ => return Err(Problem::invalid("decision", "must be allow or deny")),
+        },
+        always: body.allow_always.unwrap_or(false),
+        reason: body.deny_reason,
+        digest: match body.input_digest.as_deref().map(Digest::parse) {
+            Some(None) => return Err(Problem::invalid("inputDigest", "must be 64 hexadecimal digits")),
+            given => given.flatten(),
+        },
+    };
+    let Receipt::Approval(approval) = app.hub.decide(&caller, judgement).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    Ok(data(rest::Approval::from(&*approval)))
+}
+
+pub async fn rules(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+) -> Result<List<rest::ApprovalRule<'static>>, Problem> {
+    let query = Query::ApprovalRules { room: room_id(&id)? };
+    let Answer::ApprovalRules(rules) = app.hub.read(&caller, query).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    Ok(list(rules.iter().map(rest::ApprovalRule::from)))
+}
+
+pub async fn revoke(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+    Parameters(asked): Parameters<RuleAsked>,
+) -> Result<Done, Problem> {
+    let room = room_id(&id)?;
+    let agent = AgentId::parse(&asked.agent_id).map_err(|_| Refusal::NotFound(Thing::ApprovalRule))?;
+    let revoke = Command::RevokeApprovalRule { room, agent, tool: asked.tool_name.into() };
+    app.hub.call(&caller, revoke).await?;
+    Ok(Done)
+}

@@ -1,0 +1,118 @@
+//! What agents ask of people: bodies and answers.
+
+use crate::time::iso;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+#[cfg(test)]
+use ts_rs::TS;
+use utoipa::{IntoParams, ToSchema};
+
+#[derive(Deserialize, ToSchema)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
+#[serde(rename_all = "camelCase")]
+pub struct NewDecision {
+    #[schema(value_type = DecisionWord)]
+    #[cfg_attr(test, ts(as = "DecisionWord"))]
+    pub decision: Box<str>,
+    /// Also for every later question about this tool of this agent in this room.
+    pub allow_always: Option<bool>,
+    pub deny_reason: Option<Box<str>>,
+    /// That of the input that was looked at; if it is another, nothing is decided.
+    pub input_digest: Option<Box<str>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+#[serde(rename_all = "lowercase")]
+pub enum DecisionWord {
+    Allow,
+    Deny,
+    Timeout,
+}
+
+impl From<&parlor_model::Decision> for DecisionWord {
+    fn from(decision: &parlor_model::Decision) -> Self {
+        use parlor_model::Decision;
+        match decision {
+            Decision::Allowed { .. } | Decision::AllowedByRule => Self::Allow,
+            Decision::Denied { .. } | Decision::Withdrawn => Self::Deny,
+            Decision::Expired => Self::Timeout,
+        }
+    }
+}
+
+/// A question that an agent waits for. The input is to be shown whole, with control and direction characters made
+/// visible: what people see is what would be run.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
+#[serde(rename_all = "camelCase")]
+pub struct Approval<'a> {
+    pub id: &'a str,
+    pub room_id: &'a str,
+    pub run_id: &'a str,
+    pub agent_id: &'a str,
+    pub agent_name: &'a str,
+    pub tool_name: &'a str,
+    /// To the letter as the agent's side gave it.
+    #[schema(value_type = Object)]
+    #[cfg_attr(test, ts(type = "Record<string, unknown>"))]
+    pub tool_input: Option<&'a RawValue>,
+    /// SHA-256 of the input in its canonical form, in hexadecimal digits.
+    pub input_digest: String,
+    #[schema(format = DateTime)]
+    pub asked_at: String,
+    #[schema(format = DateTime)]
+    pub expires_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub decision: Option<DecisionWord>,
+}
+
+impl<'a> From<&'a parlor_model::Approval> for Approval<'a> {
+    fn from(approval: &'a parlor_model::Approval) -> Self {
+        Self {
+            id: approval.id.as_str(),
+            room_id: approval.room.as_str(),
+            run_id: approval.run.as_str(),
+            agent_id: approval.agent.as_str(),
+            agent_name: &approval.agent_name,
+            tool_name: &approval.tool,
+            tool_input: serde_json::from_str(&approval.input.0).ok(),
+            input_digest: approval.digest.to_string(),
+            asked_at: iso(approval.asked_at),
+            expires_at: iso(approval.expires_at),
+            decision: approval.decision.as_ref().map(DecisionWord::from),
+        }
+    }
+}
+
+/// What an agent is always allowed in a room.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalRule<'a> {
+    pub agent_id: &'a str,
+    pub tool_name: &'a str,
+    pub created_by_id: &'a str,
+    #[schema(format = DateTime)]
+    pub created_at: String,
+}
+
+impl<'a> From<&'a parlor_model::ApprovalRule> for ApprovalRule<'a> {
+    fn from(rule: &'a parlor_model::ApprovalRule) -> Self {
+        Self {
+            agent_id: rule.agent.as_str(),
+            tool_name: &rule.tool,
+            created_by_id: rule.by.as_str(),
+            created_at: iso(rule.at),
+        }
+    }
+}
+
+/// Which rule.
+#[derive(Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleAsked {
+    pub agent_id: String,
+    pub tool_name: String,
+}
