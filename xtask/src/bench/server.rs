@@ -165,13 +165,12 @@ impl Server {
         Ok(socket)
     }
 
-    /// A gateway of the first person's.
-    pub async fn host(&self, id: &str) -> Result<Socket> {
+    /// A gateway of a person's.
+    pub async fn host(&self, number: usize, id: &str) -> Result<Socket> {
         let Kind::Hub { people, .. } = &self.kind else { bail!("only the hub has gateways") };
         let mut socket = Socket::open(self.process.address, "/ws/gateway").await?;
         let device = json!({"hostname": "bench", "platform": "linux", "arch": "x64", "nodeVersion": "v22"});
-        let auth =
-            json!({"type": "gateway:auth", "token": people[0].token, "gatewayId": id, "deviceInfo": device});
+        let auth = json!({"type": "gateway:auth", "token": people[number % people.len()].token, "gatewayId": id, "deviceInfo": device});
         socket.send(&auth.to_string()).await?;
         socket.expect(&["server:gateway_auth_result", "\"ok\":true"]).await?;
         Ok(socket)
