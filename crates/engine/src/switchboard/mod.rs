@@ -319,7 +319,7 @@ impl Switchboard {
             }
             Event::RoomRemoved { room, people } => {
                 self.tell_room(state, room, logged);
-                state.replies.close_room(room);
+                state.replies.close_where(|reply| reply.room == *room);
                 let in_room = state.rooms.clear(room);
                 for viewer in people.iter().flat_map(|user| state.viewers_of(user)) {
                     if !in_room.contains(&viewer.id) {
@@ -336,7 +336,10 @@ impl Switchboard {
                 |principal| matches!(principal, Principal::Person { sign_in: own, .. } if own == sign_in),
             ),
             // The id may be somebody else's tomorrow: whoever listened to it hears nothing more.
-            Event::AgentRemoved(agent) => state.mailboxes.clear_where(|mailbox| mailbox.agent == *agent),
+            Event::AgentRemoved(agent) => {
+                state.mailboxes.clear_where(|mailbox| mailbox.agent == *agent);
+                state.replies.close_where(|reply| reply.agent == *agent);
+            }
             Event::KeyRevoked { user, key } => {
                 state.end(
                     user,

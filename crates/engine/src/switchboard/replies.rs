@@ -29,7 +29,7 @@ pub enum Unsaid {
 /// A reply while it is being spoken.
 pub struct Reply {
     pub room: RoomId,
-    agent: AgentId,
+    pub agent: AgentId,
     so_far: Mutex<SoFar>,
 }
 
@@ -148,9 +148,13 @@ impl Replies {
         Some(reply)
     }
 
-    pub fn close_room(&mut self, room: &RoomId) {
-        self.in_room.remove(room);
-        self.of_run.retain(|_, reply| reply.room != *room);
+    /// Ends what nobody will end any more: who spoke, or where, is gone.
+    pub fn close_where(&mut self, gone: impl Fn(&Reply) -> bool) {
+        self.of_run.retain(|_, reply| !gone(reply));
+        self.in_room.retain(|_, replies| {
+            replies.retain(|reply| !gone(reply));
+            !replies.is_empty()
+        });
     }
 
     /// What was said in a turn; see [`Rollup::finish`].

@@ -259,6 +259,22 @@ fn what_is_over_is_read_to_its_end_and_goes_on_no_more() {
 }
 
 #[test]
+fn an_agent_or_a_room_that_is_gone_says_nothing_more() {
+    let gone = [
+        Event::AgentRemoved(AgentId::stored("coder")),
+        Event::RoomRemoved { room: room(), people: Arc::new([]) },
+    ];
+    for event in gone {
+        let house = House::new();
+        house.turn("1", RunState::Running);
+        house.say("one");
+        house.switchboard.publish(&[Logged { seq: Seq(1), at: Time(0), event }]);
+        assert_eq!(house.speak("1", ChunkKind::Text, "two"), Err(Unsaid::Over));
+        assert_eq!(house.joined().read(), "");
+    }
+}
+
+#[test]
 fn what_is_too_long_is_not_said() {
     let house = House::new();
     let ann = house.joined();
