@@ -48,8 +48,9 @@ impl Follower {
     }
 
     fn tell(&self, batch: &[Logged]) {
-        self.switchboard.publish(batch);
+        // Whoever waits for something to be told may rely on the turns to know it.
         self.turns.learn(batch);
+        self.switchboard.publish(batch);
     }
 
     fn fill_until(&self, next: Option<Seq>) -> Result<(), Fault> {

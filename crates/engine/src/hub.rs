@@ -170,6 +170,11 @@ impl Hub {
         &self.inner.limits
     }
 
+    /// Up to where the log is committed.
+    pub(crate) fn committed(&self) -> Seq {
+        Seq(self.inner.tally.head.load(Ordering::Relaxed))
+    }
+
     pub(crate) fn is_closing(&self) -> bool {
         self.inner.stop.load(Ordering::Acquire)
     }

@@ -6,6 +6,10 @@ export type RoomRole = "member" | "admin" | "owner";
 
 export type RoomKind = "group" | "private";
 
+export type RoomPolicy = "mention" | "triage" | "all";
+
+export type TaskStatus = "pending" | "in_progress" | "input_required" | "completed" | "failed" | "cancelled";
+
 export type Scope = "read" | "write" | "agents" | "sources" | "dead-letters" | "metrics" | "admin";
 
 export type MessageType = "text" | "agent_response";
@@ -17,6 +21,8 @@ export type SenderType = "user" | "agent" | "system";
 export type NotificationPref = "all" | "mentions" | "none";
 
 export type AgentVisibility = "private" | "all" | "whitelist";
+
+export type DecisionWord = "allow" | "deny" | "timeout";
 
 export type Login = { username: string, password: string, };
 
@@ -76,11 +82,15 @@ export type TotpCode = { code: string, };
 
 export type PasswordProof = { password: string, };
 
-export type RoomBody = { name?: string, type?: RoomKind, broadcastMode?: boolean, 
+export type RoomBody = { name?: string, type?: RoomKind, 
+/**
+ * `true` stands for the policy `triage`, `false` for `mention`.
+ */
+broadcastMode?: boolean, policy?: RoomPolicy, 
 /**
  * `null` takes it away; absent leaves it.
  */
-systemPrompt?: string | null, agentCommandRole?: RoomRole, memberIds?: Array<string>, };
+systemPrompt?: string | null, agentCommandRole?: RoomRole, approveRole?: RoomRole, memberIds?: Array<string>, };
 
 export type NewMember = { memberId: string, memberType?: MemberType, role?: RoomRole, roleDescription?: string, };
 
@@ -115,6 +125,24 @@ export type AgentChanges = { name?: string, description?: string, visibility?: A
  * Ids of people, for `whitelist`.
  */
 visibilityList?: Array<string>, };
+
+export type NewDecision = { decision: DecisionWord, 
+/**
+ * Also for every later question about this tool of this agent in this room.
+ */
+allowAlways?: boolean, denyReason?: string, 
+/**
+ * That of the input that was looked at; if it is another, nothing is decided.
+ */
+inputDigest?: string, };
+
+export type NewTask = { title: string, description?: string, dueDate?: string, assigneeId?: string, 
+/**
+ * `user` where it is left out.
+ */
+assigneeType?: MemberType, };
+
+export type TaskChanges = { title?: string, description?: string | null, status?: TaskStatus, result?: string | null, dueDate?: string | null, assigneeId?: string | null, assigneeType?: MemberType, };
 
 export type Success<T> = { ok: true, data: T, };
 
@@ -228,11 +256,35 @@ url: string, id: string, role: SiteRole, note: string | null, uses: number, uses
  */
 createdById: string | null, createdAt: string, expiresAt: string, };
 
-export type Room = { id: string, name: string, type: RoomKind, broadcastMode: boolean, systemPrompt: string | null, agentCommandRole: RoomRole, createdById: string, createdAt: string, updatedAt: string, routerId: string | null, };
+export type Room = { id: string, name: string, type: RoomKind, 
+/**
+ * Whether `policy` is another than `mention`.
+ */
+broadcastMode: boolean, policy: RoomPolicy, systemPrompt: string | null, agentCommandRole: RoomRole, approveRole: RoomRole, frozenAt?: string, 
+/**
+ * Absent if it was whoever runs the hub.
+ */
+frozenBy?: string, createdById: string, createdAt: string, updatedAt: string, routerId: string | null, };
 
-export type RoomOfMember = { pinnedAt: string | null, archivedAt: string | null, clearedAt: string | null, lastReadAt: string | null, notificationPref: NotificationPref, role: RoomRole, roleDescription: string | null, id: string, name: string, type: RoomKind, broadcastMode: boolean, systemPrompt: string | null, agentCommandRole: RoomRole, createdById: string, createdAt: string, updatedAt: string, routerId: string | null, };
+export type RoomOfMember = { pinnedAt: string | null, archivedAt: string | null, clearedAt: string | null, lastReadAt: string | null, notificationPref: NotificationPref, role: RoomRole, roleDescription: string | null, id: string, name: string, type: RoomKind, 
+/**
+ * Whether `policy` is another than `mention`.
+ */
+broadcastMode: boolean, policy: RoomPolicy, systemPrompt: string | null, agentCommandRole: RoomRole, approveRole: RoomRole, frozenAt?: string, 
+/**
+ * Absent if it was whoever runs the hub.
+ */
+frozenBy?: string, createdById: string, createdAt: string, updatedAt: string, routerId: string | null, };
 
-export type RoomWithMembers = { members: Array<Member>, totalMembers: number, id: string, name: string, type: RoomKind, broadcastMode: boolean, systemPrompt: string | null, agentCommandRole: RoomRole, createdById: string, createdAt: string, updatedAt: string, routerId: string | null, };
+export type RoomWithMembers = { members: Array<Member>, totalMembers: number, id: string, name: string, type: RoomKind, 
+/**
+ * Whether `policy` is another than `mention`.
+ */
+broadcastMode: boolean, policy: RoomPolicy, systemPrompt: string | null, agentCommandRole: RoomRole, approveRole: RoomRole, frozenAt?: string, 
+/**
+ * Absent if it was whoever runs the hub.
+ */
+frozenBy?: string, createdById: string, createdAt: string, updatedAt: string, routerId: string | null, };
 
 export type Member = { roomId: string, memberId: string, memberType: MemberType, role: RoomRole, notificationPref: NotificationPref, displayName: string, lastReadAt: string | null, joinedAt: string, roleDescription: string | null, pinnedAt: string | null, archivedAt: string | null, clearedAt: string | null, };
 
@@ -286,6 +338,18 @@ export type Deleted = {
  */
 deleted: number, };
 
+export type Approval = { id: string, roomId: string, runId: string, agentId: string, agentName: string, toolName: string, 
+/**
+ * To the letter as the agent's side gave it.
+ */
+toolInput: Record<string, unknown>, 
+/**
+ * SHA-256 of the input in its canonical form, in hexadecimal digits.
+ */
+inputDigest: string, askedAt: string, expiresAt: string, decision?: DecisionWord, };
+
+export type ApprovalRule = { agentId: string, toolName: string, createdById: string, createdAt: string, };
+
 export type PinnedMessage = { messageId: string, roomId: string, pinnedById: string, pinnedAt: string, message: Message, };
 
 export type Bookmark = { 
@@ -324,6 +388,8 @@ visibilityList: Array<string>, capabilities: Array<string>, connectionType: stri
 
 export type DeviceInfo = { hostname: string, platform: string, arch: string, nodeVersion: string, };
 
+export type Task = { id: string, roomId: string, title: string, description?: string, status: TaskStatus, result?: string, dueDate?: string, assigneeId?: string, assigneeType?: MemberType, createdById: string, createdByType: MemberType, createdAt: string, updatedAt: string, };
+
 export type Gateway = { id: string, name: string, online: boolean, connectedAt: string, disconnectedAt: string | null, hostname: string, platform: string, arch: string, nodeVersion: string, };
 
 export type Avatar = { 
@@ -349,6 +415,8 @@ export type Field = { field: string, message: string, };
 export type Attachment = { id: string, filename: string, mimeType: string, size: number, url: string, };
 
 export type Message = { id: string, roomId: string, senderId: string, senderType: SenderType, senderName: string, type: MessageType, content: string, mentions: Array<string>, attachments: Array<Attachment>, reactions: Array<Reaction>, replyToId?: string, threadId?: string, metadata?: Metadata, chunks: Array<Chunk>, clientMessageId?: string, createdAt: string, updatedAt?: string, editedAt?: string, seq: number, };
+
+export type Chunk = { type: string, content: string, metadata: Record<string, unknown>, };
 
 export type Reaction = { emoji: string, userIds: Array<string>, usernames: Array<string>, };
 
@@ -380,6 +448,6 @@ outcome?: string, };
 
 export type Forwarded = { messageId: string, senderId: string, senderType: SenderType, senderName: string, createdAt: string, };
 
-export type RoomFrame = { id: string, name: string, type: RoomKind, broadcastMode: boolean, systemPrompt?: string, agentCommandRole: RoomRole, createdById: string, createdAt: string, updatedAt: string, };
+export type RoomFrame = { id: string, name: string, type: RoomKind, broadcastMode: boolean, policy: RoomPolicy, systemPrompt?: string, agentCommandRole: RoomRole, approveRole: RoomRole, frozenAt?: string, frozenBy?: string, createdById: string, createdAt: string, updatedAt: string, };
 
 export type MemberFrame = { roomId: string, memberId: string, memberType: MemberType, role: RoomRole, roleDescription?: string, notificationPref: NotificationPref, displayName: string, lastReadAt?: string, joinedAt: string, };

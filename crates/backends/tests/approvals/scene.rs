@@ -4,7 +4,7 @@ use parking_lot::Mutex;
 use parlor_backends::sqlite::{self, Options, Synchronous};
 use parlor_engine::hub::Parts;
 use parlor_engine::local::{LocalBus, RandomIds};
-use parlor_engine::ports::{Clock, Lookup, Reader};
+use parlor_engine::ports::{Clock, Reader};
 use parlor_engine::turns::{Asking, Host, LinkId, Order, PlainRules};
 use parlor_engine::{Hub, Limits};
 use parlor_model::command::{AgentRegistration, Judgement, NewGateway, NewSignIn, NewUser, RoomChanges};

@@ -51,7 +51,7 @@ pub fn address(message: &Message, during: Option<&Lineage>, parent: Option<&RunI
         let deepest = draft.mint.limits.chain_depth;
         let passed = match &began {
             Some(lineage) => lineage.passed_to(&agent.id, deepest).map_err(|broken| (lineage, broken)),
-            None => Ok(Lineage::begun(common.clone().unwrap_or_else(|| conversation()), agent.id.clone())),
+            None => Ok(Lineage::begun(common.clone().unwrap_or_else(&conversation), agent.id.clone())),
         };
         let (lineage, refused) = match passed {
             Ok(lineage) => (lineage, judge(&room, candidate, by_agent, draft)),

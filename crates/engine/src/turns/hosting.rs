@@ -9,7 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 use parlor_model::command::NewTask;
 use parlor_model::{
     Agent, AgentId, AgentStatus, Approval, Caller, Chunk, Command, Event, GatewayId, Logged, MemberId,
-    MessageId, Outcome, Query, Receipt, Refusal, Room, RoomId, Run, RunEvent, RunId, Said, Signal, TaskId,
+    MessageId, Outcome, Query, Receipt, Refusal, Room, RoomId, RunEvent, RunId, Said, Signal, TaskId,
     TaskStatus, Thing, UsageReport, UserId, mention,
 };
 use std::collections::BTreeSet;
@@ -232,14 +232,14 @@ impl Hub {
         let Receipt::Run(run) = self.call(&Caller::OPERATOR, open).await? else {
             return Err(Refusal::Unavailable);
         };
-        self.learn_run(&run);
+        self.caught_up().await;
         Ok(run.id.clone())
     }
 
-    /// Knows a turn before it is told to everyone: its first piece may come at any moment.
-    pub(super) fn learn_run(&self, run: &Arc<Run>) {
-        self.switchboard().turn(run);
-        self.turns().desk().learn(&Event::RunChanged(run.clone()), Instant::now());
+    /// Waits until everything that is committed by now is known here too. Taking it from the receipt would be
+    /// quicker, and wrong where its end has been told already.
+    pub(super) async fn caught_up(&self) {
+        self.told(self.committed()).await;
     }
 
     async fn said_before(&self, id: &MessageId) -> Result<bool, Refusal> {

@@ -110,7 +110,7 @@ impl Hub {
     async fn hand_over(&self, started: &Started) {
         let agent = &started.run.agent;
         // It is known here before its first piece can come.
-        self.learn_run(&started.run);
+        self.caught_up().await;
         let host = {
             let desk = self.turns().desk();
             desk.seat_of(agent).and_then(|seat| desk.host(seat.link))

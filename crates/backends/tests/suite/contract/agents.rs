@@ -201,7 +201,7 @@ fn gateways_come_back_whole_and_go_with_their_owner() {
         ports.change(vec![put(gateway("b", "bob")), put(there.clone())]);
         let all = |ports: &Ports| ports.read(|s| s.gateways(None));
         assert_eq!(all(ports), [gateway("a", "ann"), there.clone(), gateway("z", "ann")]);
-        assert_eq!(ports.read(|s| s.gateways(Some(&user_id("bob")))), [there.clone()]);
+        assert_eq!(ports.read(|s| s.gateways(Some(&user_id("bob")))), std::slice::from_ref(&there));
         assert_eq!(ports.read(|s| s.gateway(&GatewayId::stored("b"))), Some(there.clone()));
         ports.change(vec![Change::RemoveGateway(GatewayId::stored("z"))]);
         assert_eq!(all(ports), [gateway("a", "ann"), there.clone()]);

@@ -3,8 +3,7 @@
 use parlor_engine::hub::Outcome as Came;
 use parlor_model::command::Posted;
 use parlor_model::{
-    Approval, Command, Decision, Delivery, DeliveryState, Flaw, Message, Outcome, Receipt, Refusal, Run,
-    RunState, Thing,
+    Approval, Command, Decision, Delivery, DeliveryState, Flaw, Message, Receipt, Refusal, Thing,
 };
 use std::collections::BTreeMap;
 
@@ -64,13 +63,9 @@ pub const GIVEN_UP: &str = "mail given up";
 /// What must have come about, and how one knows it by an outcome.
 type Notable = (&'static str, fn(&Came) -> bool);
 
-const NOTABLE: [Notable; 29] = [
+const NOTABLE: [Notable; 28] = [
     ("turn begun", |outcome| matches!(outcome, Ok(Receipt::Started(_)))),
     ("turn with a reply", |outcome| matches!(outcome, Ok(Receipt::Run(run)) if run.reply.is_some())),
-    ("turn refused", |outcome| {
-        let refused = |run: &Run| matches!(run.state, RunState::Ended(Outcome::Refused(_)));
-        matches!(outcome, Ok(Receipt::Run(run)) if refused(run))
-    }),
     ("question open", |outcome| asked(outcome, |asked| asked.decision.is_none())),
     ("question allowed by a rule", |outcome| {
         asked(outcome, |asked| asked.decision == Some(Decision::AllowedByRule))

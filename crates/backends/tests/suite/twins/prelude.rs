@@ -1,14 +1,16 @@
 //! A few people, rooms and agents to begin with, made by the same commands that are compared afterwards.
 
 use super::agents::GATEWAYS;
+use super::approvals::{REQUESTS, TOOLS};
 use super::people::BACKUP_CODES;
 use super::run::Run;
 use parlor_model::command::{
-    AgentProfile, AgentRegistration, NewGateway, NewInvitation, NewSignIn, NewUser, RoomChanges, UserChanges,
+    AgentProfile, AgentRegistration, Judgement, NewApproval, NewGateway, NewInvitation, NewSignIn, NewUser,
+    RoomChanges, UserChanges,
 };
 use parlor_model::{
-    AgentId, Caller, Command, Device, GatewayId, Mailbox, MemberId, Pattern, Post, Refusal, RoomRole,
-    SecretHash, SessionId, SignInId, SiteRole, UserId,
+    AgentId, Caller, Command, Device, Digest, GatewayId, Mailbox, MemberId, Pattern, Payload, Post, Refusal,
+    RoomRole, SecretHash, SessionId, SignInId, SiteRole, UserId,
 };
 use proptest::test_runner::TestCaseError;
 use std::time::Duration;
@@ -43,16 +45,33 @@ pub async fn play(run: &mut Run) -> Result<(), TestCaseError> {
         let subscriptions = ["slack/**", "room/**"].map(|text| Pattern::parse(text).unwrap()).into();
         let profile = AgentProfile::default();
         run.must(owner.clone(), Command::CreateAgent { id: id.clone(), profile, subscriptions }).await?;
-        let gateway = GatewayId::stored(gateway);
-        let new = NewGateway { id: gateway.clone(), device: Device::default(), ephemeral: false };
+        let new = NewGateway { id: GatewayId::stored(gateway), device: Device::default(), ephemeral: false };
         run.must(owner.clone(), Command::ConnectGateway(new)).await?;
-        run.must(owner.clone(), Command::RegisterAgent(registration(gateway, id.clone()))).await?;
+        run.must(owner.clone(), Command::RegisterAgent(registration(GatewayId::stored(gateway), id.clone())))
+            .await?;
         let mailbox = Mailbox { agent: id.clone(), session: Some(SessionId::main()) };
         let pattern = Pattern::parse("slack/team").unwrap();
         run.must(owner.clone(), Command::Subscribe { mailbox, pattern }).await?;
-        let (member, role) = (MemberId::Agent(id), RoomRole::Member);
+        let (member, role) = (MemberId::Agent(id.clone()), RoomRole::Member);
         run.must(owner.clone(), Command::AddMember { room: room.clone(), member, role, description: None })
             .await?;
+        // A turn that asks two questions; one of them is answered for always.
+        run.must(Caller::OPERATOR, Command::OpenRun { agent: id, room: room.clone() }).await?;
+        for request in &REQUESTS[..2] {
+            let asked = Command::AskApproval(NewApproval {
+                run: run.world.runs.last().expect("just opened").clone(),
+                gateway: GatewayId::stored(gateway),
+                request: (*request).into(),
+                tool: TOOLS[0].into(),
+                input: Payload("{}".into()),
+                digest: Digest([0; 32]),
+                timeout: Duration::from_secs(300),
+            });
+            run.must(Caller::OPERATOR, asked).await?;
+        }
+        let approval = run.world.approvals[run.world.approvals.len() - 2].clone();
+        let judgement = Judgement { approval, allow: true, always: true, reason: None, digest: None };
+        run.must(owner.clone(), Command::DecideApproval(judgement)).await?;
         let post = Post {
             room,
             text: "hello".into(),
