@@ -4,7 +4,7 @@ use crate::Limits;
 use crate::search::Wanted;
 use parlor_model::command::{AgentProfile, AgentRegistration, NewUser, RoomChanges, TaskChanges};
 use parlor_model::{
-    Chunk, Command, Device, File, Flaw, Post, Query, Refusal, Route, Said, SettingChanges, Visibility,
+    Chunk, Command, Device, Errand, File, Flaw, Post, Query, Refusal, Route, Said, SettingChanges, Visibility,
 };
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -146,6 +146,23 @@ pub fn admit_query(query: &Query) -> Result<(), Refusal> {
         Query::Search(asked) => Wanted::parse(&asked.text).map(drop),
         _ => Ok(()),
     }
+}
+
+/// The same for what is asked of a gateway.
+pub fn admit_errand(errand: &Errand) -> Result<(), Refusal> {
+    let mut flaws = Flaws::default();
+    // What is about credentials is the gateway's to judge.
+    if let Errand::Spawn(spawn) = errand {
+        flaws.line("agentType", &spawn.kind, 64);
+        flaws.line("name", &spawn.name, 100);
+        if let Some(folder) = &spawn.working_directory {
+            flaws.line("workingDirectory", folder, 4096);
+        }
+        if let Some(credential) = &spawn.credential {
+            flaws.line("credentialId", credential, 100);
+        }
+    }
+    flaws.verdict()
 }
 
 /// The rules for a new password; empty when it is good. The password itself never enters a command.

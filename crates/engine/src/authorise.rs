@@ -3,8 +3,9 @@
 use crate::facts::{Facts, Standing};
 use parlor_model::query::AgentCards;
 use parlor_model::{
-    AgentId, Caller, Command, Gateway, Mailbox, Member, MemberId, Message, Path, Pattern, Principal, Query,
-    Refusal, Room, RoomId, RoomRole, Scope, SiteRole, Task, Thing, Use, User, UserId,
+    AgentId, Caller, Command, Gateway, Inquiry, Mailbox, Member, MemberId, Message, Path, Pattern, Principal,
+    Query, Refusal, Room, RoomId, RoomRole, Scope, SiteRole, Task, Thing, Use, User, UserId,
+    asking::lies_within,
 };
 
 pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
@@ -136,6 +137,13 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         Query::MayStop { .. } => ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ()),
         Query::RunsOf { .. } | Query::Revisions { .. } | Query::Thread { .. } | Query::ReplyCount { .. } => {
             ask.seen_message(facts.membership.as_deref(), Scope::Read).map(|_| ())
+        }
+        Query::MayInquire { agent, room, inquiry } => ask.inquire(agent, room.is_some(), inquiry),
+        Query::MaySpawn { .. } => ask.own_gateway(),
+        Query::MayManageCredentials { .. } => {
+            // No program of theirs gets at what its owner's machine may use.
+            ask.person()?;
+            ask.own_gateway()
         }
         Query::MayListen { agent } => ask.own_agent(agent),
         Query::Agent { id } => ask.known_agent(id, Scope::Agents),
@@ -505,6 +513,37 @@ impl<'a> Ask<'a> {
         match &self.facts.agent {
             Some(found) if found.id == *agent && found.owner == standing.user.id => Ok(()),
             _ => Err(Refusal::NotFound(Thing::Agent)),
+        }
+    }
+
+    /// Of an agent in one's room; how it is, its owner may ask anywhere, and everybody who shares a room with it.
+    fn inquire(&self, agent: &AgentId, in_room: bool, inquiry: &Inquiry) -> Result<(), Refusal> {
+        let scope = if *inquiry == Inquiry::Info { Scope::Read } else { Scope::Write };
+        let standing = self.signed_in(scope)?;
+        let unknown = Err(Refusal::NotFound(Thing::Agent));
+        let about_itself = *inquiry == Inquiry::Info;
+        if about_itself && self.facts.owner_of_agent() == Some(&standing.user.id) {
+            return self.own_agent_of(agent);
+        }
+        if about_itself && !in_room {
+            return if self.facts.acquainted { Ok(()) } else { unknown };
+        }
+        let role = self.role_in_room(RoomRole::Member, scope)?;
+        let (Some(room), Some(found), Some(_)) = (&self.facts.room, &self.facts.agent, &self.facts.target)
+        else {
+            return unknown;
+        };
+        match inquiry {
+            Inquiry::Info => Ok(()),
+            Inquiry::Command { .. } if role < room.agent_command_role || room.is_frozen() => {
+                Err(Refusal::Forbidden)
+            }
+            Inquiry::Command { .. } => Ok(()),
+            Inquiry::Workspace(look) => {
+                let folder = found.host.working_directory.as_deref();
+                let within = look.path().is_none_or(|path| lies_within(folder, path));
+                if within { Ok(()) } else { Err(Refusal::invalid("path", "must lie in the agent's folder")) }
+            }
         }
     }
 

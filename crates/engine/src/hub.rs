@@ -53,6 +53,7 @@ struct Inner {
     stop: Arc<AtomicBool>,
     turns: Arc<Turns>,
     triage: Arc<dyn Triage>,
+    ids: Arc<dyn Ids>,
 }
 
 /// A hub that does not stay for the sake of whoever holds this.
@@ -96,7 +97,8 @@ impl Hub {
     pub fn open(parts: Parts) -> Result<Self, Fault> {
         let Parts { store, reader, bus, clock, ids, triage, limits } = parts;
         let health = Arc::new(HealthCell::default());
-        let mut writer = Writer::new(store, bus.clone(), clock.clone(), ids, health.clone(), limits.clone())?;
+        let mut writer =
+            Writer::new(store, bus.clone(), clock.clone(), ids.clone(), health.clone(), limits.clone())?;
         let questions = close_questions(&mut writer, &*reader)?;
         let (Head { epoch, seq, .. }, tally) = (writer.head(), writer.tally());
         let released = writer.released();
@@ -144,6 +146,7 @@ impl Hub {
             stop,
             turns,
             triage,
+            ids,
         };
         let hub = Self { inner: Arc::new(inner) };
         tokio::spawn(keep(WeakHub(Arc::downgrade(&hub.inner))));
@@ -160,6 +163,10 @@ impl Hub {
 
     pub(crate) fn judge(&self) -> &dyn Triage {
         &*self.inner.triage
+    }
+
+    pub(crate) fn new_id(&self) -> Box<str> {
+        self.inner.ids.next().into()
     }
 
     pub(crate) fn switchboard(&self) -> &Switchboard {
@@ -769,6 +776,9 @@ fn answer(
         }
         Query::MayFollow { .. }
         | Query::MayStop { .. }
+        | Query::MayInquire { .. }
+        | Query::MaySpawn { .. }
+        | Query::MayManageCredentials { .. }
         | Query::MayListen { .. }
         | Query::MayUpload
         | Query::MayMeasure

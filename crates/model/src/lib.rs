@@ -5,6 +5,7 @@
 pub mod account;
 pub mod agent;
 pub mod approval;
+pub mod asking;
 pub mod audit;
 pub mod caller;
 pub mod command;
@@ -32,6 +33,7 @@ pub mod upload;
 pub use account::{ApiKey, RefreshToken, Scope, SecretHash, SignIn, SiteRole, User};
 pub use agent::{Agent, Device, Gateway, Host, Session, Subscription, Visibility};
 pub use approval::{Approval, ApprovalRule, Decider, Decision, Digest};
+pub use asking::{AnswerKind, Answered, Answerer, CredentialErrand, Errand, Inquiry, Look, Spawn};
 pub use caller::{Caller, Principal};
 pub use command::{Arranging, Command, FinishedRun, Post, Prompt, Receipt, Route, Said, Started};
 pub use delivery::{DeadLetter, Delivery, DeliveryState, Mailbox, SessionRef};

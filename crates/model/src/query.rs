@@ -2,9 +2,10 @@
 
 use crate::audit::{NotePage, Noted};
 use crate::{
-    Agent, AgentId, ApiKey, Approval, ApprovalRule, Bookmark, DeadLetter, Delivery, Gateway, HubSettings,
-    Invitation, Mailbox, Member, Message, MessageId, MessageKind, Pin, Revision, Room, RoomId, Run,
-    SecretHash, SenderKind, Seq, Session, SignIn, Subscription, Task, Time, Upload, UploadId, User,
+    Agent, AgentId, ApiKey, Approval, ApprovalRule, Bookmark, DeadLetter, Delivery, Gateway, GatewayId,
+    HubSettings, Inquiry, Invitation, Mailbox, Member, Message, MessageId, MessageKind, Pin, Revision, Room,
+    RoomId, Run, SecretHash, SenderKind, Seq, Session, SignIn, Subscription, Task, Time, Upload, UploadId,
+    User,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -113,6 +114,20 @@ pub enum Query {
     /// Whether the caller may stop what agents do in a room.
     MayStop {
         room: RoomId,
+    },
+    /// Whether the caller may ask this of an agent, in a room or about itself.
+    MayInquire {
+        agent: AgentId,
+        room: Option<RoomId>,
+        inquiry: Inquiry,
+    },
+    /// Whether the caller may have agents started on a gateway's machine.
+    MaySpawn {
+        gateway: GatewayId,
+    },
+    /// Whether the caller may look after the credentials that a gateway keeps.
+    MayManageCredentials {
+        gateway: GatewayId,
     },
     /// The turns that a message set off, also those that were refused.
     RunsOf {

@@ -58,6 +58,8 @@ pub enum Refusal {
     Conflict {
         first: MessageId,
     },
+    /// What hosts the agent is not there, so nobody can be asked.
+    GatewayOffline,
     WrongCredentials,
     /// A refresh token that is unknown, expired, or was already exchanged.
     TokenRevoked,

@@ -1,6 +1,6 @@
 //! News that may be lost: no `Seq`, not in the log, dropped first when a reader falls behind.
 
-use crate::{AgentId, Chunk, MessageId, RoomId, RunEvent, RunId, UserId};
+use crate::{AgentId, Answered, Chunk, MessageId, RoomId, RunEvent, RunId, UserId};
 use std::sync::Arc;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +48,7 @@ pub enum Signal {
         agent: AgentId,
         event: Arc<RunEvent>,
     },
+    Answered(Box<Answered>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

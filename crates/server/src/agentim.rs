@@ -15,8 +15,8 @@ use futures_util::FutureExt;
 use parlor_engine::switchboard::{Egress, Farewell, Viewer};
 use parlor_model::command::Judgement;
 use parlor_model::{
-    Caller, Command, Delivery, Epoch, Logged, Message, Position, Receipt, Refusal, RoomId, Signal, Thing,
-    UserId,
+    Caller, Command, Delivery, Epoch, Errand, Logged, Message, Position, Receipt, Refusal, RoomId, Signal,
+    Thing, UserId,
 };
 use parlor_wire::agentim::egress;
 use parlor_wire::agentim::ingress::{self, Asked, Draft, Misread, agents::OfAgents};
@@ -391,6 +391,16 @@ impl Talk {
                 let approval = request.ok_or(Refusal::NotFound(Thing::Approval))?;
                 let judgement = Judgement { approval, allow, always, reason, digest };
                 self.app.hub.decide(&signed.caller, judgement).await.map(drop)
+            }
+            OfAgents::Inquire { agent, room, inquiry } => {
+                let room = room.map(|room| room.ok_or(Refusal::NotFound(Thing::Room))).transpose()?;
+                let agent = agent.ok_or(Refusal::NotFound(Thing::Agent))?;
+                self.app.hub.inquire(&signed.caller, signed.viewer.id, agent, room, inquiry).await
+            }
+            OfAgents::Credential { gateway, errand, body } => {
+                let gateway = gateway.ok_or(Refusal::NotFound(Thing::Gateway))?;
+                let errand = Errand::Credential { what: errand, body };
+                self.app.hub.send_on_errand(&signed.caller, gateway, &errand).await.map(drop)
             }
             _ => Err(Refusal::NotFound(Thing::Agent)),
         }

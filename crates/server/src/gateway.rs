@@ -12,7 +12,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use parlor_engine::plan::HUB;
 use parlor_engine::switchboard::{Egress, Farewell, Outbox, Viewer};
-use parlor_engine::turns::{Asking, Finished, Host, LinkId, Order, Voice};
+use parlor_engine::turns::{Answering, Asking, Finished, Host, LinkId, Order, Voice};
 use parlor_model::command::{AgentRegistration, NewGateway};
 use parlor_model::{
     Caller, Command, Delivery, Device, Epoch, GatewayId, Logged, Message, Receipt, Refusal, RoomId, Signal,
@@ -180,6 +180,10 @@ fn words(order: &Order<'_>) -> String {
         }
         Order::Work { started } => egress::send_to_agent(started),
         Order::Stop { agent, room } => egress::stop_agent(agent, Some(room)),
+        Order::Inquiry { agent, room, by, request, inquiry } => {
+            egress::inquiry(agent, *room, by, request, inquiry)
+        }
+        Order::Errand { request, errand } => egress::errand(request, errand),
         Order::Remove { agent } => egress::remove_agent(agent),
         Order::Decided { agent, request, decision } => egress::permission_response(agent, request, decision),
     }
@@ -387,7 +391,9 @@ impl Agents {
                 };
                 hub.ask(asking).await
             }
-            Told::Answer(_) => Ok(()),
+            Told::Answer(ingress::Answer { kind, agent, room, request, body }) => {
+                hub.answered(link, Answering { kind, agent, room, request, body }).await
+            }
         }
     }
 

@@ -143,6 +143,11 @@ export type NewTask = { title: string, description?: string, dueDate?: string, a
 assigneeType?: MemberType, };
 
 export type TaskChanges = { title?: string, description?: string | null, status?: TaskStatus, result?: string | null, dueDate?: string | null, assigneeId?: string | null, assigneeType?: MemberType, };
+export type NewSpawn = { gatewayId: string, agentType: string, name: string, workingDirectory?: string, 
+/**
+ * Which of those that the gateway keeps the agent is to use.
+ */
+credentialId?: string, };
 
 export type Success<T> = { ok: true, data: T, };
 
@@ -391,6 +396,8 @@ export type DeviceInfo = { hostname: string, platform: string, arch: string, nod
 export type Task = { id: string, roomId: string, title: string, description?: string, status: TaskStatus, result?: string, dueDate?: string, assigneeId?: string, assigneeType?: MemberType, createdById: string, createdByType: MemberType, createdAt: string, updatedAt: string, };
 
 export type Gateway = { id: string, name: string, online: boolean, connectedAt: string, disconnectedAt: string | null, hostname: string, platform: string, arch: string, nodeVersion: string, };
+
+export type Spawning = { requestId: string, };
 
 export type Avatar = { 
 /**

@@ -11,10 +11,10 @@ mod script;
 use crate::Link;
 use futures_util::future::{AbortHandle, abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use parlor_model::{AgentId, MessageId, Payload, RoomId};
+use parlor_model::{AgentId, AnswerKind, MessageId, Payload, RoomId};
 use parlor_wire::agentim::gateway::host::egress;
 use parlor_wire::agentim::gateway::host::ingress::{Instruction, Request, SenderType, Verdict, read};
-use parlor_wire::agentim::gateway::ingress::{AgentForm, Answer, AnswerKind, Status, Told};
+use parlor_wire::agentim::gateway::ingress::{AgentForm, Answer, Status, Told};
 use performer::Performer;
 use script::Scene;
 use serde_json::json;
@@ -106,11 +106,16 @@ impl Stage {
                 }
                 self.answer(AnswerKind::AgentInfo, agent, room, body);
             }
-            // It has no work tree, no credentials and nothing to rewind.
+            Instruction::ShowWorkspace { agent, room, request, .. } => {
+                let response = json!({ "kind": "error", "message": "I have no folder to work in." });
+                let body = json!({ "type": "gateway:workspace_response", "agentId": agent.as_str(),
+                    "requestId": request, "response": response });
+                self.answer(AnswerKind::Workspace, agent, Some(room), body);
+            }
+            // It has no credentials and nothing to rewind.
             Instruction::Welcome
             | Instruction::TurnedAway { .. }
             | Instruction::Look { .. }
-            | Instruction::ShowWorkspace { .. }
             | Instruction::Rewind { .. }
             | Instruction::Spawn { .. }
             | Instruction::Relay { .. }

@@ -1,10 +1,10 @@
 //! What agents and gateways are decided on.
 
-use super::Facts;
+use super::{Facts, Memo};
 use crate::Fault;
 use crate::ports::{Lookup, Open};
 use crate::routes::Routes;
-use parlor_model::{AgentId, Caller, GatewayId, MemberId, UserId};
+use parlor_model::{AgentId, Caller, GatewayId, MemberId, RoomId, UserId};
 
 impl Facts {
     /// An agent that is to be made, unless it is there.
@@ -40,6 +40,30 @@ impl Facts {
         if let (Some(user), Some(agent)) = (caller.user(), &self.agent) {
             let (person, member) = (MemberId::User(user.clone()), MemberId::Agent(id.clone()));
             self.acquainted = agent.is_shared_with(user) || store.share_a_room(&person, &member)?;
+        }
+        Ok(())
+    }
+
+    /// In a room, or in any that the caller shares with it.
+    pub(super) fn about_asked_agent(
+        &mut self,
+        caller: &Caller,
+        id: &AgentId,
+        room: Option<&RoomId>,
+        store: &mut (impl Lookup + ?Sized),
+        memo: &mut Memo,
+    ) -> Result<(), Fault> {
+        self.agent = store.agent(id)?;
+        let member = MemberId::Agent(id.clone());
+        match (room, caller.user()) {
+            (Some(room), _) => {
+                self.in_room(caller, room, store, memo)?;
+                self.target = store.member(room, &member)?;
+            }
+            (None, Some(user)) => {
+                self.acquainted = store.share_a_room(&MemberId::User(user.clone()), &member)?;
+            }
+            (None, None) => {}
         }
         Ok(())
     }

@@ -74,7 +74,7 @@ pub struct Facts {
     pub bookmarks: usize,
     pub newest: Option<Seq>,
     pub agent: Option<Agent>,
-    /// Whether the caller shares a room with that agent, or its owner shares it with them.
+    /// Whether the caller shares a room with that agent, or, where that is enough, its owner shares it with them.
     pub acquainted: bool,
     pub task: Option<Task>,
     /// How many the room has.
@@ -521,6 +521,12 @@ impl Facts {
                 self.about_message(caller, message, store, memo)?;
             }
             Query::MayListen { agent } => self.agent = store.agent(agent)?,
+            Query::MayInquire { agent, room, .. } => {
+                self.about_asked_agent(caller, agent, room.as_ref(), store, memo)?;
+            }
+            Query::MaySpawn { gateway } | Query::MayManageCredentials { gateway } => {
+                self.gateway = store.gateway(gateway)?;
+            }
             Query::Agent { id } | Query::AgentCards(AgentCards::One(id)) => {
                 self.about_known_agent(caller, id, store)?
             }

@@ -50,7 +50,7 @@ pub enum Farewell {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ViewerId(u64);
+pub struct ViewerId(pub(crate) u64);
 
 /// One authenticated connection.
 #[derive(Clone)]
@@ -435,6 +435,15 @@ impl Switchboard {
             if let Some(bytes) = encoded.by(&viewer.egress, |egress| egress.signal(signal)) {
                 viewer.outbox.push_signal(bytes);
             }
+        }
+    }
+
+    /// Tells a signal to one connection, if it is there.
+    pub fn signal_viewer(&self, id: ViewerId, signal: &Signal) {
+        let viewer = self.state.lock().viewers.get(&id).cloned();
+        if let Some((bytes, viewer)) = viewer.and_then(|viewer| Some((viewer.egress.signal(signal)?, viewer)))
+        {
+            viewer.outbox.push_signal(bytes);
         }
     }
 

@@ -5,6 +5,7 @@
 //! and asked what to do.
 
 use super::host::Host;
+use super::inquiries::Inquiries;
 use super::questions::Questions;
 use super::terminal::Filter;
 use parlor_model::{
@@ -49,6 +50,8 @@ pub struct Desk {
     questions: Questions,
     /// What was decided, for who is to hear it.
     answers: Vec<(LinkId, Arc<Approval>)>,
+    /// What people asked of agents, until it is answered.
+    pub inquiries: Inquiries,
 }
 
 pub struct Link {
@@ -152,6 +155,11 @@ impl Desk {
 
     pub fn host(&self, link: LinkId) -> Option<Arc<dyn Host>> {
         self.links.get(&link).map(|link| link.host.clone())
+    }
+
+    /// Whose the gateway behind a link is.
+    pub fn owner(&self, link: LinkId) -> Option<&UserId> {
+        self.links.get(&link).map(|link| &link.owner)
     }
 
     /// A host that some link of this gateway, the newest, leads to.

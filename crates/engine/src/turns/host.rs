@@ -1,6 +1,8 @@
 //! How a gateway is told what its agents are to do; a door puts it into words.
 
-use parlor_model::{Agent, AgentId, AgentStatus, Decision, Member, Room, RoomId, Started};
+use parlor_model::{
+    Agent, AgentId, AgentStatus, Decision, Errand, Inquiry, Member, Room, RoomId, Started, UserId,
+};
 
 pub enum Order<'a> {
     /// Where an agent finds itself: the room, its prompt, and who is in it.
@@ -22,6 +24,19 @@ pub enum Order<'a> {
         agent: &'a AgentId,
         request: &'a str,
         decision: &'a Decision,
+    },
+    /// Somebody asks something of an agent; the answer comes under this name, where it can bear one.
+    Inquiry {
+        agent: &'a AgentId,
+        room: Option<&'a RoomId>,
+        by: &'a UserId,
+        request: &'a str,
+        inquiry: &'a Inquiry,
+    },
+    /// Its owner asks something of the gateway itself.
+    Errand {
+        request: &'a str,
+        errand: &'a Errand,
     },
     /// The agent is gone, or somebody else hosts it now.
     Remove {

@@ -9,9 +9,9 @@ use parlor_model::command::{
 use parlor_model::query::{AgentCards, MailPage, Page, Search, SearchPlace};
 use parlor_model::{
     AgentId, ApprovalId, Arranging, BlobDigest, Command, Device, Digest, File, FinishedRun, GatewayId,
-    InvitationId, KeyId, Mailbox, Media, MemberId, MessageId, Outcome, Path, Pattern, Payload, Post, Query,
-    RoomId, RoomRole, Route, RunId, Said, Scope, SecretHash, Seq, SessionId, SettingChanges, SignInId,
-    SiteRole, TaskId, TaskStatus, Time, UploadId, Usage, UserId,
+    Inquiry, InvitationId, KeyId, Look, Mailbox, Media, MemberId, MessageId, Outcome, Path, Pattern, Payload,
+    Post, Query, RoomId, RoomRole, Route, RunId, Said, Scope, SecretHash, Seq, SessionId, SettingChanges,
+    SignInId, SiteRole, TaskId, TaskStatus, Time, UploadId, Usage, UserId,
 };
 
 pub use crate::who::{coder_member, person, somebody};
@@ -429,6 +429,30 @@ pub fn may_follow() -> Query {
 
 pub fn may_stop() -> Query {
     Query::MayStop { room: lobby() }
+}
+
+pub fn command() -> Inquiry {
+    Inquiry::Command { command: "clear".into(), args: "".into() }
+}
+
+pub fn file(path: &str) -> Inquiry {
+    Inquiry::Workspace(Look::File { path: path.into() })
+}
+
+pub fn inquire(inquiry: Inquiry) -> Query {
+    Query::MayInquire { agent: coder(), room: Some(lobby()), inquiry }
+}
+
+pub fn inquire_anywhere(inquiry: Inquiry) -> Query {
+    Query::MayInquire { agent: coder(), room: None, inquiry }
+}
+
+pub fn may_spawn() -> Query {
+    Query::MaySpawn { gateway: laptop() }
+}
+
+pub fn may_manage_credentials() -> Query {
+    Query::MayManageCredentials { gateway: laptop() }
 }
 
 pub fn runs_of() -> Query {

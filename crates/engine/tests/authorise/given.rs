@@ -4,9 +4,9 @@ use crate::who::{Who, coder_member, lobby, member, person, somebody, someone, us
 use parlor_engine::facts::{Facts, Standing};
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Device, Digest, File, Forwarded,
-    Frozen, Gateway, GatewayId, Invitation, InvitationId, KeyId, Media, Member, MemberId, Message, MessageId,
-    MessageKind, Path, Payload, Pin, Place, RoomRole, RunId, Scope, Sender, Seq, SignIn, SignInId, SiteRole,
-    Task, TaskId, TaskStatus, Time, Upload, UploadId, Use, UserId, Visibility,
+    Frozen, Gateway, GatewayId, Host, Invitation, InvitationId, KeyId, Media, Member, MemberId, Message,
+    MessageId, MessageKind, Path, Payload, Pin, Place, RoomRole, RunId, Scope, Sender, Seq, SignIn, SignInId,
+    SiteRole, Task, TaskId, TaskStatus, Time, Upload, UploadId, Use, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -80,6 +80,13 @@ pub const OWN_AGENT_IN_ROOM: Given = |facts, who| {
 pub const ANOTHERS_AGENT_IN_ROOM: Given = |facts, who| {
     ANOTHERS_AGENT(facts, who);
     AN_AGENT(facts, who);
+};
+/// Somebody else's agent in the room, which only admins may command there.
+pub const ADMINS_COMMAND_AGENTS: Given = |facts, who| {
+    ANOTHERS_AGENT_IN_ROOM(facts, who);
+    if let Some(room) = &mut facts.room {
+        Arc::make_mut(room).agent_command_role = RoomRole::Admin;
+    }
 };
 /// The agent that the column `keeper`, and the person behind the keys, answers for.
 pub const KEEPERS_AGENT: Given = |facts, _| facts.agent = Who::Keeper.user().map(agent);
@@ -346,7 +353,7 @@ fn agent(owner: UserId) -> Agent {
         name: "Coder".into(),
         description: "".into(),
         settings: Default::default(),
-        host: Default::default(),
+        host: Host { working_directory: Some("/work".into()), ..Host::default() },
         visibility: Default::default(),
         created_at: Time(1),
     }

@@ -4,8 +4,8 @@ use crate::asked::*;
 use crate::given::*;
 use crate::table::table;
 use crate::who::lobby;
-use parlor_model::Query;
 use parlor_model::query::AgentCards;
+use parlor_model::{Inquiry, Query};
 
 table! { Query,
 //       out-  re-   stran mem-  room  room  site  keep- other key   key   oper-
@@ -139,6 +139,33 @@ table! { Query,
     Query::ApprovalRules { .. } => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    approval_rules(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    approval_rules(), NO_ROOM;
+    }
+    Query::MayInquire { .. } => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   inquire(command()), ANOTHERS_AGENT_IN_ROOM;
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   inquire(command()), ADMINS_COMMAND_AGENTS;
+        "who   who   out   ?bot  ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   inquire(command()), KEEPERS_AGENT;
+        "who   who   out   ?bot  ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   inquire(command()), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   inquire(command()), KEEPERS_AGENT_NO_ROOM;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   inquire(file("src/main.rs")), KEEPERS_AGENT_IN_ROOM;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   inquire(file("src/main.rs")), ADMINS_COMMAND_AGENTS;
+        "who   who   out   path  path  path  out   out   out   no    path  who  ", WRITE,   inquire(file("../.ssh/id")), ANOTHERS_AGENT_IN_ROOM;
+        "who   who   out   path  path  path  out   out   out   no    path  who  ", WRITE,   inquire(file("/etc/passwd")), KEEPERS_AGENT_IN_ROOM;
+        "who   who   out   ?bot  ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   inquire(file("/etc/passwd")), KEEPERS_AGENT;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    inquire(Inquiry::Info), ANOTHERS_AGENT_IN_ROOM;
+        "who   who   out   yes   yes   yes   out   yes   out   no    yes   who  ", READ,    inquire(Inquiry::Info), KEEPERS_AGENT_IN_ROOM;
+        "who   who   ?room ?room ?room ?room ?room yes   ?room no    yes   who  ", READ,    inquire(Inquiry::Info), KEEPERS_AGENT_NO_ROOM;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", READ,    inquire_anywhere(Inquiry::Info), KEEPERS_AGENT;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    inquire_anywhere(Inquiry::Info), ACQUAINTED;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    inquire_anywhere(Inquiry::Info), AGENT_SHARED_WITH_ALL;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    inquire_anywhere(Inquiry::Info), OWN_AGENT_OF_ANOTHER_NAME;
+    }
+    Query::MaySpawn { .. } => {
+        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   who  ", AGENTS,  may_spawn(), KEEPERS_GATEWAY;
+        "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate who  ", AGENTS,  may_spawn(), READY;
+    }
+    Query::MayManageCredentials { .. } => {
+        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    no    who  ", PERSON,  may_manage_credentials(), KEEPERS_GATEWAY;
+        "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    no    who  ", PERSON,  may_manage_credentials(), READY;
     }
     Query::MayListen { .. } => {
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  may_listen(), KEEPERS_AGENT;

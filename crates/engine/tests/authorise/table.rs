@@ -48,6 +48,7 @@ fn meaning(verdict: &str) -> Result<(), Refusal> {
         "who" => Err(Refusal::NotSignedIn),
         "out" => Err(Refusal::NotAMember { room: lobby() }),
         "admin" => Err(Refusal::invalid("scope", "sources, dead-letters and metrics are for keys of admins")),
+        "path" => Err(Refusal::invalid("path", "must lie in the agent's folder")),
         "keep" => Err(Refusal::MustRemain(Thing::Room)),
         "?user" => not_found(Thing::User),
         "?room" => not_found(Thing::Room),

@@ -5,6 +5,7 @@ mod endings;
 mod freeze;
 mod guide;
 mod loops;
+mod relays;
 mod scenes;
 mod tasks;
 mod walk;

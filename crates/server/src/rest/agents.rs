@@ -11,7 +11,9 @@ use crate::http::problem::Problem;
 use axum::extract::State;
 use parlor_model::command::AgentProfile;
 use parlor_model::query::{AgentCard, AgentCards};
-use parlor_model::{AgentId, Answer, Caller, Command, GatewayId, Query, Refusal, UserId, Visibility};
+use parlor_model::{
+    AgentId, Answer, Caller, Command, Errand, GatewayId, Query, Refusal, Spawn, Thing, UserId, Visibility,
+};
 use parlor_wire::agentim::rest;
 use std::sync::Arc;
 
@@ -106,6 +108,23 @@ pub async fn remove(
 ) -> Result<Done, Problem> {
     app.hub.call(&caller, Command::RemoveAgent { id: agent_id(&id)? }).await?;
     Ok(Done)
+}
+
+/// Has a gateway start an agent.
+pub async fn spawn(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Body(body): Body<rest::NewSpawn>,
+) -> Result<Data<rest::Spawning>, Problem> {
+    let gateway = GatewayId::parse(&body.gateway_id).map_err(|_| Refusal::NotFound(Thing::Gateway))?;
+    let errand = Errand::Spawn(Spawn {
+        kind: body.agent_type,
+        name: body.name,
+        working_directory: body.working_directory,
+        credential: body.credential_id,
+    });
+    let request_id = app.hub.send_on_errand(&caller, gateway, &errand).await?;
+    Ok(data(rest::Spawning { request_id }))
 }
 
 /// Those that come and go with their connection are nothing to manage.

@@ -124,6 +124,7 @@ pub fn router() -> Router<Arc<App>> {
         .delete("/tasks/{id}", "Removes a task", &[], tasks::remove)
         .get("/agents", "One's agents", &[], agents::list)
         .post("/agents", "Makes an agent before its gateway registers it", &[CONFLICT], agents::create)
+        .post("/agents/spawn", "Has a gateway start an agent", &[NOT_FOUND], agents::spawn)
         .get("/agents/gateways/list", "One's gateways", &[], agents::gateways)
         .delete("/agents/gateways/{id}", "Removes a gateway with its agents", &[], agents::remove_gateway)
         .get("/agents/{id}", "An agent", &[], agents::show)

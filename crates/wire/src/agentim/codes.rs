@@ -25,6 +25,7 @@ pub fn frame(refusal: &Refusal) -> (&'static str, String) {
         }
         Refusal::HasEnded(thing) => return ("INVALID_REQUEST", ended(*thing)),
         Refusal::MustRemain(thing) => return ("INVALID_REQUEST", remains(*thing).into()),
+        Refusal::GatewayOffline => ("GATEWAY_OFFLINE", "Gateway is offline"),
         Refusal::WrongCredentials | Refusal::TokenRevoked => ("INVALID_TOKEN", "Invalid token"),
         Refusal::TooManyUploads { limit } => return ("RATE_LIMITED", too_many_uploads(*limit)),
         Refusal::RateLimited { .. } => ("RATE_LIMITED", "Too many messages"),
@@ -67,6 +68,7 @@ pub fn status(refusal: &Refusal) -> (u16, String, Option<&'static str>) {
         Refusal::RateLimited { .. } | Refusal::TooManyConnections | Refusal::AtCapacity => {
             (429, "Too many requests".into(), Some("RATE_LIMITED"))
         }
+        Refusal::GatewayOffline => (503, "Gateway is offline".into(), Some("GATEWAY_OFFLINE")),
         Refusal::Resync { .. } => (410, "The position is no longer known; start over".into(), Some("RESYNC")),
         Refusal::Unavailable => {
             (503, "The hub cannot store anything now; nothing was changed".into(), Some("UNAVAILABLE"))

@@ -172,6 +172,7 @@ pub fn signal(signal: &Signal) -> Option<String> {
         Signal::AgentStatus { agent, name, kind, model, status, queue_depth } => {
             agents::status(agent, name, kind, model.as_deref(), *status, *queue_depth)
         }
+        Signal::Answered(answer) => return agents::answered(answer),
         Signal::RunEvent { .. } => return None,
     })
 }

@@ -78,6 +78,7 @@ types![
     NewDecision,
     NewTask,
     TaskChanges,
+    NewSpawn,
     // What is answered.
     Success<()>,
     Done,
@@ -133,6 +134,7 @@ types![
     DeviceInfo,
     Task,
     Gateway,
+    Spawning,
     Avatar,
     Link,
     Health,

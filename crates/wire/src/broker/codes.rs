@@ -24,6 +24,7 @@ pub fn sentence(refusal: &Refusal, agent: Option<&str>) -> String {
         Refusal::Conflict { .. } => "This externalId was used for another message".into(),
         Refusal::MustRemain(Thing::Subscription) => "Cannot unsubscribe from auto-subscription".into(),
         Refusal::MustRemain(_) => "It must remain".into(),
+        Refusal::GatewayOffline => "Gateway is offline".into(),
         Refusal::WrongCredentials | Refusal::TokenRevoked => "Invalid token".into(),
         Refusal::TooManyUploads { .. } => "Too many uploads".into(),
         Refusal::RateLimited { .. } => "Too many messages".into(),

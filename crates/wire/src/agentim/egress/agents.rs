@@ -1,9 +1,11 @@
 //! What people are told of agents: what they say, how they are, what they ask, and what they answer through the hub.
 
 use super::{encode, encode_about, text};
-use crate::agentim::gateway::ingress::AnswerKind;
 use crate::time::iso;
-use parlor_model::{AgentId, AgentStatus, Approval, Chunk, Decision, MessageId, Payload, RoomId};
+use parlor_model::{
+    AgentId, AgentStatus, AnswerKind, Answered, Answerer, Approval, Chunk, Decision, MessageId, Payload,
+    RoomId,
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -166,32 +168,12 @@ struct PermissionResolved<'a> {
     reason: Option<&'a str>,
 }
 
-/// An agent as those may see it who share a room with it, with what its host answered about it.
-pub fn agent_info(
-    agent: &AgentId,
-    name: &str,
-    given_kind: &str,
-    status: AgentStatus,
-    answer: &Payload,
-) -> String {
-    let mut info = match without_nulls(answer) {
-        Some(Value::Object(fields)) => fields,
-        _ => Map::new(),
-    };
-    for told_elsewhere in ["type", "agentId", "roomId", "requestId"] {
-        info.remove(told_elsewhere);
-    }
-    info.insert("id".into(), agent.as_str().into());
-    info.insert("name".into(), name.into());
-    info.insert("type".into(), kind(given_kind).into());
-    info.insert("status".into(), status.as_str().into());
-    text(json!({ "type": "server:agent_info", "agent": info }))
-}
-
-/// What a gateway answered, for who asked: the same object under another name. `None` for what people are told in
-/// other words.
-pub fn answer(kind: AnswerKind, body: &Payload) -> Option<String> {
-    let kind = match kind {
+/// What was answered to somebody's question: the same object under another name. `None` for what people are told in other
+/// words.
+pub(super) fn answered(answered: &Answered) -> Option<String> {
+    let Answered { kind, by, body } = answered;
+    let name = match kind {
+        AnswerKind::AgentInfo => return agent_info(by, body),
         AnswerKind::AgentCommand => "server:agent_command_result",
         AnswerKind::Spawn => "server:spawn_result",
         AnswerKind::CredentialList => "server:gateway_credential_list",
@@ -199,7 +181,7 @@ pub fn answer(kind: AnswerKind, body: &Payload) -> Option<String> {
         AnswerKind::OauthUrl => "server:gateway_oauth_url",
         AnswerKind::Oauth => "server:gateway_oauth_result",
         AnswerKind::Workspace => "server:workspace_response",
-        AnswerKind::AgentInfo | AnswerKind::Rewind => return None,
+        AnswerKind::Rewind => return None,
     };
     let mut frame: Value = serde_json::from_str(&body.0).ok()?;
     // The one field that AgentIM's clients want to be `null`: a folder without a history has no status.
@@ -209,8 +191,31 @@ pub fn answer(kind: AnswerKind, body: &Payload) -> Option<String> {
     if no_status {
         frame["response"]["data"] = Value::Null;
     }
-    frame.as_object_mut()?.insert("type".into(), kind.into());
+    let fields = frame.as_object_mut()?;
+    fields.insert("type".into(), name.into());
+    let (who, id) = match by {
+        Answerer::Agent { agent, .. } => ("agentId", agent.as_str()),
+        Answerer::Gateway(gateway) => ("gatewayId", gateway.as_str()),
+    };
+    fields.insert(who.into(), id.into());
     Some(text(frame))
+}
+
+/// An agent as those may see it who share a room with it, with what its host answered about it.
+fn agent_info(by: &Answerer, answer: &Payload) -> Option<String> {
+    let Answerer::Agent { agent, name, kind: given_kind, status } = by else { return None };
+    let mut info = match without_nulls(answer) {
+        Some(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    };
+    for told_elsewhere in ["type", "agentId", "roomId", "requestId"] {
+        info.remove(told_elsewhere);
+    }
+    info.insert("id".into(), agent.as_str().into());
+    info.insert("name".into(), (&**name).into());
+    info.insert("type".into(), kind(given_kind).into());
+    info.insert("status".into(), status.as_str().into());
+    Some(text(json!({ "type": "server:agent_info", "agent": info })))
 }
 
 pub fn room_rewound(room: &RoomId, message: &MessageId, removed: &[MessageId], content: &str) -> String {
@@ -237,7 +242,7 @@ fn object_without_nulls(payload: &Payload) -> Option<Box<RawValue>> {
 }
 
 /// What passed through from outside, with what is `null` left out.
-fn without_nulls(payload: &Payload) -> Option<Value> {
+pub fn without_nulls(payload: &Payload) -> Option<Value> {
     let mut value = serde_json::from_str(&payload.0).ok()?;
     leave_out_nulls(&mut value);
     Some(value)
@@ -391,11 +396,21 @@ mod tests {
 
     #[test]
     fn an_answer_is_handed_on_under_another_name_without_nulls() {
-        let told = |kind, body: &str| answer(kind, &Payload(body.into())).map(|frame| value(&frame));
+        let by = Answerer::Gateway(GatewayId::stored("g"));
+        let told = |kind, body: &str| {
+            let answer = Answered { kind, by: by.clone(), body: Payload(body.into()) };
+            super::super::signal(&Signal::Answered(Box::new(answer))).map(|frame| value(&frame))
+        };
         let body = r#"{"type":"gateway:spawn_result","requestId":"1","success":true,"error":null,"l":[null,{"x":null}]}"#;
         assert_eq!(
             told(AnswerKind::Spawn, body),
-            Some(json!({ "type": "server:spawn_result", "requestId": "1", "success": true, "l": [{}] }))
+            Some(json!({
+                "type": "server:spawn_result",
+                "requestId": "1",
+                "gatewayId": "g",
+                "success": true,
+                "l": [{}],
+            }))
         );
         let body = r#"{"type":"gateway:workspace_response","requestId":"1","response":{"kind":"status","data":null,"x":null}}"#;
         assert_eq!(
@@ -411,9 +426,12 @@ mod tests {
         let body = Payload(
             r#"{"type":"gateway:agent_info","agentId":"b","id":"b","name":"Admin","status":"x","model":null,"slashCommands":[]}"#.into(),
         );
-        let frame = agent_info(&AgentId::stored("a"), "Coder", "my-own", AgentStatus::Online, &body);
+        let (agent, status) = (AgentId::stored("a"), AgentStatus::Online);
+        let by = Answerer::Agent { agent, name: "Coder".into(), kind: "my-own".into(), status };
+        let answer = |kind| value(&answered(&Answered { kind, by: by.clone(), body: body.clone() }).unwrap());
+        assert_eq!(answer(AnswerKind::AgentCommand)["agentId"], "a");
         assert_eq!(
-            value(&frame)["agent"],
+            answer(AnswerKind::AgentInfo)["agent"],
             json!({ "id": "a", "name": "Coder", "type": "generic", "status": "online", "slashCommands": [] })
         );
     }

@@ -1,9 +1,15 @@
 //! From what an agent is to do to `server:*` frames for its gateway. No frame carries `null`.
 
-use super::super::egress::{agents::kind as known_kind, encode};
-use parlor_model::{Addressed, Agent, AgentId, Decision, MemberId, Prompt, Room, RoomId, Sender, Started};
+use super::super::egress::{
+    agents::{kind as known_kind, without_nulls},
+    encode,
+};
+use parlor_model::{
+    Addressed, Agent, AgentId, CredentialErrand, Decision, Errand, Inquiry, Look, MemberId, Prompt, Room,
+    RoomId, Sender, Spawn, Started, UserId,
+};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 pub fn authenticated() -> String {
     json!({ "type": "server:gateway_auth_result", "ok": true }).to_string()
@@ -159,6 +165,84 @@ pub fn stop_agent(agent: &AgentId, room: Option<&RoomId>) -> String {
 
 pub fn remove_agent(agent: &AgentId) -> String {
     json!({ "type": "server:remove_agent", "agentId": agent.as_str() }).to_string()
+}
+
+/// What somebody asks of an agent.
+pub fn inquiry(
+    agent: &AgentId,
+    room: Option<&RoomId>,
+    by: &UserId,
+    request: &str,
+    inquiry: &Inquiry,
+) -> String {
+    let mut frame = match inquiry {
+        Inquiry::Command { command, args } => json!({
+            "type": "server:agent_command",
+            "command": command,
+            "args": args,
+            "userId": by.as_str(),
+        }),
+        Inquiry::Info => json!({ "type": "server:query_agent_info" }),
+        Inquiry::Workspace(look) => {
+            let kind = match look {
+                Look::Status => "status",
+                Look::Tree { .. } => "tree",
+                Look::File { .. } => "file",
+            };
+            let mut wanted = json!({ "kind": kind });
+            if let Some(path) = look.path() {
+                wanted["path"] = path.into();
+            }
+            json!({ "type": "server:request_workspace", "requestId": request, "request": wanted })
+        }
+    };
+    frame["agentId"] = agent.as_str().into();
+    if let Some(room) = room {
+        frame["roomId"] = room.as_str().into();
+    }
+    frame.to_string()
+}
+
+/// What its owner asks of a gateway. What is about credentials goes on as it came; under the name that the asker gave it,
+/// where it goes on with something that began under that name.
+pub fn errand(request: &str, errand: &Errand) -> String {
+    let (what, body) = match errand {
+        Errand::Spawn(spawn) => return spawn_agent(request, spawn),
+        Errand::Credential { what, body } => (what, body),
+    };
+    let kind = match what {
+        CredentialErrand::List => "server:list_credentials",
+        CredentialErrand::Add => "server:add_credential",
+        CredentialErrand::Manage => "server:manage_credential",
+        CredentialErrand::StartOauth => "server:start_oauth",
+        CredentialErrand::CompleteOauth => "server:complete_oauth",
+    };
+    let mut frame = match without_nulls(body) {
+        Some(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    };
+    frame.remove("gatewayId");
+    frame.insert("type".into(), kind.into());
+    if !frame.get("requestId").is_some_and(Value::is_string) {
+        frame.insert("requestId".into(), request.into());
+    }
+    Value::Object(frame).to_string()
+}
+
+fn spawn_agent(request: &str, spawn: &Spawn) -> String {
+    let mut frame = json!({
+        "type": "server:spawn_agent",
+        "requestId": request,
+        "agentType": spawn.kind,
+        "name": spawn.name,
+    });
+    if let Some(folder) = &spawn.working_directory {
+        frame["workingDirectory"] = (&**folder).into();
+    }
+    if let Some(credential) = &spawn.credential {
+        frame["credentialId"] = (&**credential).into();
+    }
+    frame.to_string()
 }
 
 /// The answer to what the gateway asked, under the name the gateway gave it.

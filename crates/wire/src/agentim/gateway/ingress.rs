@@ -2,7 +2,9 @@
 
 use super::super::ingress::{FrameLimits, Misread, looked_over, parse};
 use super::run_event::Shape;
-use parlor_model::{AgentId, Chunk, ChunkKind, GatewayId, MessageId, Payload, RoomId, RunEvent, TaskId};
+use parlor_model::{
+    AgentId, AnswerKind, Chunk, ChunkKind, GatewayId, MessageId, Payload, RoomId, RunEvent, TaskId,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -135,36 +137,6 @@ pub struct Answer {
     pub body: Payload,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AnswerKind {
-    AgentCommand,
-    AgentInfo,
-    Spawn,
-    CredentialList,
-    Credential,
-    OauthUrl,
-    Oauth,
-    Workspace,
-    Rewind,
-}
-
-impl AnswerKind {
-    fn of(kind: &str) -> Option<Self> {
-        Some(match kind {
-            "gateway:agent_command_result" => Self::AgentCommand,
-            "gateway:agent_info" => Self::AgentInfo,
-            "gateway:spawn_result" => Self::Spawn,
-            "gateway:credential_list" => Self::CredentialList,
-            "gateway:credential_result" => Self::Credential,
-            "gateway:oauth_url" => Self::OauthUrl,
-            "gateway:oauth_result" => Self::Oauth,
-            "gateway:workspace_response" => Self::Workspace,
-            "gateway:rewind_result" => Self::Rewind,
-            _ => return None,
-        })
-    }
-}
-
 pub fn read(text: &str, limits: &FrameLimits) -> Result<Told, Misread> {
     let kind = looked_over(text, limits)?;
     Ok(match &*kind {
@@ -253,7 +225,7 @@ pub fn read(text: &str, limits: &FrameLimits) -> Result<Told, Misread> {
             Told::Ping { ts }
         }
         other => {
-            let kind = AnswerKind::of(other).ok_or(Misread::Unknown)?;
+            let kind = answer_kind(other).ok_or(Misread::Unknown)?;
             let form: AnswerFrame = parse(text)?;
             Told::Answer(Answer {
                 kind,
@@ -263,6 +235,21 @@ pub fn read(text: &str, limits: &FrameLimits) -> Result<Told, Misread> {
                 body: Payload(text.into()),
             })
         }
+    })
+}
+
+fn answer_kind(kind: &str) -> Option<AnswerKind> {
+    Some(match kind {
+        "gateway:agent_command_result" => AnswerKind::AgentCommand,
+        "gateway:agent_info" => AnswerKind::AgentInfo,
+        "gateway:spawn_result" => AnswerKind::Spawn,
+        "gateway:credential_list" => AnswerKind::CredentialList,
+        "gateway:credential_result" => AnswerKind::Credential,
+        "gateway:oauth_url" => AnswerKind::OauthUrl,
+        "gateway:oauth_result" => AnswerKind::Oauth,
+        "gateway:workspace_response" => AnswerKind::Workspace,
+        "gateway:rewind_result" => AnswerKind::Rewind,
+        _ => return None,
     })
 }
 

@@ -1,7 +1,9 @@
 //! What people ask of agents and of the gateways that host them.
 
 use super::{Misread, parse};
-use parlor_model::{AgentId, ApprovalId, Digest, GatewayId, MessageId, Payload, RoomId};
+use parlor_model::{
+    AgentId, ApprovalId, CredentialErrand, Digest, GatewayId, Inquiry, Look, MessageId, Payload, RoomId,
+};
 use serde::Deserialize;
 use std::borrow::Cow;
 
@@ -21,22 +23,11 @@ pub enum OfAgents {
         /// Of the input that was looked at.
         digest: Option<Digest>,
     },
-    /// A command of the agent itself, such as `/clear`.
-    Command {
-        room: Option<RoomId>,
+    Inquire {
         agent: Option<AgentId>,
-        command: Box<str>,
-        args: Box<str>,
-    },
-    Info {
-        agent: Option<AgentId>,
-        /// `Some(None)` where one is named that cannot be.
+        /// `None` where none is named.
         room: Option<Option<RoomId>>,
-    },
-    Workspace {
-        room: Option<RoomId>,
-        agent: Option<AgentId>,
-        request: Look,
+        inquiry: Inquiry,
     },
     /// Everything from a message on is to be undone.
     Rewind {
@@ -44,29 +35,12 @@ pub enum OfAgents {
         message: Option<MessageId>,
     },
     /// Something that only the owner of a gateway may ask of it, and that the hub only hands on.
-    Gateway {
+    Credential {
         gateway: Option<GatewayId>,
-        request: GatewayRequest,
+        errand: CredentialErrand,
         /// The whole frame, an object. It may hold a secret.
         body: Payload,
     },
-}
-
-/// What is to be seen of the folder an agent works in. Whether a path lies in it is for who looks to decide.
-#[derive(Debug, PartialEq)]
-pub enum Look {
-    Status,
-    Tree { path: Option<Box<str>> },
-    File { path: Box<str> },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GatewayRequest {
-    ListCredentials,
-    AddCredential,
-    ManageCredential,
-    StartOauth,
-    CompleteOauth,
 }
 
 /// `None` for a frame that is not about agents.
@@ -86,21 +60,21 @@ pub(super) fn read(kind: &str, text: &str) -> Option<Result<OfAgents, Misread>> 
                 digest: digest.transpose()?,
             })
         }),
-        "client:agent_command" => parse(text).map(|form: CommandForm| OfAgents::Command {
-            room: room(&form.room_id),
+        "client:agent_command" => parse(text).map(|form: CommandForm| OfAgents::Inquire {
             agent: agent(&form.agent_id),
-            command: form.command,
-            args: form.args.unwrap_or_default(),
+            room: Some(room(&form.room_id)),
+            inquiry: Inquiry::Command { command: form.command, args: form.args.unwrap_or_default() },
         }),
-        "client:query_agent_info" => parse(text).map(|form: InfoForm| OfAgents::Info {
+        "client:query_agent_info" => parse(text).map(|form: InfoForm| OfAgents::Inquire {
             agent: agent(&form.agent_id),
             room: form.room_id.map(|id| room(&id)),
+            inquiry: Inquiry::Info,
         }),
         "client:request_workspace" => parse(text).and_then(|form: WorkspaceForm| {
-            Ok(OfAgents::Workspace {
-                room: room(&form.room_id),
+            Ok(OfAgents::Inquire {
                 agent: agent(&form.agent_id),
-                request: form.request.read()?,
+                room: Some(room(&form.room_id)),
+                inquiry: Inquiry::Workspace(form.request.read()?),
             })
         }),
         "client:rewind_room" => parse(text).map(|form: RewindForm| OfAgents::Rewind {
@@ -108,17 +82,17 @@ pub(super) fn read(kind: &str, text: &str) -> Option<Result<OfAgents, Misread>> 
             message: MessageId::parse(&form.message_id).ok(),
         }),
         other => {
-            let request = match other {
-                "client:list_gateway_credentials" => GatewayRequest::ListCredentials,
-                "client:add_gateway_credential" => GatewayRequest::AddCredential,
-                "client:manage_gateway_credential" => GatewayRequest::ManageCredential,
-                "client:start_gateway_oauth" => GatewayRequest::StartOauth,
-                "client:complete_gateway_oauth" => GatewayRequest::CompleteOauth,
+            let errand = match other {
+                "client:list_gateway_credentials" => CredentialErrand::List,
+                "client:add_gateway_credential" => CredentialErrand::Add,
+                "client:manage_gateway_credential" => CredentialErrand::Manage,
+                "client:start_gateway_oauth" => CredentialErrand::StartOauth,
+                "client:complete_gateway_oauth" => CredentialErrand::CompleteOauth,
                 _ => return None,
             };
-            parse(text).map(|form: GatewayForm| OfAgents::Gateway {
+            parse(text).map(|form: GatewayForm| OfAgents::Credential {
                 gateway: GatewayId::parse(&form.gateway_id).ok(),
-                request,
+                errand,
                 body: Payload(text.into()),
             })
         }
@@ -266,20 +240,19 @@ mod tests {
         );
         check(
             &format!(r#"{{"type":"client:agent_command",{place},"command":"clear","args":"all"}}"#),
-            OfAgents::Command {
-                room: room.clone(),
+            OfAgents::Inquire {
+                room: Some(room.clone()),
                 agent: agent.clone(),
-                command: "clear".into(),
-                args: "all".into(),
+                inquiry: Inquiry::Command { command: "clear".into(), args: "all".into() },
             },
         );
         check(
             r#"{"type":"client:query_agent_info","agentId":"a/b"}"#,
-            OfAgents::Info { agent: agent.clone(), room: None },
+            OfAgents::Inquire { agent: agent.clone(), room: None, inquiry: Inquiry::Info },
         );
         check(
             &format!(r#"{{"type":"client:query_agent_info",{place}}}"#),
-            OfAgents::Info { agent, room: Some(room.clone()) },
+            OfAgents::Inquire { agent, room: Some(room.clone()), inquiry: Inquiry::Info },
         );
         check(
             r#"{"type":"client:rewind_room","roomId":"r","messageId":"m"}"#,
@@ -316,7 +289,7 @@ mod tests {
                 &format!(
                     r#"{{"type":"client:request_workspace","roomId":"r","agentId":"a/b","request":{request}}}"#
                 ),
-                OfAgents::Workspace { room, agent, request: expected },
+                OfAgents::Inquire { room: Some(room), agent, inquiry: Inquiry::Workspace(expected) },
             );
         };
         look(r#"{"kind":"status"}"#, Look::Status);
@@ -333,17 +306,17 @@ mod tests {
 
     #[test]
     fn what_is_for_a_gateway_is_kept_as_it_came() {
-        use GatewayRequest::*;
-        for (kind, request) in [
-            ("list_gateway_credentials", ListCredentials),
-            ("add_gateway_credential", AddCredential),
-            ("manage_gateway_credential", ManageCredential),
+        use CredentialErrand::*;
+        for (kind, errand) in [
+            ("list_gateway_credentials", List),
+            ("add_gateway_credential", Add),
+            ("manage_gateway_credential", Manage),
             ("start_gateway_oauth", StartOauth),
             ("complete_gateway_oauth", CompleteOauth),
         ] {
             let text = format!(r#"{{"type":"client:{kind}","gatewayId":"g","agentType":"codex", "x":1.0}}"#);
             let gateway = Some(GatewayId::stored("g"));
-            check(&text, OfAgents::Gateway { gateway, request, body: Payload(text.as_str().into()) });
+            check(&text, OfAgents::Credential { gateway, errand, body: Payload(text.as_str().into()) });
             misread(&format!(r#"{{"type":"client:{kind}"}}"#));
         }
     }

@@ -39,6 +39,26 @@ pub struct AgentChanges {
     pub visibility_list: Option<Vec<Box<str>>>,
 }
 
+#[derive(Deserialize, ToSchema)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
+#[serde(rename_all = "camelCase")]
+pub struct NewSpawn {
+    pub gateway_id: Box<str>,
+    pub agent_type: Box<str>,
+    pub name: Box<str>,
+    pub working_directory: Option<Box<str>>,
+    /// Which of those that the gateway keeps the agent is to use.
+    pub credential_id: Option<Box<str>>,
+}
+
+/// The gateway was asked; what became of it comes as `server:spawn_result`.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct Spawning {
+    pub request_id: Box<str>,
+}
+
 /// Who besides its owner may know of an agent and bring it into rooms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]

@@ -1,0 +1,132 @@
+//! Hands what people ask of agents and gateways on to who can answer, and the answers back.
+
+use super::desk::LinkId;
+use super::host::Order;
+use super::inquiries::Waiting;
+use crate::Hub;
+use crate::admit::admit_errand;
+use crate::switchboard::ViewerId;
+use parlor_model::{
+    AgentId, AnswerKind, Answered, Answerer, Caller, Errand, GatewayId, Inquiry, Payload, Query, Refusal,
+    RoomId, Signal,
+};
+use std::time::Instant;
+
+/// What a gateway answers.
+pub struct Answering {
+    pub kind: AnswerKind,
+    pub agent: Option<AgentId>,
+    pub room: Option<RoomId>,
+    /// The name under which it was asked, where the answer bears it.
+    pub request: Option<Box<str>>,
+    pub body: Payload,
+}
+
+impl Hub {
+    /// Asks something of an agent. The answer comes as a signal, to this connection alone.
+    pub async fn inquire(
+        &self,
+        caller: &Caller,
+        viewer: ViewerId,
+        agent: AgentId,
+        room: Option<RoomId>,
+        inquiry: Inquiry,
+    ) -> Result<(), Refusal> {
+        let query = Query::MayInquire { agent: agent.clone(), room: room.clone(), inquiry: inquiry.clone() };
+        self.may(caller, query).await?;
+        let by = caller.user().ok_or(Refusal::NotSignedIn)?;
+        let request = self.new_id();
+        let host = {
+            let mut desk = self.turns().desk();
+            let link = desk.seat_of(&agent).map(|seat| seat.link).ok_or(Refusal::GatewayOffline)?;
+            let host = desk.host(link).ok_or(Refusal::GatewayOffline)?;
+            desk.inquiries.put(Waiting {
+                request: request.clone(),
+                link,
+                agent: agent.clone(),
+                room: room.clone(),
+                inquiry: inquiry.clone(),
+                caller: caller.clone(),
+                viewer,
+                at: Instant::now(),
+            })?;
+            host
+        };
+        host.tell(&Order::Inquiry {
+            agent: &agent,
+            room: room.as_ref(),
+            by,
+            request: &request,
+            inquiry: &inquiry,
+        });
+        Ok(())
+    }
+
+    /// Asks something of a gateway, and gives the name under which it was asked. The answer comes as a signal to every
+    /// connection of its owner.
+    pub async fn send_on_errand(
+        &self,
+        caller: &Caller,
+        gateway: GatewayId,
+        errand: &Errand,
+    ) -> Result<Box<str>, Refusal> {
+        admit_errand(errand)?;
+        let query = match errand {
+            Errand::Spawn(_) => Query::MaySpawn { gateway: gateway.clone() },
+            Errand::Credential { .. } => Query::MayManageCredentials { gateway: gateway.clone() },
+        };
+        self.may(caller, query).await?;
+        let host = self.turns().desk().host_of_gateway(&gateway).ok_or(Refusal::GatewayOffline)?;
+        let request = self.new_id();
+        host.tell(&Order::Errand { request: &request, errand });
+        Ok(request)
+    }
+
+    /// A gateway answers. What nobody asked, or no longer, is heard by nobody.
+    pub async fn answered(&self, link: LinkId, answer: Answering) -> Result<(), Refusal> {
+        let Answering { kind, agent, room, request, body } = answer;
+        match kind {
+            AnswerKind::Spawn
+            | AnswerKind::CredentialList
+            | AnswerKind::Credential
+            | AnswerKind::OauthUrl
+            | AnswerKind::Oauth => {
+                let found = {
+                    let desk = self.turns().desk();
+                    desk.gateway(link).cloned().zip(desk.owner(link).cloned())
+                };
+                let Some((gateway, owner)) = found else { return Ok(()) };
+                let answered = Answered { kind, by: Answerer::Gateway(gateway), body };
+                self.switchboard().signal_people([&owner], &Signal::Answered(Box::new(answered)));
+            }
+            AnswerKind::AgentCommand | AnswerKind::AgentInfo | AnswerKind::Workspace => {
+                let Some(agent) = agent else { return Ok(()) };
+                let waiting = {
+                    let mut desk = self.turns().desk();
+                    let request = request.as_deref();
+                    desk.inquiries.take(link, kind, &agent, room.as_ref(), request, Instant::now())
+                };
+                if let Some(waiting) = waiting {
+                    self.tell_answer(waiting, kind, body).await?;
+                }
+            }
+            AnswerKind::Rewind => tracing::debug!(?agent, ?room, "a host answered to a rewind"),
+        }
+        Ok(())
+    }
+
+    /// To who asked, if they may still ask.
+    async fn tell_answer(&self, waiting: Waiting, kind: AnswerKind, body: Payload) -> Result<(), Refusal> {
+        let Waiting { agent, room, inquiry, caller, viewer, .. } = waiting;
+        let query = Query::MayInquire { agent: agent.clone(), room, inquiry };
+        if self.may(&caller, query).await.is_err() {
+            return Ok(());
+        }
+        let id = agent.clone();
+        let Some(found) = self.look(move |_, store| store.agent(&id)).await? else { return Ok(()) };
+        let status = self.agent_status(&agent);
+        let by = Answerer::Agent { agent, name: found.name, kind: found.host.kind, status };
+        self.switchboard().signal_viewer(viewer, &Signal::Answered(Box::new(Answered { kind, by, body })));
+        Ok(())
+    }
+}
