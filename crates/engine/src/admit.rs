@@ -123,6 +123,7 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::RemoveMember { .. }
         | Command::Arrange { .. }
         | Command::Delete { .. }
+        | Command::Rewind { .. }
         | Command::Forward { .. }
         | Command::Pin { .. }
         | Command::Unpin { .. }

@@ -4,7 +4,7 @@ use crate::facts::{Facts, Standing};
 use parlor_model::query::AgentCards;
 use parlor_model::{
     AgentId, Caller, Command, Gateway, Inquiry, Mailbox, Member, MemberId, Message, Path, Pattern, Principal,
-    Query, Refusal, Room, RoomId, RoomRole, Scope, SiteRole, Task, Thing, Use, User, UserId,
+    Query, Refusal, Room, RoomId, RoomRole, Scope, Sender, SiteRole, Task, Thing, Use, User, UserId,
     asking::lies_within,
 };
 
@@ -69,6 +69,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
             ask.signed_in(Scope::Write)?;
             facts.batch.iter().try_for_each(|(message, own)| ask.delete(message.as_deref(), own.as_deref()))
         }
+        Command::Rewind { room, .. } => ask.rewind(room),
         Command::Forward { .. } => {
             ask.seen_message(facts.source.as_deref(), Scope::Write)?;
             ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ())
@@ -398,6 +399,28 @@ impl<'a> Ask<'a> {
         self.acting_agent(agent)?;
         let given = self.task()?.assignee.as_ref().and_then(MemberId::agent) == Some(agent);
         if given && self.facts.target.is_some() { Ok(()) } else { Err(Refusal::NotFound(Thing::Task)) }
+    }
+
+    /// From one's own message on. What follows goes too: it answers what was said, unless it is other people's, and then
+    /// only admins take it away.
+    fn rewind(&self, room: &RoomId) -> Result<(), Refusal> {
+        let role = self.seen_message(self.facts.membership.as_deref(), Scope::Write)?;
+        let standing = self.signed_in(Scope::Write)?;
+        let (Some(message), Some(found)) = (&self.facts.message, &self.facts.room) else {
+            return Err(Refusal::NotFound(Thing::Message));
+        };
+        if found.id != *room {
+            return Err(Refusal::NotFound(Thing::Message));
+        }
+        let own = |message: &Message| message.sender.user() == Some(&standing.user.id);
+        let answer = |message: &Message| matches!(message.sender, Sender::Agent(_));
+        let of_others = self.facts.later.iter().any(|later| !own(later) && !answer(later));
+        let least = if of_others { RoomRole::Admin } else { found.agent_command_role };
+        if own(message) && role >= least.max(found.agent_command_role) {
+            Ok(())
+        } else {
+            Err(Refusal::Forbidden)
+        }
     }
 
     /// For who pinned it, and for admins of the room.

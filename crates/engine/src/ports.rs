@@ -44,6 +44,8 @@ pub trait Lookup {
     /// Every membership of somebody, by the time of joining, then by room.
     fn memberships(&mut self, member: &MemberId) -> Result<Vec<Member>, Fault>;
     fn message(&mut self, id: &MessageId) -> Result<Option<Arc<Message>>, Fault>;
+    /// What was said in a room from a place on, which is included; the oldest first.
+    fn said_since(&mut self, room: &RoomId, from: Seq, limit: usize) -> Result<Vec<Arc<Message>>, Fault>;
     fn pin(&mut self, message: &MessageId) -> Result<Option<Pin>, Fault>;
     fn pin_count(&mut self, room: &RoomId) -> Result<usize, Fault>;
     fn bookmark(&mut self, user: &UserId, message: &MessageId) -> Result<Option<Bookmark>, Fault>;
@@ -100,6 +102,8 @@ pub trait Lookup {
     fn run(&mut self, id: &RunId) -> Result<Option<Run>, Fault>;
     /// The turns that a message set off, in the order in which they were planned.
     fn runs_of(&mut self, message: &MessageId) -> Result<Vec<Run>, Fault>;
+    /// The turns that wait or run in a room, the oldest first.
+    fn open_runs_in(&mut self, room: &RoomId) -> Result<Vec<Run>, Fault>;
     /// What the turns of an agent in a room came to that were asked for since then and not refused.
     fn spent(&mut self, room: &RoomId, agent: &AgentId, since: Time) -> Result<Spent, Fault>;
     /// How often one agent got a turn in a room because another addressed it.

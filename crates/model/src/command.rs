@@ -169,6 +169,12 @@ pub enum Command {
     DeleteMany {
         messages: Vec<MessageId>,
     },
+    /// Takes back everything that was said from one's own message on, as if it had not been said: also what agents are
+    /// about to say.
+    Rewind {
+        room: RoomId,
+        message: MessageId,
+    },
     /// Says the same in another room, with whose words they are.
     Forward {
         message: MessageId,
@@ -546,6 +552,22 @@ pub enum Receipt {
     Started(Box<Started>),
     Run(Arc<Run>),
     Approval(Arc<Approval>),
+    Rewound(Box<Rewound>),
+}
+
+/// What was taken back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rewound {
+    /// From which on.
+    pub message: Arc<Message>,
+    /// With that one, the oldest first.
+    pub removed: Vec<MessageId>,
+    /// Turns that ended so.
+    pub ended: Vec<Arc<Run>>,
+    /// Who is to forget it.
+    pub agents: Vec<AgentId>,
+    /// Up to where it is told.
+    pub through: crate::Seq,
 }
 
 /// A turn that began, with what its agent needs to know.

@@ -49,6 +49,13 @@ pub enum Signal {
         event: Arc<RunEvent>,
     },
     Answered(Box<Answered>),
+    /// Everything from a message on was taken back; with what it said, so that it can be said otherwise.
+    Rewound {
+        room: RoomId,
+        message: MessageId,
+        removed: Vec<MessageId>,
+        text: Arc<str>,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -397,12 +397,16 @@ impl Talk {
                 let agent = agent.ok_or(Refusal::NotFound(Thing::Agent))?;
                 self.app.hub.inquire(&signed.caller, signed.viewer.id, agent, room, inquiry).await
             }
+            OfAgents::Rewind { room, message } => {
+                let room = room.ok_or(Refusal::NotFound(Thing::Room))?;
+                let message = message.ok_or(Refusal::NotFound(Thing::Message))?;
+                self.app.hub.rewind(&signed.caller, room, message).await
+            }
             OfAgents::Credential { gateway, errand, body } => {
                 let gateway = gateway.ok_or(Refusal::NotFound(Thing::Gateway))?;
                 let errand = Errand::Credential { what: errand, body };
                 self.app.hub.send_on_errand(&signed.caller, gateway, &errand).await.map(drop)
             }
-            _ => Err(Refusal::NotFound(Thing::Agent)),
         }
     }
 

@@ -184,6 +184,7 @@ fn words(order: &Order<'_>) -> String {
             egress::inquiry(agent, *room, by, request, inquiry)
         }
         Order::Errand { request, errand } => egress::errand(request, errand),
+        Order::Rewind { agent, room, message } => egress::rewind_agent(agent, room, message),
         Order::Remove { agent } => egress::remove_agent(agent),
         Order::Decided { agent, request, decision } => egress::permission_response(agent, request, decision),
     }

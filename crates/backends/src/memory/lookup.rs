@@ -104,6 +104,11 @@ impl Lookup for View {
         Ok(self.tables.messages_in(room).next_back().map(|message| message.seq))
     }
 
+    fn said_since(&mut self, room: &RoomId, from: Seq, limit: usize) -> Result<Vec<Arc<Message>>, Fault> {
+        let since = self.tables.messages_in(room).filter(|message| message.seq >= from);
+        Ok(since.take(limit).cloned().collect())
+    }
+
     fn pin(&mut self, message: &MessageId) -> Result<Option<Pin>, Fault> {
         Ok(self.tables.pins.get(message).cloned())
     }
@@ -251,6 +256,11 @@ impl Lookup for View {
 
     fn runs_of(&mut self, message: &MessageId) -> Result<Vec<Run>, Fault> {
         Ok(self.tables.runs.rows().filter(|run| run.trigger.as_ref() == Some(message)).cloned().collect())
+    }
+
+    fn open_runs_in(&mut self, room: &RoomId) -> Result<Vec<Run>, Fault> {
+        let open = self.tables.runs.rows().filter(|run| run.room == *room && !run.has_ended());
+        Ok(open.cloned().collect())
     }
 
     fn spent(&mut self, room: &RoomId, agent: &AgentId, since: Time) -> Result<Spent, Fault> {

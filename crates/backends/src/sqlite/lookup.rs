@@ -2,7 +2,7 @@
 
 use super::On;
 use super::agents;
-use super::rows::{self, all, number, one};
+use super::rows::{self, all, number, one, place};
 use super::tasks;
 use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, Lookup, OnceKey, Open, Spent};
@@ -157,6 +157,14 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
     fn newest_message(&mut self, room: &RoomId) -> Result<Option<Seq>, Fault> {
         let query = "SELECT seq FROM messages WHERE room = ?1 AND erased = 0 ORDER BY seq DESC LIMIT 1";
         one(self.sql(), query, &[&room.as_str()], |row| rows::seq(row, 0))
+    }
+
+    fn said_since(&mut self, room: &RoomId, from: Seq, limit: usize) -> Result<Vec<Arc<Message>>, Fault> {
+        let query = format!(
+            "SELECT {} FROM messages WHERE room = ?1 AND seq >= ?2 AND erased = 0 ORDER BY seq LIMIT ?3",
+            rows::MESSAGE
+        );
+        all(self.sql(), &query, &[&room.as_str(), &place(from), &number(limit)], rows::message)
     }
 
     fn pin(&mut self, message: &MessageId) -> Result<Option<Pin>, Fault> {
@@ -341,6 +349,11 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
         all(self.sql(), &query, &[&message.as_str()], rows::a_run)
     }
 
+    fn open_runs_in(&mut self, room: &RoomId) -> Result<Vec<Run>, Fault> {
+        let query = format!("SELECT {} FROM runs WHERE state < 2 AND room = ?1 ORDER BY place", rows::RUN);
+        all(self.sql(), &query, &[&room.as_str()], rows::a_run)
+    }
+
     fn spent(&mut self, room: &RoomId, agent: &AgentId, since: Time) -> Result<Spent, Fault> {
         let query = "SELECT count(*), coalesce(sum(input_tokens + output_tokens), 0) FROM runs \
                      WHERE room = ?1 AND agent = ?2 AND queued_at >= ?3 AND state <> 6";
@@ -430,6 +443,8 @@ macro_rules! through {
             members(room: &parlor_model::RoomId, limit: usize, offset: usize) -> Vec<parlor_model::Member>;
             memberships(member: &parlor_model::MemberId) -> Vec<parlor_model::Member>;
             message(id: &parlor_model::MessageId) -> Option<std::sync::Arc<parlor_model::Message>>;
+            said_since(room: &parlor_model::RoomId, from: parlor_model::Seq, limit: usize)
+                -> Vec<std::sync::Arc<parlor_model::Message>>;
             pin(message: &parlor_model::MessageId) -> Option<parlor_model::Pin>;
             pin_count(room: &parlor_model::RoomId) -> usize;
             bookmark(user: &parlor_model::UserId, message: &parlor_model::MessageId)
@@ -465,6 +480,7 @@ macro_rules! through {
                 -> Option<parlor_model::ApprovalRule>;
             run(id: &parlor_model::RunId) -> Option<parlor_model::Run>;
             runs_of(message: &parlor_model::MessageId) -> Vec<parlor_model::Run>;
+            open_runs_in(room: &parlor_model::RoomId) -> Vec<parlor_model::Run>;
             spent(room: &parlor_model::RoomId, agent: &parlor_model::AgentId, since: parlor_model::Time)
                 -> parlor_engine::ports::Spent;
             asked(room: &parlor_model::RoomId, by: &parlor_model::AgentId, agent: &parlor_model::AgentId,

@@ -66,6 +66,10 @@ pub struct Facts {
     /// The caller's own membership where that message is, when `room` is another.
     pub source: Option<Arc<Member>>,
     pub batch: Vec<Found>,
+    /// That message and what was said after it in the room, the oldest first; one more than can be taken back, at most.
+    pub later: Vec<Arc<Message>>,
+    /// The turns that wait or run in the room.
+    pub open_runs: Vec<Run>,
     pub pin: Option<Pin>,
     /// How many the room has.
     pub pins: usize,
@@ -193,6 +197,8 @@ impl Facts {
             reply: None,
             source: None,
             batch: Vec::new(),
+            later: Vec::new(),
+            open_runs: Vec::new(),
             pin: None,
             pins: 0,
             bookmark: None,
@@ -372,6 +378,7 @@ impl Facts {
             Command::Delete { message } | Command::React { message, .. } => {
                 self.about_message(caller, message, store, memo)?;
             }
+            Command::Rewind { message, .. } => self.about_rewind(caller, message, store, memo)?,
             Command::DeleteMany { messages } => self.about_batch(caller, messages, store, memo)?,
             Command::Forward { message, room } => {
                 self.about_forward(caller, message, room, store, routes, memo)?;

@@ -1,11 +1,13 @@
 //! What the turns of agents rest on.
 
 use super::{Facts, MEMBERS_TOLD, Memo};
-use crate::plan::{GUIDE, WELCOME_ROOM};
-use crate::ports::{Lookup, Spent};
+use crate::plan::{GUIDE, MOST_REWOUND, WELCOME_ROOM};
+use crate::ports::{Lookup, Open, Spent};
 use crate::routes::Routes;
 use crate::{Fault, Limits};
-use parlor_model::{Addressed, Agent, AgentId, MemberId, Policy, RoomId, RunId, Said, mention};
+use parlor_model::{
+    Addressed, Agent, AgentId, Caller, MemberId, MessageId, Policy, RoomId, RunId, Said, mention,
+};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -105,6 +107,26 @@ impl Facts {
         }
         if let Some(trigger) = &run.trigger {
             self.message = store.message(trigger)?;
+        }
+        Ok(())
+    }
+
+    /// A message, what follows it in its room, and who is to forget it.
+    pub(super) fn about_rewind(
+        &mut self,
+        caller: &Caller,
+        message: &MessageId,
+        store: &mut (impl Lookup + ?Sized),
+        memo: &mut Memo,
+    ) -> Result<(), Fault> {
+        let Some(room) = self.about_message(caller, message, store, memo)? else { return Ok(()) };
+        if let Some(message) = &self.message {
+            self.later = store.said_since(&room, message.seq, MOST_REWOUND + 1)?;
+        }
+        self.open_runs = store.open_runs_in(&room)?;
+        self.approvals = store.open_approvals(Open::Room(&room))?;
+        for agent in store.agents_in(&room)? {
+            self.agents.extend(store.agent(&agent)?);
         }
         Ok(())
     }

@@ -1,11 +1,11 @@
 //! What people say in rooms.
 
-use super::{Change, Draft, Plan, routing, turns, uploads};
+use super::{Change, Draft, Plan, approvals, routing, turns, uploads};
 use crate::ports::FirstUse;
-use parlor_model::command::Posted;
+use parlor_model::command::{Posted, Rewound};
 use parlor_model::{
-    Command, Event, Forwarded, Message, MessageId, MessageKind, Place, Post, Receipt, Refusal, Revision,
-    RoomId, Sender, Thing, mention,
+    Agent, Command, Event, Forwarded, Message, MessageId, MessageKind, Outcome, Place, Post, Receipt,
+    Refusal, Revision, RoomId, Sender, Seq, Thing, mention,
 };
 use std::sync::Arc;
 
@@ -21,6 +21,7 @@ pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
             let found = draft.facts.batch.iter().filter_map(|(message, _)| message.as_deref());
             delete(found, draft)
         }
+        Command::Rewind { room, .. } => rewind(room, draft),
         Command::Forward { room, .. } => forward(room, draft),
         Command::MarkRead { room } => {
             let mut draft = draft;
@@ -204,6 +205,40 @@ fn delete<'a>(
     draft.done(Receipt::Done)
 }
 
+/// How much is taken back at once.
+pub const MOST_REWOUND: usize = 1000;
+/// What an agent is able to that can forget what it was told.
+const CAPABILITY: &str = "rewind";
+
+/// Every agent there forgets it too, or nothing is taken back: they would go on from what nobody else can see.
+fn rewind(room: &RoomId, mut draft: Draft) -> Result<Plan, Refusal> {
+    let facts = draft.facts;
+    let message = facts.message.clone().ok_or(Refusal::NotFound(Thing::Message))?;
+    let able = |agent: &Agent| agent.host.capabilities.iter().any(|able| **able == *CAPABILITY);
+    if !facts.agents.iter().all(able) {
+        return Err(Refusal::invalid("roomId", "has an agent in it that cannot be rewound"));
+    }
+    if facts.later.len() > MOST_REWOUND {
+        return Err(Refusal::invalid("messageId", "is followed by more than 1000 others"));
+    }
+    approvals::withdraw(&mut draft);
+    let open = facts.open_runs.iter();
+    let ended = open.filter_map(|run| run.ended(Outcome::Cancelled, None, facts.now).ok());
+    let ended = ended.map(|run| turns::put(run, &mut draft)).collect();
+    for message in &facts.later {
+        draft.change(Change::Erase(message.id.clone()));
+        draft.tell(Event::MessageDeleted { room: room.clone(), message: message.id.clone() });
+    }
+    let rewound = Rewound {
+        message,
+        removed: facts.later.iter().map(|message| message.id.clone()).collect(),
+        ended,
+        agents: facts.agents.iter().map(|agent| agent.id.clone()).collect(),
+        through: Seq(draft.next_seq().0 - 1),
+    };
+    draft.done(Receipt::Rewound(Box::new(rewound)))
+}
+
 fn mark_all_read(mut draft: Draft) -> Result<Plan, Refusal> {
     let user = draft.actor()?;
     let at = draft.facts.now;
@@ -217,4 +252,91 @@ fn mark_all_read(mut draft: Draft) -> Result<Plan, Refusal> {
         draft.tell(Event::RoomRead { room, user: user.id.clone(), username: user.username.clone(), at });
     }
     draft.done(Receipt::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::given::{NOW, agent, decide, facts, mail};
+    use super::*;
+    use crate::facts::Facts;
+    use parlor_model::{
+        Addressed, AgentId, ConversationId, DeliveryState, Lineage, Run, RunId, RunState, Usage,
+    };
+
+    fn room() -> RoomId {
+        RoomId::stored("a")
+    }
+
+    fn said(number: usize) -> Arc<Message> {
+        let (message, _) = mail(&format!("m{number}"), "coder", DeliveryState::Pending, 0);
+        Arc::new(Message { place: Place::Room(room()), ..Message::clone(&message) })
+    }
+
+    fn run(id: &str, state: RunState) -> Run {
+        Run {
+            id: RunId::stored(id),
+            agent: AgentId::stored("coder"),
+            room: room(),
+            trigger: None,
+            task: None,
+            asked_by: None,
+            arrival: None,
+            addressed: Addressed::Directly,
+            lineage: Lineage::begun(ConversationId::stored("c"), AgentId::stored("coder")),
+            parent: None,
+            state,
+            reply: None,
+            usage: Usage::default(),
+            queued_at: NOW,
+            started_at: None,
+            ended_at: None,
+        }
+    }
+
+    fn given(later: usize, able: &[bool]) -> Facts {
+        let agents = able.iter().map(|able| {
+            let mut agent = agent("coder");
+            agent.host.capabilities.extend(able.then(|| CAPABILITY.into()));
+            agent
+        });
+        Facts {
+            message: Some(said(0)),
+            later: (0..later).map(said).collect(),
+            open_runs: vec![run("1", RunState::Running), run("2", RunState::Queued)],
+            agents: agents.collect(),
+            ..facts()
+        }
+    }
+
+    #[test]
+    fn turns_end_and_everything_from_the_message_on_is_erased() {
+        let rewind = Command::Rewind { room: room(), message: MessageId::stored("m0") };
+        let plan = decide(&rewind, &given(2, &[true, true])).unwrap();
+        let events: Vec<String> = plan
+            .events
+            .iter()
+            .map(|logged| match &logged.event {
+                Event::RunChanged(run) => format!("{} {:?}", run.id, run.state),
+                Event::MessageDeleted { message, .. } => format!("{message} is gone"),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(events, ["1 Ended(Cancelled)", "2 Ended(Cancelled)", "m0 is gone", "m1 is gone"]);
+        let Receipt::Rewound(rewound) = plan.receipt else { panic!("not rewound") };
+        assert_eq!(rewound.removed, ["m0", "m1"].map(MessageId::stored));
+        assert_eq!((rewound.ended.len(), rewound.agents.len()), (2, 2));
+        assert_eq!(rewound.through, plan.events[3].seq);
+    }
+
+    #[test]
+    fn nothing_is_taken_back_that_an_agent_would_remember_or_that_is_too_much() {
+        let rewind = Command::Rewind { room: room(), message: MessageId::stored("m0") };
+        let field = |facts: &Facts| match decide(&rewind, facts) {
+            Err(Refusal::Invalid(flaws)) => flaws[0].field,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(field(&given(2, &[true, false])), "roomId");
+        assert_eq!(field(&given(MOST_REWOUND + 1, &[true])), "messageId");
+        assert!(decide(&rewind, &given(MOST_REWOUND, &[])).is_ok());
+    }
 }

@@ -22,6 +22,7 @@ mod uploads;
 mod welcome;
 
 pub use mail::MOST_ATTEMPTS;
+pub use messages::MOST_REWOUND;
 pub use uploads::MOST_WAITING_UPLOADS;
 pub use welcome::{GUIDE, HUB, ROOM as WELCOME_ROOM};
 
@@ -237,6 +238,7 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
         | Command::Edit { .. }
         | Command::Delete { .. }
         | Command::DeleteMany { .. }
+        | Command::Rewind { .. }
         | Command::Forward { .. }
         | Command::MarkRead { .. }
         | Command::MarkAllRead => messages::plan(command, draft),

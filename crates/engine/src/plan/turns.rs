@@ -160,7 +160,7 @@ fn judge(
     reasons.into_iter().find(|(holds, _)| *holds).map(|(_, reason)| reason)
 }
 
-fn put(run: Run, draft: &mut Draft) -> Arc<Run> {
+pub fn put(run: Run, draft: &mut Draft) -> Arc<Run> {
     let run = Arc::new(run);
     draft.change(Change::PutRun(run.clone()));
     draft.tell(Event::RunChanged(run.clone()));

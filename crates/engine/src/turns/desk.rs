@@ -334,7 +334,14 @@ impl Desk {
                 self.runs_of.entry(run.agent.clone()).or_default().push(run.id.clone());
                 self.is_now(&run.agent, AgentStatus::Busy);
             }
-            RunState::Ended(_) => self.forget(&run.id, &run.agent),
+            RunState::Ended(_) => {
+                // Somebody else ended it: its host does not know yet.
+                let unknown = self.running.get(&run.id).is_some_and(|live| live.ending.is_none());
+                if unknown && run.state == RunState::Ended(Outcome::Cancelled) {
+                    self.stop(run.agent.clone(), &run.room, now);
+                }
+                self.forget(&run.id, &run.agent);
+            }
         }
     }
 
@@ -519,6 +526,12 @@ impl Desk {
                 live.lost_since = None;
             }
         }
+    }
+
+    /// What is being said in a room, and in which turn.
+    pub fn replies_in(&self, room: &RoomId) -> Vec<(RunId, MessageId)> {
+        let here = self.running.iter().filter(|(_, live)| live.room == *room);
+        here.filter_map(|(run, live)| Some((run.clone(), live.reply.clone()?))).collect()
     }
 
     /// What the agent runs, in this room or in any.
@@ -776,6 +789,20 @@ mod tests {
         assert_eq!(ready(&mut desk), [""; 0]);
         desk.stopped(&agent(), Some(&a));
         assert_eq!(ready(&mut desk), ["3"]);
+    }
+
+    #[test]
+    fn what_somebody_else_cancelled_is_stopped_once() {
+        let (mut desk, link) =
+            desk(Some(false), &[("1", "a", RunState::Running), ("2", "a", RunState::Queued)]);
+        let reply = MessageId::stored("m");
+        desk.bind(&agent(), &room("a"), &reply);
+        assert_eq!(desk.replies_in(&room("a")), [(RunId::stored("1"), reply.clone())]);
+        for run_id in ["1", "1", "2"] {
+            desk.learn(&run(run_id, "a", RunState::Ended(Outcome::Cancelled)), Instant::now());
+        }
+        assert_eq!(desk.take_stops(), [(link, agent(), room("a"))]);
+        assert_eq!(desk.bind(&agent(), &room("a"), &reply), Bound::Over);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! How a gateway is told what its agents are to do; a door puts it into words.
 
 use parlor_model::{
-    Agent, AgentId, AgentStatus, Decision, Errand, Inquiry, Member, Room, RoomId, Started, UserId,
+    Agent, AgentId, AgentStatus, Decision, Errand, Inquiry, Member, MessageId, Room, RoomId, Started, UserId,
 };
 
 pub enum Order<'a> {
@@ -37,6 +37,12 @@ pub enum Order<'a> {
     Errand {
         request: &'a str,
         errand: &'a Errand,
+    },
+    /// What was said in a room from a message on was taken back.
+    Rewind {
+        agent: &'a AgentId,
+        room: &'a RoomId,
+        message: &'a MessageId,
     },
     /// The agent is gone, or somebody else hosts it now.
     Remove {

@@ -6,9 +6,10 @@ use super::inquiries::Waiting;
 use crate::Hub;
 use crate::admit::admit_errand;
 use crate::switchboard::ViewerId;
+use parlor_model::command::Rewound;
 use parlor_model::{
-    AgentId, AnswerKind, Answered, Answerer, Caller, Errand, GatewayId, Inquiry, Payload, Query, Refusal,
-    RoomId, Signal,
+    AgentId, AnswerKind, Answered, Answerer, Caller, Command, Errand, Event, GatewayId, Inquiry, MessageId,
+    Payload, Query, Receipt, Refusal, RoomId, Signal,
 };
 use std::time::Instant;
 
@@ -112,6 +113,40 @@ impl Hub {
             }
             AnswerKind::Rewind => tracing::debug!(?agent, ?room, "a host answered to a rewind"),
         }
+        Ok(())
+    }
+
+    /// Takes back what was said in a room from somebody's own message on, and has its agents forget it.
+    pub async fn rewind(&self, caller: &Caller, room: RoomId, message: MessageId) -> Result<(), Refusal> {
+        let spoken = self.turns().desk().replies_in(&room);
+        let command = Command::Rewind { room: room.clone(), message };
+        let Receipt::Rewound(rewound) = self.call(caller, command).await? else {
+            return Err(Refusal::Unavailable);
+        };
+        let Rewound { message, mut removed, ended, agents, through } = *rewound;
+        // What was being said will never be, and viewers have some of it.
+        let unsaid = spoken.into_iter().filter(|(run, _)| ended.iter().any(|ended| ended.id == *run));
+        removed.extend(unsaid.map(|(_, reply)| reply));
+        let (stops, hosts) = {
+            let (mut desk, now) = (self.turns().desk(), Instant::now());
+            for run in &ended {
+                desk.learn(&Event::RunChanged(run.clone()), now);
+            }
+            let stops = self.orders_to_stop(&mut desk);
+            let host = |agent: AgentId| Some((desk.host(desk.seat_of(&agent)?.link)?, agent));
+            (stops, agents.into_iter().filter_map(host).collect::<Vec<_>>())
+        };
+        for (host, agent, room) in stops {
+            host.tell(&Order::Stop { agent: &agent, room: &room });
+        }
+        for (host, agent) in hosts {
+            host.tell(&Order::Rewind { agent: &agent, room: &room, message: &message.id });
+        }
+        // Who is told what was taken back has been told of each piece.
+        self.told(through).await;
+        let (id, text) = (message.id.clone(), message.text.clone());
+        let signal = Signal::Rewound { room: room.clone(), message: id, removed, text };
+        self.switchboard().signal_room(&room, &signal, None);
         Ok(())
     }
 

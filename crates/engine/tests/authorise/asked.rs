@@ -244,6 +244,10 @@ fn message() -> MessageId {
     MessageId::stored("message")
 }
 
+pub fn rewind(room: &str) -> Command {
+    Command::Rewind { room: RoomId::stored(room), message: message() }
+}
+
 pub fn delete_many() -> Command {
     Command::DeleteMany { messages: vec![message(), MessageId::stored("other")] }
 }

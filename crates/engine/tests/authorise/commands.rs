@@ -212,6 +212,18 @@ table! { Command,
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   delete_many(), NO_MESSAGE_AMONG_OWN;
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   delete_many(), FOREIGN_MESSAGE_AMONG_OWN;
     }
+    Command::Rewind { .. } => {
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   rewind("lobby"), OWN_MESSAGE;
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   rewind("lobby"), OWN_MESSAGE_AND_ANSWERS;
+        "who   who   ?msg  no    yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   rewind("lobby"), OWN_MESSAGE_AND_ANOTHERS;
+        "who   who   ?msg  no    yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   rewind("lobby"), OWN_MESSAGE_ADMINS_COMMAND_AGENTS;
+        "who   who   ?msg  no    no    no    ?msg  ?msg  ?msg  no    no    who  ", WRITE,   rewind("lobby"), ANOTHERS_MESSAGE;
+        "who   who   ?msg  no    no    no    ?msg  ?msg  ?msg  no    no    who  ", WRITE,   rewind("lobby"), OWN_AGENTS_MESSAGE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   rewind("other"), OWN_MESSAGE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   rewind("lobby"), MESSAGE_CLEARED_AWAY;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   rewind("lobby"), MESSAGE_ON_A_PATH;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   rewind("lobby"), NO_ROOM;
+    }
     Command::Forward { .. } => {
         "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   forward(), MESSAGE_IN_BOTH;
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   forward(), MESSAGE_SEEN_BY_ALL;

@@ -88,6 +88,10 @@ pub const ADMINS_COMMAND_AGENTS: Given = |facts, who| {
         Arc::make_mut(room).agent_command_role = RoomRole::Admin;
     }
 };
+pub const ANOTHERS_AGENT_IN_A_FROZEN_ROOM: Given = |facts, who| {
+    ANOTHERS_AGENT_IN_ROOM(facts, who);
+    FROZEN_BY_OPERATOR(facts, who);
+};
 /// The agent that the column `keeper`, and the person behind the keys, answers for.
 pub const KEEPERS_AGENT: Given = |facts, _| facts.agent = Who::Keeper.user().map(agent);
 pub const KEEPERS_AGENT_IN_ROOM: Given = |facts, who| {
@@ -202,6 +206,21 @@ pub const MESSAGE_SEEN_BY_ALL: Given = |facts, who| {
 pub const MESSAGE_CLEARED_THERE: Given = |facts, who| {
     MESSAGE_IN_BOTH(facts, who);
     cleared(&mut facts.source);
+};
+
+/// What follows is what agents said, and the caller.
+pub const OWN_MESSAGE_AND_ANSWERS: Given = |facts, who| {
+    OWN_MESSAGE(facts, who);
+    let answer = message(Sender::Agent(AgentId::stored("coder")));
+    facts.later = facts.message.iter().cloned().chain([answer]).collect();
+};
+pub const OWN_MESSAGE_AND_ANOTHERS: Given = |facts, who| {
+    OWN_MESSAGE_AND_ANSWERS(facts, who);
+    facts.later.push(message(Sender::User(someone())));
+};
+pub const OWN_MESSAGE_ADMINS_COMMAND_AGENTS: Given = |facts, who| {
+    ADMINS_COMMAND_AGENTS(facts, who);
+    OWN_MESSAGE_AND_ANSWERS(facts, who);
 };
 
 /// Two messages of the caller's own.

@@ -143,6 +143,7 @@ table! { Query,
     Query::MayInquire { .. } => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   inquire(command()), ANOTHERS_AGENT_IN_ROOM;
         "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   inquire(command()), ADMINS_COMMAND_AGENTS;
+        "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   inquire(command()), ANOTHERS_AGENT_IN_A_FROZEN_ROOM;
         "who   who   out   ?bot  ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   inquire(command()), KEEPERS_AGENT;
         "who   who   out   ?bot  ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   inquire(command()), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   inquire(command()), KEEPERS_AGENT_NO_ROOM;

@@ -173,6 +173,9 @@ pub fn signal(signal: &Signal) -> Option<String> {
             agents::status(agent, name, kind, model.as_deref(), *status, *queue_depth)
         }
         Signal::Answered(answer) => return agents::answered(answer),
+        Signal::Rewound { room, message, removed, text } => {
+            agents::room_rewound(room, message, removed, text)
+        }
         Signal::RunEvent { .. } => return None,
     })
 }

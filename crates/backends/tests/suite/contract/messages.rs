@@ -54,6 +54,21 @@ fn every_field_of_a_message_comes_back() {
 }
 
 #[test]
+fn what_was_said_since_a_message_begins_with_it() {
+    each(|ports| {
+        let all = room_with_history(ports);
+        let since = |from, limit| {
+            let said = ports.read(|s| s.said_since(&room_id("lobby"), from, limit));
+            said.iter().map(|message| message.seq).collect::<Vec<_>>()
+        };
+        assert_eq!(since(Seq(0), 100), all);
+        assert_eq!(since(all[3], 100), all[3..]);
+        assert_eq!(since(all[3], 2), all[3..5]);
+        assert_eq!(since(all[all.len() - 1].next(), 9), []);
+    });
+}
+
+#[test]
 fn history_read_by_pages_has_no_gap_in_either_direction() {
     each(|ports| {
         let all = room_with_history(ports);

@@ -40,7 +40,7 @@ pub struct Ask {
 type Make = fn(&mut Dice, &mut World) -> Command;
 
 /// Each kind of command, and how often it is asked for compared with the others.
-const KINDS: [(u32, Make); 70] = [
+const KINDS: [(u32, Make); 71] = [
     (24, turns::start),
     (4, turns::open),
     (24, turns::finish),
@@ -55,6 +55,7 @@ const KINDS: [(u32, Make); 70] = [
     (8, edit),
     (10, delete),
     (4, delete_many),
+    (4, rewind),
     (10, |dice, world| Command::Forward { message: message(dice, world), room: room(dice, world) }),
     (20, |dice, world| Command::React { message: popular(dice, world), emoji: dice.one_of(&EMOJI).into() }),
     (8, |dice, world| Command::Pin { message: popular(dice, world) }),
@@ -370,6 +371,12 @@ fn edit(dice: &mut Dice, world: &mut World) -> Command {
 
 fn delete(dice: &mut Dice, world: &mut World) -> Command {
     Command::Delete { message: message(dice, world) }
+}
+
+fn rewind(dice: &mut Dice, world: &mut World) -> Command {
+    let any = (room(dice, world), message(dice, world));
+    let (room, message) = if dice.once_in(4) { any } else { dice.known(&world.said, any) };
+    Command::Rewind { room, message }
 }
 
 fn delete_many(dice: &mut Dice, world: &mut World) -> Command {

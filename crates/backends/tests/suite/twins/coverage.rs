@@ -138,7 +138,7 @@ fn received(outcome: &Came, is: impl Fn(&Delivery) -> bool) -> bool {
     matches!(outcome, Ok(Receipt::Received { mail }) if mail.iter().any(|(_, copy)| is(copy)))
 }
 
-const KINDS: usize = 69;
+const KINDS: usize = 70;
 
 /// A new command has no name here until `asks` makes it, too.
 fn name(command: &Command) -> &'static str {
@@ -180,6 +180,7 @@ fn name(command: &Command) -> &'static str {
         Command::Edit { .. } => "Edit",
         Command::Delete { .. } => "Delete",
         Command::DeleteMany { .. } => "DeleteMany",
+        Command::Rewind { .. } => "Rewind",
         Command::Forward { .. } => "Forward",
         Command::React { .. } => "React",
         Command::Pin { .. } => "Pin",

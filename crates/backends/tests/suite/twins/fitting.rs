@@ -62,7 +62,9 @@ pub fn caller(
             Some(upload) => owner_of_upload(upload, store)?,
             None => member_of(&post.room, dice, store)?,
         },
-        Command::Edit { message, .. } | Command::Delete { message } => sender_of(message, store)?,
+        Command::Edit { message, .. } | Command::Delete { message } | Command::Rewind { message, .. } => {
+            sender_of(message, store)?
+        }
         Command::DeleteMany { messages } => match messages.first() {
             Some(message) => sender_of(message, store)?,
             None => None,

@@ -188,6 +188,7 @@ impl Picture {
             picture.invitations.1.extend([store.invitation(id)?, store.invitation_with(secret)?]);
         }
         for id in &world.rooms {
+            picture.runs.0.extend(store.open_runs_in(id)?);
             picture.rooms.push(inside(store, id, world, head.trimmed)?);
         }
         for id in &world.messages {

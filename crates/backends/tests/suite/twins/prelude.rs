@@ -106,7 +106,7 @@ fn registration(gateway: GatewayId, id: AgentId) -> AgentRegistration {
         id,
         kind: "codex".into(),
         working_directory: None,
-        capabilities: Vec::new(),
+        capabilities: vec!["rewind".into()],
         model: None,
         slash_commands: None,
         mcp_servers: None,

@@ -160,6 +160,7 @@ impl World {
             | Receipt::Gateway(_)
             | Receipt::FamilyRevoked
             | Receipt::Message(_)
+            | Receipt::Rewound(_)
             | Receipt::Pinned { .. }
             | Receipt::Bookmarked { .. }
             | Receipt::Released(_)

@@ -312,3 +312,100 @@ async fn an_agent_is_started_on_ones_own_gateway() {
     );
     room.scene.ends_well().await;
 }
+
+fn rewind(room: &Room, message: &str) -> Value {
+    json!({ "type": "client:rewind_room", "roomId": room.room, "messageId": message })
+}
+
+/// A room with an agent in it that can forget.
+async fn with_rewinder() -> (Room, Gateway) {
+    let room = Room::start().await;
+    let mut gateway = Gateway::connect(&room.alice, "g1").await.unwrap();
+    let agent = json!({ "id": "coder", "name": "coder", "type": "claude-code", "capabilities": ["rewind"] });
+    gateway.send(&json!({ "type": "gateway:register_agent", "agent": agent })).await.unwrap();
+    gateway.settled().await.unwrap();
+    room.add("coder").await;
+    gateway.wait_for_type("server:room_context").await.unwrap();
+    (room, gateway)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_room_is_rewound_for_everyone_and_its_agents_forget() {
+    let (mut room, mut gateway) = with_rewinder().await;
+    let mut at_bob = following(&room.bob, &room.room).await;
+    let before = room.say("before").await;
+    let first = room.say("@coder one").await;
+    let turn = gateway.turn().await.unwrap();
+    gateway.complete(&turn, "r1", "One.").await.unwrap();
+    room.reply().await;
+    let second = room.say("@coder two").await;
+    let turn = gateway.turn().await.unwrap();
+    gateway.chunk(&turn, "r2", "text", "Tw").await.unwrap();
+    next(&mut at_bob, "server:message_chunk").await;
+
+    let frame = rewind(&room, &first);
+    room.at_alice.send(&frame).await.unwrap();
+    let told = gateway
+        .wait_for(parlor_testkit::socket::PATIENCE, |frame| {
+            ["server:stop_agent", "server:rewind_agent"].contains(&frame["type"].as_str().unwrap())
+        })
+        .await
+        .unwrap();
+    assert_eq!(told["type"], "server:stop_agent", "what it is saying ends first");
+    let told = gateway.wait_for_type("server:rewind_agent").await.unwrap();
+    assert_eq!(
+        (&told["agentId"], &told["roomId"], &told["messageId"]),
+        (&json!("coder"), &json!(room.room), &json!(first))
+    );
+    gateway.send(&json!({ "type": "gateway:rewind_result", "agentId": "coder", "roomId": room.room, "success": true })).await.unwrap();
+    for client in [&mut room.at_alice, &mut at_bob] {
+        let mut deleted = Vec::new();
+        for _ in 0..3 {
+            deleted.push(next(client, "server:message_deleted").await["messageId"].clone());
+        }
+        assert_eq!(deleted, [json!(first), json!("r1"), json!(second)]);
+        let told = next(client, "server:room_rewound").await;
+        assert_eq!(told["removedMessageIds"], json!([first, "r1", second, "r2"]));
+        assert_eq!((&told["messageId"], &told["messageContent"]), (&json!(first), &json!("@coder one")));
+    }
+    // What it still had to say is heard by nobody.
+    gateway.complete(&turn, "r2", "Two.").await.unwrap();
+    gateway.settled().await.unwrap();
+    let history = room.bob.history(&room.room).await.unwrap();
+    assert_eq!(history.len(), 1, "{history:?}");
+    assert_eq!(history[0]["id"], before.as_str());
+    room.say("@coder three").await;
+    let turn = gateway.turn().await.unwrap();
+    assert_eq!(turn["content"], "@coder three");
+    room.scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_rewinds_what_is_not_theirs_or_what_an_agent_would_remember() {
+    let (mut room, mut gateway) = with_rewinder().await;
+    let mut at_bob = following(&room.bob, &room.room).await;
+    let eve = room.scene.person("eve").await;
+    let mut at_eve = Client::connect(&eve).await.unwrap();
+    let bobs = at_bob.say_acked(&room.room, "bob's", "b1").await.unwrap().message_id;
+    let frame = rewind(&room, &bobs);
+    refused(&mut room.at_alice, frame, "PERMISSION_DENIED").await;
+    refused(&mut at_eve, rewind(&room, &bobs), "INVALID_REQUEST").await;
+    refused(&mut at_bob, rewind(&room, "never"), "INVALID_REQUEST").await;
+    let elsewhere = room.bob.make_room("elsewhere", &[]).await.unwrap();
+    let mut there = rewind(&room, &bobs);
+    there["roomId"] = elsewhere.as_str().into();
+    refused(&mut at_bob, there, "INVALID_REQUEST").await;
+    // What others said since is not Bob's to take away.
+    room.say("alice's").await;
+    refused(&mut at_bob, rewind(&room, &bobs), "PERMISSION_DENIED").await;
+
+    gateway.register("poet", "poet").await.unwrap();
+    room.add("poet").await;
+    let last = room.say("last").await;
+    let frame = rewind(&room, &last);
+    let error = refused(&mut room.at_alice, frame, "INVALID_MESSAGE").await;
+    assert!(error["message"].as_str().unwrap().contains("cannot be rewound"), "{error}");
+    assert_eq!(room.bob.history(&room.room).await.unwrap().len(), 3, "nothing was changed");
+    gateway.settled().await.unwrap();
+    room.scene.ends_well().await;
+}

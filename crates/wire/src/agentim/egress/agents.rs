@@ -218,7 +218,12 @@ fn agent_info(by: &Answerer, answer: &Payload) -> Option<String> {
     Some(text(json!({ "type": "server:agent_info", "agent": info })))
 }
 
-pub fn room_rewound(room: &RoomId, message: &MessageId, removed: &[MessageId], content: &str) -> String {
+pub(super) fn room_rewound(
+    room: &RoomId,
+    message: &MessageId,
+    removed: &[MessageId],
+    content: &str,
+) -> String {
     let removed: Vec<&str> = removed.iter().map(MessageId::as_str).collect();
     text(json!({
         "type": "server:room_rewound",

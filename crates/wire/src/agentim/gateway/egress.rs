@@ -5,8 +5,8 @@ use super::super::egress::{
     encode,
 };
 use parlor_model::{
-    Addressed, Agent, AgentId, CredentialErrand, Decision, Errand, Inquiry, Look, MemberId, Prompt, Room,
-    RoomId, Sender, Spawn, Started, UserId,
+    Addressed, Agent, AgentId, CredentialErrand, Decision, Errand, Inquiry, Look, MemberId, MessageId,
+    Prompt, Room, RoomId, Sender, Spawn, Started, UserId,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -201,6 +201,13 @@ pub fn inquiry(
         frame["roomId"] = room.as_str().into();
     }
     frame.to_string()
+}
+
+/// The agent is to forget what was said in a room from a message on.
+pub fn rewind_agent(agent: &AgentId, room: &RoomId, message: &MessageId) -> String {
+    let (agent, room, message) = (agent.as_str(), room.as_str(), message.as_str());
+    json!({ "type": "server:rewind_agent", "agentId": agent, "roomId": room, "messageId": message })
+        .to_string()
 }
 
 /// What its owner asks of a gateway. What is about credentials goes on as it came; under the name that the asker gave it,
