@@ -13,7 +13,7 @@ const RECORDED: &str = include_str!("../fixtures/agentim-web.jsonl");
 
 /// Whether a program that was written for `recorded` finds in `ours` what it looks for: every field, of the same
 /// kind. What was `null` may be anything, for it meant that there was nothing yet.
-fn usable(recorded: &Value, ours: &Value, place: &str) -> Result<(), String> {
+pub fn usable(recorded: &Value, ours: &Value, place: &str) -> Result<(), String> {
     let wrong = |what: &str| Err(format!("{place}: {what}, recorded {recorded}, now {ours}"));
     match (recorded, ours) {
         (Value::Null, _) => Ok(()),
