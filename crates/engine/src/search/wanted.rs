@@ -25,6 +25,8 @@ pub struct Occurrence {
 }
 
 const FIELD: &str = "q";
+/// Less begins too much.
+const SHORTEST_BEGINNING: usize = 3;
 /// Each costs a walk through the index.
 const MOST_WORDS: usize = 64;
 
@@ -56,9 +58,9 @@ impl Wanted {
             count += words.len();
             // Who is still typing means what begins so; who quotes means what is written.
             let typing = quoted.is_none() && without.is_none() && rest.is_empty();
-            let long_enough = last.chars().nth(1).is_some();
+            let long_enough = last.chars().nth(SHORTEST_BEGINNING - 1).is_some();
             if starred && !long_enough && last.is_ascii() {
-                return Err(flaw("needs at least two letters before *"));
+                return Err(flaw("needs at least three letters before *"));
             }
             let phrase = Phrase { begins: (starred || typing) && long_enough, words };
             if without.is_some() { wanted.none.push(phrase) } else { wanted.all.push(phrase) }
@@ -127,6 +129,7 @@ mod tests {
         reads("fails \"the build\"", "+fails +the build");
         reads("\"the bui\"*", "+the bui*");
         reads("dep* fails a", "+dep* +fails +a");
+        reads("go to", "+go +to");
         reads("build -red -\"on fire\" now", "+build +now* -red -on fire");
         reads("build - red", "+build +red*");
         reads("error-code", "+error code*");
@@ -148,6 +151,7 @@ mod tests {
             "...",
             "\"open",
             "a* b",
+            "ab*",
             &"x".repeat(501),
             &"字".repeat(65),
         ] {
