@@ -115,16 +115,25 @@ impl<C: Deref<Target = Connection>> On<C> {
         let (indexed, before) = (watermark(sql)?, hunt.asked.from_place.before.map_or(i64::MAX, place));
         let room = hunt.asked.room.as_ref().map(RoomId::as_str);
         let values: [&dyn ToSql; 3] = [&indexed, &before, &room];
-        let mut foreign = 0;
-        if each(sql, &beyond(room.is_some()), &values, |row| show(row, hunt, look, &mut foreign))?.is_break()
-        {
-            return Ok(());
-        }
         let message = format!("SELECT {} FROM messages WHERE seq = ?1 AND erased = 0", rows::MESSAGE);
         let mut message = sql.prepare_cached(&message).stored("reading")?;
+        let visited = each(sql, beyond(room.is_some()), &values, |row| {
+            // Most is told apart by its room or its letters, before anything is made of it.
+            let wanted = row.get_ref(1)?.as_str_or_null()?.is_some_and(|room| hunt.is_in(room))
+                && hunt.wanted.may_be_in(row.get_ref(2)?.as_str()?);
+            if !wanted {
+                return Ok(look(rows::seq(row, 0)?, None));
+            }
+            let mut found = message.query([row.get::<_, i64>(0)?])?;
+            let found = found.next()?.map(rows::message).transpose()?;
+            Ok(look(rows::seq(row, 0)?, found.as_deref()))
+        })?;
+        if visited.is_break() {
+            return Ok(());
+        }
         // In windows that grow into the past: within one the index looks on its own, whatever the time.
         let (mut until, mut window) = (before.min(indexed.saturating_add(1)), FIRST_WINDOW);
-        foreign = 0;
+        let mut foreign = 0;
         while until > 0 {
             let from = (until - window).max(0);
             // Asking for the rooms too costs more than it saves, unless most is said in others.
@@ -148,12 +157,17 @@ const INDEXED: &str = "SELECT rowid FROM message_words \
      WHERE message_words MATCH ?1 AND rowid < ?2 AND rowid >= ?3 ORDER BY rowid DESC";
 
 /// What lies beyond the index. One room has an index of its own; several are told apart row by row.
-fn beyond(in_one_room: bool) -> String {
-    let room = if in_one_room { "room = ?3" } else { "room IS NOT NULL AND ?3 IS NULL" };
-    format!(
-        "SELECT {} FROM messages WHERE seq > ?1 AND seq < ?2 AND {room} AND erased = 0 ORDER BY seq DESC",
-        rows::MESSAGE
-    )
+fn beyond(in_one_room: bool) -> &'static str {
+    match in_one_room {
+        true => {
+            "SELECT seq, room, text FROM messages \
+             WHERE seq > ?1 AND seq < ?2 AND room = ?3 AND erased = 0 ORDER BY seq DESC"
+        }
+        false => {
+            "SELECT seq, room, text FROM messages \
+             WHERE seq > ?1 AND seq < ?2 AND ?3 IS NULL AND room IS NOT NULL AND erased = 0 ORDER BY seq DESC"
+        }
+    }
 }
 
 fn show(
@@ -344,8 +358,8 @@ mod tests {
         };
         check(INDEXED, &[&"x", &9, &1], "SCAN message_words VIRTUAL TABLE");
         let in_room = "SEARCH messages USING INDEX messages_in_room (room=? AND seq>? AND seq<?)";
-        check(&beyond(true), &[&1, &9, &"a"], in_room);
+        check(beyond(true), &[&1, &9, &"a"], in_room);
         let by_place = "SEARCH messages USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)";
-        check(&beyond(false), &[&1, &9, &""], by_place);
+        check(beyond(false), &[&1, &9, &""], by_place);
     }
 }

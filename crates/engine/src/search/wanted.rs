@@ -74,6 +74,15 @@ impl Wanted {
         Ok(wanted)
     }
 
+    /// Quick to say no, without making words of the text: a yes means nothing.
+    pub fn may_be_in(&self, text: &str) -> bool {
+        let occurs = |word: &str| {
+            text.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes()))
+        };
+        // Other letters have several forms each.
+        !text.is_ascii() || self.all.iter().flat_map(|phrase| &phrase.words).all(|word| occurs(word))
+    }
+
     /// Where each of the phrases wanted occurs, or nothing if one does not, or one occurs that must not.
     pub fn find(&self, words: &Words) -> Option<Vec<Vec<Occurrence>>> {
         if self.none.iter().any(|phrase| phrase.occurrences(words).next().is_some()) {
@@ -162,11 +171,20 @@ mod tests {
 
     #[track_caller]
     fn finds(query: &str, text: &str, expected: bool) {
-        assert_eq!(
-            Wanted::parse(query).unwrap().find(&Words::of(text)).is_some(),
-            expected,
-            "{query:?} in {text:?}"
-        );
+        let wanted = Wanted::parse(query).unwrap();
+        let found = wanted.find(&Words::of(text)).is_some();
+        assert_eq!(found, expected, "{query:?} in {text:?}");
+        assert!(!found || wanted.may_be_in(text), "{query:?} in {text:?}");
+    }
+
+    #[test]
+    fn letters_that_do_not_occur_are_told_at_once() {
+        let may_be = |query: &str, text: &str| Wanted::parse(query).unwrap().may_be_in(text);
+        assert!(may_be("fails \"the build\"", "BUILD THE... it fails"));
+        assert!(!may_be("fails \"the build\"", "the build"));
+        assert!(!may_be("你好", "plain"));
+        assert!(!may_be("deploy", ""));
+        assert!(may_be("cafe", "Café"));
     }
 
     #[test]
