@@ -31,7 +31,13 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
         (Some(certificate), Some(key)) => Some(Tls::load(certificate, key).context("cannot speak TLS")?),
         _ => None,
     };
-    let app = App::new(house.hub.clone(), house.blobs.clone(), config(&settings)?, tls.clone());
+    let app = App::new(
+        house.hub.clone(),
+        house.blobs.clone(),
+        house.passwords.clone(),
+        config(&settings)?,
+        tls.clone(),
+    );
     let listener = TcpListener::bind(settings.listen).await;
     let listener = listener.with_context(|| format!("cannot listen on {}", settings.listen))?;
     let setup = first_admin(&house, &settings).await?;
@@ -132,6 +138,5 @@ fn config(settings: &Settings) -> anyhow::Result<Config> {
         secure_cookies: settings.is_reached_over_tls(),
         upload_bytes: settings.max_upload_size as u64,
         avatar_bytes: settings.max_avatar_size as u64,
-        hashing_jobs: settings.password_hashing_jobs,
     })
 }

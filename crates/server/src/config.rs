@@ -43,5 +43,4 @@ pub struct Config {
     /// Where people reach this hub, without a slash at the end.
     pub public_url: Option<String>,
     pub secure_cookies: bool,
-    pub hashing_jobs: usize,
 }
