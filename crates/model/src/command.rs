@@ -148,6 +148,7 @@ pub enum Command {
     Forward {
         message: MessageId,
         room: RoomId,
+        client_message_id: Option<Box<str>>,
     },
     /// Puts an emoji under a message, or takes one's own away.
     React {

@@ -94,7 +94,7 @@ export type MessageEdit = { content: string, };
 
 export type MessageList = { messageIds: Array<string>, };
 
-export type ForwardTo = { targetRoomId: string, };
+export type ForwardTo = { targetRoomId: string, clientMessageId?: string, };
 
 export type NewReaction = { emoji: string, };
 

@@ -9,6 +9,7 @@ mod uploads;
 pub use memo::Memo;
 
 use crate::Fault;
+use crate::digest::digest_of_forward;
 use crate::ports::{FirstUse, Lookup, OnceKey};
 use crate::routes::{Recipient, Routes};
 use parlor_model::audit::Noted;
@@ -315,8 +316,10 @@ impl Facts {
                 self.about_message(caller, message, store, memo)?;
             }
             Command::DeleteMany { messages } => self.about_batch(caller, messages, store, memo)?,
-            Command::Forward { message, room } => {
+            Command::Forward { message, room, client_message_id } => {
                 self.about_forward(caller, message, room, store, routes, memo)?;
+                let digest = || digest_of_forward(message, room);
+                self.by_client(caller, client_message_id.as_deref(), digest, store)?;
             }
             Command::Pin { message } | Command::Unpin { message } => {
                 let room = self.about_message(caller, message, store, memo)?;

@@ -198,7 +198,7 @@ pub fn delete_many() -> Command {
 }
 
 pub fn forward() -> Command {
-    Command::Forward { message: message(), room: lobby() }
+    Command::Forward { message: message(), room: lobby(), client_message_id: None }
 }
 
 pub fn react() -> Command {

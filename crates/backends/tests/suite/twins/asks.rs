@@ -43,7 +43,11 @@ const KINDS: [(u32, Make); 51] = [
     (8, edit),
     (10, delete),
     (4, delete_many),
-    (10, |dice, world| Command::Forward { message: message(dice, world), room: room(dice, world) }),
+    (10, |dice, world| Command::Forward {
+        message: message(dice, world),
+        room: room(dice, world),
+        client_message_id: dice.maybe(|dice| dice.one_of(&CLIENT_IDS).into()),
+    }),
     (20, |dice, world| Command::React { message: popular(dice, world), emoji: dice.one_of(&EMOJI).into() }),
     (8, |dice, world| Command::Pin { message: popular(dice, world) }),
     (6, |dice, world| Command::Unpin { message: popular(dice, world) }),
