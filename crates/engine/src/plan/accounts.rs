@@ -32,6 +32,7 @@ pub fn plan(command: &Command, mut draft: Draft) -> Result<Plan, Refusal> {
         Command::ChangeProfile(profile) => {
             let mut user = draft.actor()?.clone();
             if let Some(url) = &profile.avatar_url {
+                uploads::is_own_avatar(url.as_deref(), &draft)?;
                 user.avatar_url = url.clone();
                 uploads::forget_avatars(url.as_deref(), &mut draft);
             }
