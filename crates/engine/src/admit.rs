@@ -77,7 +77,8 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         }
         Command::Route(route) => flaws.route(route),
         Command::Upload(new) => flaws.file(&new.file),
-        Command::OfferSetup { .. }
+        Command::NoteBackup { .. }
+        | Command::OfferSetup { .. }
         | Command::TakeReleased { .. }
         | Command::RemoveUser { .. }
         | Command::ChangePassword { .. }

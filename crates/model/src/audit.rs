@@ -48,6 +48,8 @@ words!(Action {
     MemberAdded = "member_added",
     MemberChanged = "member_changed",
     MemberRemoved = "member_removed",
+    BackedUp = "backed_up",
+    Restored = "restored",
 });
 
 words!(SubjectKind {

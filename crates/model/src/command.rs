@@ -5,8 +5,8 @@
 use crate::{
     Agent, AgentId, ApiKey, BlobDigest, Bookmark, Delivery, File, HubSettings, Invitation, InvitationId,
     KeyId, Mailbox, MemberId, Message, MessageId, Notifications, Path, Pattern, Payload, Pin, Position, Room,
-    RoomId, RoomKind, RoomRole, Scope, SecondProof, SecretHash, SettingChanges, SignIn, SignInId, SiteRole,
-    Subscription, Time, Upload, User, UserId,
+    RoomId, RoomKind, RoomRole, Scope, SecondProof, SecretHash, Seq, SettingChanges, SignIn, SignInId,
+    SiteRole, Subscription, Time, Upload, User, UserId,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -177,6 +177,10 @@ pub enum Command {
     /// Asks which contents nothing refers to any more; each is told once, and then nobody's concern but the asker's.
     TakeReleased {
         limit: usize,
+    },
+    /// A backup was made, with everything up to this place.
+    NoteBackup {
+        through: Seq,
     },
 
     // Agents and mailboxes.

@@ -47,6 +47,10 @@ pub enum AdminRequest {
         user: String,
         scopes: Vec<String>,
     },
+    /// Has it noted that a backup was made, with everything up to this event.
+    NoteBackup {
+        through: u64,
+    },
     ListTokens,
     RevokeToken {
         id: String,
@@ -57,6 +61,7 @@ pub enum AdminRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
 pub enum AdminReply {
+    Noted,
     Status {
         version: String,
         /// `ok`, `full` or `failed`.

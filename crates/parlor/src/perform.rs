@@ -9,7 +9,7 @@ use parlor_engine::{Health, Hub, password_flaws};
 use parlor_model::audit::{Action, Actor, NotePage, Noted};
 use parlor_model::command::{NewUser, UserChanges};
 use parlor_model::{
-    Answer, ApiKey, Caller, Command, KeyId, Query, Receipt, Refusal, Scope, SiteRole, Thing, User,
+    Answer, ApiKey, Caller, Command, KeyId, Query, Receipt, Refusal, Scope, Seq, SiteRole, Thing, User,
 };
 use parlor_server::{Passwords, secrets};
 use parlor_wire::agentim::codes;
@@ -96,6 +96,10 @@ impl Operator {
                 AdminReply::Audit { entries: notes.iter().map(audit_row).collect() }
             }
             AdminRequest::AddToken { name, user, scopes } => self.add_token(name, &user, &scopes).await?,
+            AdminRequest::NoteBackup { through } => {
+                self.hub.call(&OPERATOR, Command::NoteBackup { through: Seq(through) }).await?;
+                AdminReply::Noted
+            }
             AdminRequest::ListTokens => {
                 let Answer::Keys(keys) = self.hub.read(&OPERATOR, Query::Keys).await? else {
                     return Err(Refusal::Unavailable);

@@ -1,5 +1,6 @@
 //! Puts the hub together and runs it until it is told to stop.
 
+use crate::backup::LastBackup;
 use crate::control::ControlSocket;
 use crate::house::{self, House};
 use crate::log;
@@ -16,6 +17,7 @@ use parlor_server::{App, Config, Tls, secrets};
 use parlor_wire::agentim::ingress::FrameLimits;
 use parlor_wire::json::Bounds;
 use std::io::Write;
+use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
@@ -138,5 +140,9 @@ fn config(settings: &Settings) -> anyhow::Result<Config> {
         secure_cookies: settings.is_reached_over_tls(),
         upload_bytes: settings.max_upload_size as u64,
         avatar_bytes: settings.max_avatar_size as u64,
+        last_backup: Arc::new({
+            let data = settings.data.clone();
+            move || LastBackup::read(&data).map(|last| last.at)
+        }),
     })
 }

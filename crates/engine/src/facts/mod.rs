@@ -200,6 +200,7 @@ impl Facts {
     ) -> Result<(), Fault> {
         self.who(caller, store, memo)?;
         match command {
+            Command::NoteBackup { .. } => {}
             Command::OfferSetup { .. } => self.admins = store.admins()?,
             Command::SetUp { account, .. } => {
                 self.admins = store.admins()?;

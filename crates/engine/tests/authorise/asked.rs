@@ -235,6 +235,10 @@ pub fn upload(avatar: bool) -> Command {
     Command::Upload(NewUpload { file, digest: BlobDigest([3; 32]), avatar })
 }
 
+pub fn note_backup() -> Command {
+    Command::NoteBackup { through: parlor_model::Seq(7) }
+}
+
 pub fn take_released() -> Command {
     Command::TakeReleased { limit: 10 }
 }

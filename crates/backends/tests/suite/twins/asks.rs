@@ -37,7 +37,7 @@ pub struct Ask {
 type Make = fn(&mut Dice, &mut World) -> Command;
 
 /// Each kind of command, and how often it is asked for compared with the others.
-const KINDS: [(u32, Make); 51] = [
+const KINDS: [(u32, Make); 52] = [
     (30, post),
     (12, answer),
     (8, edit),
@@ -103,6 +103,7 @@ const KINDS: [(u32, Make); 51] = [
     (3, |dice, world| Command::EndSignIn { sign_in: dice.known(&world.sign_ins, SignInId::stored("never")) }),
     (6, create_key),
     (4, |dice, world| Command::RevokeKey { key: dice.known(&world.keys, KeyId::stored("never")) }),
+    (1, |dice, _| Command::NoteBackup { through: parlor_model::Seq(dice.one_of(&[0, 7])) }),
     (1, |dice, world| Command::OfferSetup { token: world.new_secret(), expires_at: later(dice, world) }),
     (1, |dice, world| Command::SetUp {
         token: dice.known(&world.tokens, SecretHash([9; 32])),

@@ -15,6 +15,7 @@ pub fn caller(
 ) -> Result<Option<Caller>, Fault> {
     let user = match command {
         Command::OfferSetup { .. }
+        | Command::NoteBackup { .. }
         | Command::CreateUser(_)
         | Command::ChangeUser { .. }
         | Command::RemoveUser { .. }
