@@ -71,6 +71,7 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         Command::DeleteMany { messages } => {
             flaws.unless((1..=50).contains(&messages.len()), "messageIds", "must be 1 to 50");
         }
+        Command::Forward { client_message_id, .. } => flaws.client_message_id(client_message_id.as_deref()),
         Command::React { emoji, .. } => flaws.emoji(emoji),
         Command::CreateAgent { profile, subscriptions, .. } => {
             flaws.profile(profile);
@@ -104,6 +105,7 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::StartRun { .. }
         | Command::OpenRun { .. }
         | Command::ReportUsage { .. }
+        | Command::NoteBackup { .. }
         | Command::TakeReleased { .. }
         | Command::RemoveUser { .. }
         | Command::ChangePassword { .. }
@@ -124,7 +126,6 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::Arrange { .. }
         | Command::Delete { .. }
         | Command::Rewind { .. }
-        | Command::Forward { .. }
         | Command::Pin { .. }
         | Command::Unpin { .. }
         | Command::Bookmark { .. }
@@ -248,9 +249,7 @@ impl Flaws {
         self.unless(says_something, "content", "must not be empty");
         self.unless(post.mentions.len() <= 50, "mentions", "at most 50");
         self.unless(post.attachments.len() <= limits.attachments, "attachmentIds", "too many attachments");
-        if let Some(id) = &post.client_message_id {
-            self.unless((1..=128).contains(&id.len()), "clientMessageId", "must have 1 to 128 characters");
-        }
+        self.client_message_id(post.client_message_id.as_deref());
         Ok(())
     }
 
@@ -266,6 +265,11 @@ impl Flaws {
         }
         self.unless(said.chunks.len() <= limits.reply_chunks, "chunks", "too many");
         Ok(())
+    }
+
+    fn client_message_id(&mut self, id: Option<&str>) {
+        let fits = id.is_none_or(|id| (1..=128).contains(&id.len()));
+        self.unless(fits, "clientMessageId", "must have 1 to 128 characters");
     }
 
     /// Characters are counted as people do: an emoji that is joined of several is one.

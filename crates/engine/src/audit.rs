@@ -9,7 +9,7 @@ use parlor_model::audit::{Action, Actor, Note, Subject, SubjectKind};
 use parlor_model::command::UserChanges;
 use parlor_model::{
     AgentId, ApiKey, Caller, Command, Decision, Invitation, Member, MemberId, Principal, Receipt, RoomId,
-    RoomRole, Scope, SecondProof, SettingChanges, User,
+    RoomRole, Scope, SecondProof, Seq, SettingChanges, User,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,6 +49,7 @@ fn notes(command: &Command, facts: &Facts, plan: &Plan) -> Vec<Told> {
     let own = || facts.standing.as_ref().map(|standing| user(&standing.user));
     let about = || facts.user.as_ref().map(user);
     match (command, &plan.receipt) {
+        (Command::NoteBackup { through }, _) => vec![(Action::BackedUp, None, up_to(*through))],
         (Command::SetUp { .. }, Receipt::User(new)) => {
             told(Action::UserCreated, user(new), "as admin, by the setup link".into())
         }
@@ -255,6 +256,11 @@ fn in_room(room: &RoomId, role: Option<RoomRole>) -> String {
         Some(role) => format!("in room {room}, as {}", role.as_str()),
         None => format!("in room {room}"),
     }
+}
+
+/// How much a backup holds.
+pub fn up_to(through: Seq) -> String {
+    format!("everything up to event {}", through.0)
 }
 
 fn scopes(scopes: &[Scope]) -> String {

@@ -11,7 +11,7 @@ use parlor_model::{
 pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
     let ask = Ask { caller, facts };
     match command {
-        Command::OfferSetup { .. } => ask.operator(),
+        Command::OfferSetup { .. } | Command::NoteBackup { .. } => ask.operator(),
         // The evidence is in the command itself and is weighed by its plan.
         Command::SetUp { .. }
         | Command::SignIn(_)

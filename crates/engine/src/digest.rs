@@ -1,6 +1,6 @@
 //! What makes a retry the same as the first: a digest of all that was asked for.
 
-use parlor_model::{Post, Route};
+use parlor_model::{MessageId, Post, RoomId, Route};
 use sha2::{Digest, Sha256};
 
 pub fn digest_of_post(post: &Post) -> [u8; 16] {
@@ -10,6 +10,11 @@ pub fn digest_of_post(post: &Post) -> [u8; 16] {
     let mut parts = vec![post.room.as_str(), &post.text, reply, &mentions];
     parts.extend(post.mentions.iter().chain(&post.attachments).map(|part| &**part));
     digest(&parts)
+}
+
+/// Another number of parts than a post has: what is passed on is never taken for what was said.
+pub fn digest_of_forward(message: &MessageId, room: &RoomId) -> [u8; 16] {
+    digest(&[room.as_str(), message.as_str()])
 }
 
 pub fn digest_of_route(route: &Route) -> [u8; 16] {
@@ -35,7 +40,6 @@ pub fn digest(parts: &[&str]) -> [u8; 16] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parlor_model::{MessageId, RoomId};
 
     #[test]
     fn posts_that_differ_anywhere_have_different_digests() {

@@ -3,7 +3,7 @@
 //! Knows no door and no database: doors translate at the edge, stores stand behind the ports.
 
 mod admit;
-mod audit;
+pub mod audit;
 pub mod authorise;
 mod cards;
 mod digest;

@@ -30,7 +30,7 @@ pub struct Limits {
     /// Events that may lie beyond the index for searches before it is brought up to them, when nothing else is
     /// to be done.
     pub unindexed: usize,
-    /// Beyond these it is done whatever waits: a search reads all of them.
+    /// Beyond these it is done whatever waits: more than a search can read in its time.
     pub most_unindexed: usize,
     /// Whether the first admin finds a room with a guide in it, and everybody who comes later is in it.
     pub welcome: bool,
@@ -74,7 +74,7 @@ impl Default for Limits {
             searches: 2,
             search_patience: Duration::from_millis(500),
             unindexed: 1000,
-            most_unindexed: 100_000,
+            most_unindexed: 500_000,
             welcome: false,
             chain_depth: 3,
             pair_turns: 10,

@@ -39,12 +39,16 @@ pub struct Writer {
     tally: Arc<Tally>,
     routes: Routes,
     head: Head,
-    /// How far the index for searches reaches; nothing is known of it at first.
+    /// How far the index for searches reaches.
     indexed: Seq,
 }
 
 const TEND_EVERY: Duration = Duration::from_secs(60);
 const TRY_AGAIN_EVERY: Duration = Duration::from_secs(1);
+/// As many commands in one group come from senders who do not wait for each other.
+const CROWD: usize = 32;
+/// How long such senders are silent when they have stopped.
+const BREATH: Duration = Duration::from_millis(50);
 
 impl Writer {
     pub fn new(
@@ -56,12 +60,13 @@ impl Writer {
         limits: Limits,
     ) -> Result<Self, Fault> {
         let head = store.head()?;
+        let indexed = store.index(0)?;
         let (agents, subscriptions) = store.subscriptions()?;
         let routes = Routes::build(agents, subscriptions);
         let tally = Arc::new(Tally::default());
         tally.head.store(head.seq.0, Ordering::Relaxed);
         let released = Arc::new(Notify::new());
-        Ok(Self { store, bus, clock, ids, health, released, limits, tally, routes, head, indexed: Seq(0) })
+        Ok(Self { store, bus, clock, ids, health, released, limits, tally, routes, head, indexed })
     }
 
     pub fn released(&self) -> Arc<Notify> {
@@ -79,20 +84,31 @@ impl Writer {
     /// Runs until every sender is gone and what they sent is answered.
     pub fn run(mut self, mut queue: mpsc::Receiver<Submitted>, runtime: &tokio::runtime::Handle) {
         let mut group = Vec::with_capacity(self.limits.group);
-        let (mut tended, mut more) = (Instant::now(), false);
+        let (mut tended, mut more, mut crowded) = (Instant::now(), false, false);
         loop {
             let soon = more || self.health.get() == Health::Full;
             let patience = if soon { TRY_AGAIN_EVERY } else { TEND_EVERY };
-            // Nobody waits for the index: it gets the moments in which nobody waits for anything.
+            // Nobody waits for the index: it gets the moments in which nobody waits for anything. Where many were
+            // answered at once, many are about to ask again.
             let idle_work = self.behind_by(self.limits.unindexed);
-            let wait = if idle_work { Duration::ZERO } else { patience.saturating_sub(tended.elapsed()) };
+            let wait = match idle_work {
+                true if crowded => BREATH,
+                true => Duration::ZERO,
+                false => patience.saturating_sub(tended.elapsed()),
+            };
             let received = runtime.block_on(async {
                 tokio::time::timeout(wait, queue.recv_many(&mut group, self.limits.group)).await
             });
             match received {
                 Ok(0) => break,
-                Ok(_) => self.pass(std::mem::take(&mut group)),
-                Err(_) if idle_work => self.index(),
+                Ok(count) => {
+                    crowded = count >= CROWD;
+                    self.pass(std::mem::take(&mut group));
+                }
+                Err(_) if idle_work => {
+                    crowded = false;
+                    self.index();
+                }
                 Err(_) => {}
             }
             if self.behind_by(self.limits.most_unindexed) {

@@ -71,6 +71,17 @@ pub struct SignIn {
     pub generation: u32,
 }
 
+impl SignIn {
+    /// How many exchanges back a spent token is still known for one. Whoever comes with an older one is a
+    /// stranger like any other, and a device that stays signed in for years leaves no more than these.
+    const EXCHANGES_KNOWN: u32 = 100;
+
+    /// The oldest generation whose tokens are known.
+    pub fn oldest_known(&self) -> u32 {
+        self.generation.saturating_sub(Self::EXCHANGES_KNOWN)
+    }
+}
+
 /// The SHA-256 of a secret that the hub handed out once and does not keep.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SecretHash(pub [u8; 32]);

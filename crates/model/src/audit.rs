@@ -56,6 +56,8 @@ words!(Action {
     ApprovalWithdrawn = "approval_withdrawn",
     ApprovalRuleCreated = "approval_rule_created",
     ApprovalRuleRevoked = "approval_rule_revoked",
+    BackedUp = "backed_up",
+    Restored = "restored",
 });
 
 words!(SubjectKind {

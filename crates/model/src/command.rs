@@ -6,7 +6,7 @@ use crate::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, BlobDigest, Bookmark, Chunk, Delivery, Device, Digest,
     File, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox, MemberId, Message,
     MessageId, Notifications, Outcome, Path, Pattern, Payload, Pin, Policy, Position, Room, RoomId, RoomKind,
-    RoomRole, Run, RunId, Scope, SecondProof, SecretHash, SettingChanges, SignIn, SignInId, SiteRole,
+    RoomRole, Run, RunId, Scope, SecondProof, SecretHash, Seq, SettingChanges, SignIn, SignInId, SiteRole,
     Subscription, Task, TaskId, TaskStatus, Time, Upload, Usage, User, UserId, Visibility,
 };
 use std::sync::Arc;
@@ -179,6 +179,7 @@ pub enum Command {
     Forward {
         message: MessageId,
         room: RoomId,
+        client_message_id: Option<Box<str>>,
     },
     /// Puts an emoji under a message, or takes one's own away.
     React {
@@ -207,6 +208,10 @@ pub enum Command {
     /// Asks which contents nothing refers to any more; each is told once, and then nobody's concern but the asker's.
     TakeReleased {
         limit: usize,
+    },
+    /// A backup was made, with everything up to this place.
+    NoteBackup {
+        through: Seq,
     },
 
     // Agents.

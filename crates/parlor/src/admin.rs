@@ -52,6 +52,10 @@ pub enum AdminRequest {
         room: String,
         frozen: bool,
     },
+    /// Has it noted that a backup was made, with everything up to this event.
+    NoteBackup {
+        through: u64,
+    },
     ListTokens,
     RevokeToken {
         id: String,
@@ -62,6 +66,7 @@ pub enum AdminRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
 pub enum AdminReply {
+    Noted,
     Status {
         version: String,
         /// `ok`, `full` or `failed`.

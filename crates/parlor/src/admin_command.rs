@@ -101,6 +101,7 @@ fn render(reply: AdminReply, made: Option<&Secret>, paint: Paint) -> anyhow::Res
     };
     let password = made.map(|made| once("Password", made)).unwrap_or_default();
     Ok(match reply {
+        AdminReply::Noted => "Noted.\n".into(),
         AdminReply::Status { version, store, .. } => format!("Version {version}, the store is {store}.\n"),
         AdminReply::UserAdded { user } => {
             format!("Added {} ({}).\n{password}", harmless(&user.username), user.role.as_str())

@@ -70,7 +70,7 @@ pub fn open(settings: &Settings) -> anyhow::Result<House> {
         triage: Arc::new(PlainRules),
         limits,
     })?;
-    let passwords = Passwords::new(settings.password_hashing_jobs);
+    let passwords = Passwords::new(settings.password_hashing_jobs).context("no threads for passwords")?;
     Ok(House { hub, passwords, blobs: Arc::new(blobs), _lock: lock })
 }
 

@@ -9,7 +9,8 @@ use parlor_engine::{Health, Hub, password_flaws};
 use parlor_model::audit::{Action, Actor, NotePage, Noted};
 use parlor_model::command::{NewUser, UserChanges};
 use parlor_model::{
-    Answer, ApiKey, Caller, Command, KeyId, Query, Receipt, Refusal, RoomId, Scope, SiteRole, Thing, User,
+    Answer, ApiKey, Caller, Command, KeyId, Query, Receipt, Refusal, RoomId, Scope, Seq, SiteRole, Thing,
+    User,
 };
 use parlor_server::{Passwords, secrets};
 use parlor_wire::agentim::codes;
@@ -101,6 +102,10 @@ impl Operator {
                 let command = if frozen { Command::Freeze { room: id } } else { Command::Thaw { room: id } };
                 self.hub.call(&OPERATOR, command).await?;
                 AdminReply::RoomFrozen { room, frozen }
+            }
+            AdminRequest::NoteBackup { through } => {
+                self.hub.call(&OPERATOR, Command::NoteBackup { through: Seq(through) }).await?;
+                AdminReply::Noted
             }
             AdminRequest::ListTokens => {
                 let Answer::Keys(keys) = self.hub.read(&OPERATOR, Query::Keys).await? else {

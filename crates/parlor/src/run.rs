@@ -43,7 +43,7 @@ pub fn run() -> ExitCode {
             print(&diagnosis.text)
         }),
         Command::Backup { file } => loaded(&sources)
-            .and_then(|loaded| backup::create(&loaded.settings.data, &file))
+            .and_then(|loaded| in_runtime(backup::create(&loaded.settings.data, &file)))
             .and_then(|text| print(&text)),
         Command::Restore { file, replace } => loaded(&sources)
             .and_then(|loaded| backup::restore(&loaded.settings.data, &file, replace))

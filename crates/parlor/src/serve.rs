@@ -1,5 +1,6 @@
 //! Puts the hub together and runs it until it is told to stop.
 
+use crate::backup::LastBackup;
 use crate::control::ControlSocket;
 use crate::guide;
 use crate::house::{self, House};
@@ -18,6 +19,7 @@ use parlor_wire::agentim::gateway::ingress::MOST_CHUNKS;
 use parlor_wire::agentim::ingress::FrameLimits;
 use parlor_wire::json::Bounds;
 use std::io::Write;
+use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
@@ -33,7 +35,13 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
         (Some(certificate), Some(key)) => Some(Tls::load(certificate, key).context("cannot speak TLS")?),
         _ => None,
     };
-    let app = App::new(house.hub.clone(), house.blobs.clone(), config(&settings)?, tls.clone());
+    let app = App::new(
+        house.hub.clone(),
+        house.blobs.clone(),
+        house.passwords.clone(),
+        config(&settings)?,
+        tls.clone(),
+    );
     let listener = TcpListener::bind(settings.listen).await;
     let listener = listener.with_context(|| format!("cannot listen on {}", settings.listen))?;
     let setup = first_admin(&house, &settings).await?;
@@ -140,6 +148,9 @@ fn config(settings: &Settings) -> anyhow::Result<Config> {
         secure_cookies: settings.is_reached_over_tls(),
         upload_bytes: settings.max_upload_size as u64,
         avatar_bytes: settings.max_avatar_size as u64,
-        hashing_jobs: settings.password_hashing_jobs,
+        last_backup: Arc::new({
+            let data = settings.data.clone();
+            move || LastBackup::read(&data).map(|last| last.at)
+        }),
     })
 }

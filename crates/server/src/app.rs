@@ -46,11 +46,17 @@ const UPLOADS_AT_ONCE: usize = 3;
 const UPLOADS_IN_ALL: usize = 64;
 
 impl App {
-    pub fn new(hub: Hub, blobs: Arc<dyn Blobs>, config: Config, tls: Option<Arc<Tls>>) -> Arc<Self> {
+    pub fn new(
+        hub: Hub,
+        blobs: Arc<dyn Blobs>,
+        passwords: Passwords,
+        config: Config,
+        tls: Option<Arc<Tls>>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             tokens: Tokens::new(&config.token_secret, config.access_token_ttl),
             second_factors: SecondFactors::new(&config.token_secret),
-            passwords: Passwords::new(config.hashing_jobs),
+            passwords,
             logins: Throttle::per_minute(config.login_per_minute),
             refreshes: Throttle::per_minute(config.refresh_per_minute),
             limits: Limits::new(&config),

@@ -3,6 +3,7 @@
 use crate::http::forwarded::Network;
 use parlor_engine::switchboard::Caps;
 use parlor_wire::agentim::ingress::FrameLimits;
+use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Clone)]
@@ -44,5 +45,6 @@ pub struct Config {
     /// Where people reach this hub, without a slash at the end.
     pub public_url: Option<String>,
     pub secure_cookies: bool,
-    pub hashing_jobs: usize,
+    /// When the last backup was made, in seconds since 1970, if one was.
+    pub last_backup: Arc<dyn Fn() -> Option<u64> + Send + Sync>,
 }

@@ -154,6 +154,10 @@ fn render(app: &App, figures: &Figures) -> String {
         let help = "When the certificate runs out.";
         page.one("parlor_tls_expiry_timestamp_seconds", "gauge", help, &[], seconds(expires));
     }
+    if let Some(made) = (app.config.last_backup)() {
+        let help = "When the last backup was made.";
+        page.one("parlor_last_backup_timestamp_seconds", "gauge", help, &[], made);
+    }
     process(&mut page, &app.measures);
     page.0
 }

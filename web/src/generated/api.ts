@@ -106,7 +106,7 @@ export type MessageEdit = { content: string, };
 
 export type MessageList = { messageIds: Array<string>, };
 
-export type ForwardTo = { targetRoomId: string, };
+export type ForwardTo = { targetRoomId: string, clientMessageId?: string, };
 
 export type NewReaction = { emoji: string, };
 
@@ -143,6 +143,7 @@ export type NewTask = { title: string, description?: string, dueDate?: string, a
 assigneeType?: MemberType, };
 
 export type TaskChanges = { title?: string, description?: string | null, status?: TaskStatus, result?: string | null, dueDate?: string | null, assigneeId?: string | null, assigneeType?: MemberType, };
+
 export type NewSpawn = { gatewayId: string, agentType: string, name: string, workingDirectory?: string, 
 /**
  * Which of those that the gateway keeps the agent is to use.

@@ -402,7 +402,7 @@ impl Scenario {
             ],
             Self::Search { history, small } => {
                 let memory = format!("MiB of the hub at rest with {history} messages (reference: {small})");
-                let mut rows = vec![value(&memory, Bar::None)];
+                let mut rows = vec![value(&memory, Bar::ValueAtMost { must: 40.0, going_to: 32.0 })];
                 for (place, kind) in search::KINDS.iter().enumerate() {
                     rows.push(beside(2 * place, &format!("{kind}, ms, median")));
                     rows.push(beside(2 * place + 1, &format!("{kind}, ms, 99 of 100 below")));

@@ -62,7 +62,7 @@ impl Bar {
                 (format!("≥ {must:.2}"), going_to.map(|ratio| format!("{ratio:.2}")).unwrap_or_default())
             }
             Self::RatioAtMost { must } => (format!("≤ {must:.2}"), String::new()),
-            Self::ValueAtMost { must, going_to } => (format!("≤ {must} each"), format!("{going_to} each")),
+            Self::ValueAtMost { must, going_to } => (format!("≤ {must}"), going_to.to_string()),
             Self::InsteadOfTheLast { ratio_at_most } => (format!("or ≤ {ratio_at_most:.2}"), String::new()),
         }
     }

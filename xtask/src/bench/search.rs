@@ -59,7 +59,7 @@ pub async fn measure(server: &Server, length: Duration) -> Result<Sample> {
                 "a rare word" => asked(&word((VOCABULARY * 0.9) as usize + dice.below(1_000))),
                 "a common word" => asked(&format!("\"{}\"", WORDS[dice.below(20)])),
                 "a phrase" => asked(&format!("\"{} {}\"", WORDS[dice.below(20)], WORDS[dice.below(20)])),
-                "a beginning" => asked(&word(dice.below(2_000))[..2]),
+                "a beginning" => asked(&word(WORDS.len() + dice.below(2_000))[..3]),
                 _ => format!("/api/messages/rooms/{room}?limit=50"),
             };
             let began = Instant::now();
@@ -81,7 +81,7 @@ fn asked(text: &str) -> String {
 }
 
 fn sentence(dice: &mut Dice) -> String {
-    let words = (0..8 + dice.below(24)).map(|_| word(VOCABULARY.powf(dice.share()) as usize));
+    let words = (0..8 + dice.below(24)).map(|_| word(VOCABULARY.powf(dice.share()) as usize - 1));
     words.collect::<Vec<_>>().join(" ")
 }
 

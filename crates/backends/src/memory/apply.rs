@@ -185,6 +185,8 @@ impl Tables {
         self.sign_ins.put(sign_in.id.clone(), sign_in.as_ref().clone());
         let generation = sign_in.generation;
         self.refresh_tokens.insert(token, RefreshToken { sign_in: sign_in.id.clone(), generation });
+        let oldest = sign_in.oldest_known();
+        self.refresh_tokens.retain(|_, token| token.sign_in != sign_in.id || token.generation >= oldest);
     }
 
     pub fn end_sign_in(&mut self, sign_in: &SignInId) {

@@ -63,6 +63,8 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
             )?;
             let query = "INSERT INTO refresh_tokens VALUES (?1, ?2, ?3)";
             run(sql, query, &[&token.0, &sign_in.id.as_str(), &sign_in.generation])?;
+            let query = "DELETE FROM refresh_tokens WHERE sign_in = ?1 AND generation < ?2";
+            run(sql, query, &[&sign_in.id.as_str(), &sign_in.oldest_known()])?;
         }
         Change::EndSignIn(sign_in) => end_sign_in(sql, sign_in)?,
         Change::EndSignInsOf(user) => end_sign_ins_of(sql, user)?,

@@ -2,8 +2,9 @@
 
 use super::migrations::MIGRATIONS;
 use super::rows::Stored;
-use super::{On, OpenError};
+use super::{On, OpenError, audit};
 use parlor_engine::ports::Head;
+use parlor_model::audit::Note;
 use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags};
 use std::fs::{File, OpenOptions};
@@ -73,6 +74,15 @@ pub fn renew(file: &Path) -> Result<About, OpenError> {
 pub fn settle(file: &Path) -> Result<(), OpenError> {
     let database = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     Ok(database.pragma_update(None, "journal_mode", "DELETE")?)
+}
+
+/// Notes what was done with this file, which nobody else has open. One of an early schema has no place for it.
+pub fn note(file: &Path, note: &Note) -> Result<(), OpenError> {
+    let database = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    if database.table_exists(None, "audit")? {
+        audit::put(&database, note)?;
+    }
+    Ok(())
 }
 
 /// Looks at the database in `directory`, quickly, and whether a hub runs there or not.

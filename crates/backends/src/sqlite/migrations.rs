@@ -5,7 +5,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 /// Every step ever taken; `user_version` says how many a file has behind it. A step that was released never
 /// changes.
-pub const MIGRATIONS: [&str; 12] = [
+pub const MIGRATIONS: [&str; 13] = [
     include_str!("migrations/0001_first.sql"),
     include_str!("migrations/0002_arrangements.sql"),
     include_str!("migrations/0003_marks.sql"),
@@ -15,6 +15,7 @@ pub const MIGRATIONS: [&str; 12] = [
     include_str!("migrations/0007_people.sql"),
     include_str!("migrations/0008_audit.sql"),
     include_str!("migrations/0009_mail.sql"),
+    include_str!("migrations/0010_beginnings.sql"),
     include_str!("migrations/0020_hosts_rooms_tasks.sql"),
     include_str!("migrations/0030_runs.sql"),
     include_str!("migrations/0040_approvals.sql"),

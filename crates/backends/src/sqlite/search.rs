@@ -19,6 +19,10 @@ const SLICE_BYTES: i64 = 1024 * 1024;
 const MOST_TAKEN_OUT: usize = 1000;
 /// Beyond these, rooms are told apart by the messages, not by the index.
 const MOST_ROOMS: usize = 100;
+/// After these, the index is asked for the rooms as well.
+const FEW_FOREIGN: usize = 100;
+/// How many places in the log the index looks through at first.
+const FIRST_WINDOW: i64 = 8192;
 
 /// Teaches a connection that writes the function that the triggers call.
 pub fn prepare(sql: &Connection) -> rusqlite::Result<()> {
@@ -63,6 +67,9 @@ pub fn index(sql: &Connection, most: usize) -> Result<Seq, Fault> {
         let head = one(sql, "SELECT coalesce(max(seq), 0) FROM log", &[], |row| row.get::<_, i64>(0))?;
         head.unwrap_or_default().max(indexed)
     };
+    if through == indexed {
+        return Ok(Seq(indexed as u64));
+    }
     run(
         sql,
         "INSERT INTO message_words (rowid, about, words) \
@@ -108,36 +115,71 @@ impl<C: Deref<Target = Connection>> On<C> {
         let (indexed, before) = (watermark(sql)?, hunt.asked.from_place.before.map_or(i64::MAX, place));
         let room = hunt.asked.room.as_ref().map(RoomId::as_str);
         let values: [&dyn ToSql; 3] = [&indexed, &before, &room];
-        if each(sql, &beyond(room.is_some()), &values, |row| show(row, hunt, look))?.is_break() {
-            return Ok(());
-        }
         let message = format!("SELECT {} FROM messages WHERE seq = ?1 AND erased = 0", rows::MESSAGE);
         let mut message = sql.prepare_cached(&message).stored("reading")?;
-        each(sql, INDEXED, &[&expression(hunt), &before], |row| {
+        let visited = each(sql, beyond(room.is_some()), &values, |row| {
+            // Most is told apart by its room or its letters, before anything is made of it.
+            let wanted = row.get_ref(1)?.as_str_or_null()?.is_some_and(|room| hunt.is_in(room))
+                && hunt.wanted.may_be_in(row.get_ref(2)?.as_str()?);
+            if !wanted {
+                return Ok(look(rows::seq(row, 0)?, None));
+            }
             let mut found = message.query([row.get::<_, i64>(0)?])?;
-            found.next()?.map_or(Ok(ControlFlow::Continue(())), |row| show(row, hunt, look))
-        })
-        .map(drop)
+            let found = found.next()?.map(rows::message).transpose()?;
+            Ok(look(rows::seq(row, 0)?, found.as_deref()))
+        })?;
+        if visited.is_break() {
+            return Ok(());
+        }
+        // In windows that grow into the past: within one the index looks on its own, whatever the time.
+        let (mut until, mut window) = (before.min(indexed.saturating_add(1)), FIRST_WINDOW);
+        let mut foreign = 0;
+        while until > 0 {
+            let from = (until - window).max(0);
+            // Asking for the rooms too costs more than it saves, unless most is said in others.
+            let values: [&dyn ToSql; 3] = [&expression(hunt, foreign > FEW_FOREIGN), &until, &from];
+            let visited = each(sql, INDEXED, &values, |row| {
+                let mut found = message.query([row.get::<_, i64>(0)?])?;
+                let found = found.next()?.map(|row| show(row, hunt, look, &mut foreign));
+                found.unwrap_or(Ok(ControlFlow::Continue(())))
+            })?;
+            if visited.is_break() || from > 0 && look(Seq(from as u64), None).is_break() {
+                return Ok(());
+            }
+            (until, window) = (from, window * 2);
+        }
+        Ok(())
     }
 }
 
 /// What the index names, newest first.
-const INDEXED: &str =
-    "SELECT rowid FROM message_words WHERE message_words MATCH ?1 AND rowid < ?2 ORDER BY rowid DESC";
+const INDEXED: &str = "SELECT rowid FROM message_words \
+     WHERE message_words MATCH ?1 AND rowid < ?2 AND rowid >= ?3 ORDER BY rowid DESC";
 
 /// What lies beyond the index. One room has an index of its own; several are told apart row by row.
-fn beyond(in_one_room: bool) -> String {
-    let room = if in_one_room { "room = ?3" } else { "room IS NOT NULL AND ?3 IS NULL" };
-    format!(
-        "SELECT {} FROM messages WHERE seq > ?1 AND seq < ?2 AND {room} AND erased = 0 ORDER BY seq DESC",
-        rows::MESSAGE
-    )
+fn beyond(in_one_room: bool) -> &'static str {
+    match in_one_room {
+        true => {
+            "SELECT seq, room, text FROM messages \
+             WHERE seq > ?1 AND seq < ?2 AND room = ?3 AND erased = 0 ORDER BY seq DESC"
+        }
+        false => {
+            "SELECT seq, room, text FROM messages \
+             WHERE seq > ?1 AND seq < ?2 AND ?3 IS NULL AND room IS NOT NULL AND erased = 0 ORDER BY seq DESC"
+        }
+    }
 }
 
-fn show(row: &Row<'_>, hunt: &Hunt<'_>, look: Look<'_>) -> rusqlite::Result<ControlFlow<()>> {
+fn show(
+    row: &Row<'_>,
+    hunt: &Hunt<'_>,
+    look: Look<'_>,
+    foreign: &mut usize,
+) -> rusqlite::Result<ControlFlow<()>> {
     let seq = rows::seq(row, 0)?;
     // Most of what others say is told apart by its room, before anything is made of it.
     if !row.get_ref(3)?.as_str_or_null()?.is_some_and(|room| hunt.is_in(room)) {
+        *foreign += 1;
         return Ok(look(seq, None));
     }
     Ok(look(seq, Some(&*rows::message(row)?)))
@@ -163,9 +205,9 @@ fn each(
 }
 
 /// The hunt in the language of the index. Words are letters and digits only, so nothing needs escaping.
-fn expression(hunt: &Hunt<'_>) -> String {
+fn expression(hunt: &Hunt<'_>, with_rooms: bool) -> String {
     let mut about = Vec::new();
-    if hunt.rooms().len() <= MOST_ROOMS {
+    if with_rooms && hunt.rooms().len() <= MOST_ROOMS {
         let rooms: Vec<String> = hunt.rooms().map(|room| format!("r{}", hex(room))).collect();
         about.push(format!("({})", rooms.join(" OR ")));
     }
@@ -274,6 +316,24 @@ mod tests {
     }
 
     #[test]
+    fn what_was_said_before_beginnings_had_an_index_is_taken_in_anew() {
+        let sql = Connection::open_in_memory().unwrap();
+        prepare(&sql).unwrap();
+        let beginnings = 9;
+        sql.execute_batch(&MIGRATIONS[..beginnings].concat()).unwrap();
+        say(&sql, 1, Some("a"), "Canary");
+        say(&sql, 2, Some("a"), "Canary");
+        index(&sql, 9).unwrap();
+        sql.execute_batch(&MIGRATIONS[beginnings..].concat()).unwrap();
+        holds(&sql, "canary", &[]);
+        run(&sql, "UPDATE messages SET text = 'Finch' WHERE seq = 1", &[]).unwrap();
+        assert_eq!(index(&sql, 9).unwrap(), Seq(2));
+        run(&sql, "DELETE FROM messages WHERE seq = 2", &[]).unwrap();
+        holds(&sql, "can*", &[]);
+        holds(&sql, "fin*", &[1]);
+    }
+
+    #[test]
     fn an_index_made_by_other_rules_is_made_anew() {
         let sql = database();
         say(&sql, 1, Some("a"), "canary");
@@ -290,25 +350,16 @@ mod tests {
     #[test]
     fn nothing_is_sorted_and_nothing_read_that_is_not_asked_for() {
         let sql = database();
-        let plan = |query: &str, values: &[&dyn ToSql]| {
-            rows::all(&sql, &format!("EXPLAIN QUERY PLAN {query}"), values, |row| {
-                row.get::<_, String>("detail")
-            })
-            .unwrap()
+        let check = |query: &str, values: &[&dyn ToSql], first: &str| {
+            let explain = format!("EXPLAIN QUERY PLAN {query}");
+            let steps = rows::all(&sql, &explain, values, |row| row.get::<_, String>("detail")).unwrap();
+            assert!(steps[0].starts_with(first), "{steps:?}");
+            assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE")), "{steps:?}");
         };
-        let steps = plan(INDEXED, &[&"x", &9]);
-        assert!(steps.len() == 1 && steps[0].starts_with("SCAN message_words VIRTUAL TABLE"), "{steps:?}");
-        // Each row brings its reactions and its turn, by their key.
-        let beside = [
-            "CORRELATED SCALAR SUBQUERY 1",
-            "SEARCH reactions USING PRIMARY KEY (message=?)",
-            "CORRELATED SCALAR SUBQUERY 2",
-            "SEARCH turns USING PRIMARY KEY (message=?)",
-        ];
+        check(INDEXED, &[&"x", &9, &1], "SCAN message_words VIRTUAL TABLE");
         let in_room = "SEARCH messages USING INDEX messages_in_room (room=? AND seq>? AND seq<?)";
-        let anywhere = "SEARCH messages USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)";
-        for (within, room, search) in [(true, "a", in_room), (false, "", anywhere)] {
-            assert_eq!(plan(&beyond(within), &[&1, &9, &room]), [&[search][..], &beside].concat());
-        }
+        check(beyond(true), &[&1, &9, &"a"], in_room);
+        let by_place = "SEARCH messages USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)";
+        check(beyond(false), &[&1, &9, &""], by_place);
     }
 }

@@ -13,7 +13,7 @@ mod uploads;
 pub use memo::Memo;
 pub use turns::{Candidate, MEMBERS_IN_CONTEXT};
 
-use crate::digest::digest;
+use crate::digest::{digest, digest_of_forward};
 use crate::ports::{FirstUse, Lookup, OnceKey, OnceKind, Open};
 use crate::routes::{Recipient, Routes};
 use crate::{Fault, Limits};
@@ -246,6 +246,7 @@ impl Facts {
     ) -> Result<(), Fault> {
         self.who(caller, store, memo)?;
         match command {
+            Command::NoteBackup { .. } => {}
             Command::OfferSetup { .. } => self.admins = store.admins()?,
             Command::SetUp { account, .. } => {
                 self.admins = store.admins()?;
@@ -380,8 +381,10 @@ impl Facts {
             }
             Command::Rewind { message, .. } => self.about_rewind(caller, message, store, memo)?,
             Command::DeleteMany { messages } => self.about_batch(caller, messages, store, memo)?,
-            Command::Forward { message, room } => {
+            Command::Forward { message, room, client_message_id } => {
                 self.about_forward(caller, message, room, store, routes, memo)?;
+                let digest = || digest_of_forward(message, room);
+                self.by_client(caller, client_message_id.as_deref(), digest, store)?;
             }
             Command::Pin { message } | Command::Unpin { message } => {
                 let room = self.about_message(caller, message, store, memo)?;

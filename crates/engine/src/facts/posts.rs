@@ -30,12 +30,20 @@ impl Facts {
         }
         self.room_recipients(&post.room, None, store, routes, memo)?;
         self.about_addressed(&post.text, &post.mentions, None, store, memo, limits)?;
-        if let (Some(key), Some(user)) = (&post.client_message_id, caller.user()) {
-            let key =
-                OnceKey { kind: OnceKind::ClientMessage, owner: user.as_str().into(), key: key.clone() };
-            self.only_once(key, digest_of_post(post), store)?;
-        }
-        Ok(())
+        self.by_client(caller, post.client_message_id.as_deref(), || digest_of_post(post), store)
+    }
+
+    /// Known by the id that its client gave it, if it gave one.
+    pub(super) fn by_client(
+        &mut self,
+        caller: &Caller,
+        id: Option<&str>,
+        digest: impl FnOnce() -> [u8; 16],
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<(), Fault> {
+        let (Some(id), Some(user)) = (id, caller.user()) else { return Ok(()) };
+        let key = OnceKey { kind: OnceKind::ClientMessage, owner: user.as_str().into(), key: id.into() };
+        self.only_once(key, digest(), store)
     }
 
     /// Says in which room the message is.

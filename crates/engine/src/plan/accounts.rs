@@ -12,6 +12,8 @@ use std::time::Duration;
 
 pub fn plan(command: &Command, mut draft: Draft) -> Result<Plan, Refusal> {
     match command {
+        // It happened elsewhere: all there is to do is to note it.
+        Command::NoteBackup { .. } => draft.done(Receipt::Done),
         Command::OfferSetup { token, expires_at } => {
             if draft.facts.admins > 0 {
                 return Err(Refusal::AlreadyExists(Thing::User));
@@ -32,6 +34,7 @@ pub fn plan(command: &Command, mut draft: Draft) -> Result<Plan, Refusal> {
         Command::ChangeProfile(profile) => {
             let mut user = draft.actor()?.clone();
             if let Some(url) = &profile.avatar_url {
+                uploads::is_own_avatar(url.as_deref(), &draft)?;
                 user.avatar_url = url.clone();
                 uploads::forget_avatars(url.as_deref(), &mut draft);
             }

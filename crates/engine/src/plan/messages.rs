@@ -22,7 +22,9 @@ pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
             delete(found, draft)
         }
         Command::Rewind { room, .. } => rewind(room, draft),
-        Command::Forward { room, .. } => forward(room, draft),
+        Command::Forward { room, client_message_id, .. } => {
+            forward(room, client_message_id.as_deref(), draft)
+        }
         Command::MarkRead { room } => {
             let mut draft = draft;
             let user = draft.actor()?;
@@ -149,7 +151,10 @@ fn edit(text: &Arc<str>, mut draft: Draft) -> Result<Plan, Refusal> {
 }
 
 /// Passes on what was said, as somebody else's words: whom they mention is not called again.
-fn forward(room: &RoomId, mut draft: Draft) -> Result<Plan, Refusal> {
+fn forward(room: &RoomId, client_message_id: Option<&str>, mut draft: Draft) -> Result<Plan, Refusal> {
+    if let Some(repeated) = repeated(&draft)? {
+        return draft.done(Receipt::Posted(repeated));
+    }
     let actor = draft.actor()?;
     let first = draft.facts.message.as_ref().ok_or(Refusal::NotFound(Thing::Message))?;
     let (limit, got) = (draft.mint.limits.message_characters, first.text.chars().count());
@@ -181,7 +186,7 @@ fn forward(room: &RoomId, mut draft: Draft) -> Result<Plan, Refusal> {
         thread: None,
         reactions: Vec::new(),
         forwarded: Some(forwarded),
-        client_message_id: None,
+        client_message_id: client_message_id.map(Into::into),
         command: None,
         payload: None,
         source: "internal".into(),

@@ -196,7 +196,8 @@ pub struct Mint<'a> {
 pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refusal> {
     let draft = Draft::new(facts, mint);
     match command {
-        Command::OfferSetup { .. }
+        Command::NoteBackup { .. }
+        | Command::OfferSetup { .. }
         | Command::SetUp { .. }
         | Command::CreateUser(_)
         | Command::ChangeUser { .. }

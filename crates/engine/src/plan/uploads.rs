@@ -56,10 +56,24 @@ fn put(owner: UserId, file: &File, digest: BlobDigest, purpose: Use, draft: &mut
     upload
 }
 
+/// What is shown is a picture that the actor sent, or what was shown before.
+pub fn is_own_avatar(shown: Option<&str>, draft: &Draft) -> Result<(), Refusal> {
+    let Some(url) = shown else { return Ok(()) };
+    let known = draft.facts.avatars.iter().any(|avatar| is_at(avatar, url));
+    if known || draft.actor()?.avatar_url.as_deref() == shown {
+        return Ok(());
+    }
+    Err(Refusal::invalid("avatarUrl", "must name a picture that you sent to /api/upload/avatar"))
+}
+
+fn is_at(upload: &Upload, url: &str) -> bool {
+    url.split('/').nth(2) == Some(upload.id.as_str())
+}
+
 /// Removes the actor's pictures, but for the one at the address that their profile shows.
 pub fn forget_avatars(shown: Option<&str>, draft: &mut Draft) {
     for avatar in &draft.facts.avatars {
-        let is_shown = shown.is_some_and(|url| url.split('/').any(|part| part == avatar.id.as_str()));
+        let is_shown = shown.is_some_and(|url| is_at(avatar, url));
         if !is_shown {
             draft.change(Change::RemoveUpload(avatar.id.clone()));
         }
@@ -152,6 +166,11 @@ mod tests {
         assert_eq!(removed(&send(Media::Png, true)), ["a", "c"]);
         assert_eq!(removed(&show(Some(Some("/uploads/c/me.png")))), ["a", "b"]);
         assert_eq!(removed(&show(Some(None))), ["a", "b", "c"]);
+        for other in ["/uploads/d", "/uploads/x/a", "/uploads/a.png"] {
+            assert!(matches!(decide(&show(Some(Some(other))), &facts), Err(Refusal::Invalid(_))), "{other}");
+        }
+        facts.avatars = Vec::new();
+        assert!(decide(&show(Some(Some("/uploads/b"))), &facts).is_ok(), "as before");
     }
 
     #[track_caller]

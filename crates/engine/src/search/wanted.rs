@@ -25,6 +25,8 @@ pub struct Occurrence {
 }
 
 const FIELD: &str = "q";
+/// Less begins too much.
+const SHORTEST_BEGINNING: usize = 3;
 /// Each costs a walk through the index.
 const MOST_WORDS: usize = 64;
 
@@ -56,9 +58,9 @@ impl Wanted {
             count += words.len();
             // Who is still typing means what begins so; who quotes means what is written.
             let typing = quoted.is_none() && without.is_none() && rest.is_empty();
-            let long_enough = last.chars().nth(1).is_some();
+            let long_enough = last.chars().nth(SHORTEST_BEGINNING - 1).is_some();
             if starred && !long_enough && last.is_ascii() {
-                return Err(flaw("needs at least two letters before *"));
+                return Err(flaw("needs at least three letters before *"));
             }
             let phrase = Phrase { begins: (starred || typing) && long_enough, words };
             if without.is_some() { wanted.none.push(phrase) } else { wanted.all.push(phrase) }
@@ -70,6 +72,15 @@ impl Wanted {
             return Err(flaw("must contain at most 64 words"));
         }
         Ok(wanted)
+    }
+
+    /// Quick to say no, without making words of the text: a yes means nothing.
+    pub fn may_be_in(&self, text: &str) -> bool {
+        let occurs = |word: &str| {
+            text.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes()))
+        };
+        // Other letters have several forms each.
+        !text.is_ascii() || self.all.iter().flat_map(|phrase| &phrase.words).all(|word| occurs(word))
     }
 
     /// Where each of the phrases wanted occurs, or nothing if one does not, or one occurs that must not.
@@ -127,6 +138,7 @@ mod tests {
         reads("fails \"the build\"", "+fails +the build");
         reads("\"the bui\"*", "+the bui*");
         reads("dep* fails a", "+dep* +fails +a");
+        reads("go to", "+go +to");
         reads("build -red -\"on fire\" now", "+build +now* -red -on fire");
         reads("build - red", "+build +red*");
         reads("error-code", "+error code*");
@@ -148,6 +160,7 @@ mod tests {
             "...",
             "\"open",
             "a* b",
+            "ab*",
             &"x".repeat(501),
             &"字".repeat(65),
         ] {
@@ -158,11 +171,20 @@ mod tests {
 
     #[track_caller]
     fn finds(query: &str, text: &str, expected: bool) {
-        assert_eq!(
-            Wanted::parse(query).unwrap().find(&Words::of(text)).is_some(),
-            expected,
-            "{query:?} in {text:?}"
-        );
+        let wanted = Wanted::parse(query).unwrap();
+        let found = wanted.find(&Words::of(text)).is_some();
+        assert_eq!(found, expected, "{query:?} in {text:?}");
+        assert!(!found || wanted.may_be_in(text), "{query:?} in {text:?}");
+    }
+
+    #[test]
+    fn letters_that_do_not_occur_are_told_at_once() {
+        let may_be = |query: &str, text: &str| Wanted::parse(query).unwrap().may_be_in(text);
+        assert!(may_be("fails \"the build\"", "BUILD THE... it fails"));
+        assert!(!may_be("fails \"the build\"", "the build"));
+        assert!(!may_be("你好", "plain"));
+        assert!(!may_be("deploy", ""));
+        assert!(may_be("cafe", "Café"));
     }
 
     #[test]

@@ -253,7 +253,7 @@ pub fn delete_many() -> Command {
 }
 
 pub fn forward() -> Command {
-    Command::Forward { message: message(), room: lobby() }
+    Command::Forward { message: message(), room: lobby(), client_message_id: None }
 }
 
 pub fn react() -> Command {
@@ -288,6 +288,10 @@ pub fn create_agent(subscriptions: &[&str]) -> Command {
 pub fn upload(avatar: bool) -> Command {
     let file = File { name: "cat.png".into(), media: Media::Png, size: 3 };
     Command::Upload(NewUpload { file, digest: BlobDigest([3; 32]), avatar })
+}
+
+pub fn note_backup() -> Command {
+    Command::NoteBackup { through: parlor_model::Seq(7) }
 }
 
 pub fn take_released() -> Command {

@@ -273,6 +273,9 @@ table! { Command,
     Command::TakeReleased { .. } => {
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  take_released(), READY;
     }
+    Command::NoteBackup { .. } => {
+        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  note_backup(), READY;
+    }
 
     Command::CreateAgent { .. } => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  create_agent(&[]), READY;

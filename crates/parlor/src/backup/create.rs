@@ -2,9 +2,12 @@
 
 use super::archive::{self, About, Writer};
 use super::last::LastBackup;
-use super::{DATABASE, UPLOADS, and_files, in_megabytes, sync_directory};
+use super::{DATABASE, UPLOADS, and_files, in_megabytes, note, sync_directory};
+use crate::admin::{AdminReply, AdminRequest};
+use crate::{control, house};
 use anyhow::{Context, bail, ensure};
 use parlor_backends::sqlite::copies;
+use parlor_model::audit::Action;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -12,16 +15,19 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// Copies what the data directory holds into `file`, and says what is in it.
-pub fn create(data: &Path, file: &Path) -> anyhow::Result<String> {
+pub async fn create(data: &Path, file: &Path) -> anyhow::Result<String> {
     let file = std::path::absolute(file)?;
     ensure!(data.join(DATABASE).exists(), "there is no data of a hub in {}", data.display());
     ensure!(!file.is_dir(), "{} is a directory; name a file in it", file.display());
     let workshop = Workshop::open(&file)?;
     let (about, files) = workshop.make(data)?;
     let bytes = workshop.move_to(&file)?;
-    if let Err(error) = (LastBackup { file: file.clone(), at: about.made_at }.note(data)) {
-        // The backup is there all the same.
-        eprintln!("{error:#}");
+    let last = LastBackup { file: file.clone(), at: about.made_at };
+    for noted in [last.note(data), have_noted(data, about.seq).await] {
+        if let Err(error) = noted {
+            // The backup is there all the same.
+            eprintln!("{error:#}");
+        }
     }
     Ok(format!(
         "Wrote {} ({}) and read it back: everything up to event {}{}.\n\
@@ -32,6 +38,20 @@ pub fn create(data: &Path, file: &Path) -> anyhow::Result<String> {
         about.seq,
         and_files(files)
     ))
+}
+
+/// By the hub that runs, or in its place.
+async fn have_noted(data: &Path, seq: u64) -> anyhow::Result<()> {
+    let request = AdminRequest::NoteBackup { through: seq };
+    match control::ask(data, &request).await {
+        Ok(Some(AdminReply::Noted)) => return Ok(()),
+        Ok(Some(_)) => bail!("the hub could not note the backup in its audit log"),
+        Ok(None) => {}
+        Err(error) => return Err(error.context("the backup was not noted in the audit log")),
+    }
+    let _lock = house::lock(data)?;
+    let noted = copies::note(&data.join(DATABASE), &note(Action::BackedUp, seq));
+    noted.context("the backup was not noted in the audit log")
 }
 
 /// A directory beside the file, of its own name, so that the next backup clears away what a killed one left.

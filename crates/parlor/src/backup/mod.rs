@@ -12,6 +12,11 @@ pub use create::create;
 pub use last::LastBackup;
 pub use restore::{STAGE, restore};
 
+use parlor_engine::audit;
+use parlor_engine::local::SystemClock;
+use parlor_engine::ports::Clock;
+use parlor_model::Seq;
+use parlor_model::audit::{Action, Actor, Note};
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -19,6 +24,12 @@ use std::path::Path;
 /// What a directory of data holds, by its names in it and in an archive.
 const DATABASE: &str = "parlor.db";
 const UPLOADS: &str = "uploads";
+
+/// What whoever runs the hub did, for its audit log.
+fn note(action: Action, seq: u64) -> Note {
+    let detail = Some(audit::up_to(Seq(seq)).into());
+    Note { at: SystemClock.now(), actor: Actor::Operator, action, subject: None, detail, address: None }
+}
 
 /// Until the directory is on the disk, neither are the names in it.
 fn sync_directory(directory: &Path) -> io::Result<()> {

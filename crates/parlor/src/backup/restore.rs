@@ -1,9 +1,10 @@
 //! Starts over from a backup.
 
-use super::{DATABASE, UPLOADS, and_files, archive, sync_directory};
+use super::{DATABASE, UPLOADS, and_files, archive, note, sync_directory};
 use crate::house;
 use anyhow::{Context, bail};
 use parlor_backends::sqlite::copies;
+use parlor_model::audit::Action;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -31,6 +32,7 @@ pub fn restore(data: &Path, file: &Path, replace: bool) -> anyhow::Result<String
     let (about, list) = archive::read(file, |path| stage.file(path))?;
     let made = stage.path.join(DATABASE);
     copies::renew(&made).with_context(|| format!("the database in {} cannot be used", file.display()))?;
+    copies::note(&made, &note(Action::Restored, about.seq))?;
     stage.move_uploads(data).context("cannot move the uploaded files")?;
     if exists {
         put_away(data, &database).context("cannot put the old data away")?;

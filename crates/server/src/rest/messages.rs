@@ -9,7 +9,6 @@ use crate::http::body::Body;
 use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
 use axum::extract::State;
-use parlor_model::command::Posted;
 use parlor_model::query::Page;
 use parlor_model::{Answer, Command, MessageId, Position, Post, Query, Receipt, Refusal, RoomId, Seq};
 use parlor_wire::agentim::frames::MessageFrame;
@@ -25,7 +24,7 @@ pub async fn create(
     Signed(caller): Signed,
     Path(id): Path<String>,
     Body(body): Body<rest::NewMessage>,
-) -> Result<Either<Created<MessageFrame<'static>>, Data<rest::Repeated<'static>>>, Problem> {
+) -> Result<Said, Problem> {
     let reply_to = match body.reply_to_id {
         None => None,
         Some(id) => Some(MessageId::parse(&id).map_err(|_| Problem::invalid("replyToId", "is not an id"))?),
@@ -38,9 +37,14 @@ pub async fn create(
         attachments: body.attachment_ids.unwrap_or_default(),
         client_message_id: body.client_message_id,
     });
-    let Receipt::Posted(posted) = app.hub.call(&caller, command).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    said(app.hub.call(&caller, command).await?)
+}
+
+type Said = Either<Created<MessageFrame<'static>>, Data<rest::Repeated<'static>>>;
+
+/// 201 for what is new, 200 for what was said before under the same id.
+fn said(receipt: Receipt) -> Result<Said, Problem> {
+    let Receipt::Posted(posted) = receipt else { return Err(Refusal::Unavailable.into()) };
     Ok(match &posted.message {
         Some(message) if !posted.repeated => Either::This(created(MessageFrame::from(&**message))),
         Some(message) => Either::That(data(rest::Repeated::Message(Box::new((&**message).into())))),
@@ -202,14 +206,12 @@ pub async fn forward(
     Signed(caller): Signed,
     Path(id): Path<String>,
     Body(body): Body<rest::ForwardTo>,
-) -> Result<Created<MessageFrame<'static>>, Problem> {
+) -> Result<Said, Problem> {
     let room = RoomId::parse(&body.target_room_id);
     let room = room.map_err(|_| Problem::invalid("targetRoomId", "is not an id"))?;
-    let command = Command::Forward { message: message_id(&id)?, room };
-    match app.hub.call(&caller, command).await? {
-        Receipt::Posted(Posted { message: Some(message), .. }) => Ok(created(MessageFrame::from(&*message))),
-        _ => Err(Refusal::Unavailable.into()),
-    }
+    let client_message_id = body.client_message_id;
+    let command = Command::Forward { message: message_id(&id)?, room, client_message_id };
+    said(app.hub.call(&caller, command).await?)
 }
 
 pub async fn remove_many(

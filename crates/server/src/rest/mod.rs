@@ -106,7 +106,7 @@ pub fn router() -> Router<Arc<App>> {
         .get("/messages/{id}/deliveries", "Why agents did or did not answer", &[], turns::deliveries)
         .get("/messages/{id}/thread", "What answers a message", &[GONE], messages::thread)
         .get("/messages/{id}/replies/count", "How many messages answer it", &[], messages::reply_count)
-        .post("/messages/{id}/forward", "Says the same in another room", &[], messages::forward)
+        .post("/messages/{id}/forward", "Says the same in another room", &[CONFLICT], messages::forward)
         .post("/messages/{id}/reactions", "Adds a reaction, or takes it away", &[], marks::react)
         .post("/messages/{id}/pin", "Keeps a message in sight of the room", &[], marks::pin)
         .delete("/messages/{id}/pin", "Takes a pin away", &[], marks::unpin)

@@ -206,6 +206,7 @@ pub struct MessageList {
 #[serde(rename_all = "camelCase")]
 pub struct ForwardTo {
     pub target_room_id: Box<str>,
+    pub client_message_id: Option<Box<str>>,
 }
 
 #[derive(Deserialize, ToSchema)]

@@ -175,3 +175,25 @@ fn the_token_before_the_newest_is_taken_within_the_grace_and_ends_the_family_aft
         assert!(!is_somebody(house, &ann.person()).await);
     });
 }
+
+#[test]
+fn of_many_spent_tokens_the_oldest_are_forgotten_while_the_device_stays_signed_in() {
+    each(async |house, ann| {
+        let refresh = async |token: u8, next: u8| {
+            let command = Command::Refresh {
+                token: SecretHash([token; 32]),
+                next: SecretHash([next; 32]),
+                expires_at: Time(NOW.0 + 100_000_000),
+                grace: Duration::ZERO,
+            };
+            house.hub().call(&Caller::OUTSIDER, command).await
+        };
+        for token in 1..=101 {
+            assert!(matches!(refresh(token, token + 1).await, Ok(Receipt::SignedIn { .. })), "{token}");
+        }
+        assert_eq!(refresh(1, 200).await, Err(Refusal::TokenRevoked));
+        assert!(is_somebody(house, &ann.person()).await);
+        assert_eq!(refresh(2, 200).await, Ok(Receipt::FamilyRevoked));
+        assert!(!is_somebody(house, &ann.person()).await);
+    });
+}

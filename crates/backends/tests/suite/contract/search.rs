@@ -223,6 +223,28 @@ fn more_than_are_weighed_at_once_come_on_later_pages() {
 }
 
 #[test]
+fn what_is_common_elsewhere_and_long_ago_here_is_found() {
+    each(|ports| {
+        say(ports, "lobby", "needle of old");
+        let crowd = |seq: u64| {
+            Arc::new(Message { text: "needle".into(), ..message(&format!("m{seq}"), "crowd", "ann", seq) })
+        };
+        let messages: Vec<_> = (2..=20_000).map(crowd).collect();
+        let told = |message: &Arc<Message>| Event::MessagePosted {
+            message: message.clone(),
+            deliveries: Arc::new([]),
+        };
+        let changes = messages.iter().cloned().map(Change::PutMessage).collect();
+        ports.commit(changes, messages.iter().map(told).collect());
+        say(ports, "lobby", "a new needle");
+        for _ in 0..3 {
+            assert_eq!(places(ports, "needle", &["lobby"]), [1, 20_001]);
+            ports.store.index(10_000).unwrap();
+        }
+    });
+}
+
+#[test]
 fn a_room_too_large_to_take_out_is_gone_at_once_and_the_rest_stays() {
     each(|ports| {
         ports.change(vec![put_room("large"), put_room("small")]);

@@ -40,7 +40,7 @@ pub struct Ask {
 type Make = fn(&mut Dice, &mut World) -> Command;
 
 /// Each kind of command, and how often it is asked for compared with the others.
-const KINDS: [(u32, Make); 71] = [
+const KINDS: [(u32, Make); 72] = [
     (24, turns::start),
     (4, turns::open),
     (24, turns::finish),
@@ -56,7 +56,11 @@ const KINDS: [(u32, Make); 71] = [
     (10, delete),
     (4, delete_many),
     (4, rewind),
-    (10, |dice, world| Command::Forward { message: message(dice, world), room: room(dice, world) }),
+    (10, |dice, world| Command::Forward {
+        message: message(dice, world),
+        room: room(dice, world),
+        client_message_id: dice.maybe(|dice| dice.one_of(&CLIENT_IDS).into()),
+    }),
     (20, |dice, world| Command::React { message: popular(dice, world), emoji: dice.one_of(&EMOJI).into() }),
     (8, |dice, world| Command::Pin { message: popular(dice, world) }),
     (6, |dice, world| Command::Unpin { message: popular(dice, world) }),
@@ -122,6 +126,7 @@ const KINDS: [(u32, Make); 71] = [
     (3, |dice, world| Command::EndSignIn { sign_in: dice.known(&world.sign_ins, SignInId::stored("never")) }),
     (6, create_key),
     (4, |dice, world| Command::RevokeKey { key: dice.known(&world.keys, KeyId::stored("never")) }),
+    (1, |dice, _| Command::NoteBackup { through: parlor_model::Seq(dice.one_of(&[0, 7])) }),
     (1, |dice, world| Command::OfferSetup { token: world.new_secret(), expires_at: later(dice, world) }),
     (1, |dice, world| Command::SetUp {
         token: dice.known(&world.tokens, SecretHash([9; 32])),

@@ -191,6 +191,7 @@ fn name(command: &Command) -> &'static str {
         Command::MarkAllRead => "MarkAllRead",
         Command::Upload(_) => "Upload",
         Command::TakeReleased { .. } => "TakeReleased",
+        Command::NoteBackup { .. } => "NoteBackup",
         Command::CreateAgent { .. } => "CreateAgent",
         Command::Route(_) => "Route",
         Command::ChangeAgent { .. } => "ChangeAgent",

@@ -24,6 +24,7 @@ pub fn caller(
         | Command::AskApproval(_)
         | Command::ExpireApproval { .. }
         | Command::OfferSetup { .. }
+        | Command::NoteBackup { .. }
         | Command::CreateUser(_)
         | Command::ChangeUser { .. }
         | Command::RemoveUser { .. }

@@ -4,12 +4,15 @@ use super::asks::{NAMES, account, later, proof, user};
 use super::dice::Dice;
 use super::world::World;
 use parlor_model::command::{NewInvitation, ProfileChanges};
-use parlor_model::{Command, InvitationId, SecondProof, SecretHash, SettingChanges, SiteRole};
+use parlor_model::{Command, InvitationId, SecondProof, SecretHash, SettingChanges, SiteRole, UploadId};
 
-pub fn change_profile(dice: &mut Dice, _: &mut World) -> Command {
+pub fn change_profile(dice: &mut Dice, world: &mut World) -> Command {
     Command::ChangeProfile(ProfileChanges {
         display_name: dice.maybe(|dice| dice.one_of(&NAMES).into()),
-        avatar_url: dice.maybe(|dice| dice.one_of(&[None, Some("/uploads/me.png".into())])),
+        avatar_url: dice.maybe(|dice| {
+            let upload = dice.known(&world.uploads, UploadId::stored("never"));
+            dice.one_of(&[None, Some(format!("/uploads/{upload}").into())])
+        }),
     })
 }
 

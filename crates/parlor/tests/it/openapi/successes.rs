@@ -238,8 +238,11 @@ async fn marks(tour: &Tour, scene: &Scene) {
     tour.ask(admin, "GET /api/messages/{id}/deliveries", &[message], 200).await;
     let emoji = json!({ "emoji": "+1" });
     tour.tell(admin, "POST /api/messages/{id}/reactions", &[message], emoji, 200).await;
-    let to = json!({ "targetRoomId": room });
-    let copy = tour.tell(admin, "POST /api/messages/{id}/forward", &[message], to, 201).await;
+    let (forward, to) =
+        ("POST /api/messages/{id}/forward", json!({ "targetRoomId": room, "clientMessageId": "copy" }));
+    let copy = tour.tell(admin, forward, &[message], to.clone(), 201).await;
+    tour.tell(admin, forward, &[message], to.clone(), 200).await;
+    tour.tell(admin, forward, &[id(&copy)], to, 409).await;
     tour.ask(admin, "POST /api/messages/{id}/pin", &[message], 200).await;
     tour.ask(admin, "GET /api/rooms/{id}/pins", &[&room], 200).await;
     tour.ask(admin, "GET /api/rooms/{id}/messages", &[&room], 200).await;

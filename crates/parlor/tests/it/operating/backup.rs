@@ -187,6 +187,37 @@ async fn a_backup_holds_uploads_and_keys_but_neither_sign_ins_nor_the_signing_ke
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn backups_and_restores_are_in_the_audit_log() {
+    let mut scene = Scene::start().await;
+    let files = tempfile::tempdir().unwrap();
+    let file = files.path().join("backup.tar");
+    backup(scene.data(), &file).await;
+    let noted = async |admin: &Rest| {
+        let entries = admin.get("/api/audit").await.unwrap().data().unwrap();
+        let about = |entry: &Value| {
+            let action = entry["action"].as_str().unwrap();
+            let ours = ["backed_up", "restored"].contains(&action);
+            ours.then(|| format!("{} {action}: {}", entry["actor"]["kind"], entry["detail"]))
+        };
+        entries["items"].as_array().unwrap().iter().rev().filter_map(about).collect::<Vec<_>>()
+    };
+    let running = noted(&scene.admin).await;
+    assert_eq!(running.len(), 1, "{running:?}");
+    assert!(running[0].starts_with("\"operator\" backed_up: \"everything up to event "), "{running:?}");
+    // The same where no hub runs, and where one is started from it.
+    scene.hub.terminate(PATIENCE).await.unwrap();
+    backup(scene.data(), &file).await;
+    let hub = scene.command.start().await.unwrap();
+    assert_eq!(noted(&hub.admin().await.unwrap()).await.len(), 2);
+    let data = files.path().join("elsewhere");
+    restore(&file, &data).await;
+    let other = HubCommand::new(PARLOR, &data).start().await.unwrap();
+    let restored = noted(&Rest::sign_in(other.url(), ADMIN, PASSWORD).await.unwrap()).await;
+    assert_eq!(restored.len(), 2, "{restored:?}");
+    assert!(restored[1].contains("restored: \"everything up to event "), "{restored:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn data_that_is_there_is_replaced_only_when_told_and_kept_beside() {
     let mut scene = Scene::start().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();

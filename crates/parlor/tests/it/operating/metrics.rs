@@ -8,6 +8,7 @@ use parlor_testkit::rest::{Answer, Rest};
 use reqwest::Method;
 use serde_json::json;
 
+use super::backup::backup;
 use crate::scene::{Scene, assert_refused, bare, make_key};
 
 /// Every sample by its name with labels; every line must be one, or say something about the next ones.
@@ -80,6 +81,19 @@ async fn what_happens_is_counted_and_what_is_said_is_not_told() {
         assert!(after["process_max_fds"] >= after["process_open_fds"], "{text}");
     }
     drop(client);
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_backup_has_its_time() {
+    const SERIES: &str = "parlor_last_backup_timestamp_seconds";
+    let scene = Scene::start().await;
+    assert!(!read(scene.url()).await.1.contains_key(SERIES), "none was made");
+    let began = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs() as f64;
+    let elsewhere = tempfile::tempdir().unwrap();
+    backup(scene.data(), &elsewhere.path().join("backup.tar")).await;
+    let made = read(scene.url()).await.1[SERIES];
+    assert!(made >= began && made <= began + 3600.0, "{began}: {made}");
     scene.ends_well().await;
 }
 

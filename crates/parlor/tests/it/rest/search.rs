@@ -196,15 +196,15 @@ async fn what_was_changed_or_deleted_leaves_the_search_and_the_file_at_once() {
     let room = scene.admin.make_room("a room", &[&ada]).await.unwrap();
     let doomed = scene.admin.make_room("doomed", &[&ada]).await.unwrap();
     // Written in capitals, and in the index without: what lies in the file in small letters is the index.
-    for text in ["QXABLAUT", "QXBORSCHT", "QXCHUTNEY"] {
+    for text in ["QXQABLAUT", "QXQBORSCHT", "QXQCHUTNEY"] {
         ada.post_message(&room, text).await.unwrap();
     }
-    ada.post_message(&doomed, "QXDAIQUIRI").await.unwrap();
+    ada.post_message(&doomed, "QXQDAIQUIRI").await.unwrap();
     has_indexed(&scene.admin, scene.data()).await;
-    for text in ["QXESCARGOT", "QXFALAFEL"] {
+    for text in ["QXQESCARGOT", "QXQFALAFEL"] {
         ada.post_message(&room, text).await.unwrap();
     }
-    assert_eq!(found(&ada, "qx").await.len(), 6);
+    assert_eq!(found(&ada, "qxq").await.len(), 6);
     let said = ada.history(&room).await.unwrap();
     let path = |n: usize| format!("/api/messages/{}", said[n]["id"].as_str().unwrap());
     for n in [1, 3] {
@@ -218,13 +218,13 @@ async fn what_was_changed_or_deleted_leaves_the_search_and_the_file_at_once() {
         if indexed {
             has_indexed(&scene.admin, scene.data()).await;
         }
-        assert_eq!(found(&ada, "qx").await, ["QXABLAUT"]);
+        assert_eq!(found(&ada, "qxq").await, ["QXQABLAUT"]);
         assert_eq!(found(&ada, "now*").await, ["NOW4QX", "NOW2QX"]);
     }
 
     assert!(scene.hub.terminate(PATIENCE).await.unwrap().success());
     let bytes = std::fs::read(scene.data().join("parlor.db")).unwrap();
-    for kept in ["QXABLAUT", "ablaut", "now2qx", "QXCHUTNEY"] {
+    for kept in ["QXQABLAUT", "ablaut", "now2qx", "QXQCHUTNEY"] {
         assert!(contains(&bytes, kept), "{kept} is in a row, in the index, or in the history of an edit");
     }
     for gone in ["BORSCHT", "DAIQUIRI", "ESCARGOT", "orscht", "hutney", "aiquiri", "scargot", "alafel"] {

@@ -106,6 +106,28 @@ async fn what_is_passed_on_keeps_whose_words_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_passed_on_twice_under_one_id_is_passed_on_once() {
+    let scene = Scene::start().await;
+    let ada = scene.person("ada").await;
+    let (here, there) =
+        (ada.make_room("here", &[]).await.unwrap(), ada.make_room("there", &[]).await.unwrap());
+    let said = ada.post_message(&here, "hello").await.unwrap();
+    let path = format!("/api/messages/{}/forward", said["id"].as_str().unwrap());
+    let to = |room: &str| json!({ "targetRoomId": room, "clientMessageId": "one" });
+    let first = ada.post(&path, to(&there)).await.unwrap();
+    assert_eq!((first.status.as_u16(), &first.body["data"]["clientMessageId"]), (201, &json!("one")));
+    let again = ada.post(&path, to(&there)).await.unwrap();
+    assert_eq!((again.status.as_u16(), &again.body["data"]), (200, &first.body["data"]));
+    assert_refused(&ada.post(&path, to(&here)).await.unwrap(), 409);
+    let taken = json!({ "content": "hello", "clientMessageId": "one" });
+    assert_refused(&ada.post(&format!("/api/rooms/{there}/messages"), taken).await.unwrap(), 409);
+    let long = json!({ "targetRoomId": there, "clientMessageId": "x".repeat(129) });
+    assert_refused(&ada.post(&path, long).await.unwrap(), 400);
+    assert_eq!(ada.history(&there).await.unwrap().len(), 1);
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn many_messages_are_deleted_together_or_not_at_all() {
     let scene = Scene::start().await;
     let (ada, bob) = (scene.person("ada").await, scene.person("bob").await);

@@ -1,5 +1,6 @@
 //! What people say and show of themselves.
 
+use parlor_testkit::rest::form;
 use serde_json::json;
 
 use crate::scene::{Scene, assert_refused, make_key};
@@ -9,16 +10,20 @@ async fn people_change_their_name_and_picture_and_nothing_else() {
     let scene = Scene::start().await;
     let ada = scene.person("ada").await;
     let bob = scene.person("bob").await;
-    let body = json!({ "displayName": "Ada L.", "avatarUrl": "/uploads/avatars/1f.png" });
+    let png = b"\x89PNG\r\n\x1a\n and the rest";
+    let sent = ada.send_form("/api/upload/avatar", form(&[("file", "me.png", png)])).await.unwrap();
+    let picture = sent.data().unwrap()["avatarUrl"].clone();
+    let body = json!({ "displayName": "Ada L.", "avatarUrl": picture });
+    assert_refused(&bob.put("/api/users/me", body.clone()).await.unwrap(), 400);
     let changed = ada.put("/api/users/me", body).await.unwrap().data().unwrap();
     assert_eq!((&changed["displayName"], &changed["role"]), (&json!("Ada L."), &json!("user")));
     let me = ada.get("/api/users/me").await.unwrap().data().unwrap();
-    assert_eq!((&me["avatarUrl"], &me["totpEnabled"]), (&json!("/uploads/avatars/1f.png"), &json!(false)));
+    assert_eq!((&me["avatarUrl"], &me["totpEnabled"]), (&picture, &json!(false)));
     let seen = bob.get("/api/users/search?q=ada").await.unwrap().data().unwrap();
-    assert_eq!(seen[0]["avatarUrl"], "/uploads/avatars/1f.png");
+    assert_eq!(seen[0]["avatarUrl"], picture);
 
     let renamed = ada.put("/api/users/me", json!({ "displayName": "Ada" })).await.unwrap().data().unwrap();
-    assert_eq!(renamed["avatarUrl"], "/uploads/avatars/1f.png", "absent leaves it");
+    assert_eq!(renamed["avatarUrl"], picture, "absent leaves it");
     let body = json!({ "avatarUrl": null, "role": "admin", "username": "root" });
     let bare = ada.put("/api/users/me", body).await.unwrap().data().unwrap();
     assert_eq!((&bare["avatarUrl"], &bare["displayName"]), (&json!(null), &json!("Ada")));
@@ -26,13 +31,14 @@ async fn people_change_their_name_and_picture_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_picture_is_an_upload_of_this_hub() {
+async fn a_picture_is_one_that_was_sent_to_this_hub() {
     let scene = Scene::start().await;
     let long = format!("/uploads/{}", "x".repeat(200));
     for url in [
         "https://elsewhere.example/me.png",
         "//elsewhere.example/me.png",
         "/uploads/",
+        "/uploads/never-sent",
         "/uploads/../api/health",
         "/uploads/a//b",
         "/uploads/.hidden",
