@@ -72,8 +72,11 @@ async fn run(scene: Arc<Scene>, race: usize) {
     for place in race..race + 3 {
         let (scene, approval) = (scene.clone(), approval.clone());
         answers.spawn(async move {
-            let (who, allow) =
-                [(&scene.ann, race % 2 == 0), (&scene.bob, race % 2 == 1), (&scene.cyd, true)][place % 3];
+            let (who, allow) = [
+                (&scene.ann, race.is_multiple_of(2)),
+                (&scene.bob, !race.is_multiple_of(2)),
+                (&scene.cyd, true),
+            ][place % 3];
             let outcome = scene.decide(who, &approval, allow).await;
             let told = matches!(outcome, Ok(()) | Err(Refusal::AlreadyExists(Thing::Approval)));
             // Who has just left is told what a stranger is told.
