@@ -1,6 +1,7 @@
 //! The shapes that AgentIM frames and REST bodies share. Absent fields are left out, never `null`: the real
 //! clients throw away a frame that carries one.
 
+use super::egress::agents::object_without_nulls;
 use super::rest::{MemberType, MessageType, NotificationPref, RoomKind, RoomPolicy, RoomRole, SenderType};
 use crate::files::FileFrame;
 use crate::time::iso;
@@ -141,12 +142,12 @@ pub struct ChunkFrame<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, value_type = Object)]
     #[cfg_attr(test, ts(type = "Record<string, unknown>"))]
-    pub metadata: Option<&'a RawValue>,
+    pub metadata: Option<Box<RawValue>>,
 }
 
 impl<'a> From<&'a Chunk> for ChunkFrame<'a> {
     fn from(chunk: &'a Chunk) -> Self {
-        let metadata = chunk.metadata.as_ref().and_then(|json| serde_json::from_str(&json.0).ok());
+        let metadata = chunk.metadata.as_ref().and_then(object_without_nulls);
         Self { kind: chunk.kind.as_str(), content: &chunk.content, metadata }
     }
 }

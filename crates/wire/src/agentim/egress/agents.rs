@@ -238,7 +238,8 @@ fn raw(payload: &Payload) -> Option<Box<RawValue>> {
     serde_json::from_str(&payload.0).ok()
 }
 
-fn object_without_nulls(payload: &Payload) -> Option<Box<RawValue>> {
+/// Clients drop a frame that carries a `null`, and take no metadata but an object.
+pub fn object_without_nulls(payload: &Payload) -> Option<Box<RawValue>> {
     if !payload.0.contains("null") {
         return raw(payload).filter(|raw| raw.get().starts_with('{'));
     }
