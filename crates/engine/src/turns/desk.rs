@@ -35,7 +35,7 @@ pub struct Desk {
     starting: HashSet<RunId>,
     running: HashMap<RunId, Live>,
     runs_of: HashMap<AgentId, Vec<RunId>>,
-    /// Turns that were stopped and whose host has not said so yet.
+    /// Turns that were stopped and whose host has not said so yet: it says nothing until then, or its next turn.
     stopped: HashMap<(AgentId, RoomId), Instant>,
     /// Rooms that changed, of which the agents in them are to be told.
     stale: BTreeSet<RoomId>,
@@ -170,11 +170,15 @@ impl Desk {
 
     /// An agent is there, through this link from now on. Gives the link it was there through before, if that was of
     /// another gateway. A turn that was going on goes on, if the agent is heard of in time.
-    pub fn seat(&mut self, agent: &AgentId, link: LinkId, name: &str) -> Option<LinkId> {
+    pub fn seat(&mut self, agent: &AgentId, link: LinkId, name: &str, now: Instant) -> Option<LinkId> {
         let seat = Seat { link, name: name.into(), status: AgentStatus::Online, queue_depth: 0 };
         let before = self.seats.insert(agent.clone(), seat);
         self.hand_answers_out();
         let before = before?.link;
+        if before != link {
+            // Whoever comes by another way may know nothing of it, and the old way may never be seen to end.
+            self.lose(agent, now);
+        }
         let gateway = |link: LinkId| self.links.get(&link).map(|link| &link.gateway);
         (before != link && gateway(before) != gateway(link)).then_some(before)
     }
@@ -202,13 +206,18 @@ impl Desk {
             return false;
         }
         self.seats.remove(agent);
+        self.lose(agent, now);
+        true
+    }
+
+    /// What an agent does is lost, unless it is heard of.
+    fn lose(&mut self, agent: &AgentId, now: Instant) {
         self.stopped.retain(|(stopped, _), _| stopped != agent);
         for run in self.runs_of.get(agent).into_iter().flatten() {
             if let Some(live) = self.running.get_mut(run) {
                 live.lost_since.get_or_insert(now);
             }
         }
-        true
     }
 
     /// A link is gone: gives the agents that were there through it.
@@ -274,6 +283,7 @@ impl Desk {
                     self.forget(&run, agent);
                 }
                 self.queued.remove(agent);
+                self.stopped.retain(|(stopped, _), _| stopped != agent);
                 if let Some(seat) = self.seats.remove(agent) {
                     self.removed.push((seat.link, agent.clone()));
                 }
@@ -323,6 +333,7 @@ impl Desk {
             RunState::Running if self.running.contains_key(&run.id) => {}
             RunState::Running => {
                 self.forget(&run.id, &run.agent);
+                self.stopped.remove(&(run.agent.clone(), run.room.clone()));
                 let live = Live {
                     room: run.room.clone(),
                     reply: None,
@@ -342,6 +353,19 @@ impl Desk {
                 }
                 self.forget(&run.id, &run.agent);
             }
+        }
+    }
+
+    /// Whether a turn goes on and its host is to know of it.
+    pub fn is_wanted(&self, run: &RunId) -> bool {
+        self.running.get(run).is_some_and(|live| live.ending.is_none())
+    }
+
+    /// The store says that a turn is over, or knows of none.
+    pub fn is_over(&mut self, run: &RunId) {
+        let of = self.runs_of.iter().find(|(_, runs)| runs.contains(run));
+        if let Some(agent) = of.map(|(agent, _)| agent.clone()) {
+            self.forget(run, &agent);
         }
     }
 
@@ -368,12 +392,15 @@ impl Desk {
     pub fn halt(&mut self, room: &RoomId, agent: Option<&AgentId>, now: Instant) {
         let meant = |other: &AgentId| agent.is_none_or(|agent| agent == other);
         let (running, all) = self.in_room(room);
-        for (run, _) in all.into_iter().filter(|(_, of)| meant(of)) {
+        for (run, of) in all.into_iter().filter(|(_, of)| meant(of)) {
             match self.running.get_mut(&run) {
                 Some(live) => {
                     live.ending.get_or_insert_with(|| Ending::plain(Outcome::Cancelled));
                 }
-                None => self.unwanted.push(run),
+                None => {
+                    self.forget(&run, &of);
+                    self.unwanted.push(run);
+                }
             }
         }
         for agent in running.into_iter().filter(meant) {
@@ -389,7 +416,6 @@ impl Desk {
 
     /// The runs that can begin now; each is given once, until it is told to be tried again.
     pub fn ready(&mut self, now: Instant) -> Vec<RunId> {
-        self.stopped.retain(|_, since| now.duration_since(*since) < STOPPING);
         let mut ready = Vec::new();
         for (agent, queue) in &self.queued {
             let Some(seat) = self.seats.get(agent) else { continue };
@@ -397,8 +423,11 @@ impl Desk {
             let running = self.runs_of.get(agent).into_iter().flatten();
             let mut taken: HashSet<&RoomId> =
                 running.filter_map(|run| self.running.get(run)).map(|live| &live.room).collect();
-            let stopping = self.stopped.keys().filter(|(stopped, _)| stopped == agent);
-            taken.extend(stopping.map(|(_, room)| room));
+            let stopping = self
+                .stopped
+                .iter()
+                .filter(|((stopped, _), since)| stopped == agent && now.duration_since(**since) < STOPPING);
+            taken.extend(stopping.map(|((_, room), _)| room));
             for waiting in queue {
                 let free = if by_room { !taken.contains(&waiting.room) } else { taken.is_empty() };
                 if free && !self.starting.contains(&waiting.run) {
@@ -502,6 +531,12 @@ impl Desk {
         told
     }
 
+    /// Whether the agent is in the middle of another reply in this room.
+    pub fn is_speaking(&self, agent: &AgentId, room: &RoomId) -> bool {
+        let mut runs = self.runs_of.get(agent).into_iter().flatten().filter_map(|run| self.running.get(run));
+        runs.any(|live| live.room == *room && live.ending.is_none())
+    }
+
     /// The reply was not this run's after all.
     pub fn unbind(&mut self, run: &RunId) {
         if let Some(live) = self.running.get_mut(run) {
@@ -576,12 +611,12 @@ impl Desk {
     }
 
     /// When there may be something to do though nothing happens.
-    pub fn next_deadline(&self, patience: Duration) -> Option<Instant> {
+    pub fn next_deadline(&self, patience: Duration, now: Instant) -> Option<Instant> {
         let lost = self.running.values().filter_map(|live| match &live.ending {
             Some(ending) => ending.asked_at.map(|asked| asked + TRY_AGAIN),
             None => live.lost_since.map(|since| since + patience),
         });
-        let stopping = self.stopped.values().map(|since| *since + STOPPING);
+        let stopping = self.stopped.values().map(|since| *since + STOPPING).filter(|until| *until > now);
         lost.chain(stopping).chain(self.questions.next_deadline()).min()
     }
 
@@ -670,7 +705,7 @@ mod tests {
         let mut desk = Desk::default();
         let id = link(&mut desk, "g", by_room.unwrap_or_default());
         if by_room.is_some() {
-            desk.seat(&agent(), id, "Coder");
+            desk.seat(&agent(), id, "Coder", Instant::now());
         }
         for (id, room, state) in runs {
             desk.learn(&run(id, room, state.clone()), Instant::now());
@@ -694,7 +729,7 @@ mod tests {
     fn an_agent_that_is_away_starts_nothing_and_one_that_comes_starts_the_oldest() {
         let (mut desk, link) = desk(None, &[("1", "a", RunState::Queued), ("2", "b", RunState::Queued)]);
         assert_eq!(ready(&mut desk), [""; 0]);
-        desk.seat(&agent(), link, "Coder");
+        desk.seat(&agent(), link, "Coder", Instant::now());
         assert_eq!(ready(&mut desk), ["1"]);
         assert_eq!(ready(&mut desk), [""; 0], "it is given once");
         desk.not_started(&RunId::stored("1"));
@@ -712,6 +747,7 @@ mod tests {
         assert_eq!(ready(&mut desk(Some(false), &waiting).0), [""; 0]);
         let (mut ours, _) = desk(Some(true), &waiting);
         assert_eq!(ready(&mut ours), ["2"]);
+        ours.end(&RunId::stored("0"), Ending::plain(Outcome::Complete));
         ours.learn(&over("0"), Instant::now());
         assert_eq!(ready(&mut ours), ["1"]);
     }
@@ -720,13 +756,13 @@ mod tests {
     fn an_old_link_takes_nothing_from_a_newer_one() {
         let (mut desk, old) = desk(Some(false), &[]);
         let new = link(&mut desk, "g", false);
-        assert_eq!(desk.seat(&agent(), new, "Coder"), None, "the same gateway came back");
+        assert_eq!(desk.seat(&agent(), new, "Coder", Instant::now()), None, "the same gateway came back");
         assert_eq!(desk.cut(old, Instant::now()), []);
         assert!(!desk.unseat(&agent(), old, Instant::now()));
         assert_eq!(desk.seat_of(&agent()).map(|seat| seat.link), Some(new));
         let other = link(&mut desk, "h", false);
         assert_eq!(
-            desk.seat(&agent(), other, "Coder"),
+            desk.seat(&agent(), other, "Coder", Instant::now()),
             Some(new),
             "another gateway takes over, and that is told"
         );
@@ -741,9 +777,9 @@ mod tests {
         desk.cut(first, start);
         assert_eq!(due(&mut desk, patience, start + patience / 2), []);
         let second = link(&mut desk, "g", false);
-        desk.seat(&agent(), second, "Coder");
+        desk.seat(&agent(), second, "Coder", Instant::now());
         assert_eq!(
-            desk.next_deadline(patience),
+            desk.next_deadline(patience, start),
             Some(start + patience),
             "it is there and may know of nothing"
         );
@@ -836,5 +872,57 @@ mod tests {
         desk.bind(&agent(), &room("a"), &MessageId::stored("m"));
         desk.idle(&agent());
         assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), [("1".into(), Outcome::Complete)]);
+    }
+
+    #[test]
+    fn a_run_whose_host_comes_by_another_way_is_lost_too_unless_it_is_heard_of() {
+        let (start, patience) = (Instant::now(), Duration::from_secs(60));
+        let (mut desk, first) = desk(Some(false), &[("1", "a", RunState::Running)]);
+        desk.seat(&agent(), first, "Coder", start);
+        assert_eq!(desk.next_deadline(patience, start), None, "it only tells more of itself");
+        let second = link(&mut desk, "g", false);
+        desk.seat(&agent(), second, "Coder", start);
+        assert_eq!(desk.next_deadline(patience, start), Some(start + patience), "the first may never close");
+        assert_eq!(due(&mut desk, patience, start + patience), [("1".into(), Outcome::Interrupted)]);
+    }
+
+    #[test]
+    fn a_run_that_the_store_knows_to_be_over_is_not_asked_for_again() {
+        let (mut desk, _) = desk(Some(false), &[("1", "a", RunState::Running)]);
+        desk.end(&RunId::stored("1"), Ending::plain(Outcome::Complete));
+        desk.is_over(&RunId::stored("1"));
+        assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), []);
+        assert_eq!(desk.seat_of(&agent()).map(|seat| seat.status), Some(AgentStatus::Online));
+    }
+
+    #[test]
+    fn a_host_is_told_of_an_end_that_it_cannot_know() {
+        let (mut desk, link) = desk(Some(false), &[("1", "a", RunState::Running)]);
+        desk.learn(&run("1", "a", RunState::Ended(Outcome::Cancelled)), Instant::now());
+        assert_eq!(desk.take_stops(), [(link, agent(), room("a"))]);
+    }
+
+    #[test]
+    fn what_waits_and_is_not_wanted_does_not_begin_meanwhile() {
+        let (mut desk, _) = desk(Some(false), &[("1", "a", RunState::Queued)]);
+        desk.halt(&room("a"), Some(&agent()), Instant::now());
+        assert_eq!(ready(&mut desk), [""; 0]);
+        assert_eq!(desk.take_unwanted(), [RunId::stored("1")]);
+        assert_eq!(desk.take_stops(), [], "it does nothing yet");
+    }
+
+    #[test]
+    fn what_was_stopped_is_silent_until_its_host_says_so_or_gets_its_next_turn() {
+        let (mut desk, _) = desk(Some(false), &[("1", "a", RunState::Running)]);
+        let (a, start) = (room("a"), Instant::now());
+        desk.halt(&a, None, start);
+        desk.learn(&over("1"), start);
+        let later = start + 2 * STOPPING;
+        assert_eq!(desk.next_deadline(Duration::MAX, later), None, "nothing to wake up for");
+        assert_eq!(desk.bind(&agent(), &a, &MessageId::stored("late")), Bound::Over);
+        desk.learn(&run("2", "a", RunState::Queued), later);
+        assert_eq!(desk.ready(later), [RunId::stored("2")], "it had time to say so");
+        desk.learn(&run("2", "a", RunState::Running), later);
+        assert_eq!(desk.bind(&agent(), &a, &MessageId::stored("m")), Bound::Run(RunId::stored("2"), true));
     }
 }

@@ -127,7 +127,7 @@ impl Hub {
     pub async fn seat(&self, link: LinkId, agent: &Agent) -> Result<(), Refusal> {
         let taken_over = {
             let mut desk = self.turns().desk();
-            let before = desk.seat(&agent.id, link, &agent.name);
+            let before = desk.seat(&agent.id, link, &agent.name, Instant::now());
             before.and_then(|before| desk.host(before))
         };
         self.turns().tell_answers();
@@ -184,7 +184,7 @@ impl Hub {
 
     /// A piece of a reply, on its way to everyone in the room.
     pub async fn speak(&self, voice: Voice<'_>, chunk: &Chunk) -> Result<(), Refusal> {
-        let Some((run, name)) = self.bound(voice).await? else { return Ok(()) };
+        let Some((run, name)) = self.bound(voice, false).await? else { return Ok(()) };
         let limits = self.limits();
         let bounds = Bounds { chunks: limits.reply_chunks, bytes: limits.reply_bytes };
         match self.switchboard().speak(&run, voice.reply, &name, chunk, bounds) {
@@ -194,36 +194,42 @@ impl Hub {
         }
     }
 
-    /// The turn that a piece of a reply belongs to, which is opened if there is none; `None` if it is over.
-    async fn bound(&self, voice: Voice<'_>) -> Result<Option<(RunId, Box<str>)>, Refusal> {
-        let Voice { link, agent, room, reply } = voice;
-        let bind = || {
-            let mut desk = self.turns().desk();
-            let name = desk.seated(agent, link).map(|seat| seat.name.clone());
-            let name = name.ok_or(Refusal::NotFound(Thing::Agent))?;
-            Ok((desk.bind(agent, room, reply), name))
-        };
-        let (run, name) = match bind()? {
-            (Bound::Run(run, false), name) => return Ok(Some((run, name))),
-            (Bound::Over, _) => return Ok(None),
-            (Bound::Run(run, true), name) => (run, name),
-            (Bound::Unknown, _) => {
+    /// The turn that a reply or a piece of it belongs to, which is opened if there is none; `None` if it is over.
+    async fn bound(&self, voice: Voice<'_>, whole: bool) -> Result<Option<(RunId, Box<str>)>, Refusal> {
+        let Voice { agent, room, reply, .. } = voice;
+        let (bound, name) = self.bind(voice)?;
+        match bound {
+            Bound::Run(run, false) => return Ok(Some((run, name))),
+            Bound::Over => return Ok(None),
+            Bound::Run(run, true) => {
+                // An id that belongs to another message is not its reply's.
                 if self.said_before(reply).await? {
+                    self.turns().desk().unbind(&run);
                     return Err(Refusal::Conflict { first: reply.clone() });
                 }
-                self.open_turn(agent, room).await?;
-                match bind()? {
-                    (Bound::Run(run, _), name) => return Ok(Some((run, name))),
-                    (Bound::Over | Bound::Unknown, _) => return Ok(None),
-                }
+                return Ok(Some((run, name)));
             }
-        };
-        // An id that belongs to another message is not its reply's.
+            Bound::Unknown => {}
+        }
         if self.said_before(reply).await? {
-            self.turns().desk().unbind(&run);
             return Err(Refusal::Conflict { first: reply.clone() });
         }
-        Ok(Some((run, name)))
+        // Replies that are begun and never ended would pile up.
+        if !whole && self.turns().desk().is_speaking(agent, room) {
+            return Err(Refusal::AlreadyExists(Thing::Run));
+        }
+        self.open_turn(agent, room).await?;
+        Ok(match self.bind(voice)? {
+            (Bound::Run(run, _), name) => Some((run, name)),
+            (Bound::Over | Bound::Unknown, _) => None,
+        })
+    }
+
+    fn bind(&self, voice: Voice<'_>) -> Result<(Bound, Box<str>), Refusal> {
+        let mut desk = self.turns().desk();
+        let seat = desk.seated(voice.agent, voice.link).ok_or(Refusal::NotFound(Thing::Agent))?;
+        let name = seat.name.clone();
+        Ok((desk.bind(voice.agent, voice.room, voice.reply), name))
     }
 
     /// Waits until the turn is known here too.
@@ -249,23 +255,15 @@ impl Hub {
 
     /// An agent has finished a reply.
     pub async fn finished(&self, voice: Voice<'_>, finished: Finished) -> Result<(), Refusal> {
-        let Voice { link, agent, room, reply } = voice;
-        let bound = {
-            let mut desk = self.turns().desk();
-            desk.seated(agent, link).ok_or(Refusal::NotFound(Thing::Agent))?;
-            desk.bind(agent, room, reply)
-        };
-        let run = match bound {
-            Bound::Over => {
-                self.turns().desk().stopped(agent, Some(room));
+        let run = match self.bound(voice, true).await {
+            Ok(Some((run, _))) => run,
+            Ok(None) => {
+                self.turns().desk().stopped(voice.agent, Some(voice.room));
                 self.turns().bell.notify_one();
                 return Ok(());
             }
-            Bound::Unknown if self.said_before(reply).await? => return self.late(voice, finished).await,
-            Bound::Unknown | Bound::Run(..) => match self.bound(voice).await? {
-                Some((run, _)) => run,
-                None => return Ok(()),
-            },
+            Err(Refusal::Conflict { .. }) => return self.late(voice, finished).await,
+            Err(refusal) => return Err(refusal),
         };
         let Finished { text, chunks, target, claimed_depth } = finished;
         let ending = Ending { text, chunks, target, claimed_depth, ..Ending::plain(Outcome::Complete) };

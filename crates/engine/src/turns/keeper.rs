@@ -10,14 +10,17 @@ use crate::hub::WeakHub;
 use parlor_model::{
     Addressed, Caller, Command, FinishedRun, Outcome, Receipt, Refusal, RunId, Said, Started,
 };
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How long the store is given before it is asked again.
+const AGAIN: Duration = Duration::from_secs(1);
 
 pub async fn keep(hub: WeakHub) {
     loop {
         let Some(hub) = hub.upgrade().filter(|hub| !hub.is_closing()) else { return };
         hub.tend_turns().await;
         let turns = hub.shared_turns();
-        let deadline = turns.desk().next_deadline(hub.limits().gateway_grace);
+        let deadline = turns.desk().next_deadline(hub.limits().gateway_grace, Instant::now());
         // The hub must be able to end while nothing happens.
         drop(hub);
         match deadline {
@@ -58,9 +61,8 @@ impl Hub {
             tokio::spawn(async move { hub.end_turn(due).await });
         }
         for run in unwanted {
-            let finished = FinishedRun { run, outcome: Outcome::Cancelled, said: None };
-            // It may have begun or ended meanwhile; then that is told, and it is looked at again.
-            let _ = self.call(&Caller::OPERATOR, Command::FinishRun(finished)).await;
+            let hub = self.clone();
+            tokio::spawn(async move { hub.call_off(run).await });
         }
         for room in stale {
             let _ = self.tell_context(&room, None).await;
@@ -71,6 +73,17 @@ impl Hub {
         for run in ready {
             let hub = self.clone();
             tokio::spawn(async move { hub.start_turn(run).await });
+        }
+    }
+
+    /// Ends a turn that waits, or that has begun in this very moment.
+    async fn call_off(&self, run: RunId) {
+        let finished = FinishedRun { run, outcome: Outcome::Cancelled, said: None };
+        while let Err(Refusal::Unavailable) =
+            self.call(&Caller::OPERATOR, Command::FinishRun(finished.clone())).await
+            && !self.is_closing()
+        {
+            tokio::time::sleep(AGAIN).await;
         }
     }
 
@@ -94,7 +107,7 @@ impl Hub {
     }
 
     async fn try_again_later(&self, run: &RunId) {
-        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        tokio::time::sleep(AGAIN).await;
         self.turns().desk().not_started(run);
         self.turns().bell.notify_one();
     }
@@ -111,13 +124,13 @@ impl Hub {
         let agent = &started.run.agent;
         // It is known here before its first piece can come.
         self.caught_up().await;
-        let host = {
-            let desk = self.turns().desk();
-            desk.seat_of(agent).and_then(|seat| desk.host(seat.link))
-        };
-        let Some(host) = host else { return };
         let _ = self.tell_context(&started.room.id, Some(agent)).await;
-        host.tell(&Order::Work { started });
+        let desk = self.turns().desk();
+        let host = desk.seat_of(agent).and_then(|seat| desk.host(seat.link));
+        // Told while nobody can stop it: a host that hears of the stop first would do the work after all.
+        if let Some(host) = host.filter(|_| desk.is_wanted(&started.run.id)) {
+            host.tell(&Order::Work { started });
+        }
     }
 
     async fn end_turn(&self, due: Due) {
@@ -146,6 +159,9 @@ impl Hub {
                 tracing::warn!(run = %finished.run, "a reply was too long to be kept");
                 let finished = FinishedRun { said: None, outcome: Outcome::Failed, ..finished };
                 let _ = self.call(&Caller::OPERATOR, Command::FinishRun(finished)).await;
+            }
+            Err(Refusal::AlreadyExists(_) | Refusal::NotFound(_)) => {
+                self.turns().desk().is_over(&finished.run)
             }
             // Asked again while it is not over.
             Ok(_) | Err(_) => {}
