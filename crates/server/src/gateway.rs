@@ -322,8 +322,15 @@ impl Agents {
         };
         app.hub.call(&caller, Command::ConnectGateway(new)).await?;
         let owner = caller.user().cloned().ok_or(Refusal::NotSignedIn)?;
-        let link = app.hub.host(&owner, gateway.clone(), auth.by_room, host)?;
-        Ok(Self { caller, gateway, link })
+        match app.hub.host(&owner, gateway.clone(), auth.by_room, host) {
+            Ok(link) => Ok(Self { caller, gateway, link }),
+            Err(refusal) => {
+                let gone = Command::DisconnectGateway { gateway };
+                // One that seems connected is never forgotten, and anybody could make as many as they like.
+                let _ = app.hub.call(&caller, gone).await;
+                Err(refusal)
+            }
+        }
     }
 
     /// The connection is over; the gateway may have come back by another one.
