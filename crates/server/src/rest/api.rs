@@ -125,6 +125,7 @@ fn operation_id(method: &HttpMethod, path: &str) -> String {
         HttpMethod::Get => "get",
         HttpMethod::Post => "post",
         HttpMethod::Put => "put",
+        HttpMethod::Patch => "patch",
         _ => "delete",
     };
     let words = path.split(|c: char| !c.is_ascii_alphanumeric());

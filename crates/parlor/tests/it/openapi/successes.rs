@@ -181,6 +181,8 @@ async fn agents(tour: &Tour, scene: &Scene) {
     approvals(tour, scene, &mut gateway).await;
     let spawn = json!({ "gatewayId": "laptop", "agentType": "codex", "name": "One more" });
     tour.tell(admin, "POST /api/agents/spawn", &[], spawn, 200).await;
+    let spawn = json!({ "gatewayId": "never", "agentType": "codex", "name": "One more" });
+    tour.tell(admin, "POST /api/agents/spawn", &[], spawn, 404).await;
     tour.ask(admin, "GET /api/agents/gateways/list", &[], 200).await;
     tour.ask(admin, "DELETE /api/agents/gateways/{id}", &["laptop"], 200).await;
 }

@@ -18,6 +18,7 @@ pub struct NewDecision {
     pub allow_always: Option<bool>,
     pub deny_reason: Option<Box<str>>,
     /// That of the input that was looked at; if it is another, nothing is decided.
+    #[schema(example = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")]
     pub input_digest: Option<Box<str>>,
 }
 

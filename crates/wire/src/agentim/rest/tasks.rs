@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 pub struct NewTask {
     pub title: Box<str>,
     pub description: Option<Box<str>>,
-    #[schema(format = DateTime)]
+    #[schema(example = "2027-01-01T00:00:00Z", format = DateTime)]
     pub due_date: Option<Box<str>>,
     pub assignee_id: Option<Box<str>>,
     /// `user` where it is left out.
@@ -42,6 +42,7 @@ pub struct TaskChanges {
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<String>, format = DateTime)]
     #[cfg_attr(test, ts(optional = nullable, as = "Option<String>"))]
+    #[schema(example = "2027-01-01T00:00:00Z")]
     pub due_date: Option<Option<Box<str>>>,
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<String>)]
