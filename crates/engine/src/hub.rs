@@ -17,9 +17,9 @@ use bytes::Bytes;
 use parlor_model::audit::NotePage;
 use parlor_model::query::{Answer, Recent};
 use parlor_model::{
-    ApiKey, ApprovalId, BlobDigest, Caller, Command, Epoch, Event, HubSettings, Logged, Mailbox, Member,
-    MemberId, Message, Position, Query, Refusal, RoomId, SecondFactor, SecretHash, Seq, Signal, Task, Thing,
-    Time, User, UserId,
+    ApiKey, ApprovalId, BlobDigest, Caller, Command, Epoch, Event, Gateway, HubSettings, Logged, Mailbox,
+    Member, MemberId, Message, Position, Query, Refusal, RoomId, SecondFactor, SecretHash, Seq, Signal, Task,
+    Thing, Time, User, UserId,
 };
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -100,6 +100,7 @@ impl Hub {
         let mut writer =
             Writer::new(store, bus.clone(), clock.clone(), ids.clone(), health.clone(), limits.clone())?;
         let questions = close_questions(&mut writer, &*reader)?;
+        close_gateways(&mut writer, &*reader)?;
         let (Head { epoch, seq, .. }, tally) = (writer.head(), writer.tally());
         let released = writer.released();
         let switchboard = Arc::new(Switchboard::new(epoch, seq, &limits));
@@ -578,16 +579,35 @@ fn close_questions(writer: &mut Writer, reader: &dyn Reader) -> Result<Vec<Appro
         open = snapshot.open_approvals(Open::Everybodys)?.into_iter().map(|open| open.id).collect();
         Ok(())
     })?;
-    let expire = |approval: &ApprovalId| Submitted {
+    let expire = |approval: &ApprovalId| Command::ExpireApproval { approval: approval.clone() };
+    at_start(writer, open.iter().map(expire).collect());
+    Ok(open)
+}
+
+/// Whoever was connected to a hub that ended without a word is not any more.
+fn close_gateways(writer: &mut Writer, reader: &dyn Reader) -> Result<(), Fault> {
+    let mut connected = Vec::new();
+    reader.with(&mut |snapshot| {
+        connected = snapshot.gateways(None)?;
+        Ok(())
+    })?;
+    connected.retain(|gateway| gateway.disconnected_at.is_none());
+    let gone = |gateway: Gateway| Command::DisconnectGateway { gateway: gateway.id };
+    at_start(writer, connected.into_iter().map(gone).collect());
+    Ok(())
+}
+
+/// Before anybody else can ask for anything.
+fn at_start(writer: &mut Writer, commands: Vec<Command>) {
+    let submitted = |command| Submitted {
         caller: Caller::OPERATOR,
-        command: Command::ExpireApproval { approval: approval.clone() },
+        command,
         reply: oneshot::channel().0,
         at: Instant::now(),
     };
-    if !open.is_empty() {
-        writer.pass(open.iter().map(expire).collect());
+    if !commands.is_empty() {
+        writer.pass(commands.into_iter().map(submitted).collect());
     }
-    Ok(open)
 }
 
 async fn blocking<T: Send + 'static>(

@@ -94,6 +94,8 @@ pub struct Gateway {
     pub ephemeral: bool,
     pub connected_at: Time,
     pub disconnected_at: Option<Time>,
+    /// Agents that were removed while it was away: it learns so when it presents them, each once.
+    pub dismissed: Vec<AgentId>,
 }
 
 /// The machine a gateway runs on, in its own words.

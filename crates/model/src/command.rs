@@ -545,6 +545,8 @@ pub enum Receipt {
         subscriptions: Vec<Subscription>,
     },
     Gateway(Arc<Gateway>),
+    /// The agent was removed while its gateway was away.
+    Dismissed(AgentId),
     Task(Arc<Task>),
     Subscriptions(Vec<Subscription>),
     Upload(Arc<Upload>),

@@ -424,6 +424,10 @@ impl Agents {
         };
         match app.hub.call(&self.caller, Command::RegisterAgent(registration)).await? {
             Receipt::Agent { agent, .. } => app.hub.seat(self.link, &agent).await,
+            Receipt::Dismissed(agent) => {
+                app.hub.dismiss(self.link, &agent);
+                Ok(())
+            }
             _ => Ok(()),
         }
     }

@@ -82,7 +82,7 @@ pub fn put(sql: &Connection, agent: &Agent) -> Result<(), Fault> {
 }
 
 pub const GATEWAY: &str =
-    "id, owner, hostname, platform, arch, runtime, ephemeral, connected_at, disconnected_at";
+    "id, owner, hostname, platform, arch, runtime, ephemeral, connected_at, disconnected_at, dismissed";
 
 pub fn gateway(row: &Row<'_>) -> rusqlite::Result<Gateway> {
     Ok(Gateway {
@@ -97,14 +97,16 @@ pub fn gateway(row: &Row<'_>) -> rusqlite::Result<Gateway> {
         ephemeral: row.get(6)?,
         connected_at: time(row, 7)?,
         disconnected_at: maybe_time(row, 8)?,
+        dismissed: list(row.get_ref(9)?.as_str())?.into_iter().map(AgentId::stored).collect(),
     })
 }
 
 pub fn put_gateway(sql: &Connection, gateway: &Gateway) -> Result<(), Fault> {
     let Device { hostname, platform, arch, runtime } = &gateway.device;
+    let dismissed: Vec<&str> = gateway.dismissed.iter().map(AgentId::as_str).collect();
     run(
         sql,
-        "INSERT OR REPLACE INTO gateways VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        "INSERT OR REPLACE INTO gateways VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         &[
             &gateway.id.as_str(),
             &gateway.owner.as_str(),
@@ -115,6 +117,7 @@ pub fn put_gateway(sql: &Connection, gateway: &Gateway) -> Result<(), Fault> {
             &gateway.ephemeral,
             &gateway.connected_at.0,
             &gateway.disconnected_at.map(|time| time.0),
+            &texts(&dismissed),
         ],
     )
     .map(drop)

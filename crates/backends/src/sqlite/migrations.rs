@@ -19,6 +19,7 @@ pub const MIGRATIONS: [&str; 13] = [
     include_str!("migrations/0020_hosts_rooms_tasks.sql"),
     include_str!("migrations/0030_runs.sql"),
     include_str!("migrations/0040_approvals.sql"),
+    include_str!("migrations/0050_dismissed.sql"),
 ];
 
 /// All missing steps in one transaction: a file is of its old age or of today's, never between.

@@ -189,6 +189,7 @@ pub fn gateway(id: &str, owner: &str) -> Gateway {
         ephemeral: true,
         connected_at: Time(6),
         disconnected_at: Some(Time(7)),
+        dismissed: vec![AgentId::stored("gone")],
     }
 }
 

@@ -420,6 +420,9 @@ impl Facts {
                 self.agents = store.agents_below(id)?;
                 self.agents.extend(self.agent.clone());
                 self.memberships_of_agents(store)?;
+                if let Some(user) = caller.user() {
+                    self.gateways = store.gateways(Some(user))?;
+                }
             }
             Command::ConnectGateway(new) => {
                 self.gateway = store.gateway(&new.id)?;

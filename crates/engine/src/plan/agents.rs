@@ -1,6 +1,6 @@
 //! Agents, their sessions, and what they listen to.
 
-use super::{Change, Draft, Plan, rooms};
+use super::{Change, Draft, Plan, gateways, rooms};
 use crate::routes::RouteChange;
 use parlor_model::command::AgentProfile;
 use parlor_model::{
@@ -24,7 +24,11 @@ pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
     match command {
         Command::CreateAgent { id, profile, subscriptions } => create(id, profile, subscriptions, draft),
         Command::ChangeAgent { profile, .. } => change(profile, draft),
-        Command::RemoveAgent { .. } => remove(draft),
+        Command::RemoveAgent { .. } => {
+            let mut draft = draft;
+            gateways::dismiss(&mut draft);
+            remove(draft)
+        }
         Command::Subscribe { mailbox, pattern } => subscribe(mailbox, pattern, draft),
         Command::Unsubscribe { mailbox, pattern } => unsubscribe(mailbox, pattern, draft),
         _ => unreachable!("the dispatcher sends only agent commands here"),

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 /// How many are remembered; beyond that the one that went longest ago is forgotten.
 const MOST_KEPT: usize = 100;
+/// How many agents a gateway is told to forget; beyond that it brings the first ones back.
+const MOST_DISMISSED: usize = 1000;
 
 pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
     match command {
@@ -36,6 +38,7 @@ fn connect(new: &NewGateway, mut draft: Draft) -> Result<Plan, Refusal> {
         ephemeral: new.ephemeral,
         connected_at: draft.facts.now,
         disconnected_at: None,
+        dismissed: draft.facts.gateway.as_ref().map(|known| known.dismissed.clone()).unwrap_or_default(),
     });
     draft.change(Change::PutGateway(gateway.clone()));
     draft.done(Receipt::Gateway(gateway))
@@ -59,7 +62,30 @@ fn disconnect(mut draft: Draft) -> Result<Plan, Refusal> {
     draft.done(Receipt::Done)
 }
 
-fn register(new: &AgentRegistration, draft: Draft) -> Result<Plan, Refusal> {
+/// Has gateways that are away forget the agents that are removed: they would bring them back.
+pub fn dismiss(draft: &mut Draft) {
+    for gateway in draft.facts.gateways.iter().filter(|gateway| gateway.disconnected_at.is_some()) {
+        let hosted =
+            draft.facts.agents.iter().filter(|agent| agent.host.gateway.as_ref() == Some(&gateway.id));
+        let mut dismissed = gateway.dismissed.clone();
+        dismissed.extend(hosted.map(|agent| agent.id.clone()).filter(|id| !gateway.dismissed.contains(id)));
+        if dismissed.len() > gateway.dismissed.len() {
+            dismissed.drain(..dismissed.len().saturating_sub(MOST_DISMISSED));
+            draft.change(Change::PutGateway(Arc::new(Gateway { dismissed, ..gateway.clone() })));
+        }
+    }
+}
+
+fn register(new: &AgentRegistration, mut draft: Draft) -> Result<Plan, Refusal> {
+    let dismissing = draft.facts.gateway.as_ref().filter(|gateway| gateway.dismissed.contains(&new.id));
+    if let Some(mut gateway) = dismissing.cloned() {
+        gateway.dismissed.retain(|id| *id != new.id);
+        draft.change(Change::PutGateway(Arc::new(gateway)));
+        // One that was made anew since is welcome.
+        if draft.facts.agent.is_none() {
+            return draft.done(Receipt::Dismissed(new.id.clone()));
+        }
+    }
     let host = Host {
         gateway: Some(new.gateway.clone()),
         kind: new.kind.clone(),
@@ -98,6 +124,7 @@ mod tests {
             ephemeral: false,
             connected_at: Time(1),
             disconnected_at,
+            dismissed: Vec::new(),
         }
     }
 
@@ -151,6 +178,39 @@ mod tests {
         let changed = Agent { name: "Coder".into(), host: made.host.clone(), ..known };
         assert_eq!(plan.events[0].event, Event::AgentChanged(Arc::new(changed)));
         assert_eq!((plan.changes.len(), plan.routes.len()), (1, 0));
+    }
+
+    #[test]
+    fn what_was_removed_while_its_gateway_was_away_is_not_brought_back() {
+        let mut hosted = agent("coder");
+        hosted.host.gateway = Some(GatewayId::stored("laptop"));
+        let remove = Command::RemoveAgent { id: AgentId::stored("coder") };
+        let removed = |away: Option<Time>| {
+            let gateways = vec![gateway("laptop", away), gateway("desk", away)];
+            let facts =
+                Facts { agent: Some(hosted.clone()), agents: vec![hosted.clone()], gateways, ..facts() };
+            let plan = decide(&remove, &facts).unwrap();
+            plan.changes.into_iter().find_map(|change| match change {
+                Change::PutGateway(gateway) => Some(gateway),
+                _ => None,
+            })
+        };
+        assert_eq!(removed(None), None, "one that is there is told at once");
+        let away = removed(Some(Time(5))).unwrap();
+        assert_eq!((away.id.as_str(), &away.dismissed[..]), ("laptop", &[AgentId::stored("coder")][..]));
+
+        let known = Some(Gateway::clone(&away));
+        let back = decide(&super::tests::connect("laptop"), &Facts { gateway: known, ..facts() }).unwrap();
+        let Receipt::Gateway(back) = back.receipt else { panic!("not a gateway") };
+        assert_eq!(back.dismissed, away.dismissed);
+        let register = |given: Facts| decide(&Command::RegisterAgent(registration()), &given).unwrap();
+        let known = Facts { gateway: Some(Gateway::clone(&back)), ..facts() };
+        let plan = register(known.clone());
+        assert_eq!(plan.receipt, Receipt::Dismissed(AgentId::stored("coder")));
+        let [Change::PutGateway(told)] = &plan.changes[..] else { panic!("{:?}", plan.changes) };
+        assert_eq!(told.dismissed, [], "once");
+        let anew = register(Facts { agent: Some(agent("coder")), ..known });
+        assert!(matches!(anew.receipt, Receipt::Agent { .. }), "one that was made since stays");
     }
 
     #[test]

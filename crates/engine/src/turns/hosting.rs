@@ -145,6 +145,14 @@ impl Hub {
         Ok(())
     }
 
+    /// The agent that this link presented is no more.
+    pub fn dismiss(&self, link: LinkId, agent: &AgentId) {
+        let host = self.turns().desk().host(link);
+        if let Some(host) = host {
+            host.tell(&Order::Remove { agent });
+        }
+    }
+
     pub async fn unseat(&self, link: LinkId, agent: &AgentId) {
         if self.turns().desk().unseat(agent, link, Instant::now()) {
             self.tell_status(agent).await;

@@ -408,6 +408,7 @@ fn gateway(owner: UserId) -> Gateway {
         ephemeral: false,
         connected_at: Time(1),
         disconnected_at: None,
+        dismissed: Vec::new(),
     }
 }
 

@@ -161,6 +161,7 @@ impl World {
             | Receipt::FamilyRevoked
             | Receipt::Message(_)
             | Receipt::Rewound(_)
+            | Receipt::Dismissed(_)
             | Receipt::Pinned { .. }
             | Receipt::Bookmarked { .. }
             | Receipt::Released(_)

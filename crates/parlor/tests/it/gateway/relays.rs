@@ -409,3 +409,33 @@ async fn nobody_rewinds_what_is_not_theirs_or_what_an_agent_would_remember() {
     gateway.settled().await.unwrap();
     room.scene.ends_well().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_was_removed_while_its_gateway_was_away_is_not_brought_back() {
+    let mut room = Room::start().await;
+    let gateway = room.gateway("g1", &["coder", "poet"]).await;
+    // Neither side has a chance to say that it goes.
+    room.scene.hub.kill_9().await.unwrap();
+    drop(gateway);
+    room.scene.hub = room.scene.command.start().await.unwrap();
+    let alice = room.alice.at(room.scene.url());
+    let gateways = alice.get("/api/agents/gateways/list").await.unwrap().data().unwrap();
+    assert_eq!(gateways[0]["online"], false, "{gateways}");
+    assert_eq!(alice.delete("/api/agents/coder").await.unwrap().status, 200);
+    assert_eq!(alice.delete("/api/agents/poet").await.unwrap().status, 200);
+    assert_eq!(alice.post("/api/agents", json!({ "id": "poet", "name": "Poet" })).await.unwrap().status, 201);
+
+    let mut back = Gateway::connect(&alice, "g1").await.unwrap();
+    back.register("poet", "poet").await.unwrap();
+    back.send(&json!({ "type": "gateway:register_agent", "agent": { "id": "coder", "name": "coder", "type": "codex" } })).await.unwrap();
+    assert_eq!(back.wait_for_type("server:remove_agent").await.unwrap()["agentId"], "coder");
+    let ids = |agents: Value| {
+        agents.as_array().unwrap().iter().map(|agent| agent["id"].clone()).collect::<Vec<_>>()
+    };
+    let own = alice.get("/api/agents").await.unwrap().data().unwrap();
+    assert_eq!(ids(own), ["poet"], "what was made anew is welcome");
+    back.register("coder", "coder").await.unwrap();
+    let own = alice.get("/api/agents").await.unwrap().data().unwrap();
+    assert_eq!(ids(own), ["coder", "poet"], "said once, and then it is meant");
+    room.scene.ends_well().await;
+}
