@@ -167,7 +167,7 @@ pub fn agent(id: &str, owner: &str) -> Agent {
         host: Host {
             gateway: Some(GatewayId::stored("laptop")),
             kind: "codex".into(),
-            working_directory: Some("/home/a b".into()),
+            working_directory: Some("/srv/a b".into()),
             capabilities: vec!["rewind".into(), "\"x\"".into()],
             model: Some("best".into()),
             slash_commands: Some(Payload("[1]".into())),

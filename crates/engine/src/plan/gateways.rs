@@ -139,7 +139,7 @@ mod tests {
             id: AgentId::stored("coder"),
             name: "Coder".into(),
             kind: "my-own-adapter".into(),
-            working_directory: Some("/home/ann".into()),
+            working_directory: Some("/srv/ann".into()),
             capabilities: vec!["rewind".into()],
             model: None,
             slash_commands: None,

@@ -85,7 +85,7 @@ pub fn register(dice: &mut Dice, _: &mut World) -> Command {
         id: AgentId::parse(dice.one_of(&AGENTS)).unwrap(),
         name: dice.one_of(&NAMES).into(),
         kind: dice.one_of(&["codex", "my own"]).into(),
-        working_directory: dice.maybe(|dice| dice.one_of(&["/home/ann", "C:\\x 'y'"]).into()),
+        working_directory: dice.maybe(|dice| dice.one_of(&["/srv/ann", "C:\\x 'y'"]).into()),
         capabilities: dice.some_of(&["rewind", "\"quoted\""]).iter().map(|word| (*word).into()).collect(),
         model: dice.maybe(|_| "best".into()),
         slash_commands: dice.maybe(|_| Payload("[{\"name\":\"x\"}]".into())),
