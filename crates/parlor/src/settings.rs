@@ -148,15 +148,14 @@ table::settings! {
         /// "on" makes the room welcome for the first admin, with the guide in it, and brings
         /// everybody who is new into it.
         welcome: Switch = choice(), default "on";
-        /// How many agents may stand between a person and an answer: 0 lets agents address
-        /// nobody.
-        max_chain_depth: u32 = count(0..=20), default 3;
+        /// How many agents may stand between a person and an answer.
+        max_chain_depth: u32 = count(1..=20), default 3;
         /// How often an agent may speak in a minute and still address others.
         max_agent_messages_per_minute: u64 = count(1..=100_000), default 20;
         /// Turns of one agent in one room within a day.
-        max_turns_per_day: u64 = count(0..=1_000_000), default 200;
+        max_turns_per_day: u64 = count(1..=1_000_000), default 200;
         /// Tokens that one agent may report in one room within a day; then it gets no turn.
-        max_tokens_per_day: u64 = count(0..=1_000_000_000_000), default 2_000_000;
+        max_tokens_per_day: u64 = count(1..=1_000_000_000_000), default 2_000_000;
         /// How long a turn waits for a gateway that was lost, in seconds, before it ends as
         /// interrupted.
         gateway_grace: Duration = seconds(1..=3_600), default 60;
