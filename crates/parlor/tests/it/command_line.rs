@@ -206,6 +206,25 @@ async fn people_and_keys_are_administered_in_a_running_hub() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn whoever_runs_the_hub_silences_the_agents_of_any_room() {
+    let scene = Scene::start().await;
+    let data = scene.data().to_str().unwrap();
+    let ada = scene.person("ada").await;
+    let room = ada.make_room("kitchen", &[]).await.unwrap();
+    let path = format!("/api/rooms/{room}");
+    let words = format!("The agents in {room} are silent until it is thawed.\n");
+    assert_eq!(ok(&["--data", data, "freeze", &room]), words);
+    let frozen = ada.get(&path).await.unwrap().data().unwrap();
+    assert!(frozen["frozenAt"].is_string() && frozen.get("frozenBy").is_none(), "{frozen}");
+    assert_eq!(
+        ok(&["--data", data, "freeze", "--thaw", &room]),
+        format!("The agents in {room} may speak.\n")
+    );
+    assert_eq!(ada.get(&path).await.unwrap().data().unwrap().get("frozenAt"), None);
+    assert_eq!(refused(&["--data", data, "freeze", "nowhere"], &[]), "Room not found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn people_and_keys_are_administered_while_no_hub_runs() {
     let data = tempfile::tempdir().unwrap();
     let on = data.path().to_str().unwrap().to_owned();
