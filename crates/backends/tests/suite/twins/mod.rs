@@ -24,7 +24,7 @@ use std::cell::RefCell;
 
 /// Unless `PROPTEST_CASES` asks for another number.
 const CASES: u32 = 128;
-const MOST_ROUNDS: u32 = 4;
+const MOST_ROUNDS: u32 = 8;
 
 /// The seeds of runs that failed once; they are tried first.
 const FAILED: FileFailurePersistence = FileFailurePersistence::Direct("tests/suite/twins/failed-seeds");
