@@ -4,13 +4,17 @@
 //! link never takes away what a newer one brought; what was stopped says nothing more. Pure: it is told what happened
 //! and asked what to do.
 
+mod asking;
+
+pub use asking::Asks;
+
 use super::host::Host;
 use super::inquiries::Inquiries;
 use super::questions::Questions;
 use super::terminal::Filter;
 use parlor_model::{
-    AgentId, AgentStatus, Approval, ApprovalId, Chunk, Event, GatewayId, MemberChange, MessageId, Outcome,
-    RoomId, Run, RunId, RunState, UserId,
+    AgentId, AgentStatus, Approval, Chunk, Event, GatewayId, MemberChange, MessageId, Outcome, RoomId, Run,
+    RunId, RunState, UserId,
 };
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -109,16 +113,6 @@ pub struct Due {
     pub run: RunId,
     pub reply: Option<MessageId>,
     pub ending: Ending,
-}
-
-/// In which turn an agent asks something.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Asks {
-    In(RunId),
-    /// In one that was stopped.
-    TooLate,
-    /// In none.
-    Unasked,
 }
 
 /// Where a piece of a reply belongs.
@@ -474,63 +468,6 @@ impl Desk {
         Bound::Run(run, first)
     }
 
-    /// The turn in which an agent asks something in a room: it is alive, whatever was thought of it.
-    pub fn asks(&mut self, agent: &AgentId, room: &RoomId) -> Asks {
-        let runs = self.runs_of.get(agent).into_iter().flatten();
-        let mut asks = Asks::Unasked;
-        for run in runs {
-            let Some(live) = self.running.get_mut(run).filter(|live| live.room == *room) else { continue };
-            if live.ending.is_none() {
-                live.lost_since = None;
-                return Asks::In(run.clone());
-            }
-            asks = Asks::TooLate;
-        }
-        let stopped = self.stopped.contains_key(&(agent.clone(), room.clone()));
-        if stopped { Asks::TooLate } else { asks }
-    }
-
-    /// A question that was open when nobody was here to answer: its time is over.
-    pub fn close_question(&mut self, approval: &Approval, now: Instant) {
-        self.questions.asked(approval, Duration::ZERO, now);
-    }
-
-    pub fn forget_question(&mut self, approval: &ApprovalId) {
-        self.questions.forget(approval);
-    }
-
-    pub fn is_overdue(&self, approval: &ApprovalId, now: Instant) -> bool {
-        self.questions.is_overdue(approval, now)
-    }
-
-    pub fn overdue(&mut self, now: Instant) -> Vec<ApprovalId> {
-        self.questions.overdue(now)
-    }
-
-    /// Only the gateway that asked, while it hosts the agent, hears the answer.
-    fn hand_answers_out(&mut self) {
-        let Self { questions, seats, links, answers, .. } = self;
-        let host = |approval: &Approval| {
-            let link = seats.get(&approval.agent)?.link;
-            links.get(&link).filter(|found| found.gateway == approval.gateway).map(|_| link)
-        };
-        for approval in questions.heard(|approval| host(approval).is_some()) {
-            answers.extend(host(&approval).map(|link| (link, approval)));
-        }
-    }
-
-    pub fn take_answers(&mut self) -> Vec<(Arc<dyn Host>, Arc<Approval>)> {
-        let mut told = Vec::new();
-        for (link, approval) in std::mem::take(&mut self.answers) {
-            match self.host(link) {
-                Some(host) => told.push((host, approval)),
-                // It went just now, and may be back.
-                None => self.questions.decided(&approval),
-            }
-        }
-        told
-    }
-
     /// Whether the agent is in the middle of another reply in this room.
     pub fn is_speaking(&self, agent: &AgentId, room: &RoomId) -> bool {
         let mut runs = self.runs_of.get(agent).into_iter().flatten().filter_map(|run| self.running.get(run));
@@ -666,11 +603,11 @@ mod tests {
         fn tell(&self, _: &Order<'_>) {}
     }
 
-    fn agent() -> AgentId {
+    pub(super) fn agent() -> AgentId {
         AgentId::stored("coder")
     }
 
-    fn room(id: &str) -> RoomId {
+    pub(super) fn room(id: &str) -> RoomId {
         RoomId::stored(id)
     }
 
@@ -695,13 +632,13 @@ mod tests {
         }))
     }
 
-    fn link(desk: &mut Desk, gateway: &str, by_room: bool) -> LinkId {
+    pub(super) fn link(desk: &mut Desk, gateway: &str, by_room: bool) -> LinkId {
         let (gateway, owner) = (GatewayId::stored(gateway), UserId::stored("ann"));
         desk.link(Link { gateway, owner, by_room, host: Arc::new(Nobody) })
     }
 
     /// With the agent there through a foreign gateway or one of ours, or away.
-    fn desk(by_room: Option<bool>, runs: &[(&str, &str, RunState)]) -> (Desk, LinkId) {
+    pub(super) fn desk(by_room: Option<bool>, runs: &[(&str, &str, RunState)]) -> (Desk, LinkId) {
         let mut desk = Desk::default();
         let id = link(&mut desk, "g", by_room.unwrap_or_default());
         if by_room.is_some() {
@@ -721,7 +658,7 @@ mod tests {
         desk.due(patience, now).into_iter().map(|due| (due.run.to_string(), due.ending.outcome)).collect()
     }
 
-    fn over(id: &str) -> Event {
+    pub(super) fn over(id: &str) -> Event {
         run(id, "a", RunState::Ended(Outcome::Complete))
     }
 

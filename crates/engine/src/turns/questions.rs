@@ -95,3 +95,62 @@ impl Open {
         self.asked_at.map_or(self.deadline, |asked| asked + TRY_AGAIN)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parlor_model::{Decision, Digest, GatewayId, Payload, Time};
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn approval(id: &str, run: &str) -> Approval {
+        Approval {
+            id: ApprovalId::stored(id),
+            run: RunId::stored(run),
+            room: RoomId::stored("room"),
+            agent: AgentId::stored("coder"),
+            agent_name: "Coder".into(),
+            gateway: GatewayId::stored("laptop"),
+            request: id.into(),
+            tool: "Bash".into(),
+            input: Payload("{}".into()),
+            digest: Digest([0; 32]),
+            asked_at: Time(0),
+            expires_at: Time(0).plus(MINUTE),
+            decision: None,
+            decided_at: None,
+        }
+    }
+
+    fn decided(id: &str, run: &str) -> Arc<Approval> {
+        Arc::new(approval(id, run).decided(Decision::AllowedByRule, Time(1)).unwrap())
+    }
+
+    #[test]
+    fn what_nobody_answered_is_closed_once_and_again_if_that_was_not_taken() {
+        let (mut questions, start, one) = (Questions::default(), Instant::now(), ApprovalId::stored("1"));
+        questions.asked(&approval("1", "run"), MINUTE, start);
+        questions.asked(&approval("1", "run"), MINUTE, start + MINUTE / 2);
+        assert_eq!(questions.next_deadline(), Some(start + MINUTE), "asked again it is open no longer");
+        assert_eq!(questions.overdue(start + MINUTE / 2), []);
+        assert!(!questions.is_overdue(&one, start + MINUTE / 2));
+        assert!(questions.is_overdue(&one, start + MINUTE));
+        let all = [one];
+        assert_eq!(questions.overdue(start + MINUTE), all);
+        assert_eq!(questions.overdue(start + MINUTE), []);
+        assert_eq!(questions.overdue(start + MINUTE + TRY_AGAIN), all);
+        questions.decided(&decided("1", "run"));
+        assert_eq!(questions.next_deadline(), None);
+    }
+
+    #[test]
+    fn an_answer_is_heard_once_and_not_after_its_turn() {
+        let mut questions = Questions::default();
+        questions.decided(&decided("1", "run"));
+        questions.decided(&decided("2", "other"));
+        assert_eq!(questions.heard(|_| false), []);
+        questions.run_ended(&RunId::stored("other"));
+        assert_eq!(questions.heard(|_| true), [decided("1", "run")]);
+        assert_eq!(questions.heard(|_| true), []);
+    }
+}
