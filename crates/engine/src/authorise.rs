@@ -415,12 +415,9 @@ impl<'a> Ask<'a> {
         let own = |message: &Message| message.sender.user() == Some(&standing.user.id);
         let answer = |message: &Message| matches!(message.sender, Sender::Agent(_));
         let of_others = self.facts.later.iter().any(|later| !own(later) && !answer(later));
-        let least = if of_others { RoomRole::Admin } else { found.agent_command_role };
-        if own(message) && role >= least.max(found.agent_command_role) {
-            Ok(())
-        } else {
-            Err(Refusal::Forbidden)
-        }
+        let least = if of_others { RoomRole::Admin } else { RoomRole::Member };
+        let may = own(message) && role >= least.max(found.agent_command_role);
+        if may { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
     /// For who pinned it, and for admins of the room.
