@@ -62,7 +62,7 @@ impl Hub {
         }
         for run in unwanted {
             let hub = self.clone();
-            tokio::spawn(async move { hub.call_off(run).await });
+            tokio::spawn(async move { hub.call_off(run, Outcome::Cancelled).await });
         }
         for room in stale {
             let _ = self.tell_context(&room, None).await;
@@ -77,12 +77,13 @@ impl Hub {
     }
 
     /// Ends a turn that waits, or that has begun in this very moment.
-    async fn call_off(&self, run: RunId) {
-        let finished = FinishedRun { run, outcome: Outcome::Cancelled, said: None };
+    async fn call_off(&self, run: RunId, outcome: Outcome) {
+        let finished = FinishedRun { run, outcome, said: None };
         while let Err(Refusal::Unavailable) =
             self.call(&Caller::OPERATOR, Command::FinishRun(finished.clone())).await
             && !self.is_closing()
         {
+            // The disk is full: there is no news to wait for.
             tokio::time::sleep(AGAIN).await;
         }
     }
@@ -91,10 +92,7 @@ impl Hub {
         match self.wanted(&run).await {
             Ok(true) => {}
             Ok(false) => {
-                let outcome = Outcome::Refused("it was not for this agent".into());
-                let finished = FinishedRun { run: run.clone(), outcome, said: None };
-                let _ = self.call(&Caller::OPERATOR, Command::FinishRun(finished)).await;
-                return;
+                return self.call_off(run, Outcome::Refused("it was not for this agent".into())).await;
             }
             Err(_) => return self.try_again_later(&run).await,
         }
