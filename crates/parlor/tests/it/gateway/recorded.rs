@@ -13,28 +13,41 @@ use std::collections::HashMap;
 /// What the gateway sent and heard, and what a person did meanwhile, which was not recorded.
 const RECORDED: &str = include_str!("../../fixtures/agentim-gateway.jsonl");
 
-/// What a person asks through the hub and the gateway answers has tests of its own.
-const RELAYED: [&str; 10] = [
-    "server:query_agent_info",
-    "gateway:agent_info",
-    "server:request_workspace",
-    "gateway:workspace_response",
-    "server:agent_command",
-    "gateway:agent_command_result",
-    "server:list_credentials",
-    "gateway:credential_list",
-    "server:spawn_agent",
-    "gateway:spawn_result",
-];
-
 /// What the real server hands to a busy agent waits here: a gateway that is not ours does one thing after the other.
 const WAITING: [&str; 2] = ["@bot second", "@bot third"];
+
+/// What the server asks a gateway for a person, what the person said for that, what the gateway answers, and what the
+/// person hears.
+const RELAYED: [[&str; 4]; 5] = [
+    ["server:query_agent_info", "client:query_agent_info", "gateway:agent_info", "server:agent_info"],
+    [
+        "server:request_workspace",
+        "client:request_workspace",
+        "gateway:workspace_response",
+        "server:workspace_response",
+    ],
+    [
+        "server:agent_command",
+        "client:agent_command",
+        "gateway:agent_command_result",
+        "server:agent_command_result",
+    ],
+    [
+        "server:list_credentials",
+        "client:list_gateway_credentials",
+        "gateway:credential_list",
+        "server:gateway_credential_list",
+    ],
+    ["server:spawn_agent", "POST /api/agents/spawn", "gateway:spawn_result", "server:spawn_result"],
+];
 
 struct Replay {
     scene: Scene,
     person: Rest,
     at_person: Client,
     sockets: HashMap<u64, Gateway>,
+    /// As each of them authenticated.
+    gateways: HashMap<u64, Value>,
     /// Words of the recording and what they are here: tokens, ids that the server gave.
     here: HashMap<String, String>,
 }
@@ -46,7 +59,7 @@ impl Replay {
         let at_person = Client::connect(&person).await.unwrap();
         let here = [("<user>", person.user_id()), ("admin", "keeper"), ("ChangeMe123!x", PASSWORD)];
         let here = here.map(|(word, ours)| (word.to_owned(), ours.to_owned()));
-        Self { scene, person, at_person, sockets: HashMap::new(), here: here.into() }
+        Self { scene, person, at_person, sockets: HashMap::new(), gateways: HashMap::new(), here: here.into() }
     }
 
     fn translated(&self, recorded: &Value) -> Value {
@@ -93,6 +106,12 @@ impl Replay {
         } else if let Some(frame) = step.get("sent") {
             let frame = self.translated(frame);
             self.sockets.get_mut(&number).unwrap().send(&frame).await.unwrap();
+            if frame["type"] == "gateway:auth" {
+                self.gateways.insert(number, frame["gatewayId"].clone());
+            }
+            if let Some([.., told]) = RELAYED.iter().find(|relay| frame["type"] == relay[2]) {
+                self.answered(&frame, told).await;
+            }
             if frame["type"] == "gateway:message_complete" {
                 // A person asks the next thing when they have read this one.
                 let read = |told: &Value| {
@@ -102,6 +121,22 @@ impl Replay {
             }
         } else {
             self.hear(number, &step["heard"]).await;
+        }
+    }
+
+    /// The person who asked hears what the gateway answered.
+    async fn answered(&mut self, answer: &Value, kind: &str) {
+        let told = self.at_person.wait_for_type(kind).await.unwrap();
+        if kind == "server:agent_info" {
+            assert_eq!(told["agent"]["id"], answer["agentId"]);
+            return usable(&answer["slashCommands"], &told["agent"]["slashCommands"], "commands").unwrap();
+        }
+        for field in ["requestId", "agentId", "roomId", "response", "command", "success", "message"] {
+            let same = answer.get(field).is_none_or(|answer| told[field] == *answer);
+            assert!(same, "{field} of {told}");
+        }
+        for field in ["credentials", "error"] {
+            assert_eq!(told[field], answer[field], "{field} of {told}");
         }
     }
 
@@ -122,10 +157,36 @@ impl Replay {
         }
     }
 
+    /// Asks what made the server ask the gateway this.
+    async fn ask(&mut self, gateway: &Value, asked: &Value, ask: &str) {
+        let mut frame = asked.clone();
+        let fields = frame.as_object_mut().unwrap();
+        for of_the_server in ["type", "requestId", "userId"] {
+            fields.remove(of_the_server);
+        }
+        if asked.get("agentId").is_none() {
+            fields.insert("gatewayId".into(), gateway.clone());
+        }
+        match ask.strip_prefix("POST ") {
+            Some(path) => {
+                let answer = self.person.post(path, frame).await.unwrap();
+                assert!(answer.status.is_success(), "{answer:?}");
+            }
+            None => {
+                fields.insert("type".into(), ask.into());
+                self.at_person.send(&frame).await.unwrap();
+            }
+        }
+    }
+
     /// Does what made the server say this, and waits for it.
     async fn hear(&mut self, number: u64, recorded: &Value) {
         let expected = self.translated(recorded);
         let (room, agent) = (&expected["roomId"], &expected["agentId"]);
+        if let Some([_, ask, ..]) = RELAYED.iter().find(|relay| expected["type"] == relay[0]) {
+            let gateway = self.gateways[&number].clone();
+            self.ask(&gateway, &expected, ask).await;
+        }
         match expected["type"].as_str().unwrap() {
             "server:send_to_agent" if expected["senderType"] == "user" => {
                 let (room, text) = (room.as_str().unwrap(), expected["content"].as_str().unwrap());
@@ -162,13 +223,15 @@ impl Replay {
         let socket = self.sockets.get_mut(&number).unwrap();
         let heard = socket.wait_for(PATIENCE, same).await.unwrap_or_else(|e| panic!("{expected}: {e:?}"));
         usable(&expected, &heard, "frame").unwrap();
-        for field in ["messageId", "conversationId"] {
+        for field in ["messageId", "conversationId", "requestId"] {
             if let (Some(word), Some(ours)) = (recorded[field].as_str(), heard[field].as_str()) {
                 let before = self.here.insert(word.to_owned(), ours.to_owned());
                 assert!(before.is_none_or(|before| before == ours), "{field} stays what it was");
             }
         }
-        for field in ["senderName", "senderType", "routingMode", "depth", "error"] {
+        let exact = ["senderName", "senderType", "routingMode", "depth", "error"];
+        let asked = ["request", "command", "args", "userId", "agentType", "name"];
+        for field in exact.into_iter().chain(asked) {
             assert_eq!(heard[field], expected[field], "{field} of {heard}");
         }
         self.context(&expected["context"], &heard["context"]);
@@ -195,10 +258,7 @@ async fn the_real_gateway_gets_every_answer_it_depended_on() {
     let mut replay = Replay::start().await;
     for line in RECORDED.lines() {
         let step: Value = serde_json::from_str(line).unwrap();
-        let kind = step.get("sent").or(step.get("heard")).map(|frame| frame["type"].as_str().unwrap());
-        if !kind.is_some_and(|kind| RELAYED.contains(&kind)) {
-            replay.step(&step).await;
-        }
+        replay.step(&step).await;
     }
     let history = replay.person.history(&replay.here["<room>"]).await.unwrap();
     let said = |message: &Value| {
