@@ -154,6 +154,7 @@ fn remove_user(id: &UserId, mut draft: Draft) -> Result<Plan, Refusal> {
     draft.change(Change::RemoveUser(id.clone()));
     for agent in &draft.facts.agents {
         draft.routes.push(RouteChange::RemoveAgent(agent.id.clone()));
+        draft.tell(Event::AgentRemoved(agent.id.clone()));
     }
     draft.tell(Event::UserRemoved(id.clone()));
     draft.done(Receipt::Done)

@@ -60,12 +60,30 @@ async fn a_gateway_whose_owner_is_removed_is_gone_at_once() {
     gateway.register("coder", "coder").await.unwrap();
     eve.put("/api/agents/coder", json!({ "visibility": "all" })).await.unwrap().data().unwrap();
     room.add("coder").await;
+    let elsewhere = eve.make_room("cellar", &[]).await.unwrap();
+    gateway.register("digger", "digger").await.unwrap();
+    let body = json!({ "memberId": "digger", "memberType": "agent" });
+    eve.post(&format!("/api/rooms/{elsewhere}/members"), body).await.unwrap().data().unwrap();
+    eve.post_message(&elsewhere, "@digger dig").await.unwrap();
+    assert_eq!(gateway.turn().await.unwrap()["agentId"], "digger");
     speaking(&mut room, &mut gateway).await;
+    room.say("@coder this waits").await;
     let removed = room.scene.admin.delete(&format!("/api/users/{}", eve.user_id())).await.unwrap();
     assert_eq!(removed.status, 200, "{removed:?}");
     assert_revoked(&mut gateway).await;
-    room.say("@coder are you there?").await;
+    let asked = room.say("@coder are you there?").await;
+    assert_eq!(room.deliveries(&asked).await, [json!(null); 0], "there is nobody of that name");
     assert_silent(&mut room).await;
+    let members = room.alice.get(&format!("/api/rooms/{}/members", room.room)).await.unwrap().data().unwrap();
+    assert!(!members.to_string().contains("coder"), "{members}");
+    // What it was saying is over: who comes now hears nothing of it.
+    let mut at_bob = following(&room.bob, &room.room).await;
+    let heard = so_far(&mut at_bob).await;
+    assert!(!heard.iter().any(|frame| frame["type"] == "server:message_chunk"), "{heard:?}");
+    // The name is free, and nothing of what was asked of the old one is asked of the new one.
+    let mut new = room.gateway("g2", &["coder"]).await;
+    room.say("@coder hello").await;
+    assert_eq!(new.turn().await.unwrap()["content"], "@coder hello");
     room.scene.ends_well().await;
 }
 
