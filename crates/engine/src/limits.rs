@@ -44,6 +44,11 @@ pub struct Limits {
     /// Turns and tokens of one agent in one room within a day.
     pub room_turns: u64,
     pub room_tokens: u64,
+    /// How long it may take to decide whether an agent should answer.
+    pub triage_patience: Duration,
+    /// Turns that an agent gets in a room though nobody could decide that: so many at once, and then one each time.
+    pub undecided_turns: u32,
+    pub undecided_every: Duration,
     /// How long one reply may be, and of how many chunks that do not flow together.
     pub reply_bytes: usize,
     pub reply_chunks: usize,
@@ -82,6 +87,9 @@ impl Default for Limits {
             agent_messages: 20,
             room_turns: 200,
             room_tokens: 2_000_000,
+            triage_patience: Duration::from_secs(10),
+            undecided_turns: 5,
+            undecided_every: Duration::from_secs(60),
             reply_bytes: 10 * 1024 * 1024,
             reply_chunks: 5000,
             approvals: 1000,

@@ -7,15 +7,18 @@ use crate::{Fault, plan::Plan};
 use parlor_model::audit::{NotePage, Noted};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
-    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, DeadLetter, Delivery,
-    Epoch, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Logged, Mailbox, Member,
-    MemberId, Message, MessageId, Pin, RefreshToken, Revision, Room, RoomId, Run, RunId, SecondFactor,
-    SecretHash, Seq, Session, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload, UploadId, User,
-    UserId,
+    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, ConversationId,
+    DeadLetter, Delivery, Epoch, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Logged,
+    Mailbox, Member, MemberId, Message, MessageId, Pin, RefreshToken, Revision, Room, RoomId, Run, RunId,
+    SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload,
+    UploadId, User, UserId,
 };
 use std::io::{Read, Seek};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+
+/// How far back a turn is looked for by its conversation.
+pub const LATELY_ENDED: usize = 64;
 
 /// Point reads, the same inside the writer's open transaction and in a reader's snapshot.
 pub trait Lookup {
@@ -102,6 +105,8 @@ pub trait Lookup {
     fn run(&mut self, id: &RunId) -> Result<Option<Run>, Fault>;
     /// The turns that a message set off, in the order in which they were planned.
     fn runs_of(&mut self, message: &MessageId) -> Result<Vec<Run>, Fault>;
+    /// The turn of an agent in a conversation, among those of it that ended lately; the newest if there are several.
+    fn ended_turn(&mut self, agent: &AgentId, conversation: &ConversationId) -> Result<Option<Run>, Fault>;
     /// The turns that wait or run in a room, the oldest first.
     fn open_runs_in(&mut self, room: &RoomId) -> Result<Vec<Run>, Fault>;
     /// What the turns of an agent in a room came to that were asked for since then and not refused.

@@ -43,7 +43,8 @@ pub enum RunState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     Complete,
-    Failed,
+    /// It could not be kept or told, for this reason.
+    Failed(Box<str>),
     /// A person said stop, or froze the room.
     Cancelled,
     /// The agent was lost while it spoke.
@@ -56,7 +57,7 @@ impl Outcome {
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Complete => "complete",
-            Self::Failed => "failed",
+            Self::Failed(_) => "failed",
             Self::Cancelled => "cancelled",
             Self::Interrupted => "interrupted",
             Self::Refused(_) => "refused",
@@ -65,10 +66,10 @@ impl Outcome {
 }
 
 impl Outcome {
-    /// Why there was no turn, if there was none.
+    /// Why there was no turn, or no reply that could be kept.
     pub fn reason(&self) -> Option<&str> {
         match self {
-            Self::Refused(reason) => Some(reason),
+            Self::Refused(reason) | Self::Failed(reason) => Some(reason),
             _ => None,
         }
     }
@@ -212,7 +213,13 @@ mod tests {
 
     fn outcomes() -> [Outcome; 5] {
         let refused = Outcome::Refused("frozen".into());
-        [Outcome::Complete, Outcome::Failed, Outcome::Cancelled, Outcome::Interrupted, refused]
+        [
+            Outcome::Complete,
+            Outcome::Failed("too long".into()),
+            Outcome::Cancelled,
+            Outcome::Interrupted,
+            refused,
+        ]
     }
 
     /// Which outcomes a run can have from where it stands.

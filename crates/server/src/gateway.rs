@@ -15,8 +15,8 @@ use parlor_engine::switchboard::{Egress, Farewell, Outbox, Viewer};
 use parlor_engine::turns::{Answering, Asking, Finished, Host, LinkId, Order, Voice};
 use parlor_model::command::{AgentRegistration, NewGateway};
 use parlor_model::{
-    Caller, Command, Delivery, Device, Epoch, GatewayId, Logged, Message, Receipt, Refusal, RoomId, Signal,
-    TaskStatus, Thing, UserId,
+    Caller, Command, ConversationId, Delivery, Device, Epoch, GatewayId, Logged, Message, Receipt, Refusal,
+    RoomId, Signal, TaskStatus, Thing, UserId,
 };
 use parlor_wire::agentim::egress as common;
 use parlor_wire::agentim::gateway::egress::{self, InRoom};
@@ -237,7 +237,7 @@ impl Talk {
             (_, None) => self.close(1008, "Not authenticated"),
             (told, Some(signed)) => {
                 if let Err(refusal) = signed.agents.hear(&self.app, told).await {
-                    self.say(&common::refusal(&refusal, None));
+                    self.say(&egress::refusal(&refusal));
                 }
             }
         }
@@ -355,13 +355,14 @@ impl Agents {
                 let (room, message) = place(&reply)?;
                 hub.speak(Voice { link, agent: &reply.agent, room, reply: message }, &chunk).await
             }
-            Told::Complete { reply, text, chunks, depth, .. } => {
+            Told::Complete { reply, text, chunks, conversation, depth } => {
                 let (room, message) = place(&reply)?;
                 let finished = Finished {
                     text: text.map(Into::into),
                     chunks,
                     target: reply.target_agent.clone(),
                     claimed_depth: depth.unwrap_or(0),
+                    conversation: conversation.and_then(|id| ConversationId::parse(&id).ok()),
                 };
                 hub.finished(Voice { link, agent: &reply.agent, room, reply: message }, finished).await
             }

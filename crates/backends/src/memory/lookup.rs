@@ -3,12 +3,12 @@
 use super::View;
 use super::table::sorted;
 use parlor_engine::Fault;
-use parlor_engine::ports::{FirstUse, Lookup, OnceKey, Open, Spent};
+use parlor_engine::ports::{FirstUse, LATELY_ENDED, Lookup, OnceKey, Open, Spent};
 use parlor_model::audit::{Action, Noted};
 use parlor_model::{
-    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, Delivery,
-    DeliveryState, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox, Member,
-    MemberId, Message, MessageId, Outcome, Pin, RefreshToken, Room, RoomId, Run, RunId, RunState,
+    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, ConversationId,
+    Delivery, DeliveryState, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox,
+    Member, MemberId, Message, MessageId, Outcome, Pin, RefreshToken, Room, RoomId, Run, RunId, RunState,
     SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, SiteRole, Subscription, Task, TaskId, Time,
     Upload, UploadId, Use, User, UserId,
 };
@@ -256,6 +256,14 @@ impl Lookup for View {
 
     fn runs_of(&mut self, message: &MessageId) -> Result<Vec<Run>, Fault> {
         Ok(self.tables.runs.rows().filter(|run| run.trigger.as_ref() == Some(message)).cloned().collect())
+    }
+
+    fn ended_turn(&mut self, agent: &AgentId, conversation: &ConversationId) -> Result<Option<Run>, Fault> {
+        let mut ended: Vec<&Run> =
+            self.tables.runs.rows().filter(|run| run.agent == *agent && run.has_ended()).collect();
+        ended.sort_by_key(|run| run.ended_at);
+        let mut lately = ended.into_iter().rev().take(LATELY_ENDED);
+        Ok(lately.find(|run| run.lineage.conversation == *conversation).cloned())
     }
 
     fn open_runs_in(&mut self, room: &RoomId) -> Result<Vec<Run>, Fault> {

@@ -5,13 +5,13 @@ use super::agents;
 use super::rows::{self, all, number, one, place};
 use super::tasks;
 use parlor_engine::Fault;
-use parlor_engine::ports::{FirstUse, Lookup, OnceKey, Open, Spent};
+use parlor_engine::ports::{FirstUse, LATELY_ENDED, Lookup, OnceKey, Open, Spent};
 use parlor_model::audit::Noted;
 use parlor_model::{
-    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, Delivery, Gateway,
-    GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId,
-    Pin, RefreshToken, Room, RoomId, Run, RunId, SecondFactor, SecretHash, Seq, Session, SignIn, SignInId,
-    Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
+    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, ConversationId,
+    Delivery, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox, Member, MemberId,
+    Message, MessageId, Pin, RefreshToken, Room, RoomId, Run, RunId, SecondFactor, SecretHash, Seq, Session,
+    SignIn, SignInId, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
 };
 use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
@@ -349,6 +349,17 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
         all(self.sql(), &query, &[&message.as_str()], rows::a_run)
     }
 
+    fn ended_turn(&mut self, agent: &AgentId, conversation: &ConversationId) -> Result<Option<Run>, Fault> {
+        let lately = "SELECT * FROM runs WHERE agent = ?1 AND ended_at IS NOT NULL ORDER BY ended_at DESC, place DESC LIMIT ?3";
+        let query = format!("SELECT {} FROM ({lately}) WHERE conversation = ?2 LIMIT 1", rows::RUN);
+        one(
+            self.sql(),
+            &query,
+            &[&agent.as_str(), &conversation.as_str(), &(LATELY_ENDED as i64)],
+            rows::a_run,
+        )
+    }
+
     fn open_runs_in(&mut self, room: &RoomId) -> Result<Vec<Run>, Fault> {
         let query = format!("SELECT {} FROM runs WHERE state < 2 AND room = ?1 ORDER BY place", rows::RUN);
         all(self.sql(), &query, &[&room.as_str()], rows::a_run)
@@ -480,6 +491,8 @@ macro_rules! through {
                 -> Option<parlor_model::ApprovalRule>;
             run(id: &parlor_model::RunId) -> Option<parlor_model::Run>;
             runs_of(message: &parlor_model::MessageId) -> Vec<parlor_model::Run>;
+            ended_turn(agent: &parlor_model::AgentId, conversation: &parlor_model::ConversationId)
+                -> Option<parlor_model::Run>;
             open_runs_in(room: &parlor_model::RoomId) -> Vec<parlor_model::Run>;
             spent(room: &parlor_model::RoomId, agent: &parlor_model::AgentId, since: parlor_model::Time)
                 -> parlor_engine::ports::Spent;

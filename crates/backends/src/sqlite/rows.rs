@@ -389,7 +389,7 @@ pub fn run_state(state: &RunState) -> (i64, Option<&str>) {
 pub fn run_outcome(outcome: &Outcome) -> i64 {
     match outcome {
         Outcome::Complete => 2,
-        Outcome::Failed => 3,
+        Outcome::Failed(_) => 3,
         Outcome::Cancelled => 4,
         Outcome::Interrupted => 5,
         Outcome::Refused(_) => 6,
@@ -401,7 +401,7 @@ fn read_state(number: i64, reason: Option<Box<str>>) -> RunState {
         0 => RunState::Queued,
         1 => RunState::Running,
         2 => RunState::Ended(Outcome::Complete),
-        3 => RunState::Ended(Outcome::Failed),
+        3 => RunState::Ended(Outcome::Failed(reason.unwrap_or_default())),
         4 => RunState::Ended(Outcome::Cancelled),
         5 => RunState::Ended(Outcome::Interrupted),
         _ => RunState::Ended(Outcome::Refused(reason.unwrap_or_default())),

@@ -4,7 +4,7 @@ use parking_lot::Mutex;
 use parlor_backends::sqlite::{self, Options, Synchronous};
 use parlor_engine::hub::Parts;
 use parlor_engine::local::{LocalBus, RandomIds};
-use parlor_engine::ports::{Clock, Reader};
+use parlor_engine::ports::{Clock, Reader, Triage};
 use parlor_engine::turns::{Asking, Host, LinkId, Order, PlainRules};
 use parlor_engine::{Hub, Limits};
 use parlor_model::command::{AgentRegistration, Judgement, NewGateway, NewSignIn, NewUser, RoomChanges};
@@ -36,8 +36,12 @@ pub struct Scene {
 
 impl Scene {
     pub async fn open(directory: &Path) -> Self {
+        Self::with(directory, Arc::new(PlainRules), Limits::default()).await
+    }
+
+    pub async fn with(directory: &Path, triage: Arc<dyn Triage>, limits: Limits) -> Self {
         let clock = Arc::new(SetClock(AtomicI64::new(1_800_000_000_000_000)));
-        let (hub, reader) = start(directory, &clock);
+        let (hub, reader) = start(directory, &clock, triage, limits);
         let people = People { hub: &hub, made: AtomicU8::new(0) };
         let [ann, bob, cyd, eve] = [
             people.join("ann").await,
@@ -69,7 +73,7 @@ impl Scene {
     pub async fn restart(self, directory: &Path) -> Self {
         self.hub.close().await;
         drop((self.hub, self.reader));
-        let (hub, reader) = start(directory, &self.clock);
+        let (hub, reader) = start(directory, &self.clock, Arc::new(PlainRules), Limits::default());
         Self { hub, reader, ..self }
     }
 
@@ -104,7 +108,12 @@ impl Scene {
     }
 }
 
-fn start(directory: &Path, clock: &Arc<SetClock>) -> (Hub, Arc<dyn Reader>) {
+fn start(
+    directory: &Path,
+    clock: &Arc<SetClock>,
+    triage: Arc<dyn Triage>,
+    limits: Limits,
+) -> (Hub, Arc<dyn Reader>) {
     let options = Options { synchronous: Synchronous::Off, ..Options::default() };
     let (store, reader) = sqlite::open(directory, options).unwrap();
     let parts = Parts {
@@ -113,8 +122,8 @@ fn start(directory: &Path, clock: &Arc<SetClock>) -> (Hub, Arc<dyn Reader>) {
         bus: Arc::new(LocalBus::new(64)),
         clock: clock.clone(),
         ids: Arc::new(RandomIds),
-        triage: Arc::new(PlainRules),
-        limits: Limits::default(),
+        triage,
+        limits,
     };
     (Hub::open(parts).unwrap(), reader)
 }
@@ -172,7 +181,7 @@ impl People<'_> {
     }
 }
 
-/// A gateway that notes every decision that reaches it, by whichever of its links.
+/// A gateway that notes every decision and every turn that reaches it, by whichever of its links.
 pub struct Gateway {
     pub link: Mutex<LinkId>,
     agent: Mutex<Arc<Agent>>,
@@ -183,9 +192,12 @@ struct Notes(watch::Sender<Vec<(String, String)>>);
 
 impl Host for Notes {
     fn tell(&self, order: &Order<'_>) {
-        if let Order::Decided { request, decision, .. } = order {
-            self.0.send_modify(|heard| heard.push(((*request).into(), decision.as_str().into())));
-        }
+        let note = match order {
+            Order::Decided { request, decision, .. } => ((*request).into(), decision.as_str().into()),
+            Order::Work { started } => (started.run.id.to_string(), "work".into()),
+            _ => return,
+        };
+        self.0.send_modify(|heard| heard.push(note));
     }
 }
 

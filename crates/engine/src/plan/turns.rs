@@ -231,6 +231,8 @@ fn finish(finished: &FinishedRun, mut draft: Draft) -> Result<Plan, Refusal> {
     let run = the_run(&draft)?;
     // One who left meanwhile is not heard any more; the turn ends all the same.
     let heard = draft.facts.target.is_some() && run.state == RunState::Running;
+    // What failed could not be kept: that is why it did.
+    let heard = heard && !matches!(finished.outcome, Outcome::Failed(_));
     let said = finished.said.as_ref().filter(|said| heard && !said.is_empty());
     // What was on its way when the room was frozen has been said by then, but nobody is to go on from it.
     let frozen = draft.facts.room.as_ref().is_some_and(|room| room.is_frozen());
@@ -305,9 +307,15 @@ fn say_late(agent: &AgentId, room: &RoomId, said: &Said, draft: Draft) -> Result
         return draft.done(Receipt::Posted(repeated));
     }
     let before = draft.facts.message.as_ref();
+    let own = |message: &Message| {
+        message.sender == Sender::Agent(agent.clone()) && message.place.room() == Some(room)
+    };
+    // An id that is taken belongs to what was said under it.
+    if let Some(taken) = before.filter(|message| !own(message)) {
+        return Err(Refusal::Conflict { first: taken.id.clone() });
+    }
     let given_up = before.is_some_and(|message| {
-        let own = message.sender == Sender::Agent(agent.clone()) && message.place.room() == Some(room);
-        own && message.turn.as_ref().is_some_and(|turn| turn.outcome == Outcome::Interrupted)
+        message.turn.as_ref().is_some_and(|turn| turn.outcome == Outcome::Interrupted)
             && message.text != said.text
     });
     if !given_up || said.is_empty() {

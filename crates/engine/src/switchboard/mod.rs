@@ -414,6 +414,15 @@ impl Switchboard {
         self.state.lock().replies.finish(run, said)
     }
 
+    /// What was taken for the reply of a turn is not: it is given back, and the turn has said nothing yet.
+    pub fn begin_anew(&self, run: &RunId) -> Option<(Arc<str>, Vec<Chunk>)> {
+        let mut state = self.state.lock();
+        let heard = state.replies.finish(run, None)?;
+        let reply = state.replies.begin_anew(run)?;
+        state.rooms.each(&reply.room, |seat| seat.outbox.settle(&reply));
+        Some(heard)
+    }
+
     /// Tells a signal to whoever is live in a room, except the person it comes from.
     pub fn signal_room(&self, room: &RoomId, signal: &Signal, from: Option<&UserId>) {
         let state = self.state.lock();

@@ -120,13 +120,22 @@ pub struct Replies {
 
 impl Replies {
     pub fn open(&mut self, run: &Run) {
-        if self.of_run.contains_key(&run.id) {
-            return;
+        if !self.of_run.contains_key(&run.id) {
+            self.put(&run.id, run.room.clone(), run.agent.clone());
         }
-        let (room, agent) = (run.room.clone(), run.agent.clone());
-        let reply = Arc::new(Reply { room, agent, so_far: Mutex::default() });
-        self.of_run.insert(run.id.clone(), reply.clone());
-        self.in_room.entry(run.room.clone()).or_default().push(reply);
+    }
+
+    fn put(&mut self, run: &RunId, room: RoomId, agent: AgentId) {
+        let reply = Arc::new(Reply { room: room.clone(), agent, so_far: Mutex::default() });
+        self.of_run.insert(run.clone(), reply.clone());
+        self.in_room.entry(room).or_default().push(reply);
+    }
+
+    /// Ends what was said, and lets the turn begin to speak again.
+    pub fn begin_anew(&mut self, run: &RunId) -> Option<Arc<Reply>> {
+        let reply = self.close(run)?;
+        self.put(run, reply.room.clone(), reply.agent.clone());
+        Some(reply)
     }
 
     pub fn of(&self, run: &RunId) -> Option<&Arc<Reply>> {

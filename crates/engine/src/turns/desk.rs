@@ -5,6 +5,8 @@
 //! and asked what to do.
 
 mod asking;
+mod rewinds;
+mod undecided;
 
 pub use asking::Asks;
 
@@ -13,12 +15,13 @@ use super::inquiries::Inquiries;
 use super::questions::Questions;
 use super::terminal::Filter;
 use parlor_model::{
-    AgentId, AgentStatus, Approval, Chunk, Event, GatewayId, MemberChange, MessageId, Outcome, RoomId, Run,
-    RunId, RunState, UserId,
+    AgentId, AgentStatus, Approval, Chunk, ConversationId, Event, GatewayId, MemberChange, MessageId,
+    Outcome, RoomId, Run, RunId, RunState, UserId,
 };
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use undecided::Undecided;
 
 /// How long the next turn waits for a host to say that the one that was stopped is over.
 const STOPPING: Duration = Duration::from_secs(5);
@@ -54,6 +57,12 @@ pub struct Desk {
     questions: Questions,
     /// What was decided, for who is to hear it.
     answers: Vec<(LinkId, Arc<Approval>)>,
+    /// What agents that were away have not forgotten yet, in the order in which it was taken back.
+    unforgotten: HashMap<AgentId, Vec<(RoomId, MessageId)>>,
+    /// Turns that began though nobody could say whether they should.
+    undecided: HashMap<(AgentId, RoomId), Undecided>,
+    /// Turns that wait until there is room for another of these.
+    held: HashMap<RunId, Instant>,
     /// What people asked of agents, until it is answered.
     pub inquiries: Inquiries,
 }
@@ -83,6 +92,7 @@ struct Waiting {
 
 struct Live {
     room: RoomId,
+    conversation: ConversationId,
     reply: Option<MessageId>,
     terminal: Filter,
     /// Since when its agent was not heard of, where its host was lost.
@@ -253,6 +263,7 @@ impl Desk {
                     && let Some(agent) = member.agent()
                 {
                     self.halt(&room.id, Some(agent), now);
+                    self.has_nothing_to_forget(&room.id, Some(agent));
                 }
             }
             Event::RoomRemoved { room, .. } => {
@@ -265,6 +276,8 @@ impl Desk {
                     self.stop(agent, room, now);
                 }
                 self.stale.remove(room);
+                self.has_nothing_to_forget(room, None);
+                self.undecided.retain(|(_, undecided), _| undecided != room);
             }
             Event::AgentChanged(agent) => {
                 if let Some(seat) = self.seats.get_mut(&agent.id) {
@@ -277,6 +290,8 @@ impl Desk {
                     self.forget(&run, agent);
                 }
                 self.queued.remove(agent);
+                self.unforgotten.remove(agent);
+                self.undecided.retain(|(undecided, _), _| undecided != agent);
                 self.stopped.retain(|(stopped, _), _| stopped != agent);
                 if let Some(seat) = self.seats.remove(agent) {
                     self.removed.push((seat.link, agent.clone()));
@@ -330,6 +345,7 @@ impl Desk {
                 self.stopped.remove(&(run.agent.clone(), run.room.clone()));
                 let live = Live {
                     room: run.room.clone(),
+                    conversation: run.lineage.conversation.clone(),
                     reply: None,
                     terminal: Filter::default(),
                     lost_since: (!self.seats.contains_key(&run.agent)).then_some(now),
@@ -365,6 +381,7 @@ impl Desk {
 
     fn forget(&mut self, run: &RunId, agent: &AgentId) {
         self.starting.remove(run);
+        self.held.remove(run);
         if let Some(queue) = self.queued.get_mut(agent) {
             queue.retain(|waiting| waiting.run != *run);
             if queue.is_empty() {
@@ -423,6 +440,10 @@ impl Desk {
                 .filter(|((stopped, _), since)| stopped == agent && now.duration_since(**since) < STOPPING);
             taken.extend(stopping.map(|((_, room), _)| room));
             for waiting in queue {
+                // It holds up nobody: whether it is wanted at all is not known.
+                if self.held.get(&waiting.run).is_some_and(|until| *until > now) {
+                    continue;
+                }
                 let free = if by_room { !taken.contains(&waiting.room) } else { taken.is_empty() };
                 if free && !self.starting.contains(&waiting.run) {
                     ready.push(waiting.run.clone());
@@ -479,6 +500,41 @@ impl Desk {
         if let Some(live) = self.running.get_mut(run) {
             live.reply = None;
         }
+    }
+
+    /// This is what a turn says.
+    pub fn says(&mut self, run: &RunId, reply: &MessageId) {
+        if let Some(live) = self.running.get_mut(run) {
+            live.reply = Some(reply.clone());
+        }
+    }
+
+    /// Whether what an agent runs belongs to this conversation.
+    pub fn is_in(&self, agent: &AgentId, conversation: &ConversationId) -> bool {
+        let mut runs = self.runs_of.get(agent).into_iter().flatten().filter_map(|run| self.running.get(run));
+        runs.any(|live| live.conversation == *conversation)
+    }
+
+    /// A reply was taken for that of this turn, which has said nothing yet.
+    pub fn took_for(&mut self, agent: &AgentId, reply: &MessageId) -> Option<RunId> {
+        let mut runs = self.runs_of.get(agent).into_iter().flatten();
+        let took = |run: &&RunId| {
+            let live = self.running.get(*run).filter(|live| live.ending.is_none());
+            live.is_some_and(|live| live.reply.as_ref() == Some(reply))
+        };
+        let run = runs.find(took).cloned()?;
+        self.unbind(&run);
+        Some(run)
+    }
+
+    /// The turn that a reply under a new id would be of.
+    pub fn speechless(&self, agent: &AgentId, room: &RoomId) -> Option<RunId> {
+        let mut runs = self.runs_of.get(agent).into_iter().flatten();
+        let speechless = |run: &&RunId| {
+            let live = self.running.get(*run).filter(|live| live.room == *room);
+            live.is_some_and(|live| live.reply.is_none() && live.ending.is_none())
+        };
+        runs.find(speechless).cloned()
     }
 
     /// The host says that what it was told to stop is over.
@@ -554,7 +610,8 @@ impl Desk {
             None => live.lost_since.map(|since| since + patience),
         });
         let stopping = self.stopped.values().map(|since| *since + STOPPING).filter(|until| *until > now);
-        lost.chain(stopping).chain(self.questions.next_deadline()).min()
+        let held = self.held.values().copied().filter(|until| *until > now);
+        lost.chain(stopping).chain(held).chain(self.questions.next_deadline()).min()
     }
 
     pub fn take_stale(&mut self) -> BTreeSet<RoomId> {
@@ -591,275 +648,4 @@ impl Desk {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::host::Order;
-    use super::*;
-    use parlor_model::{Addressed, ConversationId, Lineage, Usage};
-    use parlor_model::{Frozen, Room, RoomKind, RoomRole, Time};
-
-    struct Nobody;
-
-    impl Host for Nobody {
-        fn tell(&self, _: &Order<'_>) {}
-    }
-
-    pub(super) fn agent() -> AgentId {
-        AgentId::stored("coder")
-    }
-
-    pub(super) fn room(id: &str) -> RoomId {
-        RoomId::stored(id)
-    }
-
-    fn run(id: &str, room: &str, state: RunState) -> Event {
-        Event::RunChanged(Arc::new(Run {
-            id: RunId::stored(id),
-            agent: agent(),
-            room: RoomId::stored(room),
-            trigger: None,
-            task: None,
-            asked_by: None,
-            arrival: None,
-            addressed: Addressed::Directly,
-            lineage: Lineage::begun(ConversationId::stored("c"), agent()),
-            parent: None,
-            state,
-            reply: None,
-            usage: Usage::default(),
-            queued_at: Time(1),
-            started_at: None,
-            ended_at: None,
-        }))
-    }
-
-    pub(super) fn link(desk: &mut Desk, gateway: &str, by_room: bool) -> LinkId {
-        let (gateway, owner) = (GatewayId::stored(gateway), UserId::stored("ann"));
-        desk.link(Link { gateway, owner, by_room, host: Arc::new(Nobody) })
-    }
-
-    /// With the agent there through a foreign gateway or one of ours, or away.
-    pub(super) fn desk(by_room: Option<bool>, runs: &[(&str, &str, RunState)]) -> (Desk, LinkId) {
-        let mut desk = Desk::default();
-        let id = link(&mut desk, "g", by_room.unwrap_or_default());
-        if by_room.is_some() {
-            desk.seat(&agent(), id, "Coder", Instant::now());
-        }
-        for (id, room, state) in runs {
-            desk.learn(&run(id, room, state.clone()), Instant::now());
-        }
-        (desk, id)
-    }
-
-    fn ready(desk: &mut Desk) -> Vec<String> {
-        desk.ready(Instant::now()).iter().map(ToString::to_string).collect()
-    }
-
-    fn due(desk: &mut Desk, patience: Duration, now: Instant) -> Vec<(String, Outcome)> {
-        desk.due(patience, now).into_iter().map(|due| (due.run.to_string(), due.ending.outcome)).collect()
-    }
-
-    pub(super) fn over(id: &str) -> Event {
-        run(id, "a", RunState::Ended(Outcome::Complete))
-    }
-
-    #[test]
-    fn an_agent_that_is_away_starts_nothing_and_one_that_comes_starts_the_oldest() {
-        let (mut desk, link) = desk(None, &[("1", "a", RunState::Queued), ("2", "b", RunState::Queued)]);
-        assert_eq!(ready(&mut desk), [""; 0]);
-        desk.seat(&agent(), link, "Coder", Instant::now());
-        assert_eq!(ready(&mut desk), ["1"]);
-        assert_eq!(ready(&mut desk), [""; 0], "it is given once");
-        desk.not_started(&RunId::stored("1"));
-        assert_eq!(ready(&mut desk), ["1"]);
-    }
-
-    #[test]
-    fn a_foreign_host_runs_one_at_a_time_and_ours_one_in_each_room() {
-        let waiting = [
-            ("0", "a", RunState::Running),
-            ("1", "a", RunState::Queued),
-            ("2", "b", RunState::Queued),
-            ("3", "b", RunState::Queued),
-        ];
-        assert_eq!(ready(&mut desk(Some(false), &waiting).0), [""; 0]);
-        let (mut ours, _) = desk(Some(true), &waiting);
-        assert_eq!(ready(&mut ours), ["2"]);
-        ours.end(&RunId::stored("0"), Ending::plain(Outcome::Complete));
-        ours.learn(&over("0"), Instant::now());
-        assert_eq!(ready(&mut ours), ["1"]);
-    }
-
-    #[test]
-    fn an_old_link_takes_nothing_from_a_newer_one() {
-        let (mut desk, old) = desk(Some(false), &[]);
-        let new = link(&mut desk, "g", false);
-        assert_eq!(desk.seat(&agent(), new, "Coder", Instant::now()), None, "the same gateway came back");
-        assert_eq!(desk.cut(old, Instant::now()), []);
-        assert!(!desk.unseat(&agent(), old, Instant::now()));
-        assert_eq!(desk.seat_of(&agent()).map(|seat| seat.link), Some(new));
-        let other = link(&mut desk, "h", false);
-        assert_eq!(
-            desk.seat(&agent(), other, "Coder", Instant::now()),
-            Some(new),
-            "another gateway takes over, and that is told"
-        );
-        assert_eq!(desk.cut(other, Instant::now()), [agent()]);
-        assert_eq!(desk.seat_of(&agent()), None);
-    }
-
-    #[test]
-    fn a_run_is_lost_unless_its_agent_is_heard_of_in_time() {
-        let (start, patience) = (Instant::now(), Duration::from_secs(60));
-        let (mut desk, first) = desk(Some(false), &[("1", "a", RunState::Running)]);
-        desk.cut(first, start);
-        assert_eq!(due(&mut desk, patience, start + patience / 2), []);
-        let second = link(&mut desk, "g", false);
-        desk.seat(&agent(), second, "Coder", Instant::now());
-        assert_eq!(
-            desk.next_deadline(patience, start),
-            Some(start + patience),
-            "it is there and may know of nothing"
-        );
-        desk.alive(&agent());
-        assert_eq!(due(&mut desk, patience, start + 2 * patience), []);
-        desk.cut(second, start + patience);
-        let lost = [("1".into(), Outcome::Interrupted)];
-        assert_eq!(due(&mut desk, patience, start + 2 * patience), lost);
-        assert_eq!(due(&mut desk, patience, start + 2 * patience), [], "asked already");
-        assert_eq!(due(&mut desk, patience, start + 2 * patience + TRY_AGAIN), lost, "not answered");
-        desk.learn(&over("1"), start);
-        assert_eq!(due(&mut desk, patience, start + 9 * patience), []);
-    }
-
-    #[test]
-    fn a_reply_stays_with_the_run_that_began_it() {
-        let (mut desk, _) = desk(Some(true), &[("1", "a", RunState::Running), ("2", "b", RunState::Running)]);
-        let (a, b) = (room("a"), room("b"));
-        let (one, two) = (MessageId::stored("m"), MessageId::stored("n"));
-        assert_eq!(desk.bind(&agent(), &b, &one), Bound::Run(RunId::stored("2"), true));
-        assert_eq!(desk.bind(&agent(), &b, &one), Bound::Run(RunId::stored("2"), false));
-        assert_eq!(desk.bind(&agent(), &b, &two), Bound::Unknown, "its turn speaks under another id");
-        assert_eq!(desk.bind(&agent(), &a, &two), Bound::Run(RunId::stored("1"), true));
-        assert_eq!(desk.bind(&AgentId::stored("other"), &a, &two), Bound::Unknown);
-    }
-
-    #[test]
-    fn what_was_stopped_says_nothing_more_and_the_next_waits_until_it_is_over() {
-        let (mut desk, link) =
-            desk(Some(false), &[("1", "a", RunState::Running), ("2", "a", RunState::Queued)]);
-        let (a, reply) = (room("a"), MessageId::stored("m"));
-        desk.bind(&agent(), &a, &reply);
-        desk.halt(&a, Some(&agent()), Instant::now());
-        assert_eq!(desk.take_stops(), [(link, agent(), a.clone())]);
-        assert_eq!(desk.take_unwanted(), [RunId::stored("2")], "what waits is not wanted either");
-        assert_eq!(desk.bind(&agent(), &a, &reply), Bound::Over);
-        assert_eq!(desk.terminal(&agent(), None, "$"), None);
-        assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), [("1".into(), Outcome::Cancelled)]);
-        desk.learn(&over("1"), Instant::now());
-        desk.learn(&over("2"), Instant::now());
-        desk.learn(&run("3", "a", RunState::Queued), Instant::now());
-        assert_eq!(desk.bind(&agent(), &a, &MessageId::stored("late")), Bound::Over);
-        assert_eq!(ready(&mut desk), [""; 0]);
-        desk.stopped(&agent(), Some(&a));
-        assert_eq!(ready(&mut desk), ["3"]);
-    }
-
-    #[test]
-    fn what_somebody_else_cancelled_is_stopped_once() {
-        let (mut desk, link) =
-            desk(Some(false), &[("1", "a", RunState::Running), ("2", "a", RunState::Queued)]);
-        let reply = MessageId::stored("m");
-        desk.bind(&agent(), &room("a"), &reply);
-        assert_eq!(desk.replies_in(&room("a")), [(RunId::stored("1"), reply.clone())]);
-        for run_id in ["1", "1", "2"] {
-            desk.learn(&run(run_id, "a", RunState::Ended(Outcome::Cancelled)), Instant::now());
-        }
-        assert_eq!(desk.take_stops(), [(link, agent(), room("a"))]);
-        assert_eq!(desk.bind(&agent(), &room("a"), &reply), Bound::Over);
-    }
-
-    #[test]
-    fn a_frozen_room_ends_everything_in_it() {
-        let (mut desk, link) =
-            desk(Some(true), &[("1", "a", RunState::Running), ("2", "b", RunState::Running)]);
-        let frozen = Room {
-            id: room("a"),
-            name: "A".into(),
-            kind: RoomKind::Group,
-            policy: Default::default(),
-            system_prompt: None,
-            agent_command_role: RoomRole::Member,
-            approve_role: RoomRole::Member,
-            frozen: Some(Frozen { by: None, at: Time(2) }),
-            created_by: UserId::stored("ann"),
-            created_at: Time(1),
-            updated_at: Time(1),
-        };
-        desk.learn(&Event::RoomChanged(Arc::new(frozen)), Instant::now());
-        assert_eq!(desk.take_stale(), [room("a")].into());
-        assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), [("1".into(), Outcome::Cancelled)]);
-        assert_eq!(desk.take_stops(), [(link, agent(), room("a"))]);
-    }
-
-    #[test]
-    fn an_agent_that_is_idle_has_said_all_it_had_to_say() {
-        let (mut desk, _) = desk(Some(false), &[("1", "a", RunState::Running)]);
-        desk.idle(&agent());
-        assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), [], "it has not begun");
-        desk.bind(&agent(), &room("a"), &MessageId::stored("m"));
-        desk.idle(&agent());
-        assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), [("1".into(), Outcome::Complete)]);
-    }
-
-    #[test]
-    fn a_run_whose_host_comes_by_another_way_is_lost_too_unless_it_is_heard_of() {
-        let (start, patience) = (Instant::now(), Duration::from_secs(60));
-        let (mut desk, first) = desk(Some(false), &[("1", "a", RunState::Running)]);
-        desk.seat(&agent(), first, "Coder", start);
-        assert_eq!(desk.next_deadline(patience, start), None, "it only tells more of itself");
-        let second = link(&mut desk, "g", false);
-        desk.seat(&agent(), second, "Coder", start);
-        assert_eq!(desk.next_deadline(patience, start), Some(start + patience), "the first may never close");
-        assert_eq!(due(&mut desk, patience, start + patience), [("1".into(), Outcome::Interrupted)]);
-    }
-
-    #[test]
-    fn a_run_that_the_store_knows_to_be_over_is_not_asked_for_again() {
-        let (mut desk, _) = desk(Some(false), &[("1", "a", RunState::Running)]);
-        desk.end(&RunId::stored("1"), Ending::plain(Outcome::Complete));
-        desk.is_over(&RunId::stored("1"));
-        assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), []);
-        assert_eq!(desk.seat_of(&agent()).map(|seat| seat.status), Some(AgentStatus::Online));
-    }
-
-    #[test]
-    fn a_host_is_told_of_an_end_that_it_cannot_know() {
-        let (mut desk, link) = desk(Some(false), &[("1", "a", RunState::Running)]);
-        desk.learn(&run("1", "a", RunState::Ended(Outcome::Cancelled)), Instant::now());
-        assert_eq!(desk.take_stops(), [(link, agent(), room("a"))]);
-    }
-
-    #[test]
-    fn what_waits_and_is_not_wanted_does_not_begin_meanwhile() {
-        let (mut desk, _) = desk(Some(false), &[("1", "a", RunState::Queued)]);
-        desk.halt(&room("a"), Some(&agent()), Instant::now());
-        assert_eq!(ready(&mut desk), [""; 0]);
-        assert_eq!(desk.take_unwanted(), [RunId::stored("1")]);
-        assert_eq!(desk.take_stops(), [], "it does nothing yet");
-    }
-
-    #[test]
-    fn what_was_stopped_is_silent_until_its_host_says_so_or_gets_its_next_turn() {
-        let (mut desk, _) = desk(Some(false), &[("1", "a", RunState::Running)]);
-        let (a, start) = (room("a"), Instant::now());
-        desk.halt(&a, None, start);
-        desk.learn(&over("1"), start);
-        let later = start + 2 * STOPPING;
-        assert_eq!(desk.next_deadline(Duration::MAX, later), None, "nothing to wake up for");
-        assert_eq!(desk.bind(&agent(), &a, &MessageId::stored("late")), Bound::Over);
-        desk.learn(&run("2", "a", RunState::Queued), later);
-        assert_eq!(desk.ready(later), [RunId::stored("2")], "it had time to say so");
-        desk.learn(&run("2", "a", RunState::Running), later);
-        assert_eq!(desk.bind(&agent(), &a, &MessageId::stored("m")), Bound::Run(RunId::stored("2"), true));
-    }
-}
+mod tests;

@@ -8,9 +8,9 @@ use crate::switchboard::Unsaid;
 use parking_lot::{Mutex, MutexGuard};
 use parlor_model::command::NewTask;
 use parlor_model::{
-    Agent, AgentId, AgentStatus, Approval, Caller, Chunk, Command, Event, GatewayId, Logged, MemberId,
-    MessageId, Outcome, Query, Receipt, Refusal, Room, RoomId, RunEvent, RunId, Said, Signal, TaskId,
-    TaskStatus, Thing, UsageReport, UserId, mention,
+    Agent, AgentId, AgentStatus, Approval, Caller, Chunk, Command, ConversationId, Event, GatewayId, Logged,
+    MemberId, MessageId, Outcome, Query, Receipt, Refusal, Room, RoomId, Run, RunEvent, RunId, RunState,
+    Said, Signal, TaskId, TaskStatus, Thing, UsageReport, UserId, mention,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -75,6 +75,15 @@ pub struct Finished {
     pub chunks: Vec<Chunk>,
     pub target: Option<Box<str>>,
     pub claimed_depth: u32,
+    /// To which conversation its side says that it belongs.
+    pub conversation: Option<ConversationId>,
+}
+
+impl Finished {
+    fn ending(self) -> Ending {
+        let Self { text, chunks, target, claimed_depth, .. } = self;
+        Ending { text, chunks, target, claimed_depth, ..Ending::plain(Outcome::Complete) }
+    }
 }
 
 /// Which agent says something, where, and what its side calls the reply.
@@ -140,6 +149,7 @@ impl Hub {
         for membership in rooms {
             self.tell_context(&membership.room, Some(&agent.id)).await?;
         }
+        self.tell_unforgotten(link, &agent.id);
         self.tell_status(&agent.id).await;
         self.turns().bell.notify_one();
         Ok(())
@@ -263,6 +273,9 @@ impl Hub {
 
     /// An agent has finished a reply.
     pub async fn finished(&self, voice: Voice<'_>, finished: Finished) -> Result<(), Refusal> {
+        if let Some(over) = self.ended_before(voice, finished.conversation.as_ref()).await? {
+            return self.finished_late(voice, finished, &over).await;
+        }
         let run = match self.bound(voice, true).await {
             Ok(Some((run, _))) => run,
             Ok(None) => {
@@ -270,14 +283,84 @@ impl Hub {
                 self.turns().bell.notify_one();
                 return Ok(());
             }
-            Err(Refusal::Conflict { .. }) => return self.late(voice, finished).await,
+            Err(Refusal::Conflict { .. }) => {
+                let said = self.late(voice, finished).await;
+                if matches!(said, Err(Refusal::Conflict { .. })) {
+                    self.fail_speechless(voice);
+                }
+                return said;
+            }
             Err(refusal) => return Err(refusal),
         };
-        let Finished { text, chunks, target, claimed_depth } = finished;
-        let ending = Ending { text, chunks, target, claimed_depth, ..Ending::plain(Outcome::Complete) };
-        self.turns().desk().end(&run, ending);
+        self.turns().desk().end(&run, finished.ending());
         self.turns().bell.notify_one();
         Ok(())
+    }
+
+    /// The turn that ends now, if it is one that was stopped or given up before it said anything. A host that is not
+    /// ours does not name the turn, but the conversation, and an agent has one turn in each.
+    async fn ended_before(
+        &self,
+        voice: Voice<'_>,
+        conversation: Option<&ConversationId>,
+    ) -> Result<Option<Run>, Refusal> {
+        let Some(conversation) = conversation.cloned() else { return Ok(None) };
+        if self.turns().desk().is_in(voice.agent, &conversation) {
+            return Ok(None);
+        }
+        let (agent, reply) = (voice.agent.clone(), voice.reply.clone());
+        let ended = self.look(move |_, store| match store.message(&reply)? {
+            Some(_) => Ok(None),
+            None => store.ended_turn(&agent, &conversation),
+        });
+        Ok(ended.await?.filter(|run| {
+            let given_up =
+                [Outcome::Cancelled, Outcome::Interrupted].map(RunState::Ended).contains(&run.state);
+            given_up && run.room == *voice.room && run.reply.is_none()
+        }))
+    }
+
+    /// What comes of a turn that was over before it began to speak is not the answer of the next. Pieces of it that were
+    /// taken for that, since they do not say where they belong, are given back.
+    async fn finished_late(&self, voice: Voice<'_>, finished: Finished, over: &Run) -> Result<(), Refusal> {
+        let Voice { link, agent, room, reply } = voice;
+        let taken_for = {
+            let mut desk = self.turns().desk();
+            desk.seated(agent, link).ok_or(Refusal::NotFound(Thing::Agent))?;
+            desk.stopped(agent, Some(room));
+            desk.took_for(agent, reply)
+        };
+        self.turns().bell.notify_one();
+        let heard = taken_for.and_then(|run| self.switchboard().begin_anew(&run));
+        let mut ending = finished.ending();
+        match (heard, &over.state) {
+            (None, RunState::Ended(Outcome::Cancelled)) => return Ok(()),
+            // Who has seen it begin sees it end there.
+            (Some((text, chunks)), RunState::Ended(Outcome::Cancelled)) => {
+                ending = Ending { text: Some(text), chunks, ..Ending::plain(Outcome::Cancelled) };
+            }
+            (Some((_, chunks)), _) if ending.chunks.is_empty() => ending.chunks = chunks,
+            (Some(_) | None, _) => {}
+        }
+        let run = self.open_turn(agent, room).await?;
+        let mut desk = self.turns().desk();
+        desk.says(&run, reply);
+        desk.end(&run, ending);
+        drop(desk);
+        self.turns().bell.notify_one();
+        Ok(())
+    }
+
+    /// The turn whose reply came under an id that is another message's will get no other.
+    fn fail_speechless(&self, voice: Voice<'_>) {
+        let mut desk = self.turns().desk();
+        let here = desk.seated(voice.agent, voice.link).is_some();
+        if let Some(run) = desk.speechless(voice.agent, voice.room).filter(|_| here) {
+            let reason = "its reply came under the id of another message";
+            desk.end(&run, Ending::plain(Outcome::Failed(reason.into())));
+        }
+        drop(desk);
+        self.turns().bell.notify_one();
     }
 
     /// What comes when its turn was given up: the store knows whether it was said already.

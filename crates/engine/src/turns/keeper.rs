@@ -5,6 +5,7 @@
 use super::desk::Due;
 use super::host::Order;
 use super::hosting::beyond_text;
+use super::triage::Wanted;
 use crate::Hub;
 use crate::hub::WeakHub;
 use parlor_model::{
@@ -90,8 +91,13 @@ impl Hub {
 
     async fn start_turn(&self, run: RunId) {
         match self.wanted(&run).await {
-            Ok(true) => {}
-            Ok(false) => {
+            Ok(Wanted::Yes) => {}
+            // It waits until there is room for what nobody can decide.
+            Ok(Wanted::Later) => {
+                self.turns().desk().not_started(&run);
+                return self.turns().bell.notify_one();
+            }
+            Ok(Wanted::No) => {
                 return self.call_off(run, Outcome::Refused("it was not for this agent".into())).await;
             }
             Err(_) => return self.try_again_later(&run).await,
@@ -111,10 +117,12 @@ impl Hub {
     }
 
     /// Whether an agent that was not called by name should answer.
-    async fn wanted(&self, run: &RunId) -> Result<bool, Refusal> {
+    async fn wanted(&self, run: &RunId) -> Result<Wanted, Refusal> {
         let id = run.clone();
         let run = self.look(move |_, store| store.run(&id)).await?;
-        let Some(run) = run.filter(|run| run.addressed == Addressed::ByPolicy) else { return Ok(true) };
+        let Some(run) = run.filter(|run| run.addressed == Addressed::ByPolicy) else {
+            return Ok(Wanted::Yes);
+        };
         self.triage(&run).await
     }
 
@@ -155,7 +163,11 @@ impl Hub {
             }
             Err(Refusal::TooLarge { .. } | Refusal::Invalid(_)) => {
                 tracing::warn!(run = %finished.run, "a reply was too long to be kept");
-                let finished = FinishedRun { said: None, outcome: Outcome::Failed, ..finished };
+                let finished = FinishedRun {
+                    said: None,
+                    outcome: Outcome::Failed("the reply was too long to be kept".into()),
+                    ..finished
+                };
                 let _ = self.call(&Caller::OPERATOR, Command::FinishRun(finished)).await;
             }
             Err(Refusal::AlreadyExists(_) | Refusal::NotFound(_)) => {

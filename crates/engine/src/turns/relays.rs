@@ -133,8 +133,14 @@ impl Hub {
                 desk.learn(&Event::RunChanged(run.clone()), now);
             }
             let stops = self.orders_to_stop(&mut desk);
-            let host = |agent: AgentId| Some((desk.host(desk.seat_of(&agent)?.link)?, agent));
-            (stops, agents.into_iter().filter_map(host).collect::<Vec<_>>())
+            let mut hosts = Vec::new();
+            for agent in agents {
+                match desk.seat_of(&agent).and_then(|seat| desk.host(seat.link)) {
+                    Some(host) => hosts.push((host, agent)),
+                    None => desk.forgets_later(&agent, &room, &message.id),
+                }
+            }
+            (stops, hosts)
         };
         for (host, agent, room) in stops {
             host.tell(&Order::Stop { agent: &agent, room: &room });
@@ -148,6 +154,18 @@ impl Hub {
         let signal = Signal::Rewound { room: room.clone(), message: id, removed, text };
         self.switchboard().signal_room(&room, &signal, None);
         Ok(())
+    }
+
+    /// Tells an agent that has come what was taken back while it was away.
+    pub(super) fn tell_unforgotten(&self, link: LinkId, agent: &AgentId) {
+        let (host, to_forget) = {
+            let mut desk = self.turns().desk();
+            let Some(host) = desk.seated(agent, link).and_then(|seat| desk.host(seat.link)) else { return };
+            (host, desk.take_unforgotten(agent))
+        };
+        for (room, message) in &to_forget {
+            host.tell(&Order::Rewind { agent, room, message });
+        }
     }
 
     /// To who asked, if they may still ask.

@@ -1,16 +1,22 @@
 //! Whether an agent should answer what was said to nobody by name.
 
+use crate::Hub;
 use crate::ports::{Triage, TriageCase, Verdict};
-use crate::{Fault, Hub};
 use parlor_model::{Refusal, Run};
-use std::time::Duration;
+use std::time::Instant;
 
-/// How long the decision may take; after that the agent answers.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Whether a turn is to begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    Yes,
+    No,
+    /// It stays as it is: nobody can say, and there were many of these lately.
+    Later,
+}
 
 impl Hub {
-    pub(super) async fn triage(&self, run: &Run) -> Result<bool, Refusal> {
-        let run = run.clone();
+    pub(super) async fn triage(&self, run: &Run) -> Result<Wanted, Refusal> {
+        let (asked, run) = (run, run.clone());
         let case = self.look(move |_, store| {
             let message = match &run.trigger {
                 Some(trigger) => store.message(trigger)?,
@@ -21,10 +27,19 @@ impl Hub {
                 _ => None,
             })
         });
-        let Some(case) = case.await?.filter(|case| case.room.asks_first()) else { return Ok(true) };
-        // What cannot be decided is answered: silence would look like a fault, and the budget bounds it.
-        let verdict = tokio::time::timeout(PATIENCE, self.judge().wants(case)).await;
-        Ok(verdict.ok().and_then(|verdict: Result<bool, Fault>| verdict.ok()).unwrap_or(true))
+        let Some(case) = case.await?.filter(|case| case.room.asks_first()) else {
+            return Ok(Wanted::Yes);
+        };
+        let limits = self.limits();
+        match tokio::time::timeout(limits.triage_patience, self.judge().wants(case)).await {
+            Ok(Ok(true)) => return Ok(Wanted::Yes),
+            Ok(Ok(false)) => return Ok(Wanted::No),
+            Ok(Err(fault)) => tracing::warn!(%fault, "nobody could say whether an agent should answer"),
+            Err(_) => tracing::warn!("whether an agent should answer was not said in time"),
+        }
+        // What cannot be decided is answered: silence would look like a fault. Where that becomes the rule, it waits.
+        let may = self.turns().desk().begin_undecided(asked, limits, Instant::now());
+        Ok(if may { Wanted::Yes } else { Wanted::Later })
     }
 }
 

@@ -21,6 +21,7 @@ mod second_factor;
 mod tasks;
 mod transactions;
 mod trimming;
+mod turns;
 mod uploads;
 
 use crate::stores::{Home, kinds};

@@ -6,8 +6,6 @@ use super::dice::Dice;
 use super::world::World;
 use parlor_model::{Chunk, ChunkKind, Command, FinishedRun, MessageId, Outcome, Payload, RunId, Said, Usage};
 
-const OUTCOMES: [Outcome; 5] =
-    [Outcome::Complete, Outcome::Complete, Outcome::Failed, Outcome::Cancelled, Outcome::Interrupted];
 const REPLIES: [&str; 4] = ["reply-1", "reply-2", "reply-3", "reply-4"];
 
 fn run(dice: &mut Dice, world: &World) -> RunId {
@@ -38,7 +36,14 @@ pub fn open(dice: &mut Dice, world: &mut World) -> Command {
 }
 
 pub fn finish(dice: &mut Dice, world: &mut World) -> Command {
-    let outcome = dice.one_of(&OUTCOMES);
+    let failed = Outcome::Failed("it broke".into());
+    let outcome = dice.one_of(&[
+        Outcome::Complete,
+        Outcome::Complete,
+        failed,
+        Outcome::Cancelled,
+        Outcome::Interrupted,
+    ]);
     Command::FinishRun(FinishedRun { run: run(dice, world), outcome, said: dice.maybe(said) })
 }
 

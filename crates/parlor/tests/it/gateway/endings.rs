@@ -182,3 +182,99 @@ async fn an_old_socket_that_closes_late_takes_nothing_from_the_new_one() {
     assert_eq!(room.reply().await["content"], "hi");
     room.scene.ends_well().await;
 }
+
+/// Its host has not understood that the turn is over, and says so only when it has got the next one.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_stopped_before_it_spoke_is_not_taken_for_the_next_answer() {
+    let mut room = Room::start().await;
+    let mut gateway = room.gateway("g1", &["coder"]).await;
+    for (pieces, late) in [(false, "late-1"), (true, "late-2")] {
+        room.say("@coder one").await;
+        let stopped = gateway.turn().await.unwrap();
+        let frame = stop(&room, "coder");
+        room.at_alice.send(&frame).await.unwrap();
+        gateway.wait_for_type("server:stop_agent").await.unwrap();
+        gateway.status("coder", "online").await.unwrap();
+        let asked = room.say("@coder two").await;
+        let turn = gateway.turn().await.unwrap();
+        if pieces {
+            gateway.chunk(&stopped, late, "text", "One, ").await.unwrap();
+        }
+        gateway.complete(&stopped, late, "One, LOUD").await.unwrap();
+        if pieces {
+            let reply = room.reply().await;
+            let told = (&reply["id"], &reply["content"], &reply["metadata"]["outcome"]);
+            assert_eq!(
+                told,
+                (&json!(late), &json!("One, "), &json!("cancelled")),
+                "it ends where it was seen"
+            );
+        }
+        let answer = format!("to-{late}");
+        gateway.chunk(&turn, &answer, "text", "Tw").await.unwrap();
+        gateway.complete(&turn, &answer, "Two.").await.unwrap();
+        let reply = room.reply().await;
+        assert_eq!((&reply["id"], &reply["content"]), (&json!(answer), &json!("Two.")));
+        assert_eq!(room.deliveries(&asked).await[0]["replyId"], answer.as_str());
+    }
+    let history = room.bob.history(&room.room).await.unwrap();
+    assert!(!history.iter().any(|message| message.to_string().contains("LOUD")), "{history:?}");
+    room.scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_given_up_before_it_spoke_is_said_beside_the_next_answer() {
+    let mut room = Room::on(Scene::with(&[("PARLOR_GATEWAY_GRACE", "1")]).await).await;
+    let mut gateway = room.gateway("g1", &["coder"]).await;
+    let first = room.say("@coder one").await;
+    let given_up = gateway.turn().await.unwrap();
+    drop(gateway);
+    room.say("@coder two").await;
+    let mut back = Gateway::connect(&room.alice, "g1").await.unwrap();
+    back.register("coder", "coder").await.unwrap();
+    let turn = back.turn().await.unwrap();
+    assert_eq!(turn["content"], "@coder two");
+    assert_eq!(room.deliveries(&first).await[0]["status"], "interrupted");
+    back.chunk(&given_up, "r1", "text", "One, ").await.unwrap();
+    back.complete(&given_up, "r1", "One, late.").await.unwrap();
+    back.complete(&turn, "r2", "Two.").await.unwrap();
+    for (id, text) in [("r1", "One, late."), ("r2", "Two.")] {
+        let reply = room.reply().await;
+        let told = (&reply["id"], &reply["content"], &reply["metadata"]["outcome"]);
+        assert_eq!(told, (&json!(id), &json!(text), &json!("complete")));
+    }
+    room.scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reply_under_the_id_of_another_message_is_refused_and_its_turn_has_failed() {
+    let mut room = Room::start().await;
+    let mut gateway = room.gateway("g1", &["coder"]).await;
+    let asked = room.say("@coder one").await;
+    let turn = gateway.turn().await.unwrap();
+    gateway.complete(&turn, &asked, "HIJACK").await.unwrap();
+    let refused = gateway.wait_for_type("server:error").await.unwrap();
+    assert_eq!(
+        (&refused["code"], &refused["message"]),
+        (&json!("INVALID_MESSAGE"), &json!("This messageId belongs to another message"))
+    );
+    room.say("@coder two").await;
+    let next_turn = gateway.turn().await.unwrap();
+    assert_eq!(next_turn["content"], "@coder two", "it is free for the next");
+    let told = &room.deliveries(&asked).await[0];
+    assert_eq!(
+        (&told["status"], &told["reason"]),
+        (&json!("failed"), &json!("its reply came under the id of another message"))
+    );
+    gateway.complete(&next_turn, "r2", "Two.").await.unwrap();
+    assert_eq!(room.reply().await["content"], "Two.");
+    // What is its own already is only said again.
+    room.say("@coder three").await;
+    let turn = gateway.turn().await.unwrap();
+    gateway.complete(&next_turn, "r2", "Two.").await.unwrap();
+    gateway.complete(&turn, "r3", "Three.").await.unwrap();
+    assert_eq!(room.reply().await["content"], "Three.");
+    let history = room.bob.history(&room.room).await.unwrap();
+    assert!(!history.iter().any(|message| message.to_string().contains("HIJACK")), "{history:?}");
+    room.scene.ends_well().await;
+}

@@ -59,7 +59,14 @@ impl Replay {
         let at_person = Client::connect(&person).await.unwrap();
         let here = [("<user>", person.user_id()), ("admin", "keeper"), ("ChangeMe123!x", PASSWORD)];
         let here = here.map(|(word, ours)| (word.to_owned(), ours.to_owned()));
-        Self { scene, person, at_person, sockets: HashMap::new(), gateways: HashMap::new(), here: here.into() }
+        Self {
+            scene,
+            person,
+            at_person,
+            sockets: HashMap::new(),
+            gateways: HashMap::new(),
+            here: here.into(),
+        }
     }
 
     fn translated(&self, recorded: &Value) -> Value {

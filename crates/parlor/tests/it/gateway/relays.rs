@@ -381,6 +381,32 @@ async fn a_room_is_rewound_for_everyone_and_its_agents_forget() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_was_away_forgets_when_it_comes_back() {
+    let (mut room, gateway) = with_rewinder().await;
+    let first = room.say("one").await;
+    drop(gateway);
+    next_offline(&mut room.at_alice).await;
+    let frame = rewind(&room, &first);
+    room.at_alice.send(&frame).await.unwrap();
+    next(&mut room.at_alice, "server:room_rewound").await;
+    let told =
+        |frame: &Value| ["server:rewind_agent", "server:pong"].contains(&frame["type"].as_str().unwrap());
+    for expected in ["server:rewind_agent", "server:pong"] {
+        let mut back = Gateway::connect(&room.alice, "g1").await.unwrap();
+        let agent =
+            json!({ "id": "coder", "name": "coder", "type": "claude-code", "capabilities": ["rewind"] });
+        back.send(&json!({ "type": "gateway:register_agent", "agent": agent })).await.unwrap();
+        back.send(&json!({ "type": "gateway:ping", "ts": 1 })).await.unwrap();
+        let heard = back.wait_for(parlor_testkit::socket::PATIENCE, told).await.unwrap();
+        assert_eq!(heard["type"], expected, "told once: {heard}");
+        if expected == "server:rewind_agent" {
+            assert_eq!((&heard["roomId"], &heard["messageId"]), (&json!(room.room), &json!(first)));
+        }
+    }
+    room.scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nobody_rewinds_what_is_not_theirs_or_what_an_agent_would_remember() {
     let (mut room, mut gateway) = with_rewinder().await;
     let mut at_bob = following(&room.bob, &room.room).await;

@@ -1,18 +1,29 @@
 //! From what an agent is to do to `server:*` frames for its gateway. No frame carries `null`.
 
 use super::super::egress::{
+    self as common,
     agents::{kind as known_kind, without_nulls},
     encode,
 };
 use parlor_model::{
     Addressed, Agent, AgentId, CredentialErrand, Decision, Errand, Inquiry, Look, MemberId, MessageId,
-    Prompt, Room, RoomId, Sender, Spawn, Started, UserId,
+    Prompt, Refusal, Room, RoomId, Sender, Spawn, Started, UserId,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 pub fn authenticated() -> String {
     json!({ "type": "server:gateway_auth_result", "ok": true }).to_string()
+}
+
+pub fn refusal(refusal: &Refusal) -> String {
+    match refusal {
+        // Gateways know of no `clientMessageId`.
+        Refusal::Conflict { .. } => {
+            common::error("INVALID_MESSAGE", "This messageId belongs to another message")
+        }
+        other => common::refusal(other, None),
+    }
 }
 
 pub fn not_authenticated(error: &str) -> String {

@@ -1,0 +1,65 @@
+//! Turns of agents.
+
+use super::{Ports, each};
+use crate::made::*;
+use parlor_engine::plan::Change;
+use parlor_engine::ports::LATELY_ENDED;
+use parlor_model::{Addressed, AgentId, ConversationId, Lineage, Outcome, Run, RunId, RunState, Time, Usage};
+use std::sync::Arc;
+
+fn ended(id: &str, agent: &str, conversation: &str, at: i64, outcome: Outcome) -> Run {
+    let agent = AgentId::stored(agent);
+    Run {
+        id: RunId::stored(id),
+        room: room_id("lobby"),
+        trigger: None,
+        task: None,
+        asked_by: None,
+        arrival: None,
+        addressed: Addressed::Directly,
+        lineage: Lineage::begun(ConversationId::stored(conversation), agent.clone()),
+        agent,
+        parent: None,
+        state: RunState::Ended(outcome),
+        reply: None,
+        usage: Usage::default(),
+        queued_at: Time(1),
+        started_at: Some(Time(2)),
+        ended_at: Some(Time(at)),
+    }
+}
+
+fn put(ports: &mut Ports, run: &Run) {
+    ports.change(vec![Change::PutRun(Arc::new(run.clone()))]);
+}
+
+#[test]
+fn a_turn_that_ended_lately_is_found_by_its_conversation() {
+    each(|ports| {
+        ports.change(vec![put_room("lobby")]);
+        let first = ended("1", "coder", "c1", 10, Outcome::Failed("too long".into()));
+        let again = ended("2", "coder", "c1", 20, Outcome::Interrupted);
+        let others = ended("3", "writer", "c1", 30, Outcome::Cancelled);
+        let running = Run {
+            state: RunState::Running,
+            ended_at: None,
+            ..ended("4", "coder", "c2", 0, Outcome::Complete)
+        };
+        let found = |ports: &Ports, agent: &str, conversation: &str| {
+            let (agent, conversation) = (AgentId::stored(agent), ConversationId::stored(conversation));
+            ports.read(|s| s.ended_turn(&agent, &conversation))
+        };
+        put(ports, &first);
+        assert_eq!(found(ports, "coder", "c1"), Some(first), "with the reason why it failed");
+        for run in [&again, &others, &running] {
+            put(ports, run);
+        }
+        assert_eq!(found(ports, "coder", "c1"), Some(again), "the newest");
+        assert_eq!(found(ports, "writer", "c1"), Some(others));
+        assert_eq!(found(ports, "coder", "c2"), None, "it goes on");
+        for number in 0..LATELY_ENDED {
+            put(ports, &ended(&format!("later-{number}"), "coder", "c3", 40, Outcome::Complete));
+        }
+        assert_eq!(found(ports, "coder", "c1"), None, "that was long ago");
+    });
+}
