@@ -4,6 +4,7 @@
 //! allowed; not right after a word character, not before one, and not inside code.
 
 use crate::{Member, Mention};
+use std::collections::HashMap;
 
 /// The members that `text` or `given` (names or ids) mention, each once, in the order of the members.
 pub fn resolve(text: &str, given: &[Box<str>], members: &[Member]) -> Vec<Mention> {
@@ -55,6 +56,7 @@ fn is_word(c: char) -> bool {
 /// The places of every `@` that may open a mention.
 fn ats(text: &str) -> Vec<usize> {
     let mut places = Vec::new();
+    let closings = last_fences(text);
     let mut code: Option<usize> = None;
     let mut before = None;
     let mut chars = text.char_indices().peekable();
@@ -71,7 +73,7 @@ fn ats(text: &str) -> Vec<usize> {
                 Some(open) if open == run => None,
                 Some(open) => Some(open),
                 // An opening without its closing is plain text, not code to the end of the message.
-                None if text[at + run..].contains(&"`".repeat(run)) => Some(run),
+                None if closings[&run] > at => Some(run),
                 None => None,
             };
         } else if c == '@' && code.is_none() && !before.is_some_and(is_word) {
@@ -80,6 +82,27 @@ fn ats(text: &str) -> Vec<usize> {
         before = Some(c);
     }
     places
+}
+
+/// Where the last row of so many backticks begins. Looked up once: to search the rest of a long text for the closing of
+/// each opening takes as long as the text squared.
+fn last_fences(text: &str) -> HashMap<usize, usize> {
+    let mut last = HashMap::new();
+    let (mut run, mut from) = (0, 0);
+    for (at, byte) in text.bytes().enumerate() {
+        if byte != b'`' {
+            run = 0;
+            continue;
+        }
+        if run == 0 {
+            from = at;
+        }
+        run += 1;
+        if text.as_bytes().get(at + 1) != Some(&b'`') {
+            last.insert(run, from);
+        }
+    }
+    last
 }
 
 #[cfg(test)]
@@ -133,6 +156,8 @@ mod tests {
         check("@bobby @bob_ @bob-2", &[]);
         check("`@bob` and ```\n@ann\n```", &[]);
         check("a ` alone, @bob", &["bob"]);
+        check("a ` alone, ```@ann``` and @bob", &["bob"]);
+        check("``@ann ` still`` and @bob", &["bob"]);
         check("@", &[]);
     }
 
@@ -141,5 +166,13 @@ mod tests {
         let members = [member("ann"), member("bob")];
         let found = resolve("", &["id-ann".into(), "@Bob".into(), "ghost".into()], &members);
         assert_eq!(found.len(), 2);
+    }
+
+    #[test]
+    fn openings_without_a_closing_cost_no_more_than_their_length() {
+        // Each row is shorter than the one before, so none of them closes another: to look for each closing anew would
+        // read five hundred million characters.
+        let rows = (1..1400).rev().map(|length| "`".repeat(length));
+        check(&format!("@bob {}", rows.collect::<Vec<_>>().join(" ")), &["bob"]);
     }
 }
