@@ -3,6 +3,7 @@
 use crate::Limits;
 use crate::search::Wanted;
 use parlor_model::command::{AgentProfile, AgentRegistration, NewUser, RoomChanges, TaskChanges};
+use parlor_model::letters::{is_deceptive, is_seen};
 use parlor_model::{
     Chunk, Command, Device, Errand, File, Flaw, Post, Query, Refusal, Route, Said, SettingChanges, Visibility,
 };
@@ -206,7 +207,7 @@ impl Flaws {
 
     /// One line of text that people read: a name, a title.
     fn line(&mut self, field: &'static str, text: &str, most: usize) {
-        self.unless(!text.trim().is_empty(), field, "must not be empty");
+        self.unless(text.chars().any(is_seen), field, "must not be empty");
         self.unless(text.chars().count() <= most, field, "is too long");
         self.unless(!text.chars().any(is_deceptive), field, "must not contain control characters");
     }
@@ -360,15 +361,27 @@ fn is_upload(url: &str) -> bool {
     url.len() <= 200 && url.strip_prefix("/uploads/").is_some_and(|rest| rest.split('/').all(plain))
 }
 
-/// Control characters, and the marks that turn the direction of what follows.
-pub(crate) fn is_deceptive(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parlor_model::MessageId;
+    use parlor_model::{AgentId, MessageId};
+
+    #[test]
+    fn a_name_can_be_seen_and_turns_nothing() {
+        let taken = |name: &str| {
+            let profile = AgentProfile { name: Some(name.into()), ..Default::default() };
+            let command = Command::ChangeAgent { id: AgentId::stored("coder"), profile };
+            admit(&command, &Limits::default()).is_ok()
+        };
+        for good in ["Ada", "شبكه\u{200c}های", "क्\u{200d}ष", "\u{2764}\u{fe0f}"] {
+            assert!(taken(good), "{good:?}");
+        }
+        for bad in
+            ["", " ", "\u{200b}\u{200b}", "\u{3164}", "\u{2800}", "A\u{200f}da", "A\u{202e}da", "A\u{2028}da"]
+        {
+            assert!(!taken(bad), "{bad:?}");
+        }
+    }
 
     #[test]
     fn an_emoji_is_short_to_the_eye_and_in_bytes() {

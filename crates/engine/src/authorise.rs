@@ -1,11 +1,13 @@
 //! The only file that answers "may they?". Pure; what is not allowed here is refused.
 
 use crate::facts::{Facts, Standing};
+use crate::plan::HUB;
+use parlor_model::command::UserChanges;
 use parlor_model::query::AgentCards;
 use parlor_model::{
-    AgentId, Caller, Command, Gateway, Inquiry, Mailbox, Member, MemberId, Message, Path, Pattern, Principal,
-    Query, Refusal, Room, RoomId, RoomRole, Scope, Sender, SiteRole, Task, Thing, Use, User, UserId,
-    asking::lies_within,
+    AgentId, Caller, Command, Gateway, GatewayId, Inquiry, Mailbox, Member, MemberId, Message, Path, Pattern,
+    Principal, Query, Refusal, Room, RoomId, RoomRole, Scope, Sender, SiteRole, Task, Thing, Use, User,
+    UserId, asking::lies_within,
 };
 
 pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
@@ -18,7 +20,8 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         | Command::SignInFailed { .. }
         | Command::Refresh { .. } => Ok(()),
 
-        Command::CreateUser(_) | Command::ChangeUser { .. } | Command::RemoveUser { .. } => ask.site_admin(),
+        Command::CreateUser(_) | Command::RemoveUser { .. } => ask.site_admin(),
+        Command::ChangeUser { changes, .. } => ask.change_user(changes),
         Command::ChangeSettings(_) => ask.site_admin(),
         Command::CreateInvitation(_) => {
             ask.site_admin()?;
@@ -86,7 +89,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
 
         Command::CreateAgent { subscriptions, .. } => ask.create_agent(subscriptions),
         Command::ChangeAgent { id, .. } | Command::RemoveAgent { id } => ask.own_agent(id),
-        Command::ConnectGateway(_) => ask.connect_gateway(),
+        Command::ConnectGateway(new) => ask.connect_gateway(&new.id),
         Command::DisconnectGateway { .. } => {
             // The connection is over, also where whoever it belonged to may do nothing any more.
             if ask.is_operator() { ask.gateway().map(|_| ()) } else { ask.own_gateway() }
@@ -208,6 +211,13 @@ impl<'a> Ask<'a> {
         }
         let standing = self.facts.standing.as_ref().ok_or(Refusal::NotSignedIn)?;
         if standing.is_site_admin() { Ok(()) } else { Err(Refusal::Forbidden) }
+    }
+
+    /// A program that sets a password signs in with it, and is a person from then on.
+    fn change_user(&self, changes: &UserChanges) -> Result<(), Refusal> {
+        self.site_admin()?;
+        let by_program = !self.is_operator() && self.person().is_err();
+        if by_program && changes.password_hash.is_some() { Err(Refusal::Forbidden) } else { Ok(()) }
     }
 
     /// By an invitation that is open still, of somebody who may still invite. A wrong one, a spent one and one
@@ -459,9 +469,11 @@ impl<'a> Ask<'a> {
         self.facts.gateway.as_ref().ok_or(Refusal::NotFound(Thing::Gateway))
     }
 
-    fn connect_gateway(&self) -> Result<(), Refusal> {
+    fn connect_gateway(&self, id: &GatewayId) -> Result<(), Refusal> {
         let standing = self.signed_in(Scope::Agents)?;
         match &self.facts.gateway {
+            // Whoever took it could have the hub itself start agents, and ask it for credentials.
+            _ if id.as_str() == HUB => Err(Refusal::BelongsToAnother(Thing::Gateway)),
             Some(gateway) if gateway.owner != standing.user.id => {
                 Err(Refusal::BelongsToAnother(Thing::Gateway))
             }
@@ -472,7 +484,8 @@ impl<'a> Ask<'a> {
     /// Somebody else's and none at all are told alike.
     fn own_gateway(&self) -> Result<(), Refusal> {
         let standing = self.signed_in(Scope::Agents)?;
-        let own = self.gateway()?.owner == standing.user.id;
+        let gateway = self.gateway()?;
+        let own = gateway.owner == standing.user.id && gateway.id.as_str() != HUB;
         if own { Ok(()) } else { Err(Refusal::NotFound(Thing::Gateway)) }
     }
 

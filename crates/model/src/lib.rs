@@ -13,6 +13,7 @@ pub mod delivery;
 pub mod event;
 pub mod id;
 pub mod invitation;
+pub mod letters;
 pub mod lineage;
 pub mod mention;
 pub mod message;

@@ -1,5 +1,6 @@
 //! Weight and colour for a terminal, and none for anything else.
 
+use parlor_model::letters::is_deceptive;
 use std::{fmt::Display, io::IsTerminal};
 
 /// Knows whether the reader is a terminal that wants colour.
@@ -53,11 +54,9 @@ impl Paint {
 
 /// Makes text of others safe to print: what could steer a terminal or turn a line around is escaped.
 pub fn harmless(text: &str) -> String {
-    let steers = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    text.chars().map(|c| if steers(c) { c.escape_unicode().to_string() } else { c.to_string() }).collect()
+    text.chars()
+        .map(|c| if is_deceptive(c) { c.escape_unicode().to_string() } else { c.to_string() })
+        .collect()
 }
 
 #[cfg(test)]

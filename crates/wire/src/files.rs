@@ -1,5 +1,6 @@
 //! How files are spoken of, at every door.
 
+use parlor_model::letters::{is_deceptive, is_seen};
 use parlor_model::{Attachment, File, UploadId};
 use serde::Serialize;
 #[cfg(test)]
@@ -45,10 +46,10 @@ pub fn url(id: &UploadId) -> String {
 /// The name of a file without what only hides or misleads: folders, control characters, marks that turn the direction.
 pub fn file_name(given: &str) -> Box<str> {
     let last = given.rsplit(['/', '\\']).next().unwrap_or_default();
-    let deceives = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let plain: String = last.chars().filter(|c| !deceives(*c)).take(200).collect();
+    let plain: String = last.chars().filter(|c| !is_deceptive(*c)).take(200).collect();
     match plain.trim() {
-        "" | "." | ".." => "file".into(),
+        "." | ".." => "file".into(),
+        name if !name.chars().any(is_seen) => "file".into(),
         name => name.into(),
     }
 }
@@ -86,6 +87,8 @@ mod tests {
             ("C:\\Users\\ann\\cat.png", "cat.png"),
             ("a\r\nSet-Cookie: b\0\u{1b}.txt", "aSet-Cookie: b.txt"),
             ("photo\u{202e}gnp.exe", "photognp.exe"),
+            ("photo\u{200f}.png", "photo.png"),
+            ("\u{200b}", "file"),
             ("grüße 🦀.md", "grüße 🦀.md"),
             ("", "file"),
             ("..", "file"),

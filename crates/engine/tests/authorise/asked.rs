@@ -53,6 +53,11 @@ pub fn change_user() -> Command {
     Command::ChangeUser { user: someone(), changes: UserChanges::default() }
 }
 
+pub fn set_password() -> Command {
+    let changes = UserChanges { password_hash: Some("hash".into()), ..Default::default() };
+    Command::ChangeUser { user: someone(), changes }
+}
+
 pub fn remove_user() -> Command {
     Command::RemoveUser { user: someone() }
 }
@@ -306,8 +311,9 @@ pub fn remove_agent() -> Command {
     Command::RemoveAgent { id: coder() }
 }
 
-pub fn connect_gateway() -> Command {
-    Command::ConnectGateway(NewGateway { id: laptop(), device: Device::default(), ephemeral: false })
+pub fn connect_gateway(id: &str) -> Command {
+    let id = GatewayId::stored(id);
+    Command::ConnectGateway(NewGateway { id, device: Device::default(), ephemeral: false })
 }
 
 pub fn disconnect_gateway() -> Command {

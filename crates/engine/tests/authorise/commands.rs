@@ -34,6 +34,7 @@ table! { Command,
     }
     Command::ChangeUser { .. } => {
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  change_user(), READY;
+        "who   who   no    no    no    no    yes   no    no    no    no    yes  ", ADMINS,  set_password(), READY;
     }
     Command::RemoveUser { .. } => {
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  remove_user(), READY;
@@ -296,8 +297,9 @@ table! { Command,
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  remove_agent(), OWN_AGENT_OF_ANOTHER_NAME;
     }
     Command::ConnectGateway(_) => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  connect_gateway(), READY;
-        "who   who   !gate !gate !gate !gate !gate yes   !gate no    yes   who  ", AGENTS,  connect_gateway(), KEEPERS_GATEWAY;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  connect_gateway("laptop"), READY;
+        "who   who   !gate !gate !gate !gate !gate yes   !gate no    yes   who  ", AGENTS,  connect_gateway("laptop"), KEEPERS_GATEWAY;
+        "who   who   !gate !gate !gate !gate !gate !gate !gate no    !gate who  ", AGENTS,  connect_gateway("hub"), READY;
     }
     Command::DisconnectGateway { .. } => {
         "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   yes  ", AGENTS,  disconnect_gateway(), KEEPERS_GATEWAY;
@@ -306,6 +308,7 @@ table! { Command,
     Command::RemoveGateway { .. } => {
         "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   who  ", AGENTS,  remove_gateway(), KEEPERS_GATEWAY;
         "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate who  ", AGENTS,  remove_gateway(), READY;
+        "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate who  ", AGENTS,  remove_gateway(), OWN_GATEWAY_NAMED_HUB;
     }
     Command::RegisterAgent(_) => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  register_agent(), OWN_GATEWAY;

@@ -117,6 +117,10 @@ pub const AGENT_SHARED_WITH_ADMIN: Given = |facts, _| {
 
 pub const KEEPERS_GATEWAY: Given = |facts, _| facts.gateway = Who::Keeper.user().map(gateway);
 pub const OWN_GATEWAY: Given = |facts, who| facts.gateway = who.user().map(gateway);
+/// The name of the hub's own, taken by somebody before it was kept for it.
+pub const OWN_GATEWAY_NAMED_HUB: Given = |facts, who| {
+    facts.gateway = who.user().map(|owner| Gateway { id: GatewayId::stored("hub"), ..gateway(owner) });
+};
 pub const OWN_GATEWAY_KEEPERS_AGENT: Given = |facts, who| {
     OWN_GATEWAY(facts, who);
     KEEPERS_AGENT(facts, who);

@@ -163,6 +163,7 @@ table! { Query,
     Query::MaySpawn { .. } => {
         "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   who  ", AGENTS,  may_spawn(), KEEPERS_GATEWAY;
         "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate who  ", AGENTS,  may_spawn(), READY;
+        "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate who  ", AGENTS,  may_spawn(), OWN_GATEWAY_NAMED_HUB;
     }
     Query::MayManageCredentials { .. } => {
         "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    no    who  ", PERSON,  may_manage_credentials(), KEEPERS_GATEWAY;

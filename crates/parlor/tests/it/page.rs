@@ -103,6 +103,38 @@ async fn what_an_agent_asks_is_shown_whole_with_nothing_hidden_and_is_answered_t
     Ok(())
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn who_opens_a_room_late_sees_what_an_agent_says_from_its_beginning_and_stops_it() -> Result<()> {
+    let Some(mut browser) = Browser::start_or_skip().await? else { return Ok(()) };
+    let data = tempfile::tempdir()?;
+    let hub = HubCommand::new(PARLOR, data.path()).start().await?;
+    let admin = hub.admin().await?;
+    let room = admin.make_room("Kitchen", &[]).await?;
+    let mut gateway = Gateway::connect(&admin, "laptop").await?;
+    gateway.register("coder", "Coder").await?;
+    let path = format!("/api/rooms/{room}/members");
+    admin.post(&path, json!({ "memberId": "coder", "memberType": "agent" })).await?;
+    admin.post_message(&room, "@Coder count").await?;
+    let turn = gateway.turn().await?;
+    gateway.chunk(&turn, "reply", "text", "One. ").await?;
+    gateway.settled().await?;
+
+    let page = browser.open(hub.url()).await?;
+    sign_in(&mut browser, &page, "admin", parlor_testkit::hub::PASSWORD).await?;
+    // It hears of every room before one is opened.
+    browser.until(&page, "document.querySelectorAll('#rooms .place').length > 0").await?;
+    browser.click(&page, "#rooms .place").await?;
+    see(&mut browser, &page, "One. ").await?;
+    gateway.chunk(&turn, "reply", "text", "Two.").await?;
+    see(&mut browser, &page, "One. Two.").await?;
+    browser.click(&page, "#stop").await?;
+    gateway.wait_for_type("server:stop_agent").await?;
+    browser.until(&page, "document.getElementById('stop').hidden").await?;
+    see(&mut browser, &page, "One. Two.").await?;
+    assert_eq!(browser.complaints(), [] as [String; 0]);
+    Ok(())
+}
+
 /// The page itself sends none yet: this does what a page that does would do.
 async fn share_a_file(browser: &mut Browser, page: &Page) -> Result<()> {
     let send = "(async () => {

@@ -414,3 +414,19 @@ async fn one_person_has_so_many_gateways() {
     Gateway::connect(&alice, "g20").await.unwrap();
     scene.ends_well().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_the_gateway_that_is_the_hub_itself() {
+    let scene = Scene::start().await;
+    let alice = scene.person("alice").await;
+    for person in [&alice, &scene.admin] {
+        let mut thief = Gateway::open(scene.url()).await.unwrap();
+        thief.send(&auth(person.token(), "hub")).await.unwrap();
+        let refused = thief.wait_for_type("server:gateway_auth_result").await.unwrap();
+        assert_eq!(refused["error"], "Gateway ID belongs to another user");
+        let spawn = json!({ "gatewayId": "hub", "agentType": "claude-code", "name": "Mine" });
+        assert_eq!(person.post("/api/agents/spawn", spawn).await.unwrap().status, 404);
+        assert_eq!(person.delete("/api/agents/gateways/hub").await.unwrap().status, 404);
+    }
+    scene.ends_well().await;
+}

@@ -108,7 +108,10 @@ async fn no_key_makes_keys_changes_passwords_or_touches_sessions() {
     let program = scene.admin.with_token(&key);
     let sessions = scene.admin.get("/api/auth/sessions").await.unwrap().data().unwrap();
     let session = sessions[0]["id"].as_str().unwrap();
+    let (own, bob) = (scene.admin.user_id().to_owned(), scene.person("bob").await);
     for (method, path, body) in [
+        (Method::PUT, format!("/api/users/{own}"), json!({ "password": "Taken-over-13" })),
+        (Method::PUT, format!("/api/users/{}", bob.user_id()), json!({ "password": "Taken-over-13" })),
         (Method::POST, "/api/keys".to_owned(), json!({ "name": "more", "scopes": ["read"] })),
         (Method::GET, "/api/keys".to_owned(), json!(null)),
         (Method::DELETE, format!("/api/keys/{id}"), json!(null)),
