@@ -3,8 +3,11 @@
 
 pub mod finding;
 pub mod guide;
+#[cfg(target_os = "linux")]
+pub mod keeper;
 pub mod kinds;
 pub mod link;
+pub mod plain;
 pub mod process;
 pub mod turn;
 

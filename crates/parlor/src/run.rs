@@ -18,6 +18,10 @@ use std::{
 
 /// Runs the command that the process was started with.
 pub fn run() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    if let Some(kept) = kept() {
+        return parlor_agents::keeper::run(kept);
+    }
     let arguments = Arguments::parse();
     let sources = Sources::from_process(arguments.flags(), arguments.config.clone());
     let mut failed = false;
@@ -61,6 +65,13 @@ pub fn run() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// What to keep, where this process was started by another Parlor to be the keeper of a program.
+#[cfg(target_os = "linux")]
+fn kept() -> Option<impl Iterator<Item = std::ffi::OsString>> {
+    let mut arguments = std::env::args_os().skip(1);
+    (arguments.next()? == parlor_agents::keeper::KEEP).then_some(arguments)
 }
 
 fn loaded(sources: &Sources) -> anyhow::Result<Loaded> {
