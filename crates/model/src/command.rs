@@ -280,6 +280,8 @@ pub enum Command {
         agent: AgentId,
         room: RoomId,
         said: Said,
+        /// Which turn that was, where its host knows it by name.
+        run: Option<RunId>,
     },
     ReportUsage {
         run: RunId,

@@ -472,8 +472,11 @@ impl Facts {
                     self.about_said(&agent, &room, said, store, routes, memo, limits)?;
                 }
             }
-            Command::SayLate { agent, room, said } => {
+            Command::SayLate { agent, room, said, run } => {
                 self.about_speaker(agent, room, store)?;
+                if let Some(run) = run {
+                    self.run = store.run(run)?;
+                }
                 self.about_said(agent, room, Some(said), store, routes, memo, limits)?;
                 if let Some(id) = &said.message {
                     let key = OnceKey {

@@ -1,7 +1,8 @@
 //! How a gateway is told what its agents are to do; a door puts it into words.
 
 use parlor_model::{
-    Agent, AgentId, AgentStatus, Decision, Errand, Inquiry, Member, MessageId, Room, RoomId, Started, UserId,
+    Agent, AgentId, AgentStatus, Decision, Errand, Inquiry, Member, MessageId, Outcome, Room, RoomId, RunId,
+    Started, UserId,
 };
 
 pub enum Order<'a> {
@@ -18,6 +19,20 @@ pub enum Order<'a> {
     Stop {
         agent: &'a AgentId,
         room: &'a RoomId,
+    },
+    /// The end of a turn is kept.
+    Ended {
+        agent: &'a AgentId,
+        room: &'a RoomId,
+        run: &'a RunId,
+        outcome: &'a Outcome,
+    },
+    /// A turn that its host came back to goes on from here: so many whole parts, and so many bytes of the next.
+    Resumed {
+        agent: &'a AgentId,
+        room: &'a RoomId,
+        run: &'a RunId,
+        heard: (usize, usize),
     },
     /// The answer to what an agent asked, under the name that its gateway gave the question.
     Decided {

@@ -75,6 +75,7 @@ pub struct Finished {
     pub chunks: Vec<Chunk>,
     pub target: Option<Box<str>>,
     pub claimed_depth: u32,
+    pub outcome: Outcome,
 }
 
 /// Which agent says something, where, and what its side calls the reply.
@@ -84,6 +85,8 @@ pub struct Voice<'a> {
     pub agent: &'a AgentId,
     pub room: &'a RoomId,
     pub reply: &'a MessageId,
+    /// In which turn, where its host knows it by name.
+    pub run: Option<&'a RunId>,
 }
 
 impl Hub {
@@ -177,7 +180,7 @@ impl Hub {
                 return;
             }
             if status == AgentStatus::Busy {
-                desk.alive(agent);
+                desk.alive(agent, None);
             } else if queue_depth == 0 {
                 desk.idle(agent);
                 desk.stopped(agent, None);
@@ -208,7 +211,7 @@ impl Hub {
         let (bound, name) = self.bind(voice)?;
         match bound {
             Bound::Run(run, false) => return Ok(Some((run, name))),
-            Bound::Over => return Ok(None),
+            Bound::Over | Bound::Gone => return Ok(None),
             Bound::Run(run, true) => {
                 // An id that belongs to another message is not its reply's.
                 if self.said_before(reply).await? {
@@ -229,7 +232,7 @@ impl Hub {
         self.open_turn(agent, room).await?;
         Ok(match self.bind(voice)? {
             (Bound::Run(run, _), name) => Some((run, name)),
-            (Bound::Over | Bound::Unknown, _) => None,
+            (Bound::Over | Bound::Gone | Bound::Unknown, _) => None,
         })
     }
 
@@ -237,7 +240,12 @@ impl Hub {
         let mut desk = self.turns().desk();
         let seat = desk.seated(voice.agent, voice.link).ok_or(Refusal::NotFound(Thing::Agent))?;
         let name = seat.name.clone();
-        Ok((desk.bind(voice.agent, voice.room, voice.reply), name))
+        let Voice { agent, room, reply, .. } = voice;
+        let bound = match voice.run {
+            Some(run) => desk.bind_named(agent, room, reply, run),
+            None => desk.bind(agent, room, reply),
+        };
+        Ok((bound, name))
     }
 
     /// Waits until the turn is known here too.
@@ -268,20 +276,25 @@ impl Hub {
             Ok(None) => {
                 self.turns().desk().stopped(voice.agent, Some(voice.room));
                 self.turns().bell.notify_one();
-                return Ok(());
+                return self.after_the_end(voice, finished).await;
             }
-            Err(Refusal::Conflict { .. }) => return self.late(voice, finished).await,
+            Err(Refusal::Conflict { .. }) => return self.late(voice, finished, None).await,
             Err(refusal) => return Err(refusal),
         };
-        let Finished { text, chunks, target, claimed_depth } = finished;
-        let ending = Ending { text, chunks, target, claimed_depth, ..Ending::plain(Outcome::Complete) };
+        let Finished { text, chunks, target, claimed_depth, outcome } = finished;
+        let ending = Ending { text, chunks, target, claimed_depth, ..Ending::plain(outcome) };
         self.turns().desk().end(&run, ending);
         self.turns().bell.notify_one();
         Ok(())
     }
 
     /// What comes when its turn was given up: the store knows whether it was said already.
-    async fn late(&self, voice: Voice<'_>, finished: Finished) -> Result<(), Refusal> {
+    pub(super) async fn late(
+        &self,
+        voice: Voice<'_>,
+        finished: Finished,
+        run: Option<RunId>,
+    ) -> Result<(), Refusal> {
         let rollup = self.rolled(&finished.chunks);
         let (text, chunks) = rollup.finish(finished.text.as_deref());
         let said = Said {
@@ -292,7 +305,7 @@ impl Hub {
             claimed_depth: finished.claimed_depth,
         };
         let (agent, room) = (voice.agent.clone(), voice.room.clone());
-        self.call(&Caller::OPERATOR, Command::SayLate { agent, room, said }).await.map(drop)
+        self.call(&Caller::OPERATOR, Command::SayLate { agent, room, said, run }).await.map(drop)
     }
 
     /// Chunks as they are kept: what flows together is one.
@@ -319,7 +332,7 @@ impl Hub {
         let (run, room) = {
             let mut desk = self.turns().desk();
             desk.seated(agent, link).ok_or(Refusal::NotFound(Thing::Agent))?;
-            desk.alive(agent);
+            desk.alive(agent, room);
             let Some(found) = desk.runs(agent, room).pop() else { return Ok(()) };
             found
         };

@@ -2,7 +2,7 @@
 //!
 //! An ordinary reader of what was committed, which re-enters by `submit` like anybody else.
 
-use super::desk::Due;
+use super::desk::{Due, Over};
 use super::host::Order;
 use super::hosting::beyond_text;
 use crate::Hub;
@@ -34,7 +34,7 @@ pub async fn keep(hub: WeakHub) {
 
 impl Hub {
     async fn tend_turns(&self) {
-        let (ready, unwanted, due, stale, changed, removed, stops, overdue) = {
+        let (ready, unwanted, due, stale, changed, removed, stops, overdue, over) = {
             let (mut desk, now) = (self.turns().desk(), Instant::now());
             let removed = desk.take_removed().into_iter();
             let removed: Vec<_> =
@@ -43,10 +43,15 @@ impl Hub {
             let due = desk.due(self.limits().gateway_grace, now);
             let (stale, changed) = (desk.take_stale(), desk.take_changed());
             let overdue = desk.overdue(now);
-            (desk.ready(now), desk.take_unwanted(), due, stale, changed, removed, stops, overdue)
+            let over = desk.take_over().into_iter();
+            let over: Vec<_> = over.filter_map(|over| Some((desk.host(over.link)?, over))).collect();
+            (desk.ready(now), desk.take_unwanted(), due, stale, changed, removed, stops, overdue, over)
         };
         for (host, agent, room) in stops {
             host.tell(&Order::Stop { agent: &agent, room: &room });
+        }
+        for (host, Over { agent, room, run, outcome, .. }) in &over {
+            host.tell(&Order::Ended { agent, room, run, outcome });
         }
         for (host, agent) in removed {
             host.tell(&Order::Remove { agent: &agent });

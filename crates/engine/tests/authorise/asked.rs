@@ -482,7 +482,7 @@ pub fn finish_run() -> Command {
 
 pub fn say_late() -> Command {
     let said = Said { message: None, text: "hi".into(), chunks: Vec::new(), target: None, claimed_depth: 0 };
-    Command::SayLate { agent: AgentId::stored("coder"), room: lobby(), said }
+    Command::SayLate { agent: AgentId::stored("coder"), room: lobby(), said, run: None }
 }
 
 pub fn report_usage() -> Command {

@@ -6,7 +6,7 @@ use super::super::egress::{
 };
 use parlor_model::{
     Addressed, Agent, AgentId, CredentialErrand, Decision, Errand, Inquiry, Look, MemberId, MessageId,
-    Prompt, Room, RoomId, Sender, Spawn, Started, UserId,
+    Outcome, Prompt, Room, RoomId, RunId, Sender, Spawn, Started, UserId,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -161,6 +161,22 @@ pub fn stop_agent(agent: &AgentId, room: Option<&RoomId>) -> String {
         frame["roomId"] = room.as_str().into();
     }
     frame.to_string()
+}
+
+/// For hosts of ours: the end of a turn is kept, however it ended.
+pub fn run_ended(agent: &AgentId, room: &RoomId, run: &RunId, outcome: &Outcome) -> String {
+    let (agent, room, run) = (agent.as_str(), room.as_str(), run.as_str());
+    json!({ "type": "server:run_ended", "agentId": agent, "roomId": room, "runId": run, "outcome": outcome.as_str() })
+        .to_string()
+}
+
+/// For hosts of ours: a turn goes on, and this much of its reply was heard: so many whole parts, and so many bytes of
+/// the next.
+pub fn run_resumed(agent: &AgentId, room: &RoomId, run: &RunId, heard: (usize, usize)) -> String {
+    let (agent, room, run) = (agent.as_str(), room.as_str(), run.as_str());
+    let (parts, bytes) = heard;
+    json!({ "type": "server:run_resumed", "agentId": agent, "roomId": room, "runId": run, "parts": parts, "bytes": bytes })
+        .to_string()
 }
 
 pub fn remove_agent(agent: &AgentId) -> String {
