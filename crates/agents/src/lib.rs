@@ -2,6 +2,7 @@
 //! on any other machine does: the hub gives them no way around its rules.
 
 pub mod finding;
+pub mod gateway;
 pub mod guide;
 #[cfg(target_os = "linux")]
 pub mod keeper;

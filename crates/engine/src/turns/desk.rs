@@ -728,7 +728,7 @@ mod tests {
             Some(start + patience),
             "it is there and may know of nothing"
         );
-        desk.alive(&agent());
+        desk.alive(&agent(), None);
         assert_eq!(due(&mut desk, patience, start + 2 * patience), []);
         desk.cut(second, start + patience);
         let lost = [("1".into(), Outcome::Interrupted)];
