@@ -1,6 +1,7 @@
 //! Agents that Parlor brings along and the gateway that hosts them. They speak the frames of `/ws/gateway`, as an agent
 //! on any other machine does: the hub gives them no way around its rules.
 
+pub mod context;
 pub mod finding;
 pub mod gateway;
 pub mod guide;

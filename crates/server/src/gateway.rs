@@ -178,7 +178,7 @@ fn words(order: &Order<'_>) -> String {
             });
             egress::room_context(agent, room, &in_room.collect::<Vec<_>>())
         }
-        Order::Work { started } => egress::send_to_agent(started),
+        Order::Work { started, earlier } => egress::send_to_agent(started, earlier),
         Order::Stop { agent, room } => egress::stop_agent(agent, Some(room)),
         Order::Inquiry { agent, room, by, request, inquiry } => {
             egress::inquiry(agent, *room, by, request, inquiry)

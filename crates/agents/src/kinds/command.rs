@@ -1,6 +1,7 @@
 //! Any program: the conversation on its standard input, its output is the answer.
 
 use super::Recipe;
+use crate::context;
 use crate::finding::{Finding, Health};
 use crate::plain::{Plain, Utf8};
 use crate::process::{Program, Running};
@@ -49,7 +50,7 @@ impl Command {
     }
 
     pub async fn play(&self, turn: &Turn, stage: &Stage) -> Ending {
-        let played = self.run(&turn.request.content, stage).await;
+        let played = self.run(&context::prompt(turn), stage).await;
         played.unwrap_or_else(|error| Ending::Failed(format!("The program cannot be run: {error}.").into()))
     }
 

@@ -183,6 +183,12 @@ impl Desk {
         (before != link && gateway(before) != gateway(link)).then_some(before)
     }
 
+    /// Whether the host of an agent is one of ours.
+    pub fn is_hosted_by_us(&self, agent: &AgentId) -> bool {
+        let link = self.seats.get(agent).and_then(|seat| self.links.get(&seat.link));
+        link.is_some_and(|link| link.by_room)
+    }
+
     pub fn seat_of(&self, agent: &AgentId) -> Option<&Seat> {
         self.seats.get(agent)
     }

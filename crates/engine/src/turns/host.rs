@@ -1,9 +1,10 @@
 //! How a gateway is told what its agents are to do; a door puts it into words.
 
 use parlor_model::{
-    Agent, AgentId, AgentStatus, Decision, Errand, Inquiry, Member, MessageId, Outcome, Room, RoomId, RunId,
-    Started, UserId,
+    Agent, AgentId, AgentStatus, Decision, Errand, Inquiry, Member, Message, MessageId, Outcome, Room,
+    RoomId, RunId, Started, UserId,
 };
+use std::sync::Arc;
 
 pub enum Order<'a> {
     /// Where an agent finds itself: the room, its prompt, and who is in it.
@@ -15,6 +16,8 @@ pub enum Order<'a> {
     /// A turn for an agent.
     Work {
         started: &'a Started,
+        /// What was said in the room before, the oldest first; for hosts of ours only.
+        earlier: &'a [Arc<Message>],
     },
     Stop {
         agent: &'a AgentId,

@@ -105,6 +105,20 @@ pub struct Request {
     pub by_policy: bool,
     pub conversation: Option<ConversationId>,
     pub depth: u32,
+    /// What was said in the room before, the oldest first. Told by our own hub.
+    pub earlier: Vec<Earlier>,
+}
+
+/// Something that was said in a room before an agent is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Earlier {
+    pub sender_id: Box<str>,
+    pub sender_name: Box<str>,
+    #[serde(rename = "senderType")]
+    pub sender: SenderType,
+    pub content: Box<str>,
+    pub created_at: Box<str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -178,6 +192,7 @@ pub fn read(text: &str) -> Result<Option<Instruction>, Misread> {
                 by_policy: form.routing_mode.as_deref() == Some("broadcast"),
                 conversation: form.conversation_id.and_then(|id| ConversationId::parse(&id).ok()),
                 depth: form.depth.unwrap_or(0),
+                earlier: form.context,
             })
         }
         "server:room_context" => {
@@ -318,6 +333,8 @@ struct SendForm {
     routing_mode: Option<Box<str>>,
     conversation_id: Option<Box<str>>,
     depth: Option<u32>,
+    #[serde(default)]
+    context: Vec<Earlier>,
 }
 
 #[derive(Deserialize)]
