@@ -4,6 +4,8 @@
 //! here and is read by the setting's own form, so all ways of setting it agree.
 
 use crate::admin::Role;
+use crate::agents::gateway::GatewayArguments;
+use crate::agents::join::JoinArguments;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use std::{collections::BTreeMap, path::PathBuf};
@@ -77,6 +79,10 @@ pub enum Command {
         #[arg(long)]
         thaw: bool,
     },
+    /// Host agents on this machine for a hub that may be anywhere
+    Gateway(GatewayArguments),
+    /// Pair this machine with a hub, by a code that the hub shows
+    Join(JoinArguments),
     /// Look at everything a hub needs, and say what to do where it is not well
     Doctor,
     /// Write everything the hub keeps into one file, while it runs or not

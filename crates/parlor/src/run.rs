@@ -4,6 +4,7 @@
 
 use crate::{
     admin_command,
+    agents::{self, gateway::GatewayCommand},
     arguments::{Arguments, Command, ConfigCommand},
     backup, config_command, doctor, handbook,
     serve::serve,
@@ -23,7 +24,10 @@ pub fn run() -> ExitCode {
         return parlor_agents::keeper::run(kept);
     }
     let arguments = Arguments::parse();
-    let sources = Sources::from_process(arguments.flags(), arguments.config.clone());
+    let flags = arguments.flags();
+    let data = flags.get("data").cloned();
+    let data = data.as_deref();
+    let sources = Sources::from_process(flags, arguments.config.clone());
     let mut failed = false;
     let done = match arguments.command.unwrap_or(Command::Serve) {
         Command::Config { command: ConfigCommand::Example } => print(&settings::example()),
@@ -42,6 +46,18 @@ pub fn run() -> ExitCode {
             let text = in_runtime(admin_command::freeze(&loaded.settings, room, thaw))?;
             print(&text)
         }),
+        Command::Gateway(gateway) => match gateway.command {
+            None => in_runtime(agents::gateway::run(&gateway, data, arguments.config.as_deref())),
+            Some(GatewayCommand::Doctor) => {
+                in_runtime(doctor::examine_agents(&gateway, arguments.config.as_deref())).and_then(
+                    |diagnosis| {
+                        failed = diagnosis.failed;
+                        print(&diagnosis.text)
+                    },
+                )
+            }
+        },
+        Command::Join(join) => in_runtime(agents::join::run(&join, data)).and_then(|text| print(&text)),
         Command::Doctor => in_runtime(async { Ok(doctor::examine(&sources).await) }).and_then(|diagnosis| {
             failed = diagnosis.failed;
             print(&diagnosis.text)
