@@ -37,13 +37,19 @@ pub fn run() -> ExitCode {
         Command::Config { command: ConfigCommand::Show } => {
             config_command::show(&sources).and_then(|text| print(&text))
         }
-        Command::Serve => loaded(&sources).and_then(|loaded| in_runtime(serve(loaded.settings))),
+        Command::Serve => {
+            loaded(&sources).and_then(|loaded| in_runtime(serve(loaded.settings, sources.config_file())))
+        }
         Command::Admin { command } => loaded(&sources).and_then(|loaded| {
             let text = in_runtime(admin_command::run(&loaded.settings, command))?;
             print(&text)
         }),
         Command::Freeze { room, thaw } => loaded(&sources).and_then(|loaded| {
             let text = in_runtime(admin_command::freeze(&loaded.settings, room, thaw))?;
+            print(&text)
+        }),
+        Command::Agent { command } => loaded(&sources).and_then(|loaded| {
+            let text = in_runtime(agents::command::run(&loaded.settings, sources.config_file(), command))?;
             print(&text)
         }),
         Command::Gateway(gateway) => match gateway.command {

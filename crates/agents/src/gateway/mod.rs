@@ -166,8 +166,12 @@ impl Gateway {
         Ok(())
     }
 
-    pub fn hosts(&self) -> usize {
-        self.agents.len()
+    /// Hosts no others any more.
+    pub fn keep_only(&mut self, known: &[AgentId]) {
+        let gone: Vec<AgentId> = self.agents.keys().filter(|id| !known.contains(id)).cloned().collect();
+        for agent in gone {
+            self.dismissed(&agent);
+        }
     }
 
     /// Until the connection is lost. What agents do goes on meanwhile, if this is called again or `idle` is.

@@ -10,10 +10,10 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 use url::Url;
 
-const FIRST_WAIT: Duration = Duration::from_millis(500);
+const FIRST_WAIT: Duration = Duration::from_millis(250);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// A connection that held for so long was a good one.
-const GOOD: Duration = Duration::from_secs(10);
+const GOOD: Duration = Duration::from_secs(2);
 
 /// How the connection does.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -70,6 +70,14 @@ pub fn revoke_invitation() -> Command {
     Command::RevokeInvitation { invitation: InvitationId::stored("invitation") }
 }
 
+pub fn offer_pairing() -> Command {
+    Command::OfferPairing { code: TOKEN, expires_at: LATER }
+}
+
+pub fn pair() -> Command {
+    Command::Pair { code: TOKEN, name: "laptop".into(), secret: TOKEN }
+}
+
 pub fn register() -> Command {
     Command::Register { token: TOKEN, account: account() }
 }
@@ -478,6 +486,11 @@ pub fn open_run() -> Command {
 pub fn finish_run() -> Command {
     let run = RunId::stored("run");
     Command::FinishRun(FinishedRun { run, outcome: Outcome::Complete, said: None })
+}
+
+pub fn host_agent() -> Command {
+    let Command::RegisterAgent(new) = register_agent() else { unreachable!("it registers") };
+    Command::HostAgent { owner: someone(), new }
 }
 
 pub fn say_late() -> Command {

@@ -54,6 +54,16 @@ impl AgentEntry {
     }
 }
 
+/// A file of settings. What is wrong with it is told without its text, which may hold a secret.
+pub fn read<T: serde::de::DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    toml::from_str(&text).map_err(|error| {
+        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        let line = before.lines().count().max(1);
+        anyhow::anyhow!("{} is not understood near line {line}: {}", path.display(), error.message())
+    })
+}
+
 fn is_folder(text: &str) -> bool {
     text.starts_with(['/', '.', '~']) || Path::new(text).is_dir()
 }

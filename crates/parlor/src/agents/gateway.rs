@@ -3,7 +3,7 @@
 //! Owns: where its settings and its secrets come from. A secret is never an argument, which others on the machine
 //! could read: it comes from the environment, a file, or whoever sits at the terminal.
 
-use super::entry::{AgentEntry, absolute};
+use super::entry::{self, AgentEntry, absolute};
 use super::{join, show};
 use crate::paint::Paint;
 use crate::secret::Secret;
@@ -79,11 +79,7 @@ struct Settled {
 impl GatewayArguments {
     fn settle(&self, config: Option<&Path>) -> anyhow::Result<Settled> {
         let file = match config {
-            Some(path) => {
-                let text = std::fs::read_to_string(path);
-                let text = text.with_context(|| format!("cannot read {}", path.display()))?;
-                toml::from_str(&text).with_context(|| format!("{} is not understood", path.display()))?
-            }
+            Some(path) => entry::read(path)?,
             None => File::default(),
         };
         let mut agents = file.agent;

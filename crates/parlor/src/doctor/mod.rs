@@ -9,7 +9,7 @@ mod running;
 pub use running::limit as open_files_limit;
 
 use crate::{
-    agents::{self, gateway::GatewayArguments},
+    agents::{self, gateway::GatewayArguments, local::Roster},
     backup::LastBackup,
     paint::{Paint, harmless},
     report::wrapped,
@@ -66,6 +66,22 @@ pub async fn examine_agents(
     Ok(Diagnosis { text: render(&findings, Paint::for_stdout()), failed })
 }
 
+/// The agents that the hub hosts itself.
+async fn own_agents(settings: &Settings, sources: &Sources) -> Vec<Finding> {
+    let roster = Roster::open(&settings.data, sources.config_file().as_deref());
+    let agents = match roster.and_then(|roster| roster.list()) {
+        Ok(agents) => agents,
+        Err(problem) => {
+            return vec![fail("agents", format!("{problem:#}."), "Correct it; docs/agents.md shows how.")];
+        }
+    };
+    let mut findings = Vec::new();
+    for agent in agents {
+        findings.extend(about_agent(agents::gateway::examine(&agent.entry).await));
+    }
+    findings
+}
+
 fn about_agent(examined: agents::gateway::Examined) -> impl Iterator<Item = Finding> {
     let name: Box<str> = examined.name.into();
     examined.findings.into_iter().map(move |found| Finding {
@@ -82,7 +98,11 @@ fn about_agent(examined: agents::gateway::Examined) -> impl Iterator<Item = Find
 
 pub async fn examine(sources: &Sources) -> Diagnosis {
     let findings = match settings::load(sources) {
-        Ok(loaded) => look_at(&loaded.settings).await,
+        Ok(loaded) => {
+            let mut findings = look_at(&loaded.settings).await;
+            findings.extend(own_agents(&loaded.settings, sources).await);
+            findings
+        }
         Err(problems) => {
             let found = |problem: &settings::Problem| {
                 fail(
