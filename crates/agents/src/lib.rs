@@ -1,8 +1,17 @@
-//! Agents that Parlor brings along. They speak the frames of `/ws/gateway`, as an agent on any other machine does:
-//! the hub gives them no way around its rules.
+//! Agents that Parlor brings along and the gateway that hosts them. They speak the frames of `/ws/gateway`, as an agent
+//! on any other machine does: the hub gives them no way around its rules.
 
+pub mod context;
+pub mod finding;
+pub mod gateway;
 pub mod guide;
+#[cfg(target_os = "linux")]
+pub mod keeper;
+pub mod kinds;
 pub mod link;
+pub mod plain;
+pub mod process;
+pub mod turn;
 
 pub use guide::guide;
 pub use link::{Link, link};

@@ -142,7 +142,7 @@ impl Played {
     /// What it said in the end, which must be what it streamed.
     fn text(&self) -> String {
         let mut ends = self.frames.iter().filter_map(|told| match told {
-            Told::Complete { text, chunks, conversation, depth, reply } => {
+            Told::Complete { text, chunks, conversation, depth, reply, .. } => {
                 assert_eq!((conversation.as_deref(), *depth), (Some("c"), Some(1)));
                 assert!(reply.room.is_some() && reply.message.is_some());
                 for kind in [ChunkKind::Text, ChunkKind::Thinking, ChunkKind::ToolUse, ChunkKind::Error] {

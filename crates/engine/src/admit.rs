@@ -44,6 +44,7 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             flaws.line("name", name, 100);
             flaws.unless(!scopes.is_empty(), "scopes", "at least one scope is required");
         }
+        Command::Pair { name, .. } => flaws.line("name", name, 100),
         Command::CreateRoom { changes, members } => {
             flaws.unless(changes.name.is_some(), "name", "is required");
             flaws.room(changes);
@@ -80,7 +81,7 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         }
         Command::ChangeAgent { profile, .. } => flaws.profile(profile),
         Command::ConnectGateway(new) => flaws.device(&new.device),
-        Command::RegisterAgent(new) => flaws.registration(new),
+        Command::RegisterAgent(new) | Command::HostAgent { new, .. } => flaws.registration(new),
         Command::Receive { lease, .. } => {
             let fits = lease.is_none_or(|lease| (1..=86_400_000).contains(&lease.as_millis()));
             flaws.unless(fits, "lease", "must be between a millisecond and a day");
@@ -116,6 +117,7 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::EndSignIn { .. }
         | Command::RevokeKey { .. }
         | Command::RevokeInvitation { .. }
+        | Command::OfferPairing { .. }
         | Command::OfferSecondFactor { .. }
         | Command::ConfirmSecondFactor { .. }
         | Command::DropSecondFactor { .. }

@@ -83,6 +83,9 @@ fn notes(command: &Command, facts: &Facts, plan: &Plan) -> Vec<Told> {
         (Command::CreateKey { .. }, Receipt::Key(new)) => {
             told(Action::KeyCreated, key(new), format!("for {}: {}", new.owner, scopes(&new.scopes)))
         }
+        (Command::Pair { .. }, Receipt::Key(new)) => {
+            told(Action::KeyCreated, key(new), format!("for {}, by a pairing code: agents", new.owner))
+        }
         (Command::RevokeKey { .. }, _) => {
             let revoked = facts.key.as_ref();
             let detail = revoked.map(|key| format!("of {}", key.owner)).unwrap_or_default();

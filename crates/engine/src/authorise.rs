@@ -32,6 +32,9 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
             facts.invitation.as_ref().map(|_| ()).ok_or(Refusal::NotFound(Thing::Invitation))
         }
         Command::Register { .. } => ask.invited(),
+        // A key that could make others would not be limited.
+        Command::OfferPairing { .. } => ask.person().map(|_| ()),
+        Command::Pair { .. } => ask.paired(),
         Command::ChangeProfile(_) => ask.signed_in(Scope::Write).map(|_| ()),
         Command::ChangePassword { .. }
         | Command::OfferSecondFactor { .. }
@@ -88,7 +91,15 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::TakeReleased { .. } => ask.operator(),
 
         Command::CreateAgent { subscriptions, .. } => ask.create_agent(subscriptions),
-        Command::ChangeAgent { id, .. } | Command::RemoveAgent { id } => ask.own_agent(id),
+        Command::ChangeAgent { id, .. } => ask.own_agent(id),
+        Command::RemoveAgent { id } => {
+            // Whoever runs the hub removes what lives in it.
+            let in_hub = facts.agent.as_ref().and_then(|agent| agent.host.gateway.as_ref());
+            match ask.is_operator() && in_hub.is_some_and(|gateway| gateway.as_str() == HUB) {
+                true => Ok(()),
+                false => ask.own_agent(id),
+            }
+        }
         Command::ConnectGateway(new) => ask.connect_gateway(&new.id),
         Command::DisconnectGateway { .. } => {
             // The connection is over, also where whoever it belonged to may do nothing any more.
@@ -96,6 +107,10 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         }
         Command::RemoveGateway { .. } => ask.own_gateway(),
         Command::RegisterAgent(_) => ask.register_agent(),
+        Command::HostAgent { .. } => {
+            ask.operator()?;
+            facts.user.as_ref().map(|_| ()).ok_or(Refusal::NotFound(Thing::User))
+        }
         Command::Subscribe { mailbox, pattern } => ask.subscribe(mailbox, pattern),
         Command::Unsubscribe { mailbox, .. }
         | Command::Receive { mailbox, .. }
@@ -230,6 +245,15 @@ impl<'a> Ask<'a> {
             invitation.created_by.is_none() || inviter.is_some_and(|inviter| inviter.role == SiteRole::Admin);
         let good = invitation.is_open(self.facts.now) && may_invite && self.facts.settings.invites();
         if good { Ok(()) } else { refused }
+    }
+
+    /// By a code that is on offer still, of somebody who is still there. Every other is told alike.
+    fn paired(&self) -> Result<(), Refusal> {
+        let open = self.facts.pairing.as_ref().is_some_and(|pairing| pairing.expires_at > self.facts.now);
+        match (open, &self.facts.user) {
+            (true, Some(_)) => Ok(()),
+            _ => Err(Refusal::NotFound(Thing::Pairing)),
+        }
     }
 
     fn own_sign_in(&self) -> Result<(), Refusal> {

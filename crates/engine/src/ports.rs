@@ -9,9 +9,9 @@ use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, ConversationId,
     DeadLetter, Delivery, Epoch, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Logged,
-    Mailbox, Member, MemberId, Message, MessageId, Pin, RefreshToken, Revision, Room, RoomId, Run, RunId,
-    SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload,
-    UploadId, User, UserId,
+    Mailbox, Member, MemberId, Message, MessageId, Pairing, Pin, RefreshToken, Revision, Room, RoomId, Run,
+    RunId, SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, Subscription, Task, TaskId, Time,
+    Upload, UploadId, User, UserId,
 };
 use std::io::{Read, Seek};
 use std::ops::ControlFlow;
@@ -34,6 +34,7 @@ pub trait Lookup {
     fn setup(&mut self) -> Result<Option<(SecretHash, Time)>, Fault>;
     fn invitation(&mut self, id: &InvitationId) -> Result<Option<Invitation>, Fault>;
     fn invitation_with(&mut self, secret: &SecretHash) -> Result<Option<Invitation>, Fault>;
+    fn pairing(&mut self, code: &SecretHash) -> Result<Option<Pairing>, Fault>;
     /// The newest note of a failed sign-in as this person, or under a name that nobody has.
     fn last_failed_sign_in(&mut self, user: Option<&UserId>) -> Result<Option<Noted>, Fault>;
     fn settings(&mut self) -> Result<HubSettings, Fault>;

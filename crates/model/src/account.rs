@@ -145,6 +145,13 @@ impl Scope {
     }
 }
 
+/// A code on offer, which whoever has it can give once for a key of this person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pairing {
+    pub user: UserId,
+    pub expires_at: Time,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiKey {
     pub id: KeyId,

@@ -50,6 +50,18 @@ pub enum Command {
         account: NewUser,
     },
 
+    /// In the place of the one before: a person has one code on offer.
+    OfferPairing {
+        code: SecretHash,
+        expires_at: Time,
+    },
+    /// Gives a code for a key that can host agents and do nothing else.
+    Pair {
+        code: SecretHash,
+        name: Box<str>,
+        secret: SecretHash,
+    },
+
     ChangeSettings(SettingChanges),
 
     // Sign-in. The proof was made before; the command says against what.
@@ -241,6 +253,11 @@ pub enum Command {
     },
     /// Makes the agent, or says what hosts it now.
     RegisterAgent(AgentRegistration),
+    /// An agent that lives in the hub itself is made, or becomes what it is now.
+    HostAgent {
+        owner: UserId,
+        new: AgentRegistration,
+    },
 
     // Mailboxes.
     Subscribe {
@@ -280,6 +297,8 @@ pub enum Command {
         agent: AgentId,
         room: RoomId,
         said: Said,
+        /// Which turn that was, where its host knows it by name.
+        run: Option<RunId>,
     },
     ReportUsage {
         run: RunId,

@@ -31,7 +31,7 @@ pub mod task;
 pub mod time;
 pub mod upload;
 
-pub use account::{ApiKey, RefreshToken, Scope, SecretHash, SignIn, SiteRole, User};
+pub use account::{ApiKey, Pairing, RefreshToken, Scope, SecretHash, SignIn, SiteRole, User};
 pub use agent::{Agent, Device, Gateway, Host, Session, Subscription, Visibility};
 pub use approval::{Approval, ApprovalRule, Decider, Decision, Digest};
 pub use asking::{AnswerKind, Answered, Answerer, CredentialErrand, Errand, Inquiry, Look, Spawn};

@@ -19,6 +19,7 @@ pub enum Thing {
     SignIn,
     SetupLink,
     Invitation,
+    Pairing,
     SecondFactor,
     Subscription,
     Upload,

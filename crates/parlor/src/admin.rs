@@ -3,11 +3,12 @@
 //! Owns: the shapes, which cross the control socket as one JSON line each way.
 //! Who may ask is decided by the file system: whoever can open the data directory.
 
+use crate::agents::local::LocalAgent;
 use crate::secret::Secret;
 use serde::{Deserialize, Serialize};
 
 /// One thing to do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case", rename_all_fields = "snake_case")]
 pub enum AdminRequest {
     /// How the hub is.
@@ -60,6 +61,13 @@ pub enum AdminRequest {
     RevokeToken {
         id: String,
     },
+    AddAgent {
+        agent: LocalAgent,
+    },
+    ListAgents,
+    RemoveAgent {
+        name: String,
+    },
 }
 
 /// What came of it.
@@ -109,6 +117,17 @@ pub enum AdminReply {
     TokenRevoked {
         id: String,
     },
+    AgentAdded {
+        name: String,
+        /// Whether it is hosted from now on, or from the next start.
+        running: bool,
+    },
+    Agents {
+        agents: Vec<AgentRow>,
+    },
+    AgentRemoved {
+        name: String,
+    },
     /// Nothing was done; the sentence says why and can be shown.
     Refused {
         reason: String,
@@ -153,6 +172,17 @@ pub struct AuditRow {
     pub detail: String,
     pub address: String,
     pub count: u32,
+}
+
+/// An agent of the hub as `agent list` shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentRow {
+    pub name: String,
+    pub kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+    /// `online`, `busy`, `error` or `offline`.
+    pub status: String,
 }
 
 /// An API key as `token list` shows it.

@@ -4,6 +4,7 @@
 
 use crate::{
     admin::{AdminReply, AdminRequest, AuditRow, TokenRow, UserRow},
+    agents,
     arguments::{AdminCommand, PasswordSource, TokenCommand, UserCommand},
     control,
     listing::listing,
@@ -15,6 +16,7 @@ use crate::{
 };
 use anyhow::{Context, bail};
 use std::io::{self, Read};
+use std::path::Path;
 
 /// Longer input is no password, and reading on would fill the memory.
 const LONGEST_PASSWORD_INPUT: u64 = 4096;
@@ -31,9 +33,19 @@ pub async fn freeze(settings: &Settings, room: String, thaw: bool) -> anyhow::Re
 }
 
 async fn ask(settings: &Settings, request: AdminRequest, made: Option<&Secret>) -> anyhow::Result<String> {
+    ask_with(settings, None, request, made).await
+}
+
+/// Where it matters which agents are in the settings file.
+pub async fn ask_with(
+    settings: &Settings,
+    config: Option<&Path>,
+    request: AdminRequest,
+    made: Option<&Secret>,
+) -> anyhow::Result<String> {
     let reply = match control::ask(&settings.data, &request).await? {
         Some(reply) => reply,
-        None => offline::perform(settings, request).await?,
+        None => offline::perform(settings, config, request).await?,
     };
     render(reply, made, Paint::for_stdout())
 }
@@ -102,6 +114,9 @@ fn render(reply: AdminReply, made: Option<&Secret>, paint: Paint) -> anyhow::Res
     let password = made.map(|made| once("Password", made)).unwrap_or_default();
     Ok(match reply {
         AdminReply::Noted => "Noted.\n".into(),
+        reply @ (AdminReply::AgentAdded { .. }
+        | AdminReply::Agents { .. }
+        | AdminReply::AgentRemoved { .. }) => agents::command::render(reply, paint),
         AdminReply::Status { version, store, .. } => format!("Version {version}, the store is {store}.\n"),
         AdminReply::UserAdded { user } => {
             format!("Added {} ({}).\n{password}", harmless(&user.username), user.role.as_str())

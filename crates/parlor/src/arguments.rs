@@ -4,6 +4,8 @@
 //! here and is read by the setting's own form, so all ways of setting it agree.
 
 use crate::admin::Role;
+use crate::agents::gateway::GatewayArguments;
+use crate::agents::join::JoinArguments;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use std::{collections::BTreeMap, path::PathBuf};
@@ -14,6 +16,7 @@ Examples:
   parlor --data /srv/parlor               keep the data elsewhere
   parlor config example > parlor.toml     every setting, with its default
   parlor admin user add ada               a person, with a password printed once
+  parlor agent add coder acp:claude       an agent, in this folder
   parlor doctor                           is all well?
   parlor backup /backups/parlor.tar       everything in one file, while the hub runs
 
@@ -77,6 +80,15 @@ pub enum Command {
         #[arg(long)]
         thaw: bool,
     },
+    /// Agents that the hub hosts itself, whether it is running or not
+    Agent {
+        #[command(subcommand)]
+        command: AgentCommand,
+    },
+    /// Host agents on this machine for a hub that may be anywhere
+    Gateway(GatewayArguments),
+    /// Pair this machine with a hub, by a code that the hub shows
+    Join(JoinArguments),
     /// Look at everything a hub needs, and say what to do where it is not well
     Doctor,
     /// Write everything the hub keeps into one file, while it runs or not
@@ -113,6 +125,33 @@ pub enum ConfigCommand {
     Check,
     /// Print the settings that hold and where each came from; secrets are hidden
     Show,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum AgentCommand {
+    /// Add an agent; bring it into a room and mention it there
+    Add {
+        /// The name to mention it by
+        name: String,
+        /// What it is: command, acp:claude, …
+        kind: String,
+        /// The folder it works in [default: this one]
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+        /// Whose it is [default: the first admin]
+        #[arg(long, value_name = "NAME")]
+        owner: Option<String>,
+        /// Something that only this kind knows, such as model=… (several allowed)
+        #[arg(long = "set", value_name = "KEY=VALUE")]
+        settings: Vec<String>,
+        /// The program to run, for kinds that run one
+        #[arg(last = true, value_name = "PROGRAM")]
+        program: Vec<String>,
+    },
+    /// List them
+    List,
+    /// Remove one; what it said stays
+    Rm { name: String },
 }
 
 #[derive(Debug, Subcommand)]

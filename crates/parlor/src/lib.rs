@@ -4,6 +4,7 @@
 
 pub mod admin;
 pub mod admin_command;
+pub mod agents;
 pub mod arguments;
 pub mod backup;
 pub mod config_command;

@@ -1,6 +1,7 @@
 //! What whoever runs the hub asks of it, as commands.
 
-use crate::admin::{AdminReply, AdminRequest, AuditRow, Role, TokenRow, UserRow};
+use crate::admin::{AdminReply, AdminRequest, AgentRow, AuditRow, Role, TokenRow, UserRow};
+use crate::agents::local::{self, Roster};
 use crate::doctor;
 use crate::house::House;
 use crate::secret::Secret;
@@ -15,6 +16,7 @@ use parlor_model::{
 use parlor_server::{Passwords, secrets};
 use parlor_wire::agentim::codes;
 use parlor_wire::time::iso;
+use std::sync::Arc;
 
 const OPERATOR: Caller = Caller::OPERATOR;
 
@@ -22,11 +24,14 @@ const OPERATOR: Caller = Caller::OPERATOR;
 pub struct Operator {
     hub: Hub,
     passwords: Passwords,
+    roster: Arc<Roster>,
+    /// Whether agents are hosted while this goes on.
+    hosts: bool,
 }
 
 impl Operator {
-    pub fn new(house: &House) -> Self {
-        Self { hub: house.hub.clone(), passwords: house.passwords.clone() }
+    pub fn new(house: &House, roster: Arc<Roster>, hosts: bool) -> Self {
+        Self { hub: house.hub.clone(), passwords: house.passwords.clone(), roster, hosts }
     }
 
     pub async fn perform(&self, request: AdminRequest) -> AdminReply {
@@ -42,6 +47,48 @@ impl Operator {
             Ok(_) => Ok(()),
             Err(refusal) => bail!("the first admin could not be made: {}", sentence(&refusal)),
         }
+    }
+
+    /// Agents that live here are in a file beside the database; what is wrong with one is a sentence already.
+    async fn about_agents(&self, request: AdminRequest) -> anyhow::Result<AdminReply> {
+        Ok(match request {
+            AdminRequest::AddAgent { agent } => {
+                let owner = local::owner(&self.hub, agent.owner.as_deref()).await;
+                if let (Err(refusal), true) = (owner, agent.owner.is_some()) {
+                    bail!("{}", sentence(&refusal));
+                }
+                let name = agent.entry.name.clone();
+                self.roster.add(agent)?;
+                AdminReply::AgentAdded { name, running: self.hosts }
+            }
+            AdminRequest::RemoveAgent { name } => {
+                let id = self.roster.id(&name);
+                self.roster.remove(&name)?;
+                if let Some(id) = id {
+                    let removed = self.hub.call(&OPERATOR, Command::RemoveAgent { id }).await;
+                    if let Err(refusal) = removed.map(drop)
+                        && refusal != Refusal::NotFound(Thing::Agent)
+                        && refusal != Refusal::NotSignedIn
+                    {
+                        bail!("{}", sentence(&refusal));
+                    }
+                }
+                AdminReply::AgentRemoved { name }
+            }
+            _ => {
+                let mut agents = Vec::new();
+                for local::LocalAgent { entry, .. } in self.roster.list()? {
+                    let status = self.roster.id(&entry.name).map(|id| self.hub.agent_status(&id).as_str());
+                    agents.push(AgentRow {
+                        status: status.unwrap_or("offline").into(),
+                        kind: entry.recipe.kind,
+                        directory: entry.recipe.directory.map(|path| path.display().to_string()),
+                        name: entry.name,
+                    });
+                }
+                AdminReply::Agents { agents }
+            }
+        })
     }
 
     async fn try_perform(&self, request: AdminRequest) -> Result<AdminReply, Refusal> {
@@ -114,6 +161,12 @@ impl Operator {
                 let users = self.users().await?;
                 AdminReply::Tokens { tokens: keys.iter().map(|key| token_row(key, &users)).collect() }
             }
+            request @ (AdminRequest::AddAgent { .. }
+            | AdminRequest::ListAgents
+            | AdminRequest::RemoveAgent { .. }) => match self.about_agents(request).await {
+                Ok(reply) => reply,
+                Err(problem) => AdminReply::Refused { reason: format!("{problem:#}") },
+            },
             AdminRequest::RevokeToken { id } => {
                 let key = KeyId::parse(&id).map_err(|_| Refusal::NotFound(Thing::Key))?;
                 self.hub.call(&OPERATOR, Command::RevokeKey { key }).await?;

@@ -4,6 +4,7 @@
 
 use crate::{
     admin_command,
+    agents::{self, gateway::GatewayCommand},
     arguments::{Arguments, Command, ConfigCommand},
     backup, config_command, doctor, handbook,
     serve::serve,
@@ -18,8 +19,15 @@ use std::{
 
 /// Runs the command that the process was started with.
 pub fn run() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    if let Some(kept) = kept() {
+        return parlor_agents::keeper::run(kept);
+    }
     let arguments = Arguments::parse();
-    let sources = Sources::from_process(arguments.flags(), arguments.config.clone());
+    let flags = arguments.flags();
+    let data = flags.get("data").cloned();
+    let data = data.as_deref();
+    let sources = Sources::from_process(flags, arguments.config.clone());
     let mut failed = false;
     let done = match arguments.command.unwrap_or(Command::Serve) {
         Command::Config { command: ConfigCommand::Example } => print(&settings::example()),
@@ -29,7 +37,9 @@ pub fn run() -> ExitCode {
         Command::Config { command: ConfigCommand::Show } => {
             config_command::show(&sources).and_then(|text| print(&text))
         }
-        Command::Serve => loaded(&sources).and_then(|loaded| in_runtime(serve(loaded.settings))),
+        Command::Serve => {
+            loaded(&sources).and_then(|loaded| in_runtime(serve(loaded.settings, sources.config_file())))
+        }
         Command::Admin { command } => loaded(&sources).and_then(|loaded| {
             let text = in_runtime(admin_command::run(&loaded.settings, command))?;
             print(&text)
@@ -38,6 +48,22 @@ pub fn run() -> ExitCode {
             let text = in_runtime(admin_command::freeze(&loaded.settings, room, thaw))?;
             print(&text)
         }),
+        Command::Agent { command } => loaded(&sources).and_then(|loaded| {
+            let text = in_runtime(agents::command::run(&loaded.settings, sources.config_file(), command))?;
+            print(&text)
+        }),
+        Command::Gateway(gateway) => match gateway.command {
+            None => in_runtime(agents::gateway::run(&gateway, data, arguments.config.as_deref())),
+            Some(GatewayCommand::Doctor) => {
+                in_runtime(doctor::examine_agents(&gateway, arguments.config.as_deref())).and_then(
+                    |diagnosis| {
+                        failed = diagnosis.failed;
+                        print(&diagnosis.text)
+                    },
+                )
+            }
+        },
+        Command::Join(join) => in_runtime(agents::join::run(&join, data)).and_then(|text| print(&text)),
         Command::Doctor => in_runtime(async { Ok(doctor::examine(&sources).await) }).and_then(|diagnosis| {
             failed = diagnosis.failed;
             print(&diagnosis.text)
@@ -61,6 +87,13 @@ pub fn run() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// What to keep, where this process was started by another Parlor to be the keeper of a program.
+#[cfg(target_os = "linux")]
+fn kept() -> Option<impl Iterator<Item = std::ffi::OsString>> {
+    let mut arguments = std::env::args_os().skip(1);
+    (arguments.next()? == parlor_agents::keeper::KEEP).then_some(arguments)
 }
 
 fn loaded(sources: &Sources) -> anyhow::Result<Loaded> {

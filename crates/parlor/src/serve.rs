@@ -1,5 +1,6 @@
 //! Puts the hub together and runs it until it is told to stop.
 
+use crate::agents::local::{self, Roster};
 use crate::backup::LastBackup;
 use crate::control::ControlSocket;
 use crate::guide;
@@ -19,18 +20,21 @@ use parlor_wire::agentim::gateway::ingress::MOST_CHUNKS;
 use parlor_wire::agentim::ingress::FrameLimits;
 use parlor_wire::json::Bounds;
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 /// Opens the store, starts the engine and the listeners, reports, and serves until a signal.
-pub async fn serve(settings: Settings) -> anyhow::Result<()> {
+pub async fn serve(settings: Settings, config: Option<PathBuf>) -> anyhow::Result<()> {
+    parlor_agents::process::keep_programs();
     let log = log::start(&settings)?;
     let mut terminate = signal(SignalKind::terminate()).context("cannot wait for signals")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for signals")?;
     let mut hang_up = signal(SignalKind::hangup()).context("cannot wait for signals")?;
     let house = house::open(&settings)?;
+    let roster = Arc::new(Roster::open(&settings.data, config.as_deref())?);
     let tls = match (&settings.tls_cert, &settings.tls_key) {
         (Some(certificate), Some(key)) => Some(Tls::load(certificate, key).context("cannot speak TLS")?),
         _ => None,
@@ -39,15 +43,15 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
         house.hub.clone(),
         house.blobs.clone(),
         house.passwords.clone(),
-        config(&settings)?,
+        server_config(&settings)?,
         tls.clone(),
     );
     let listener = TcpListener::bind(settings.listen).await;
     let listener = listener.with_context(|| format!("cannot listen on {}", settings.listen))?;
-    let setup = first_admin(&house, &settings).await?;
+    let setup = first_admin(&house, &roster, &settings).await?;
 
     let control = ControlSocket::bind(&settings.data).context("cannot open the control socket")?;
-    let operator = Operator::new(&house);
+    let operator = Operator::new(&house, roster.clone(), true);
     let (stop_control, control_stopped) = oneshot::channel::<()>();
     let control = tokio::spawn(control.serve(
         move |request| {
@@ -57,6 +61,7 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
         async { control_stopped.await.unwrap_or_default() },
     ));
     let guide = tokio::spawn(guide::keep(app.clone()));
+    let agents = tokio::spawn(local::keep(app.clone(), roster));
     let janitor = tokio::spawn(janitor::run(house.hub.clone(), house.blobs.clone()));
     let listening = parlor_server::serve(app, listener).context("cannot listen")?;
     let facts = StartFacts::new(&settings, listening.address, setup);
@@ -82,6 +87,8 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
     // Between two files it can end anywhere: what it had not come to yet it finds at the next start.
     janitor.abort();
     guide.abort();
+    // With everything that they started.
+    agents.abort();
     let _ = janitor.await;
     house.hub.close().await;
     log.finish().await;
@@ -89,13 +96,17 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
 }
 
 /// Makes the first admin from the settings, or a link with which somebody becomes it.
-async fn first_admin(house: &House, settings: &Settings) -> anyhow::Result<Option<SetupLink>> {
+async fn first_admin(
+    house: &House,
+    roster: &Arc<Roster>,
+    settings: &Settings,
+) -> anyhow::Result<Option<SetupLink>> {
     let refused = |_| anyhow::anyhow!("the store cannot be written");
     if !house.hub.needs_setup().await.map_err(refused)? {
         return Ok(None);
     }
     if let Some(password) = &settings.admin_password {
-        Operator::new(house).make_admin(&settings.admin_user, password).await?;
+        Operator::new(house, roster.clone(), false).make_admin(&settings.admin_user, password).await?;
         return Ok(None);
     }
     let token = secrets::setup_token();
@@ -105,7 +116,7 @@ async fn first_admin(house: &House, settings: &Settings) -> anyhow::Result<Optio
     Ok(Some(SetupLink { token: Secret::new(token), lifetime: settings.setup_link_ttl }))
 }
 
-fn config(settings: &Settings) -> anyhow::Result<Config> {
+fn server_config(settings: &Settings) -> anyhow::Result<Config> {
     let limits = settings.limits_in_force();
     let mut allowed_origins = settings.allowed_origins.clone();
     allowed_origins.extend(settings.public_origin());

@@ -178,13 +178,15 @@ fn words(order: &Order<'_>) -> String {
             });
             egress::room_context(agent, room, &in_room.collect::<Vec<_>>())
         }
-        Order::Work { started } => egress::send_to_agent(started),
+        Order::Work { started, earlier } => egress::send_to_agent(started, earlier),
         Order::Stop { agent, room } => egress::stop_agent(agent, Some(room)),
         Order::Inquiry { agent, room, by, request, inquiry } => {
             egress::inquiry(agent, *room, by, request, inquiry)
         }
         Order::Errand { request, errand } => egress::errand(request, errand),
         Order::Rewind { agent, room, message } => egress::rewind_agent(agent, room, message),
+        Order::Ended { agent, room, run, outcome } => egress::run_ended(agent, room, run, outcome),
+        Order::Resumed { agent, room, run, heard } => egress::run_resumed(agent, room, run, *heard),
         Order::Remove { agent } => egress::remove_agent(agent),
         Order::Decided { agent, request, decision } => egress::permission_response(agent, request, decision),
     }
@@ -351,21 +353,19 @@ impl Agents {
                 hub.unseat(link, &agent).await;
                 Ok(())
             }
-            Told::Chunk { reply, chunk } => {
-                let (room, message) = place(&reply)?;
-                hub.speak(Voice { link, agent: &reply.agent, room, reply: message }, &chunk).await
-            }
-            Told::Complete { reply, text, chunks, conversation, depth } => {
-                let (room, message) = place(&reply)?;
+            Told::Chunk { reply, chunk } => hub.speak(voice(link, &reply)?, &chunk).await,
+            Told::Complete { reply, text, chunks, conversation, depth, outcome } => {
                 let finished = Finished {
                     text: text.map(Into::into),
                     chunks,
                     target: reply.target_agent.clone(),
                     claimed_depth: depth.unwrap_or(0),
                     conversation: conversation.and_then(|id| ConversationId::parse(&id).ok()),
+                    outcome,
                 };
-                hub.finished(Voice { link, agent: &reply.agent, room, reply: message }, finished).await
+                hub.finished(voice(link, &reply)?, finished).await
             }
+            Told::Resume { agent, room, run } => hub.resume(link, &agent, &room, &run).await,
             Told::Status { agent, status, queue_depth } => {
                 hub.report_status(link, &agent, status_of(status), queue_depth).await;
                 Ok(())
@@ -435,10 +435,10 @@ impl Agents {
 }
 
 /// Where a piece of a reply belongs; an id that cannot be one is of nothing.
-fn place(reply: &Reply) -> Result<(&RoomId, &parlor_model::MessageId), Refusal> {
-    let room = reply.room.as_ref().ok_or(Refusal::NotFound(Thing::Room))?;
-    let message = reply.message.as_ref().ok_or(Refusal::NotFound(Thing::Message))?;
-    Ok((room, message))
+fn voice(link: LinkId, from: &Reply) -> Result<Voice<'_>, Refusal> {
+    let room = from.room.as_ref().ok_or(Refusal::NotFound(Thing::Room))?;
+    let reply = from.message.as_ref().ok_or(Refusal::NotFound(Thing::Message))?;
+    Ok(Voice { link, agent: &from.agent, room, reply, run: from.run.as_ref() })
 }
 
 fn status_of(status: Status) -> parlor_model::AgentStatus {

@@ -6,6 +6,7 @@ pub mod browser;
 pub mod crash;
 pub mod faultfs;
 pub mod gateway;
+pub mod hosting;
 pub mod hub;
 pub mod oracle;
 pub mod rest;

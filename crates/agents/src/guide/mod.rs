@@ -112,8 +112,10 @@ impl Stage {
                     "requestId": request, "response": response });
                 self.answer(AnswerKind::Workspace, agent, Some(room), body);
             }
-            // It has no credentials and nothing to rewind.
+            // It has no credentials and nothing to rewind, and its connection is never cut.
             Instruction::Welcome
+            | Instruction::Ended { .. }
+            | Instruction::Resumed { .. }
             | Instruction::TurnedAway { .. }
             | Instruction::Look { .. }
             | Instruction::Rewind { .. }

@@ -4,7 +4,7 @@
 //! of the reply comes afterwards.
 
 use super::script::Step;
-use parlor_model::{Chunk, ChunkKind, MessageId, Payload};
+use parlor_model::{Chunk, ChunkKind, MessageId, Outcome, Payload};
 use parlor_wire::agentim::gateway::host::{egress, ingress::Request, ingress::Verdict};
 use parlor_wire::agentim::gateway::ingress::{PermissionForm, Reply, Told};
 use std::collections::VecDeque;
@@ -118,6 +118,7 @@ impl Performer {
             chunks: said,
             conversation: self.request.conversation.as_ref().map(|id| id.as_str().into()),
             depth: Some(self.request.depth),
+            outcome: Outcome::Complete,
         })
         .await
     }
@@ -127,6 +128,7 @@ impl Performer {
             agent: self.request.agent.clone(),
             room: Some(self.request.room.clone()),
             message: Some(self.reply.clone()),
+            run: self.request.run.clone(),
             target_agent: None,
         }
     }

@@ -35,6 +35,12 @@ impl Tables {
                     invitation.uses_left -= 1;
                 }
             }
+            Change::PutPairing(pairing, secret) => {
+                // A secret is one person's: whoever comes with it later takes it over, as a row would be replaced.
+                self.pairings.retain(|user, (_, own)| *user == pairing.user || own != secret);
+                self.pairings.insert(pairing.user.clone(), (pairing.clone(), *secret));
+            }
+            Change::RemovePairing(user) => drop(self.pairings.remove(user)),
             Change::RemoveInvitation(id) => self.invitations.remove(id),
             Change::Note(note) => {
                 self.noted += 1;
@@ -200,6 +206,8 @@ impl Tables {
         for sign_in in theirs {
             self.end_sign_in(&sign_in);
         }
+        // It was made by somebody who was signed in.
+        self.pairings.remove(user);
     }
 
     fn remove_second_factor(&mut self, user: &UserId) {

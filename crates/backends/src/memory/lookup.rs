@@ -8,9 +8,9 @@ use parlor_model::audit::{Action, Noted};
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, ConversationId,
     Delivery, DeliveryState, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox,
-    Member, MemberId, Message, MessageId, Outcome, Pin, RefreshToken, Room, RoomId, Run, RunId, RunState,
-    SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, SiteRole, Subscription, Task, TaskId, Time,
-    Upload, UploadId, Use, User, UserId,
+    Member, MemberId, Message, MessageId, Outcome, Pairing, Pin, RefreshToken, Room, RoomId, Run, RunId,
+    RunState, SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, SiteRole, Subscription, Task, TaskId,
+    Time, Upload, UploadId, Use, User, UserId,
 };
 use std::sync::Arc;
 
@@ -56,6 +56,11 @@ impl Lookup for View {
     fn invitation_with(&mut self, secret: &SecretHash) -> Result<Option<Invitation>, Fault> {
         let mut invitations = self.tables.invitations.rows();
         Ok(invitations.find(|(_, own)| own == secret).map(|(invitation, _)| invitation.clone()))
+    }
+
+    fn pairing(&mut self, code: &SecretHash) -> Result<Option<Pairing>, Fault> {
+        let mut pairings = self.tables.pairings.values();
+        Ok(pairings.find(|(_, own)| own == code).map(|(pairing, _)| pairing.clone()))
     }
 
     fn last_failed_sign_in(&mut self, user: Option<&UserId>) -> Result<Option<Noted>, Fault> {

@@ -105,6 +105,13 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
         Change::UseInvitation(id) => {
             run(sql, "UPDATE invitations SET uses_left = uses_left - 1 WHERE id = ?1", &[&id.as_str()])?;
         }
+        Change::PutPairing(pairing, secret) => {
+            let query = "INSERT OR REPLACE INTO pairings VALUES (?1, ?2, ?3)";
+            run(sql, query, &[&pairing.user.as_str(), &secret.0, &pairing.expires_at.0])?;
+        }
+        Change::RemovePairing(user) => {
+            run(sql, "DELETE FROM pairings WHERE user = ?1", &[&user.as_str()])?;
+        }
         Change::RemoveInvitation(id) => {
             run(sql, "DELETE FROM invitations WHERE id = ?1", &[&id.as_str()])?;
         }
@@ -518,6 +525,8 @@ fn end_sign_ins_of(sql: &Connection, user: &UserId) -> Result<(), Fault> {
     let query = "DELETE FROM refresh_tokens WHERE sign_in IN (SELECT id FROM sign_ins WHERE user = ?1)";
     run(sql, query, &[&user.as_str()])?;
     run(sql, "DELETE FROM sign_ins WHERE user = ?1", &[&user.as_str()])?;
+    // It was made by somebody who was signed in.
+    run(sql, "DELETE FROM pairings WHERE user = ?1", &[&user.as_str()])?;
     Ok(())
 }
 

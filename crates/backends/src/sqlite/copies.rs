@@ -18,10 +18,11 @@ const BREATH: Duration = Duration::from_millis(1);
 
 /// What works without it must not be copied: a sign-in that was ended since, or an invitation that was taken, would
 /// be good again. Each with its table, which a file of an earlier schema need not have.
-const LEFT_OUT: [(&str, &str); 4] = [
+const LEFT_OUT: [(&str, &str); 5] = [
     ("refresh_tokens", "DELETE FROM refresh_tokens"),
     ("sign_ins", "DELETE FROM sign_ins"),
     ("invitations", "DELETE FROM invitations"),
+    ("pairings", "DELETE FROM pairings"),
     ("meta", "DELETE FROM meta WHERE key IN ('setup', 'setup_expires')"),
 ];
 

@@ -10,8 +10,8 @@ use parlor_model::audit::Noted;
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, ConversationId,
     Delivery, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox, Member, MemberId,
-    Message, MessageId, Pin, RefreshToken, Room, RoomId, Run, RunId, SecondFactor, SecretHash, Seq, Session,
-    SignIn, SignInId, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
+    Message, MessageId, Pairing, Pin, RefreshToken, Room, RoomId, Run, RunId, SecondFactor, SecretHash, Seq,
+    Session, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
 };
 use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
@@ -86,6 +86,14 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
     fn invitation_with(&mut self, secret: &SecretHash) -> Result<Option<Invitation>, Fault> {
         let query = format!("SELECT {} FROM invitations WHERE secret = ?1", rows::INVITATION);
         one(self.sql(), &query, &[&secret.0], rows::invitation)
+    }
+
+    fn pairing(&mut self, code: &SecretHash) -> Result<Option<Pairing>, Fault> {
+        let query = "SELECT user, expires_at FROM pairings WHERE secret = ?1";
+        one(self.sql(), query, &[&code.0], |row| {
+            let user = UserId::stored(row.get::<_, String>(0)?);
+            Ok(Pairing { user, expires_at: Time(row.get(1)?) })
+        })
     }
 
     fn last_failed_sign_in(&mut self, user: Option<&UserId>) -> Result<Option<Noted>, Fault> {
@@ -445,6 +453,7 @@ macro_rules! through {
             setup() -> Option<(parlor_model::SecretHash, parlor_model::Time)>;
             invitation(id: &parlor_model::InvitationId) -> Option<parlor_model::Invitation>;
             invitation_with(secret: &parlor_model::SecretHash) -> Option<parlor_model::Invitation>;
+            pairing(code: &parlor_model::SecretHash) -> Option<parlor_model::Pairing>;
             last_failed_sign_in(user: Option<&parlor_model::UserId>) -> Option<parlor_model::audit::Noted>;
             settings() -> parlor_model::HubSettings;
             second_factor(user: &parlor_model::UserId) -> Option<parlor_model::SecondFactor>;

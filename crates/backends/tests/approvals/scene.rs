@@ -194,7 +194,7 @@ impl Host for Notes {
     fn tell(&self, order: &Order<'_>) {
         let note = match order {
             Order::Decided { request, decision, .. } => ((*request).into(), decision.as_str().into()),
-            Order::Work { started } => (started.run.id.to_string(), "work".into()),
+            Order::Work { started, .. } => (started.run.id.to_string(), "work".into()),
             _ => return,
         };
         self.0.send_modify(|heard| heard.push(note));

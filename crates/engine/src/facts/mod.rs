@@ -21,9 +21,9 @@ use parlor_model::audit::Noted;
 use parlor_model::query::AgentCards;
 use parlor_model::{
     Agent, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, Command, Delivery, Epoch, Gateway,
-    HubSettings, Invitation, Mailbox, Member, MemberId, Message, Path, Pin, Query, RefreshToken, Room,
-    RoomId, Run, Scope, SecondFactor, SecondProof, SecretHash, Seq, Session, SignIn, SiteRole, Subscription,
-    Task, Time, Upload, User, UserId,
+    HubSettings, Invitation, Mailbox, Member, MemberId, Message, Pairing, Path, Pin, Query, RefreshToken,
+    Room, RoomId, Run, Scope, SecondFactor, SecondProof, SecretHash, Seq, Session, SignIn, SiteRole,
+    Subscription, Task, Time, Upload, User, UserId,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -55,6 +55,7 @@ pub struct Facts {
     pub key: Option<ApiKey>,
     pub setup: Option<(SecretHash, Time)>,
     pub invitation: Option<Invitation>,
+    pub pairing: Option<Pairing>,
     pub settings: HubSettings,
     /// The last time that a sign-in failed so.
     pub failed_before: Option<Noted>,
@@ -189,6 +190,7 @@ impl Facts {
             key: None,
             setup: None,
             invitation: None,
+            pairing: None,
             settings: HubSettings::default(),
             failed_before: None,
             second_factor: None,
@@ -315,6 +317,13 @@ impl Facts {
             }
             Command::RevokeKey { key } => self.key = store.key(key)?,
             Command::CreateInvitation(_) | Command::ChangeSettings(_) => self.settings = store.settings()?,
+            Command::OfferPairing { .. } => {}
+            Command::Pair { code, .. } => {
+                self.pairing = store.pairing(code)?;
+                if let Some(pairing) = &self.pairing {
+                    self.user = store.user(&pairing.user)?;
+                }
+            }
             Command::RevokeInvitation { invitation } => self.invitation = store.invitation(invitation)?,
             Command::Register { token, account } => {
                 self.invited(token, store)?;
@@ -435,6 +444,10 @@ impl Facts {
                 self.about_gateway(gateway, store)?;
                 self.memberships_of_agents(store)?;
             }
+            Command::HostAgent { owner, new } => {
+                self.agent = store.agent(&new.id)?;
+                self.user = store.user(owner)?;
+            }
             Command::RegisterAgent(new) => {
                 self.gateway = store.gateway(&new.gateway)?;
                 self.about_new_agent(caller, &new.id, store, routes)?;
@@ -472,8 +485,11 @@ impl Facts {
                     self.about_said(&agent, &room, said, store, routes, memo, limits)?;
                 }
             }
-            Command::SayLate { agent, room, said } => {
+            Command::SayLate { agent, room, said, run } => {
                 self.about_speaker(agent, room, store)?;
+                if let Some(run) = run {
+                    self.run = store.run(run)?;
+                }
                 self.about_said(agent, room, Some(said), store, routes, memo, limits)?;
                 if let Some(id) = &said.message {
                     let key = OnceKey {

@@ -4,8 +4,8 @@ use super::{Change, Draft, Plan, rooms, second_factor, uploads, welcome};
 use crate::routes::RouteChange;
 use parlor_model::command::{NewSignIn, NewUser, UserChanges};
 use parlor_model::{
-    ApiKey, Command, Event, KeyId, Receipt, Refusal, Scope, SecretHash, SignIn, SignInId, SiteRole, Thing,
-    Time, User, UserId,
+    ApiKey, Command, Event, KeyId, Pairing, Receipt, Refusal, Scope, SecretHash, SignIn, SignInId, SiteRole,
+    Thing, Time, User, UserId,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,6 +63,17 @@ pub fn plan(command: &Command, mut draft: Draft) -> Result<Plan, Refusal> {
         }
         Command::CreateKey { owner, name, scopes, secret } => {
             create_key(owner.as_ref(), name, scopes, secret, draft)
+        }
+        Command::OfferPairing { code, expires_at } => {
+            let (user, expires_at) = (draft.actor()?.id.clone(), *expires_at);
+            draft.change(Change::PutPairing(Pairing { user, expires_at }, *code));
+            draft.done(Receipt::Done)
+        }
+        Command::Pair { name, secret, .. } => {
+            let pairing = draft.facts.pairing.as_ref().ok_or(Refusal::NotFound(Thing::Pairing))?;
+            // Here and nowhere else it is spent: of two who come at once, the second finds none.
+            draft.change(Change::RemovePairing(pairing.user.clone()));
+            create_key(Some(&pairing.user), name, &[Scope::Agents], secret, draft)
         }
         Command::RevokeKey { key } => {
             let found = draft.facts.key.as_ref().ok_or(Refusal::NotFound(Thing::Key))?;

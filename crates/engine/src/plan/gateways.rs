@@ -2,7 +2,7 @@
 
 use super::{Change, Draft, Plan, agents};
 use parlor_model::command::{AgentRegistration, NewGateway};
-use parlor_model::{Command, Gateway, Host, Receipt, Refusal, Thing};
+use parlor_model::{Agent, Command, Gateway, Host, Receipt, Refusal, Thing, UserId, Visibility};
 use std::sync::Arc;
 
 /// How many are remembered; beyond that the one that went longest ago is forgotten.
@@ -20,6 +20,7 @@ pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
             agents::remove(draft)
         }
         Command::RegisterAgent(new) => register(new, draft),
+        Command::HostAgent { owner, new } => host(owner, new, draft),
         _ => unreachable!("the dispatcher sends only gateway commands here"),
     }
 }
@@ -76,6 +77,42 @@ pub fn dismiss(draft: &mut Draft) {
     }
 }
 
+fn hosted(new: &AgentRegistration, draft: &Draft) -> Host {
+    Host {
+        gateway: Some(new.gateway.clone()),
+        kind: new.kind.clone(),
+        working_directory: new.working_directory.clone(),
+        capabilities: new.capabilities.clone(),
+        model: new.model.clone(),
+        slash_commands: new.slash_commands.clone(),
+        mcp_servers: new.mcp_servers.clone(),
+        seen_at: Some(draft.facts.now),
+    }
+}
+
+/// An agent of the hub itself; one that lives elsewhere is not taken from there.
+fn host(owner: &UserId, new: &AgentRegistration, mut draft: Draft) -> Result<Plan, Refusal> {
+    let host = hosted(new, &draft);
+    match draft.facts.agent.clone() {
+        Some(known) if known.host.gateway != host.gateway => Err(Refusal::AlreadyExists(Thing::Agent)),
+        Some(known) => agents::replace(Agent { name: new.name.clone(), host, ..known }, draft),
+        None => {
+            let agent = Agent {
+                id: new.id.clone(),
+                owner: owner.clone(),
+                name: new.name.clone(),
+                description: "".into(),
+                settings: Default::default(),
+                host,
+                visibility: Visibility::Private,
+                created_at: draft.facts.now,
+            };
+            let (agent, subscriptions) = agents::settle(agent, &[], &mut draft)?;
+            draft.done(Receipt::Agent { agent, subscriptions })
+        }
+    }
+}
+
 fn register(new: &AgentRegistration, mut draft: Draft) -> Result<Plan, Refusal> {
     let dismissing = draft.facts.gateway.as_ref().filter(|gateway| gateway.dismissed.contains(&new.id));
     if let Some(mut gateway) = dismissing.cloned() {
@@ -86,16 +123,7 @@ fn register(new: &AgentRegistration, mut draft: Draft) -> Result<Plan, Refusal> 
             return draft.done(Receipt::Dismissed(new.id.clone()));
         }
     }
-    let host = Host {
-        gateway: Some(new.gateway.clone()),
-        kind: new.kind.clone(),
-        working_directory: new.working_directory.clone(),
-        capabilities: new.capabilities.clone(),
-        model: new.model.clone(),
-        slash_commands: new.slash_commands.clone(),
-        mcp_servers: new.mcp_servers.clone(),
-        seen_at: Some(draft.facts.now),
-    };
+    let host = hosted(new, &draft);
     match draft.facts.agent.clone() {
         Some(mut agent) => {
             (agent.name, agent.host) = (new.name.clone(), host);
@@ -114,7 +142,7 @@ mod tests {
     use super::super::given::{NOW, agent, decide, facts};
     use super::*;
     use crate::facts::Facts;
-    use parlor_model::{Agent, AgentId, Device, Event, GatewayId, Time, UserId, Visibility};
+    use parlor_model::{AgentId, Device, Event, GatewayId, Time};
 
     fn gateway(id: &str, disconnected_at: Option<Time>) -> Gateway {
         Gateway {

@@ -34,9 +34,9 @@ use parlor_model::audit::Note;
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Command, Delivery, Event, Gateway,
     GatewayId, HubSettings, Invitation, InvitationId, KeyId, Logged, Mailbox, Member, MemberId, Message,
-    MessageId, Pattern, Pin, Position, Reaction, Receipt, Refusal, Revision, Room, RoomId, Run, SecondFactor,
-    SecretHash, Seq, Session, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload, UploadId, User,
-    UserId,
+    MessageId, Pairing, Pattern, Pin, Position, Reaction, Receipt, Refusal, Revision, Room, RoomId, Run,
+    SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload,
+    UploadId, User, UserId,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -66,6 +66,9 @@ pub enum Change {
     RemoveKey(KeyId),
     PutInvitation(Arc<Invitation>, SecretHash),
     UseInvitation(InvitationId),
+    /// In the place of the one that this person had on offer.
+    PutPairing(Pairing, SecretHash),
+    RemovePairing(UserId),
     RemoveInvitation(InvitationId),
     Note(Arc<Note>),
     /// The same once more.
@@ -209,6 +212,8 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
         | Command::Refresh { .. }
         | Command::EndSignIn { .. }
         | Command::CreateKey { .. }
+        | Command::OfferPairing { .. }
+        | Command::Pair { .. }
         | Command::RevokeKey { .. } => accounts::plan(command, draft),
         Command::ChangeSettings(changes) => {
             let settings = Arc::new(facts.settings.with(changes));
@@ -267,6 +272,7 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
         Command::ConnectGateway(_)
         | Command::DisconnectGateway { .. }
         | Command::RemoveGateway { .. }
+        | Command::HostAgent { .. }
         | Command::RegisterAgent(_) => gateways::plan(command, draft),
         Command::Receive { .. } | Command::Acknowledge { .. } | Command::ClearDeadLetters => {
             mail::plan(command, draft)

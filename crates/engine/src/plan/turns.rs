@@ -21,7 +21,7 @@ pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
             draft.done(Receipt::Run(run))
         }
         Command::FinishRun(finished) => finish(finished, draft),
-        Command::SayLate { agent, room, said } => say_late(agent, room, said, draft),
+        Command::SayLate { agent, room, said, .. } => say_late(agent, room, said, draft),
         Command::ReportUsage { usage, .. } => report(*usage, draft),
         _ => unreachable!("the dispatcher sends only turns here"),
     }
@@ -231,8 +231,6 @@ fn finish(finished: &FinishedRun, mut draft: Draft) -> Result<Plan, Refusal> {
     let run = the_run(&draft)?;
     // One who left meanwhile is not heard any more; the turn ends all the same.
     let heard = draft.facts.target.is_some() && run.state == RunState::Running;
-    // What failed could not be kept: that is why it did.
-    let heard = heard && !matches!(finished.outcome, Outcome::Failed(_));
     let said = finished.said.as_ref().filter(|said| heard && !said.is_empty());
     // What was on its way when the room was frozen has been said by then, but nobody is to go on from it.
     let frozen = draft.facts.room.as_ref().is_some_and(|room| room.is_frozen());
@@ -318,7 +316,12 @@ fn say_late(agent: &AgentId, room: &RoomId, said: &Said, draft: Draft) -> Result
         message.turn.as_ref().is_some_and(|turn| turn.outcome == Outcome::Interrupted)
             && message.text != said.text
     });
-    if !given_up || said.is_empty() {
+    // One that had said nothing when it was given up.
+    let unheard = draft.facts.run.as_ref().is_some_and(|run| {
+        let own = run.agent == *agent && run.room == *room && before.is_none();
+        own && run.state == RunState::Ended(Outcome::Interrupted) && run.reply.is_none()
+    });
+    if !(given_up || unheard) || said.is_empty() {
         return draft.done(Receipt::Done);
     }
     let Ok(run) = unasked(agent, room, &draft) else { return draft.done(Receipt::Done) };

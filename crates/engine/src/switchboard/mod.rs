@@ -409,6 +409,11 @@ impl Switchboard {
         Ok(())
     }
 
+    /// How much of the reply of a turn was heard: so many whole parts, and so many bytes of the next.
+    pub fn heard(&self, run: &RunId) -> (usize, usize) {
+        self.state.lock().replies.of(run).map_or((0, 0), |reply| reply.end().place())
+    }
+
     /// The reply of a turn as it is to be kept, if it goes on; `said` is what the agent says it was.
     pub fn finish(&self, run: &RunId, said: Option<&str>) -> Option<(Arc<str>, Vec<Chunk>)> {
         self.state.lock().replies.finish(run, said)

@@ -5,10 +5,12 @@
 //! and asked what to do.
 
 mod asking;
+mod named;
 mod rewinds;
 mod undecided;
 
 pub use asking::Asks;
+pub use named::{Over, Resumed};
 
 use super::host::Host;
 use super::inquiries::Inquiries;
@@ -52,6 +54,8 @@ pub struct Desk {
     changed: BTreeSet<AgentId>,
     /// What hosts are to stop: which agent, where.
     stops: Vec<(LinkId, AgentId, RoomId)>,
+    /// Turns whose end is kept, for hosts that know them by name.
+    over: Vec<Over>,
     /// Agents that are gone, with the link to tell.
     removed: Vec<(LinkId, AgentId)>,
     questions: Questions,
@@ -132,6 +136,8 @@ pub enum Bound {
     Run(RunId, bool),
     /// To a turn that is over: nobody is to hear it.
     Over,
+    /// To one that was named, and that is over or never was.
+    Gone,
     /// To none.
     Unknown,
 }
@@ -185,6 +191,12 @@ impl Desk {
         }
         let gateway = |link: LinkId| self.links.get(&link).map(|link| &link.gateway);
         (before != link && gateway(before) != gateway(link)).then_some(before)
+    }
+
+    /// Whether the host of an agent is one of ours.
+    pub fn is_hosted_by_us(&self, agent: &AgentId) -> bool {
+        let link = self.seats.get(agent).and_then(|seat| self.links.get(&seat.link));
+        link.is_some_and(|link| link.by_room)
     }
 
     pub fn seat_of(&self, agent: &AgentId) -> Option<&Seat> {
@@ -356,6 +368,7 @@ impl Desk {
                 self.is_now(&run.agent, AgentStatus::Busy);
             }
             RunState::Ended(_) => {
+                self.note_over(run);
                 // Somebody else ended it: its host does not know yet.
                 let unknown = self.running.get(&run.id).is_some_and(|live| live.ending.is_none());
                 if unknown && run.state == RunState::Ended(Outcome::Cancelled) {
@@ -547,10 +560,11 @@ impl Desk {
         self.running.get(run).is_some_and(|live| live.reply.is_some())
     }
 
-    /// The agent is there and alive: its turns are not lost.
-    pub fn alive(&mut self, agent: &AgentId) {
+    /// The agent is there and alive: its turns, or the one in that room, are not lost.
+    pub fn alive(&mut self, agent: &AgentId, room: Option<&RoomId>) {
         for run in self.runs_of.get(agent).into_iter().flatten() {
-            if let Some(live) = self.running.get_mut(run) {
+            let here = |live: &&mut Live| room.is_none_or(|room| live.room == *room);
+            if let Some(live) = self.running.get_mut(run).filter(here) {
                 live.lost_since = None;
             }
         }

@@ -1,8 +1,10 @@
 //! How a gateway is told what its agents are to do; a door puts it into words.
 
 use parlor_model::{
-    Agent, AgentId, AgentStatus, Decision, Errand, Inquiry, Member, MessageId, Room, RoomId, Started, UserId,
+    Agent, AgentId, AgentStatus, Decision, Errand, Inquiry, Member, Message, MessageId, Outcome, Room,
+    RoomId, RunId, Started, UserId,
 };
+use std::sync::Arc;
 
 pub enum Order<'a> {
     /// Where an agent finds itself: the room, its prompt, and who is in it.
@@ -14,10 +16,26 @@ pub enum Order<'a> {
     /// A turn for an agent.
     Work {
         started: &'a Started,
+        /// What was said in the room before, the oldest first; for hosts of ours only.
+        earlier: &'a [Arc<Message>],
     },
     Stop {
         agent: &'a AgentId,
         room: &'a RoomId,
+    },
+    /// The end of a turn is kept.
+    Ended {
+        agent: &'a AgentId,
+        room: &'a RoomId,
+        run: &'a RunId,
+        outcome: &'a Outcome,
+    },
+    /// A turn that its host came back to goes on from here: so many whole parts, and so many bytes of the next.
+    Resumed {
+        agent: &'a AgentId,
+        room: &'a RoomId,
+        run: &'a RunId,
+        heard: (usize, usize),
     },
     /// The answer to what an agent asked, under the name that its gateway gave the question.
     Decided {

@@ -77,12 +77,13 @@ pub struct Finished {
     pub claimed_depth: u32,
     /// To which conversation its side says that it belongs.
     pub conversation: Option<ConversationId>,
+    pub outcome: Outcome,
 }
 
 impl Finished {
     fn ending(self) -> Ending {
-        let Self { text, chunks, target, claimed_depth, .. } = self;
-        Ending { text, chunks, target, claimed_depth, ..Ending::plain(Outcome::Complete) }
+        let Self { text, chunks, target, claimed_depth, outcome, .. } = self;
+        Ending { text, chunks, target, claimed_depth, ..Ending::plain(outcome) }
     }
 }
 
@@ -93,6 +94,8 @@ pub struct Voice<'a> {
     pub agent: &'a AgentId,
     pub room: &'a RoomId,
     pub reply: &'a MessageId,
+    /// In which turn, where its host knows it by name.
+    pub run: Option<&'a RunId>,
 }
 
 impl Hub {
@@ -187,7 +190,7 @@ impl Hub {
                 return;
             }
             if status == AgentStatus::Busy {
-                desk.alive(agent);
+                desk.alive(agent, None);
             } else if queue_depth == 0 {
                 desk.idle(agent);
                 desk.stopped(agent, None);
@@ -218,7 +221,7 @@ impl Hub {
         let (bound, name) = self.bind(voice)?;
         match bound {
             Bound::Run(run, false) => return Ok(Some((run, name))),
-            Bound::Over => return Ok(None),
+            Bound::Over | Bound::Gone => return Ok(None),
             Bound::Run(run, true) => {
                 // An id that belongs to another message is not its reply's.
                 if self.said_before(reply).await? {
@@ -239,7 +242,7 @@ impl Hub {
         self.open_turn(agent, room).await?;
         Ok(match self.bind(voice)? {
             (Bound::Run(run, _), name) => Some((run, name)),
-            (Bound::Over | Bound::Unknown, _) => None,
+            (Bound::Over | Bound::Gone | Bound::Unknown, _) => None,
         })
     }
 
@@ -247,7 +250,12 @@ impl Hub {
         let mut desk = self.turns().desk();
         let seat = desk.seated(voice.agent, voice.link).ok_or(Refusal::NotFound(Thing::Agent))?;
         let name = seat.name.clone();
-        Ok((desk.bind(voice.agent, voice.room, voice.reply), name))
+        let Voice { agent, room, reply, .. } = voice;
+        let bound = match voice.run {
+            Some(run) => desk.bind_named(agent, room, reply, run),
+            None => desk.bind(agent, room, reply),
+        };
+        Ok((bound, name))
     }
 
     /// Waits until the turn is known here too.
@@ -273,7 +281,10 @@ impl Hub {
 
     /// An agent has finished a reply.
     pub async fn finished(&self, voice: Voice<'_>, finished: Finished) -> Result<(), Refusal> {
-        if let Some(over) = self.ended_before(voice, finished.conversation.as_ref()).await? {
+        // Who names its turn is not mistaken for another.
+        if voice.run.is_none()
+            && let Some(over) = self.ended_before(voice, finished.conversation.as_ref()).await?
+        {
             return self.finished_late(voice, finished, &over).await;
         }
         let run = match self.bound(voice, true).await {
@@ -281,10 +292,10 @@ impl Hub {
             Ok(None) => {
                 self.turns().desk().stopped(voice.agent, Some(voice.room));
                 self.turns().bell.notify_one();
-                return Ok(());
+                return self.after_the_end(voice, finished).await;
             }
             Err(Refusal::Conflict { .. }) => {
-                let said = self.late(voice, finished).await;
+                let said = self.late(voice, finished, None).await;
                 if matches!(said, Err(Refusal::Conflict { .. })) {
                     self.fail_speechless(voice);
                 }
@@ -323,7 +334,7 @@ impl Hub {
     /// What comes of a turn that was over before it began to speak is not the answer of the next. Pieces of it that were
     /// taken for that, since they do not say where they belong, are given back.
     async fn finished_late(&self, voice: Voice<'_>, finished: Finished, over: &Run) -> Result<(), Refusal> {
-        let Voice { link, agent, room, reply } = voice;
+        let Voice { link, agent, room, reply, .. } = voice;
         let taken_for = {
             let mut desk = self.turns().desk();
             desk.seated(agent, link).ok_or(Refusal::NotFound(Thing::Agent))?;
@@ -364,7 +375,12 @@ impl Hub {
     }
 
     /// What comes when its turn was given up: the store knows whether it was said already.
-    async fn late(&self, voice: Voice<'_>, finished: Finished) -> Result<(), Refusal> {
+    pub(super) async fn late(
+        &self,
+        voice: Voice<'_>,
+        finished: Finished,
+        run: Option<RunId>,
+    ) -> Result<(), Refusal> {
         let rollup = self.rolled(&finished.chunks);
         let (text, chunks) = rollup.finish(finished.text.as_deref());
         let said = Said {
@@ -375,7 +391,7 @@ impl Hub {
             claimed_depth: finished.claimed_depth,
         };
         let (agent, room) = (voice.agent.clone(), voice.room.clone());
-        self.call(&Caller::OPERATOR, Command::SayLate { agent, room, said }).await.map(drop)
+        self.call(&Caller::OPERATOR, Command::SayLate { agent, room, said, run }).await.map(drop)
     }
 
     /// Chunks as they are kept: what flows together is one.
@@ -402,7 +418,7 @@ impl Hub {
         let (run, room) = {
             let mut desk = self.turns().desk();
             desk.seated(agent, link).ok_or(Refusal::NotFound(Thing::Agent))?;
-            desk.alive(agent);
+            desk.alive(agent, room);
             let Some(found) = desk.runs(agent, room).pop() else { return Ok(()) };
             found
         };

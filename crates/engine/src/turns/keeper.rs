@@ -2,19 +2,25 @@
 //!
 //! An ordinary reader of what was committed, which re-enters by `submit` like anybody else.
 
-use super::desk::Due;
+use super::desk::{Due, Over};
 use super::host::Order;
 use super::hosting::beyond_text;
 use super::triage::Wanted;
 use crate::Hub;
 use crate::hub::WeakHub;
+use parlor_model::query::Page;
 use parlor_model::{
-    Addressed, Caller, Command, FinishedRun, Outcome, Receipt, Refusal, RunId, Said, Started,
+    Addressed, Caller, Command, FinishedRun, MemberId, Message, Outcome, Prompt, Receipt, Refusal, RunId,
+    Said, Started,
 };
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long the store is given before it is asked again.
 const AGAIN: Duration = Duration::from_secs(1);
+
+/// Messages that an agent is told of beside the one it is to answer.
+const EARLIER: usize = 20;
 
 pub async fn keep(hub: WeakHub) {
     loop {
@@ -35,7 +41,7 @@ pub async fn keep(hub: WeakHub) {
 
 impl Hub {
     async fn tend_turns(&self) {
-        let (ready, unwanted, due, stale, changed, removed, stops, overdue) = {
+        let (ready, unwanted, due, stale, changed, removed, stops, overdue, over) = {
             let (mut desk, now) = (self.turns().desk(), Instant::now());
             let removed = desk.take_removed().into_iter();
             let removed: Vec<_> =
@@ -44,10 +50,15 @@ impl Hub {
             let due = desk.due(self.limits().gateway_grace, now);
             let (stale, changed) = (desk.take_stale(), desk.take_changed());
             let overdue = desk.overdue(now);
-            (desk.ready(now), desk.take_unwanted(), due, stale, changed, removed, stops, overdue)
+            let over = desk.take_over().into_iter();
+            let over: Vec<_> = over.filter_map(|over| Some((desk.host(over.link)?, over))).collect();
+            (desk.ready(now), desk.take_unwanted(), due, stale, changed, removed, stops, overdue, over)
         };
         for (host, agent, room) in stops {
             host.tell(&Order::Stop { agent: &agent, room: &room });
+        }
+        for (host, Over { agent, room, run, outcome, .. }) in &over {
+            host.tell(&Order::Ended { agent, room, run, outcome });
         }
         for (host, agent) in removed {
             host.tell(&Order::Remove { agent: &agent });
@@ -131,12 +142,35 @@ impl Hub {
         // It is known here before its first piece can come.
         self.caught_up().await;
         let _ = self.tell_context(&started.room.id, Some(agent)).await;
+        let ours = self.turns().desk().is_hosted_by_us(agent);
+        // A turn that knows less is better than none.
+        let earlier = if ours { self.heard_before(started).await.unwrap_or_default() } else { Vec::new() };
         let desk = self.turns().desk();
         let host = desk.seat_of(agent).and_then(|seat| desk.host(seat.link));
         // Told while nobody can stop it: a host that hears of the stop first would do the work after all.
         if let Some(host) = host.filter(|_| desk.is_wanted(&started.run.id)) {
-            host.tell(&Order::Work { started });
+            // The agent may have moved to another host meanwhile.
+            let earlier = if desk.is_hosted_by_us(agent) { &*earlier } else { &[] };
+            host.tell(&Order::Work { started, earlier });
         }
+    }
+
+    /// What the agent may see of what was said before it was asked, the oldest first.
+    async fn heard_before(&self, started: &Started) -> Result<Vec<Arc<Message>>, Refusal> {
+        let member = MemberId::Agent(started.run.agent.clone());
+        let room = started.room.id.clone();
+        let before = match &started.prompt {
+            Prompt::Message(message) => Some(message.seq),
+            Prompt::Task(_) | Prompt::Arrival { .. } => None,
+        };
+        self.look(move |_, store| {
+            let Some(member) = store.member(&room, &member)? else { return Ok(Vec::new()) };
+            let beyond = member.arrangement.cleared_through;
+            let mut said = store.history(&room, beyond, Page::Before(before), EARLIER)?;
+            said.reverse();
+            Ok(said)
+        })
+        .await
     }
 
     async fn end_turn(&self, due: Due) {

@@ -8,6 +8,7 @@ mod inquiries;
 pub(crate) mod keeper;
 mod questions;
 mod relays;
+mod resuming;
 pub mod rollup;
 mod terminal;
 mod triage;

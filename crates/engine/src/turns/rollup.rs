@@ -23,6 +23,13 @@ pub struct Mark {
     byte: usize,
 }
 
+impl Mark {
+    /// So many whole parts, and so many bytes of the next.
+    pub fn place(self) -> (usize, usize) {
+        (self.part, self.byte)
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct Rollup {
     parts: Vec<Part>,

@@ -75,6 +75,14 @@ pub fn revoke_invitation() -> Command {
     Command::RevokeInvitation { invitation: InvitationId::stored("invitation") }
 }
 
+pub fn offer_pairing() -> Command {
+    Command::OfferPairing { code: TOKEN, expires_at: LATER }
+}
+
+pub fn pair() -> Command {
+    Command::Pair { code: TOKEN, name: "laptop".into(), secret: TOKEN }
+}
+
 pub fn register() -> Command {
     Command::Register { token: TOKEN, account: account() }
 }
@@ -486,9 +494,14 @@ pub fn finish_run() -> Command {
     Command::FinishRun(FinishedRun { run, outcome: Outcome::Complete, said: None })
 }
 
+pub fn host_agent() -> Command {
+    let Command::RegisterAgent(new) = register_agent() else { unreachable!("it registers") };
+    Command::HostAgent { owner: someone(), new }
+}
+
 pub fn say_late() -> Command {
     let said = Said { message: None, text: "hi".into(), chunks: Vec::new(), target: None, claimed_depth: 0 };
-    Command::SayLate { agent: AgentId::stored("coder"), room: lobby(), said }
+    Command::SayLate { agent: AgentId::stored("coder"), room: lobby(), said, run: None }
 }
 
 pub fn report_usage() -> Command {

@@ -60,6 +60,15 @@ table! { Command,
         "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), NO_INVITATIONS;
         "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), READY;
     }
+    Command::OfferPairing { .. } => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", PERSON,  offer_pairing(), READY;
+    }
+    Command::Pair { .. } => {
+        "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  pair(), PAIRING;
+        "?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair", PERSON,  pair(), OLD_PAIRING;
+        "?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair", PERSON,  pair(), PAIRING_OF_SOMEONE_GONE;
+        "?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair", PERSON,  pair(), READY;
+    }
     Command::ChangeProfile(_) => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   change_profile(), READY;
     }
@@ -293,6 +302,7 @@ table! { Command,
     }
     Command::RemoveAgent { .. } => {
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  remove_agent(), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   yes  ", AGENTS,  remove_agent(), HUBS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  remove_agent(), READY;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  remove_agent(), OWN_AGENT_OF_ANOTHER_NAME;
     }
@@ -309,6 +319,10 @@ table! { Command,
         "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   who  ", AGENTS,  remove_gateway(), KEEPERS_GATEWAY;
         "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate who  ", AGENTS,  remove_gateway(), READY;
         "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate who  ", AGENTS,  remove_gateway(), OWN_GATEWAY_NAMED_HUB;
+    }
+    Command::HostAgent { .. } => {
+        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  host_agent(), SOMEONE;
+        "no    no    no    no    no    no    no    no    no    no    no    ?user", PERSON,  host_agent(), READY;
     }
     Command::RegisterAgent(_) => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  register_agent(), OWN_GATEWAY;

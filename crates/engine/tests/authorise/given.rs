@@ -5,8 +5,8 @@ use parlor_engine::facts::{Facts, Standing};
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Device, Digest, File, Forwarded,
     Frozen, Gateway, GatewayId, Host, Invitation, InvitationId, KeyId, Media, Member, MemberId, Message,
-    MessageId, MessageKind, Path, Payload, Pin, Place, RoomRole, RunId, Scope, Sender, Seq, SignIn, SignInId,
-    SiteRole, Task, TaskId, TaskStatus, Time, Upload, UploadId, Use, UserId, Visibility,
+    MessageId, MessageKind, Pairing, Path, Payload, Pin, Place, RoomRole, RunId, Scope, Sender, Seq, SignIn,
+    SignInId, SiteRole, Task, TaskId, TaskStatus, Time, Upload, UploadId, Use, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -57,6 +57,17 @@ pub const SPENT_INVITATION: Given =
 pub const OLD_INVITATION: Given =
     |facts, _| facts.invitation = Some(Invitation { expires_at: facts.now, ..invitation(None) });
 
+pub const PAIRING: Given = |facts, who| {
+    PAIRING_OF_SOMEONE_GONE(facts, who);
+    facts.user = Some(user(&someone(), SiteRole::User));
+};
+pub const PAIRING_OF_SOMEONE_GONE: Given =
+    |facts, _| facts.pairing = Some(Pairing { user: someone(), expires_at: Time(5_000) });
+pub const OLD_PAIRING: Given = |facts, who| {
+    PAIRING(facts, who);
+    facts.pairing = Some(Pairing { user: someone(), expires_at: facts.now });
+};
+
 /// One that is good but for the setting.
 pub const NO_INVITATIONS: Given = |facts, who| {
     INVITATION(facts, who);
@@ -94,6 +105,12 @@ pub const ANOTHERS_AGENT_IN_A_FROZEN_ROOM: Given = |facts, who| {
 };
 /// The agent that the column `keeper`, and the person behind the keys, answers for.
 pub const KEEPERS_AGENT: Given = |facts, _| facts.agent = Who::Keeper.user().map(agent);
+pub const HUBS_AGENT: Given = |facts, who| {
+    KEEPERS_AGENT(facts, who);
+    if let Some(agent) = &mut facts.agent {
+        agent.host.gateway = Some(GatewayId::stored("hub"));
+    }
+};
 pub const KEEPERS_AGENT_IN_ROOM: Given = |facts, who| {
     KEEPERS_AGENT(facts, who);
     AN_AGENT(facts, who);

@@ -65,6 +65,7 @@ fn meaning(verdict: &str) -> Result<(), Refusal> {
         "?rule" => not_found(Thing::ApprovalRule),
         "?key" => not_found(Thing::Key),
         "?dev" => not_found(Thing::SignIn),
+        "?pair" => not_found(Thing::Pairing),
         "?inv" => not_found(Thing::Invitation),
         other => panic!("no such verdict: {other}"),
     }

@@ -9,19 +9,22 @@ mod running;
 pub use running::limit as open_files_limit;
 
 use crate::{
+    agents::{self, gateway::GatewayArguments, local::Roster},
     backup::LastBackup,
     paint::{Paint, harmless},
     report::wrapped,
     settings::{self, Settings, Sources, Switch},
 };
+use parlor_agents::finding::Health;
 use parlor_backends::sqlite::copies;
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::time::{Duration, SystemTime};
 
 /// What was found of one thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    what: &'static str,
+    what: Cow<'static, str>,
     state: State,
     says: String,
     fix: Option<String>,
@@ -35,15 +38,15 @@ enum State {
 }
 
 fn ok(what: &'static str, says: impl Into<String>) -> Finding {
-    Finding { what, state: State::Ok, says: says.into(), fix: None }
+    Finding { what: what.into(), state: State::Ok, says: says.into(), fix: None }
 }
 
 fn warn(what: &'static str, says: impl Into<String>, fix: impl Into<String>) -> Finding {
-    Finding { what, state: State::Warn, says: says.into(), fix: Some(fix.into()) }
+    Finding { what: what.into(), state: State::Warn, says: says.into(), fix: Some(fix.into()) }
 }
 
 fn fail(what: &'static str, says: impl Into<String>, fix: impl Into<String>) -> Finding {
-    Finding { what, state: State::Fail, says: says.into(), fix: Some(fix.into()) }
+    Finding { what: what.into(), state: State::Fail, says: says.into(), fix: Some(fix.into()) }
 }
 
 /// What there is to print, and whether something is broken.
@@ -52,9 +55,54 @@ pub struct Diagnosis {
     pub failed: bool,
 }
 
+/// The agents of a gateway.
+pub async fn examine_agents(
+    arguments: &GatewayArguments,
+    config: Option<&std::path::Path>,
+) -> anyhow::Result<Diagnosis> {
+    let examined = agents::gateway::doctor(arguments, config).await?;
+    let findings: Vec<Finding> = examined.into_iter().flat_map(about_agent).collect();
+    let failed = findings.iter().any(|finding| finding.state == State::Fail);
+    Ok(Diagnosis { text: render(&findings, Paint::for_stdout()), failed })
+}
+
+/// The agents that the hub hosts itself.
+async fn own_agents(settings: &Settings, sources: &Sources) -> Vec<Finding> {
+    let roster = Roster::open(&settings.data, sources.config_file().as_deref());
+    let agents = match roster.and_then(|roster| roster.list()) {
+        Ok(agents) => agents,
+        Err(problem) => {
+            return vec![fail("agents", format!("{problem:#}."), "Correct it; docs/agents.md shows how.")];
+        }
+    };
+    let mut findings = Vec::new();
+    for agent in agents {
+        findings.extend(about_agent(agents::gateway::examine(&agent.entry).await));
+    }
+    findings
+}
+
+fn about_agent(examined: agents::gateway::Examined) -> impl Iterator<Item = Finding> {
+    let name: Box<str> = examined.name.into();
+    examined.findings.into_iter().map(move |found| Finding {
+        what: name.to_string().into(),
+        state: match found.state {
+            Health::Ok => State::Ok,
+            Health::Warning => State::Warn,
+            Health::Failure => State::Fail,
+        },
+        says: found.what.into(),
+        fix: found.fix.map(Into::into),
+    })
+}
+
 pub async fn examine(sources: &Sources) -> Diagnosis {
     let findings = match settings::load(sources) {
-        Ok(loaded) => look_at(&loaded.settings).await,
+        Ok(loaded) => {
+            let mut findings = look_at(&loaded.settings).await;
+            findings.extend(own_agents(&loaded.settings, sources).await);
+            findings
+        }
         Err(problems) => {
             let found = |problem: &settings::Problem| {
                 fail(
@@ -175,7 +223,7 @@ fn render(findings: &[Finding], paint: Paint) -> String {
         };
         // A name of a file is text of others.
         let says = wrapped(&harmless(&finding.says), WIDTH).join(&format!("\n{indent}"));
-        let _ = writeln!(text, "  {state}  {:column$}  {says}", finding.what);
+        let _ = writeln!(text, "  {state}  {:column$}  {says}", harmless(&finding.what));
         if let Some(fix) = &finding.fix {
             let fix = wrapped(&harmless(fix), WIDTH - 2).join(&format!("\n{indent}  "));
             let _ = writeln!(text, "{indent}{} {}", paint.dim("→"), paint.dim(fix));

@@ -19,6 +19,12 @@ use toml::{Table, Value};
 /// The variable that names the file, like `--config`.
 pub const CONFIG_VARIABLE: &str = "PARLOR_CONFIG";
 
+/// The list of agents, which has a form of its own.
+const AGENTS: &str = "agent";
+/// What only `parlor gateway` reads, and may be set where a hub is started too.
+const OF_GATEWAYS: [&str; 5] =
+    ["PARLOR_SERVER", "PARLOR_KEY", "PARLOR_KEY_FILE", "PARLOR_PASSWORD", "PARLOR_GATEWAY_DATA"];
+
 /// A secret longer than this is a mistake in the path, not a secret.
 const LARGEST_SECRET_FILE: u64 = 64 * 1024;
 
@@ -42,7 +48,7 @@ impl Sources {
         Self { flags, environment: std::env::vars_os().filter_map(ours).collect(), config }
     }
 
-    fn config_file(&self) -> Option<PathBuf> {
+    pub fn config_file(&self) -> Option<PathBuf> {
         self.config.clone().or_else(|| {
             self.environment.get(CONFIG_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from)
         })
@@ -232,7 +238,7 @@ fn refuse_unknown<'a, I: Iterator<Item = &'a Entry>>(
     let keys: Vec<String> =
         entries().flat_map(|entry| [Some(entry.key.to_owned()), entry.file_key()]).flatten().collect();
     for (key, value) in file {
-        if keys.contains(key) {
+        if keys.contains(key) || (key == AGENTS && value.is_array()) {
             continue;
         }
         let kind = if value.is_table() { "table" } else { "setting" };
@@ -242,6 +248,7 @@ fn refuse_unknown<'a, I: Iterator<Item = &'a Entry>>(
         .flat_map(|entry| [Some(entry.variable()), entry.file_variable()])
         .flatten()
         .chain([CONFIG_VARIABLE.to_owned()])
+        .chain(OF_GATEWAYS.map(str::to_owned))
         .collect();
     for variable in sources.environment.keys().filter(|variable| !variables.contains(variable)) {
         problems.push(Problem::new(variable, unknown("setting", nearest(variable, &variables))));

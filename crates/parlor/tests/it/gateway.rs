@@ -1,6 +1,7 @@
 //! Agents in the room: the gateway door, turns and what stops them.
 
 mod approvals;
+mod context;
 mod endings;
 mod freeze;
 mod guide;

@@ -1,5 +1,6 @@
 //! The hub as a real process, seen from outside.
 
+mod agents;
 mod attacks;
 mod broker_attacks;
 mod broker_crash;
@@ -13,7 +14,7 @@ mod dedupe;
 mod disk_faults;
 mod endings;
 mod files;
-mod gateway;
+pub mod gateway;
 mod limits;
 mod malformed;
 mod openapi;

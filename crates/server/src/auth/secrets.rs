@@ -42,6 +42,24 @@ pub fn invitation_token() -> String {
     format!("{INVITATION_PREFIX}{}", random())
 }
 
+/// What people read from one screen and type on another: no vowels, so no words, and nothing that looks like a digit.
+const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
+
+/// Fifty bits, good for a few minutes and a few guesses.
+pub fn pairing_code() -> String {
+    // Bytes from 240 on would favour the first letters.
+    let fair = std::iter::repeat_with(random_bytes::<1>).map(|[byte]| byte).filter(|byte| *byte < 240);
+    let letters: Vec<u8> = fair.take(12).map(|byte| LETTERS[usize::from(byte % 20)]).collect();
+    let groups: Vec<_> = letters.chunks(4).map(String::from_utf8_lossy).collect();
+    groups.join("-")
+}
+
+/// The code as it was made, however it was typed.
+pub fn typed_code(typed: &str) -> SecretHash {
+    let letters = typed.chars().filter(char::is_ascii_alphanumeric).take(64);
+    hash(&letters.map(|c| c.to_ascii_uppercase()).collect::<String>())
+}
+
 pub fn hash(secret: &str) -> SecretHash {
     SecretHash(Sha256::digest(secret.as_bytes()).into())
 }

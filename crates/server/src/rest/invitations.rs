@@ -64,7 +64,7 @@ fn expiry(body: &rest::NewInvitation, now: Time) -> Result<Time, Problem> {
 }
 
 /// Where people reach this hub, as it was told or else as the one who asks does.
-fn address(app: &App, headers: &HeaderMap) -> String {
+pub fn address(app: &App, headers: &HeaderMap) -> String {
     let scheme = if app.config.secure_cookies { "https" } else { "http" };
     let asked =
         || headers.get(HOST).and_then(|host| host.to_str().ok()).map(|host| format!("{scheme}://{host}"));

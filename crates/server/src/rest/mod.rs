@@ -11,6 +11,7 @@ mod invitations;
 mod keys;
 mod marks;
 mod messages;
+mod pairing;
 mod rooms;
 mod search;
 mod second_factor;
@@ -55,6 +56,8 @@ pub fn router() -> Router<Arc<App>> {
         .get("/keys", "One's API keys", &[], keys::list)
         .post("/keys", "Makes a key", &[], keys::create)
         .delete("/keys/{id}", "Revokes a key", &[], keys::revoke)
+        .post("/pairing", "Makes a code that pairs another machine", &[], pairing::offer)
+        .post("/pairing/exchange", "Gives such a code for a key", &[NOT_FOUND, UNAVAILABLE], pairing::exchange)
         .get("/settings", "What can be changed while the hub runs", &[], settings::show)
         .post("/settings", "Changes some of it", &[], settings::change)
         .get("/admin/settings", "The same, for AgentIM", &[], settings::show_to_admin)

@@ -95,6 +95,7 @@ fn name(thing: Thing) -> &'static str {
         Thing::SignIn => "Session",
         Thing::SetupLink => "Setup link",
         Thing::Invitation => "Invitation",
+        Thing::Pairing => "Pairing code",
         Thing::SecondFactor => "Second factor",
         Thing::Subscription => "Subscription",
         Thing::Upload => "File",

@@ -3,7 +3,7 @@
 use super::each;
 use crate::made::*;
 use parlor_engine::plan::Change;
-use parlor_model::{HubSettings, Invitation, InvitationId, SecretHash, SiteRole, Time};
+use parlor_model::{HubSettings, Invitation, InvitationId, Pairing, SecretHash, SiteRole, Time, UserId};
 use std::sync::Arc;
 
 const fn secret(byte: u8) -> SecretHash {
@@ -34,6 +34,23 @@ fn an_invitation_is_found_by_its_secret_until_it_is_taken_back() {
         ports.change(vec![Change::RemoveInvitation(bare.id.clone())]);
         assert_eq!(ports.read(|s| s.invitation_with(&secret(1))), None);
         assert_eq!(ports.read(|s| s.invitation_with(&secret(2))), Some(invitation("a", 1, 100)));
+    });
+}
+
+#[test]
+fn a_person_has_one_code_on_offer_and_it_is_found_until_it_is_spent() {
+    each(|ports| {
+        let pairing = |user: &str, at| Pairing { user: UserId::stored(user), expires_at: Time(at) };
+        ports.change(vec![
+            Change::PutPairing(pairing("ann", 10), secret(1)),
+            Change::PutPairing(pairing("bob", 20), secret(2)),
+            Change::PutPairing(pairing("ann", 30), secret(3)),
+        ]);
+        assert_eq!(ports.read(|s| s.pairing(&secret(1))), None);
+        assert_eq!(ports.read(|s| s.pairing(&secret(3))), Some(pairing("ann", 30)));
+        ports.change(vec![Change::RemovePairing(UserId::stored("ann"))]);
+        assert_eq!(ports.read(|s| s.pairing(&secret(3))), None);
+        assert_eq!(ports.read(|s| s.pairing(&secret(2))), Some(pairing("bob", 20)));
     });
 }
 

@@ -80,7 +80,15 @@ pub fn remove_gateway(dice: &mut Dice, _: &mut World) -> Command {
 }
 
 pub fn register(dice: &mut Dice, _: &mut World) -> Command {
-    Command::RegisterAgent(AgentRegistration {
+    Command::RegisterAgent(registration(dice))
+}
+
+pub fn host(dice: &mut Dice, world: &mut World) -> Command {
+    Command::HostAgent { owner: user(dice, world), new: registration(dice) }
+}
+
+fn registration(dice: &mut Dice) -> AgentRegistration {
+    AgentRegistration {
         gateway: gateway(dice),
         id: AgentId::parse(dice.one_of(&AGENTS)).unwrap(),
         name: dice.one_of(&NAMES).into(),
@@ -90,7 +98,7 @@ pub fn register(dice: &mut Dice, _: &mut World) -> Command {
         model: dice.maybe(|_| "best".into()),
         slash_commands: dice.maybe(|_| Payload("[{\"name\":\"x\"}]".into())),
         mcp_servers: dice.maybe(|_| Payload("[\"a\"]".into())),
-    })
+    }
 }
 
 pub fn create(dice: &mut Dice, world: &mut World) -> Command {

@@ -40,7 +40,7 @@ pub struct Ask {
 type Make = fn(&mut Dice, &mut World) -> Command;
 
 /// Each kind of command, and how often it is asked for compared with the others.
-const KINDS: [(u32, Make); 72] = [
+const KINDS: [(u32, Make); 75] = [
     (24, turns::start),
     (4, turns::open),
     (24, turns::finish),
@@ -80,6 +80,7 @@ const KINDS: [(u32, Make); 72] = [
     (4, agents::disconnect),
     (2, agents::remove_gateway),
     (10, agents::register),
+    (4, agents::host),
     (10, agents::subscribe),
     (6, agents::unsubscribe),
     (2, |_, _| Command::ClearDeadLetters),
@@ -114,6 +115,8 @@ const KINDS: [(u32, Make); 72] = [
     (3, people::change_profile),
     (5, people::create_invitation),
     (2, people::revoke_invitation),
+    (5, people::offer_pairing),
+    (6, people::pair),
     (5, people::register),
     (3, people::change_settings),
     (6, people::offer_second_factor),

@@ -138,7 +138,7 @@ fn received(outcome: &Came, is: impl Fn(&Delivery) -> bool) -> bool {
     matches!(outcome, Ok(Receipt::Received { mail }) if mail.iter().any(|(_, copy)| is(copy)))
 }
 
-const KINDS: usize = 71;
+const KINDS: usize = 74;
 
 /// A new command has no name here until `asks` makes it, too.
 fn name(command: &Command) -> &'static str {
@@ -153,6 +153,8 @@ fn name(command: &Command) -> &'static str {
         Command::CreateInvitation(_) => "CreateInvitation",
         Command::RevokeInvitation { .. } => "RevokeInvitation",
         Command::Register { .. } => "Register",
+        Command::OfferPairing { .. } => "OfferPairing",
+        Command::Pair { .. } => "Pair",
         Command::OfferSecondFactor { .. } => "OfferSecondFactor",
         Command::ConfirmSecondFactor { .. } => "ConfirmSecondFactor",
         Command::DropSecondFactor { .. } => "DropSecondFactor",
@@ -200,6 +202,7 @@ fn name(command: &Command) -> &'static str {
         Command::DisconnectGateway { .. } => "DisconnectGateway",
         Command::RemoveGateway { .. } => "RemoveGateway",
         Command::RegisterAgent(_) => "RegisterAgent",
+        Command::HostAgent { .. } => "HostAgent",
         Command::Subscribe { .. } => "Subscribe",
         Command::Unsubscribe { .. } => "Unsubscribe",
         Command::Receive { .. } => "Receive",

@@ -31,6 +31,7 @@ pub fn caller(
         | Command::RevokeKey { .. }
         | Command::TakeReleased { .. }
         | Command::CreateInvitation(_)
+        | Command::HostAgent { .. }
         | Command::ChangeSettings(_)
         | Command::RevokeInvitation { .. }
         | Command::DropSecondFactor { proven: None, .. }
@@ -110,6 +111,8 @@ pub fn caller(
         | Command::OfferSecondFactor { .. }
         | Command::ConfirmSecondFactor { .. }
         | Command::Register { .. }
+        | Command::OfferPairing { .. }
+        | Command::Pair { .. }
         | Command::ChangeProfile(_)
         | Command::ChangePassword { .. }
         | Command::SignIn(_)

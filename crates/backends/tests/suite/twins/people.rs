@@ -26,6 +26,17 @@ pub fn create_invitation(dice: &mut Dice, world: &mut World) -> Command {
     })
 }
 
+pub fn offer_pairing(dice: &mut Dice, world: &mut World) -> Command {
+    let code = world.new_secret();
+    world.pairings.push(code);
+    Command::OfferPairing { code, expires_at: later(dice, world) }
+}
+
+pub fn pair(dice: &mut Dice, world: &mut World) -> Command {
+    let code = dice.known(&world.pairings, SecretHash([9; 32]));
+    Command::Pair { code, name: "laptop".into(), secret: world.new_secret() }
+}
+
 pub fn revoke_invitation(dice: &mut Dice, world: &mut World) -> Command {
     let known: Vec<InvitationId> = world.invitations.iter().map(|(id, _)| id.clone()).collect();
     Command::RevokeInvitation { invitation: dice.known(&known, InvitationId::stored("never")) }

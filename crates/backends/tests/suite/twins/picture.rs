@@ -13,9 +13,9 @@ use parlor_model::audit::{Action, NotePage, Noted};
 use parlor_model::query::{AgentCards, MailPage, Page, Recent, Search};
 use parlor_model::{
     Agent, AgentId, Answer, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, DeadLetter,
-    Delivery, Event, Gateway, GatewayId, Invitation, Logged, Member, MemberId, Message, MessageId, Pin,
-    Query, RefreshToken, Refusal, Revision, Room, RoomId, SecondFactor, SecretHash, Seq, Session, SignIn,
-    Subscription, Task, Time, Upload, User, UserId,
+    Delivery, Event, Gateway, GatewayId, Invitation, Logged, Member, MemberId, Message, MessageId, Pairing,
+    Pin, Query, RefreshToken, Refusal, Revision, Room, RoomId, SecondFactor, SecretHash, Seq, Session,
+    SignIn, Subscription, Task, Time, Upload, User, UserId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -42,6 +42,7 @@ pub struct Picture {
     pub tokens: Vec<Option<RefreshToken>>,
     pub keys: (Vec<ApiKey>, Vec<Option<ApiKey>>),
     pub invitations: (Vec<Invitation>, Vec<Option<Invitation>>),
+    pub pairings: Vec<Option<Pairing>>,
     pub audit: (Vec<Noted>, Option<Noted>),
     pub rooms: Vec<Inside>,
     pub messages: Vec<Said>,
@@ -160,6 +161,7 @@ impl Picture {
             tokens: Vec::new(),
             keys: (store.keys(None)?, Vec::new()),
             invitations: (store.invitations(world.now)?, Vec::new()),
+            pairings: Vec::new(),
             audit: (store.audit(&ALL_NOTES)?, store.last_failed_sign_in(None)?),
             rooms: Vec::new(),
             messages: Vec::new(),
@@ -183,6 +185,9 @@ impl Picture {
         }
         for secret in &world.secrets {
             picture.keys.1.push(store.key_with(secret)?);
+        }
+        for code in &world.pairings {
+            picture.pairings.push(store.pairing(code)?);
         }
         for (id, secret) in &world.invitations {
             picture.invitations.1.extend([store.invitation(id)?, store.invitation_with(secret)?]);
@@ -236,6 +241,7 @@ impl Picture {
         prop_assert_eq!(&self.people, &other.people, "people of memory and {}", name);
         prop_assert_eq!(&self.tokens, &other.tokens, "tokens of memory and {}", name);
         prop_assert_eq!(&self.keys, &other.keys, "keys of memory and {}", name);
+        prop_assert_eq!(&self.pairings, &other.pairings, "pairings of memory and {}", name);
         prop_assert_eq!(&self.invitations, &other.invitations, "invitations of memory and {}", name);
         prop_assert_eq!(&self.audit, &other.audit, "audit logs of memory and {}", name);
         prop_assert_eq!(&self.rooms, &other.rooms, "rooms of memory and {}", name);

@@ -48,7 +48,8 @@ pub fn finish(dice: &mut Dice, world: &mut World) -> Command {
 }
 
 pub fn say_late(dice: &mut Dice, world: &mut World) -> Command {
-    Command::SayLate { agent: agent(dice, world), room: room(dice, world), said: said(dice) }
+    let run = dice.maybe(|dice| run(dice, world));
+    Command::SayLate { agent: agent(dice, world), room: room(dice, world), said: said(dice), run }
 }
 
 pub fn report_usage(dice: &mut Dice, world: &mut World) -> Command {

@@ -16,6 +16,7 @@ pub struct World {
     pub keys: Vec<KeyId>,
     pub secrets: Vec<SecretHash>,
     pub invitations: Vec<(InvitationId, SecretHash)>,
+    pub pairings: Vec<SecretHash>,
     pub rooms: Vec<RoomId>,
     pub memberships: Vec<(RoomId, MemberId)>,
     pub messages: Vec<MessageId>,
@@ -47,6 +48,7 @@ impl World {
             keys: Vec::new(),
             secrets: Vec::new(),
             invitations: Vec::new(),
+            pairings: Vec::new(),
             rooms: Vec::new(),
             memberships: Vec::new(),
             messages: Vec::new(),
@@ -95,7 +97,7 @@ impl World {
             Receipt::Key(key) => {
                 learn(&mut self.keys, &key.id);
                 learn(&mut self.callers, &Caller::program(key.owner.clone(), key.id.clone()));
-                if let Command::CreateKey { secret, .. } = command {
+                if let Command::CreateKey { secret, .. } | Command::Pair { secret, .. } = command {
                     self.secrets.push(*secret);
                 }
             }

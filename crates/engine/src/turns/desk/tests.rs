@@ -132,7 +132,7 @@ fn a_run_is_lost_unless_its_agent_is_heard_of_in_time() {
         Some(start + patience),
         "it is there and may know of nothing"
     );
-    desk.alive(&agent());
+    desk.alive(&agent(), None);
     assert_eq!(due(&mut desk, patience, start + 2 * patience), []);
     desk.cut(second, start + patience);
     let lost = [("1".into(), Outcome::Interrupted)];

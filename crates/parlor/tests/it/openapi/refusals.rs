@@ -44,6 +44,7 @@ pub async fn all(tour: &Tour, scene: &Scene) {
         ("POST /api/auth/login", "x-nothing"),
         ("POST /api/auth/register", "x-nothing"),
         ("POST /api/auth/verify-totp", "x-nothing"),
+        ("POST /api/pairing/exchange", "x-nothing"),
         ("POST /api/auth/refresh", "cookie"),
     ] {
         let operation = tour.document.operation(name);

@@ -111,6 +111,10 @@ async fn keys(tour: &Tour, scene: &Scene) {
     let key = tour.tell(&scene.admin, "POST /api/keys", &[], body, 201).await;
     tour.ask(&scene.admin, "GET /api/keys", &[], 200).await;
     tour.ask(&scene.admin, "DELETE /api/keys/{id}", &[id(&key)], 200).await;
+    let pairing = tour.ask(&scene.admin, "POST /api/pairing", &[], 201).await;
+    let body = json!({ "code": pairing["code"], "name": "laptop" });
+    tour.tell(&scene.admin, "POST /api/pairing/exchange", &[], body.clone(), 201).await;
+    tour.tell(&scene.admin, "POST /api/pairing/exchange", &[], body, 404).await;
 }
 
 async fn rooms(tour: &Tour, scene: &Scene) {

@@ -5,12 +5,15 @@ use super::super::egress::{
     agents::{kind as known_kind, without_nulls},
     encode,
 };
+use crate::time::iso;
 use parlor_model::{
-    Addressed, Agent, AgentId, CredentialErrand, Decision, Errand, Inquiry, Look, MemberId, MessageId,
-    Prompt, Refusal, Room, RoomId, Sender, Spawn, Started, UserId,
+    Addressed, Agent, AgentId, CredentialErrand, Decision, Errand, Inquiry, Look, MemberId, Message,
+    MessageId, Outcome, Prompt, Refusal, Room, RoomId, RunId, Sender, Spawn, Started, UserId,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::sync::Arc;
 
 pub fn authenticated() -> String {
     json!({ "type": "server:gateway_auth_result", "ok": true }).to_string()
@@ -30,18 +33,16 @@ pub fn not_authenticated(error: &str) -> String {
     json!({ "type": "server:gateway_auth_result", "ok": false, "error": error }).to_string()
 }
 
-/// A message for an agent to answer.
-pub fn send_to_agent(started: &Started) -> String {
+/// Of each earlier message an agent is told so many bytes at most: a reply may have ten million.
+const EARLIER_BYTES: usize = 8 * 1024;
+
+/// A message for an agent to answer. What was said before is only for hosts of ours.
+pub fn send_to_agent(started: &Started, earlier: &[Arc<Message>]) -> String {
     let run = &started.run;
     let came;
     let (message_id, content, sender_name, sender_type) = match &started.prompt {
         Prompt::Message(message) => {
-            let sender = match message.sender {
-                Sender::User(_) => "user",
-                Sender::Agent(_) => "agent",
-                Sender::Source(_) => "system",
-            };
-            (message.id.as_str(), &*message.text, &*message.sender_name, sender)
+            (message.id.as_str(), &*message.text, &*message.sender_name, sender_type(&message.sender))
         }
         Prompt::Task(task) => {
             came = match &task.description {
@@ -70,7 +71,16 @@ pub fn send_to_agent(started: &Started) -> String {
         },
         conversation_id: run.lineage.conversation.as_str(),
         depth: run.lineage.depth,
+        context: earlier.iter().map(|message| Earlier::of(message)).collect(),
     })
+}
+
+fn sender_type(sender: &Sender) -> &'static str {
+    match sender {
+        Sender::User(_) => "user",
+        Sender::Agent(_) => "agent",
+        Sender::Source(_) => "system",
+    }
 }
 
 #[derive(Serialize)]
@@ -89,6 +99,32 @@ struct SendToAgent<'a> {
     routing_mode: &'a str,
     conversation_id: &'a str,
     depth: u32,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    context: Vec<Earlier<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Earlier<'a> {
+    sender_id: &'a str,
+    sender_name: &'a str,
+    sender_type: &'a str,
+    content: Cow<'a, str>,
+    created_at: String,
+}
+
+impl<'a> Earlier<'a> {
+    fn of(message: &'a Message) -> Self {
+        let end = message.text.floor_char_boundary(EARLIER_BYTES);
+        let (shown, rest) = message.text.split_at(end);
+        Self {
+            sender_id: message.sender.id(),
+            sender_name: &message.sender_name,
+            sender_type: sender_type(&message.sender),
+            content: if rest.is_empty() { shown.into() } else { format!("{shown}…").into() },
+            created_at: iso(message.at),
+        }
+    }
 }
 
 /// Somebody in a room, as an agent is told.
@@ -172,6 +208,22 @@ pub fn stop_agent(agent: &AgentId, room: Option<&RoomId>) -> String {
         frame["roomId"] = room.as_str().into();
     }
     frame.to_string()
+}
+
+/// For hosts of ours: the end of a turn is kept, however it ended.
+pub fn run_ended(agent: &AgentId, room: &RoomId, run: &RunId, outcome: &Outcome) -> String {
+    let (agent, room, run) = (agent.as_str(), room.as_str(), run.as_str());
+    json!({ "type": "server:run_ended", "agentId": agent, "roomId": room, "runId": run, "outcome": outcome.as_str() })
+        .to_string()
+}
+
+/// For hosts of ours: a turn goes on, and this much of its reply was heard: so many whole parts, and so many bytes of
+/// the next.
+pub fn run_resumed(agent: &AgentId, room: &RoomId, run: &RunId, heard: (usize, usize)) -> String {
+    let (agent, room, run) = (agent.as_str(), room.as_str(), run.as_str());
+    let (parts, bytes) = heard;
+    json!({ "type": "server:run_resumed", "agentId": agent, "roomId": room, "runId": run, "parts": parts, "bytes": bytes })
+        .to_string()
 }
 
 pub fn remove_agent(agent: &AgentId) -> String {

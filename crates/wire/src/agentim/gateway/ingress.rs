@@ -3,7 +3,8 @@
 use super::super::ingress::{FrameLimits, Misread, looked_over, parse};
 use super::run_event::Shape;
 use parlor_model::{
-    AgentId, AnswerKind, Chunk, ChunkKind, GatewayId, MessageId, Payload, RoomId, RunEvent, TaskId,
+    AgentId, AnswerKind, Chunk, ChunkKind, GatewayId, MessageId, Outcome, Payload, RoomId, RunEvent, RunId,
+    TaskId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -11,6 +12,8 @@ use std::borrow::Cow;
 
 /// How many pieces one reply may come in, and how much of it: what is beyond is refused, not cut off.
 pub const MOST_CHUNKS: usize = 5000;
+/// Characters of why a turn failed: a sentence or two.
+const MOST_REASON: usize = 500;
 pub const LONGEST_REPLY: usize = 10 * 1024 * 1024;
 
 /// What a gateway tells or asks for.
@@ -31,6 +34,14 @@ pub enum Told {
         chunks: Vec<Chunk>,
         conversation: Option<Box<str>>,
         depth: Option<u32>,
+        /// Only hosts of ours say anything but complete.
+        outcome: Outcome,
+    },
+    /// A host of ours is back and goes on with a turn: it asks how far it was heard.
+    Resume {
+        agent: AgentId,
+        room: RoomId,
+        run: RunId,
     },
     Status {
         agent: AgentId,
@@ -104,6 +115,8 @@ pub struct Reply {
     pub agent: AgentId,
     pub room: Option<RoomId>,
     pub message: Option<MessageId>,
+    /// In which turn, where the host is ours and says so.
+    pub run: Option<RunId>,
     pub target_agent: Option<Box<str>>,
 }
 
@@ -162,18 +175,39 @@ pub fn read(text: &str, limits: &FrameLimits) -> Result<Told, Misread> {
         "gateway:message_chunk" => {
             let form: ChunkFrame = parse(text)?;
             Told::Chunk {
-                reply: reply(&form.agent_id, &form.room_id, &form.message_id, form.target_agent_name)?,
+                reply: Reply {
+                    run: form.run_id.and_then(|id| RunId::parse(&id).ok()),
+                    ..reply(&form.agent_id, &form.room_id, &form.message_id, form.target_agent_name)?
+                },
                 chunk: form.chunk.read().ok_or(Misread::Unknown)?,
             }
         }
         "gateway:message_complete" => {
             let form: CompleteFrame = parse(text)?;
             Told::Complete {
-                reply: reply(&form.agent_id, &form.room_id, &form.message_id, form.target_agent_name)?,
+                reply: Reply {
+                    run: form.run_id.and_then(|id| RunId::parse(&id).ok()),
+                    ..reply(&form.agent_id, &form.room_id, &form.message_id, form.target_agent_name)?
+                },
                 text: form.full_content,
                 chunks: form.chunks.unwrap_or_default().into_iter().filter_map(ChunkForm::read).collect(),
                 conversation: form.conversation_id,
                 depth: form.depth,
+                outcome: match form.outcome.as_deref() {
+                    Some("failed") => {
+                        Outcome::Failed(form.reason.unwrap_or_default().chars().take(MOST_REASON).collect())
+                    }
+                    Some("interrupted") => Outcome::Interrupted,
+                    _ => Outcome::Complete,
+                },
+            }
+        }
+        "gateway:resume_run" => {
+            let form: ResumeFrame = parse(text)?;
+            Told::Resume {
+                agent: agent(&form.agent_id)?,
+                room: RoomId::parse(&form.room_id).map_err(|_| Misread::Unknown)?,
+                run: RunId::parse(&form.run_id).map_err(|_| Misread::Unknown)?,
             }
         }
         "gateway:agent_status" => {
@@ -267,6 +301,7 @@ fn reply(
         agent: agent(agent_id)?,
         room: RoomId::parse(room).ok(),
         message: MessageId::parse(message).ok(),
+        run: None,
         target_agent,
     })
 }
@@ -361,6 +396,8 @@ struct ChunkFrame<'a> {
     agent_id: Cow<'a, str>,
     #[serde(borrow)]
     message_id: Cow<'a, str>,
+    #[serde(borrow)]
+    run_id: Option<Cow<'a, str>>,
     target_agent_name: Option<Box<str>>,
     #[serde(borrow)]
     chunk: ChunkForm<'a>,
@@ -375,12 +412,29 @@ struct CompleteFrame<'a> {
     agent_id: Cow<'a, str>,
     #[serde(borrow)]
     message_id: Cow<'a, str>,
+    #[serde(borrow)]
+    run_id: Option<Cow<'a, str>>,
     target_agent_name: Option<Box<str>>,
     full_content: Option<Box<str>>,
     #[serde(borrow)]
     chunks: Option<Vec<ChunkForm<'a>>>,
     conversation_id: Option<Box<str>>,
     depth: Option<u32>,
+    #[serde(borrow)]
+    outcome: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    reason: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ResumeFrame<'a> {
+    #[serde(borrow)]
+    agent_id: Cow<'a, str>,
+    #[serde(borrow)]
+    room_id: Cow<'a, str>,
+    #[serde(borrow)]
+    run_id: Cow<'a, str>,
 }
 
 #[derive(Deserialize)]

@@ -3,7 +3,7 @@
 use super::super::super::egress::encode;
 use super::super::ingress::{AgentForm, Auth, Device, PermissionForm, Reply, Status, Told};
 use super::super::run_event::Shape;
-use parlor_model::{Chunk, Payload};
+use parlor_model::{Chunk, Outcome, Payload};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -22,13 +22,21 @@ pub fn write(told: &Told) -> String {
             reply: ReplyShape::of(reply),
             chunk: ChunkShape::of(chunk),
         }),
-        Told::Complete { reply, text, chunks, conversation, depth } => encode(&CompleteFrame {
+        Told::Complete { reply, text, chunks, conversation, depth, outcome } => encode(&CompleteFrame {
             kind: "gateway:message_complete",
             reply: ReplyShape::of(reply),
             full_content: text.as_deref(),
             chunks: chunks.iter().map(ChunkShape::of).collect(),
             conversation_id: conversation.as_deref(),
             depth: *depth,
+            outcome: (*outcome != Outcome::Complete).then(|| outcome.as_str()),
+            reason: outcome.reason().filter(|reason| !reason.is_empty()),
+        }),
+        Told::Resume { agent, room, run } => encode(&ResumeFrame {
+            kind: "gateway:resume_run",
+            agent_id: agent.as_str(),
+            room_id: room.as_str(),
+            run_id: run.as_str(),
         }),
         Told::Status { agent, status, queue_depth } => encode(&StatusFrame {
             kind: "gateway:agent_status",
@@ -160,6 +168,8 @@ struct ReplyShape<'a> {
     agent_id: &'a str,
     message_id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
+    run_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     target_agent_name: Option<&'a str>,
 }
 
@@ -169,6 +179,7 @@ impl<'a> ReplyShape<'a> {
             room_id: reply.room.as_ref().map_or(NOBODY, |room| room.as_str()),
             agent_id: reply.agent.as_str(),
             message_id: reply.message.as_ref().map_or(NOBODY, |message| message.as_str()),
+            run_id: reply.run.as_ref().map(|run| run.as_str()),
             target_agent_name: reply.target_agent.as_deref(),
         }
     }
@@ -214,6 +225,20 @@ struct CompleteFrame<'a> {
     conversation_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     depth: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ResumeFrame<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    agent_id: &'a str,
+    room_id: &'a str,
+    run_id: &'a str,
 }
 
 #[derive(Serialize)]
@@ -299,6 +324,11 @@ mod tests {
         {"type":"gateway:register_agent","agent":{"id":"a","name":"A","type":"acp","workingDirectory":"/w","capabilities":["code"],"model":"m","slashCommands":[{"name":"x"}],"mcpServers":["s"]}}
         {"type":"gateway:message_chunk","roomId":"r","agentId":"a","messageId":"m","targetAgentName":"b","chunk":{"type":"tool_use","content":"x","metadata":{"toolName":"Read"}}}
         {"type":"gateway:message_complete","roomId":"r","agentId":"a","messageId":"m"}
+        {"type":"gateway:message_chunk","roomId":"r","agentId":"a","messageId":"m","runId":"t","chunk":{"type":"text","content":"x"}}
+        {"type":"gateway:message_complete","roomId":"r","agentId":"a","messageId":"m","runId":"t","outcome":"failed"}
+        {"type":"gateway:message_complete","roomId":"r","agentId":"a","messageId":"m","runId":"t","outcome":"failed","reason":"it ended with code 3"}
+        {"type":"gateway:message_complete","roomId":"r","agentId":"a","messageId":"m","runId":"t","outcome":"interrupted"}
+        {"type":"gateway:resume_run","roomId":"r","agentId":"a","runId":"t"}
         {"type":"gateway:terminal_data","agentId":"a","data":"$ "}
         {"type":"gateway:terminal_data","agentId":"a","roomId":"r","data":"$ "}
         {"type":"gateway:task_update","taskId":"t","status":"completed","result":"done"}

@@ -28,6 +28,17 @@ pub enum Instruction {
         agent: AgentId,
         room: Option<RoomId>,
     },
+    /// The end of a turn is kept; `interrupted` if its host was away for too long.
+    Ended {
+        run: RunId,
+        interrupted: bool,
+    },
+    /// A turn goes on: so many whole parts of its reply were heard, and so many bytes of the next.
+    Resumed {
+        run: RunId,
+        parts: usize,
+        bytes: usize,
+    },
     Decided {
         agent: AgentId,
         request: Box<str>,
@@ -94,6 +105,20 @@ pub struct Request {
     pub by_policy: bool,
     pub conversation: Option<ConversationId>,
     pub depth: u32,
+    /// What was said in the room before, the oldest first. Told by our own hub.
+    pub earlier: Vec<Earlier>,
+}
+
+/// Something that was said in a room before an agent is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Earlier {
+    pub sender_id: Box<str>,
+    pub sender_name: Box<str>,
+    #[serde(rename = "senderType")]
+    pub sender: SenderType,
+    pub content: Box<str>,
+    pub created_at: Box<str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -167,6 +192,7 @@ pub fn read(text: &str) -> Result<Option<Instruction>, Misread> {
                 by_policy: form.routing_mode.as_deref() == Some("broadcast"),
                 conversation: form.conversation_id.and_then(|id| ConversationId::parse(&id).ok()),
                 depth: form.depth.unwrap_or(0),
+                earlier: form.context,
             })
         }
         "server:room_context" => {
@@ -183,6 +209,14 @@ pub fn read(text: &str) -> Result<Option<Instruction>, Misread> {
             let OfAgent { agent_id, room_id } = parse(text)?;
             // A room that cannot be one must not turn into every room.
             Instruction::Stop { agent: agent(&agent_id)?, room: room_id.as_deref().map(room).transpose()? }
+        }
+        "server:run_ended" => {
+            let EndedForm { run_id, outcome } = parse(text)?;
+            Instruction::Ended { run: run(&run_id)?, interrupted: &*outcome == "interrupted" }
+        }
+        "server:run_resumed" => {
+            let ResumedForm { run_id, parts, bytes } = parse(text)?;
+            Instruction::Resumed { run: run(&run_id)?, parts, bytes }
         }
         "server:permission_response" => {
             let form: DecisionForm = parse(text)?;
@@ -272,6 +306,10 @@ fn agent(text: &str) -> Result<AgentId, Misread> {
     AgentId::parse(text).map_err(|_| Misread::Unknown)
 }
 
+fn run(text: &str) -> Result<RunId, Misread> {
+    RunId::parse(text).map_err(|_| Misread::Unknown)
+}
+
 fn room(text: &str) -> Result<RoomId, Misread> {
     RoomId::parse(text).map_err(|_| Misread::Unknown)
 }
@@ -295,6 +333,8 @@ struct SendForm {
     routing_mode: Option<Box<str>>,
     conversation_id: Option<Box<str>>,
     depth: Option<u32>,
+    #[serde(default)]
+    context: Vec<Earlier>,
 }
 
 #[derive(Deserialize)]
@@ -318,6 +358,21 @@ struct Context {
 struct OfAgent {
     agent_id: Box<str>,
     room_id: Option<Box<str>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct EndedForm {
+    run_id: Box<str>,
+    outcome: Box<str>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ResumedForm {
+    run_id: Box<str>,
+    parts: usize,
+    bytes: usize,
 }
 
 #[derive(Deserialize)]
@@ -387,6 +442,7 @@ struct Pong {
 mod tests {
     use super::super::super::egress;
     use super::*;
+    use parlor_model::Outcome;
     use proptest::prelude::*;
 
     fn told(text: &str) -> Instruction {
@@ -442,6 +498,17 @@ mod tests {
         assert_eq!(told(&egress::stop_agent(&agent, Some(&room))), stop);
         let odd = r#"{"type":"server:stop_agent","agentId":"a","roomId":"no room"}"#;
         assert_eq!(read(odd), Err(Misread::Unknown));
+    }
+
+    #[test]
+    fn a_host_of_ours_is_told_how_far_it_was_heard_and_what_is_over() {
+        let (agent, room, run) = (AgentId::stored("a"), RoomId::stored("r"), RunId::stored("t"));
+        let resumed = Instruction::Resumed { run: run.clone(), parts: 2, bytes: 17 };
+        assert_eq!(told(&egress::run_resumed(&agent, &room, &run, (2, 17))), resumed);
+        for (outcome, interrupted) in [(Outcome::Interrupted, true), (Outcome::Cancelled, false)] {
+            let ended = Instruction::Ended { run: run.clone(), interrupted };
+            assert_eq!(told(&egress::run_ended(&agent, &room, &run, &outcome)), ended);
+        }
     }
 
     proptest! {

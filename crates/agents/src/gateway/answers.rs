@@ -1,0 +1,123 @@
+//! What people ask of agents and gateways besides turns.
+
+use super::data::new_id;
+use super::{Gateway, Plan, register, workspace};
+use crate::kinds::Recipe;
+use parlor_model::{AgentId, RoomId};
+use parlor_wire::agentim::gateway::host::ingress::{Instruction, RelayKind};
+use serde_json::{Value, json};
+
+const NO_CREDENTIALS: &str =
+    "This gateway keeps no credentials. Sign in to the agent's program on the machine itself.";
+
+impl Gateway {
+    pub(super) fn answer(&mut self, asked: Instruction) {
+        let answer = match asked {
+            Instruction::Command { agent, room, command, .. } => self.command(&agent, &room, &command),
+            Instruction::DescribeAgent { agent, room } => self.describe(&agent, room.as_ref()),
+            Instruction::ShowWorkspace { agent, request, wanted, .. } => {
+                let Some(hosted) = self.agents.get(&agent) else { return };
+                let response = match &hosted.recipe.directory {
+                    Some(directory) => workspace::show(directory, &wanted.0),
+                    None => workspace::error("This agent has no folder to work in."),
+                };
+                json!({ "type": "gateway:workspace_response", "agentId": agent.as_str(),
+                    "requestId": request, "response": response })
+            }
+            Instruction::Rewind { agent, room, .. } => {
+                self.begin_anew(&agent, &room);
+                json!({ "type": "gateway:rewind_result", "agentId": agent.as_str(),
+                    "roomId": room.as_str(), "success": true })
+            }
+            Instruction::Spawn { request, kind, name, working_directory } => {
+                let spawned = self.spawn(&kind, &name, working_directory.as_deref());
+                let mut answer = json!({ "type": "gateway:spawn_result", "requestId": request,
+                    "success": spawned.is_ok() });
+                match spawned {
+                    Ok(agent) => answer["agentId"] = agent.as_str().into(),
+                    Err(reason) => answer["error"] = (&*reason).into(),
+                }
+                answer
+            }
+            Instruction::Relay { kind, request, .. } => {
+                let mut answer = match kind {
+                    RelayKind::ListCredentials => {
+                        json!({ "type": "gateway:credential_list", "credentials": [] })
+                    }
+                    RelayKind::AddCredential | RelayKind::ManageCredential => json!({
+                        "type": "gateway:credential_result", "success": false, "error": NO_CREDENTIALS }),
+                    RelayKind::StartOauth => json!({
+                        "type": "gateway:oauth_url", "success": false, "error": NO_CREDENTIALS }),
+                    RelayKind::CompleteOauth => json!({
+                        "type": "gateway:oauth_result", "success": false, "error": NO_CREDENTIALS }),
+                };
+                if let Some(request) = request {
+                    answer["requestId"] = (&*request).into();
+                }
+                answer
+            }
+            _ => return,
+        };
+        self.say(answer.to_string());
+    }
+
+    fn command(&mut self, agent: &AgentId, room: &RoomId, command: &str) -> Value {
+        let (success, message) = match command.trim_start_matches('/') {
+            "clear" => {
+                self.begin_anew(agent, room);
+                (true, "A new conversation begins.")
+            }
+            "stop" => {
+                for playing in self.turns.values().filter(|one| one.agent == *agent && one.room == *room) {
+                    if let Some(act) = &playing.act {
+                        act.stop();
+                    }
+                }
+                (true, "Stopped.")
+            }
+            _ => (false, "This agent knows the commands clear and stop."),
+        };
+        json!({ "type": "gateway:agent_command_result", "agentId": agent.as_str(), "roomId": room.as_str(),
+            "command": command, "success": success, "message": message })
+    }
+
+    /// The session of the agent in that room is over, and nothing of it comes back.
+    fn begin_anew(&mut self, agent: &AgentId, room: &RoomId) {
+        if let Some(hosted) = self.agents.get(agent) {
+            hosted.kind.forget(room);
+        }
+        if let Err(error) = self.data.put_session(agent, room, None) {
+            tracing::warn!(%error, "the session of an agent cannot be forgotten");
+        }
+    }
+
+    fn describe(&self, agent: &AgentId, room: Option<&RoomId>) -> Value {
+        let mut answer = json!({ "type": "gateway:agent_info", "agentId": agent.as_str(),
+            "slashCommands": [{ "name": "clear" }, { "name": "stop" }],
+            "mcpServers": [], "permissionLevel": "interactive" });
+        let model = self.agents.get(agent).and_then(|hosted| hosted.recipe.further.get("model"));
+        if let Some(model) = model.and_then(Value::as_str) {
+            answer["model"] = model.into();
+        }
+        if let Some(room) = room {
+            answer["roomId"] = room.as_str().into();
+        }
+        answer
+    }
+
+    fn spawn(&mut self, kind: &str, name: &str, directory: Option<&str>) -> Result<AgentId, Box<str>> {
+        if !self.spawning.kinds.iter().any(|allowed| allowed == kind) {
+            return Err(
+                format!("This gateway does not let agents of the kind {kind} be made from afar.").into()
+            );
+        }
+        let recipe = Recipe { kind: kind.into(), directory: directory.map(Into::into), ..Recipe::default() };
+        let id = AgentId::stored(new_id());
+        self.add(Plan { id: id.clone(), name: name.into(), recipe })?;
+        if let Some(hosted) = self.agents.get(&id) {
+            let form = register(&id, hosted);
+            self.say(form);
+        }
+        Ok(id)
+    }
+}

@@ -1,0 +1,185 @@
+//! A connection to the hub's `/ws/gateway` as a [`Link`]: one task reads, one writes, and both end when the hub is
+//! silent for too long.
+
+use super::sign_in::{Refused, SignIn};
+use crate::Link;
+use futures_util::{SinkExt, StreamExt};
+use parlor_model::GatewayId;
+use parlor_wire::agentim::gateway::host::egress;
+use parlor_wire::agentim::gateway::host::ingress::{Instruction, LIMITS, read};
+use parlor_wire::agentim::gateway::ingress::{Auth, Device, Told};
+use rustls_platform_verifier::ConfigVerifierExt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, interval, timeout};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_tungstenite::{WebSocketStream, client_async_with_config};
+use url::Url;
+
+/// For everything until the hub says welcome.
+const OPENING: Duration = Duration::from_secs(15);
+const PING: Duration = Duration::from_secs(15);
+/// A hub that has been silent for so long is gone.
+const SILENCE: Duration = Duration::from_secs(40);
+/// Frames that wait to be written: few, so that what is said meanwhile goes together.
+const WRITING: usize = 4;
+const READ: usize = 256;
+
+pub struct Connection {
+    pub link: Link,
+    /// Ends with the connection, and says why.
+    pub over: JoinHandle<String>,
+}
+
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
+
+type Socket = WebSocketStream<Box<dyn Stream>>;
+
+pub async fn connect(server: &Url, gateway: &GatewayId, sign_in: &mut SignIn) -> Result<Connection, Refused> {
+    let token = sign_in.token(false).await?;
+    let late = |_| Refused::NotNow("the hub does not answer".into());
+    let mut socket = timeout(OPENING, open(server)).await.map_err(late)??;
+    if !timeout(OPENING, welcome(&mut socket, gateway, token)).await.map_err(late)?? {
+        // On the same socket: the last token may have been too old.
+        let token = sign_in.token(true).await?;
+        if !timeout(OPENING, welcome(&mut socket, gateway, token)).await.map_err(late)?? {
+            return Err(Refused::Wrong("the hub does not take this sign-in".into()));
+        }
+    }
+    let (ours, theirs) = channels();
+    let over = tokio::spawn(pump(socket, theirs));
+    Ok(Connection { link: ours, over })
+}
+
+fn channels() -> (Link, Link) {
+    let (to_hub, from_gateway) = mpsc::channel(WRITING);
+    let (to_gateway, from_hub) = mpsc::channel(READ);
+    (Link { incoming: from_hub, outgoing: to_hub }, Link { incoming: from_gateway, outgoing: to_gateway })
+}
+
+async fn open(server: &Url) -> Result<Socket, Refused> {
+    let not_now = |error: std::io::Error| Refused::NotNow(format!("the hub cannot be reached: {error}"));
+    let secure = matches!(server.scheme(), "https" | "wss");
+    let host = server.host_str().ok_or(Refused::Wrong("the server's address has no host".into()))?;
+    let port = server.port().unwrap_or(if secure { 443 } else { 80 });
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let stream = TcpStream::connect((bare, port)).await.map_err(not_now)?;
+    // A frame is a whole: there is nothing to wait for.
+    let _ = stream.set_nodelay(true);
+    let stream: Box<dyn Stream> = if secure {
+        let config = ClientConfig::with_platform_verifier();
+        let config = config.map_err(|error| Refused::NotNow(format!("no TLS here: {error}")))?;
+        let name = ServerName::try_from(bare.to_owned());
+        let name = name.map_err(|_| Refused::Wrong("the server's address has no name".into()))?;
+        Box::new(TlsConnector::from(Arc::new(config)).connect(name, stream).await.map_err(not_now)?)
+    } else {
+        Box::new(stream)
+    };
+    let mut url = server.join("ws/gateway").map_err(|error| Refused::Wrong(error.to_string()))?;
+    let _ = url.set_scheme(if secure { "wss" } else { "ws" });
+    let limits =
+        WebSocketConfig::default().max_message_size(Some(LIMITS.bytes)).max_frame_size(Some(LIMITS.bytes));
+    let opened = client_async_with_config(url.as_str(), stream, Some(limits)).await;
+    let (socket, _) = opened.map_err(|error| Refused::NotNow(format!("this is no Parlor: {error}")))?;
+    Ok(socket)
+}
+
+/// Whether the hub took the token.
+async fn welcome(socket: &mut Socket, gateway: &GatewayId, token: String) -> Result<bool, Refused> {
+    let auth = auth(gateway, &token);
+    let lost = |error: Error| Refused::NotNow(format!("the hub hung up: {error}"));
+    socket.send(Message::text(auth)).await.map_err(lost)?;
+    loop {
+        let Some(message) = socket.next().await else {
+            return Err(Refused::NotNow("the hub hung up".into()));
+        };
+        let Message::Text(text) = message.map_err(lost)? else { continue };
+        match read(&text) {
+            Ok(Some(Instruction::Welcome)) => return Ok(true),
+            Ok(Some(Instruction::TurnedAway { error })) => match &*error {
+                "Authentication failed" => return Ok(false),
+                other => return Err(Refused::NotNow(other.to_owned())),
+            },
+            Ok(Some(Instruction::Refused { message, .. })) => return Err(Refused::Wrong(message.into())),
+            _ => {}
+        }
+    }
+}
+
+pub fn auth(gateway: &GatewayId, token: &str) -> String {
+    let name = rustix::system::uname();
+    egress::write(&Told::Auth(Auth {
+        token: token.into(),
+        gateway: Some(gateway.clone()),
+        version: Some("1".into()),
+        device: Device {
+            hostname: name.nodename().to_string_lossy().into(),
+            platform: std::env::consts::OS.into(),
+            arch: std::env::consts::ARCH.into(),
+            node_version: concat!("parlor ", env!("CARGO_PKG_VERSION")).into(),
+        },
+        ephemeral: false,
+        by_room: true,
+    }))
+}
+
+/// Carries frames both ways until either side ends.
+async fn pump(socket: Socket, theirs: Link) -> String {
+    let Link { mut incoming, outgoing } = theirs;
+    let (mut sink, mut stream) = socket.split();
+    let writing = async {
+        let mut pings = interval(PING);
+        pings.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            let frame = tokio::select! {
+                frame = incoming.recv() => frame,
+                _ = pings.tick() => {
+                    let ts = serde_json::Number::from(std::time::UNIX_EPOCH.elapsed().map_or(0, |t| t.as_secs()));
+                    Some(egress::write(&Told::Ping { ts }))
+                }
+            };
+            let Some(frame) = frame else {
+                let _ = sink.close().await;
+                return "the gateway hung up".to_owned();
+            };
+            if let Err(error) = sink.send(Message::text(frame)).await {
+                return error.to_string();
+            }
+        }
+    };
+    let reading = async {
+        let mut heard = Instant::now();
+        loop {
+            let message = match tokio::time::timeout_at(heard + SILENCE, stream.next()).await {
+                Ok(Some(Ok(message))) => message,
+                Ok(Some(Err(error))) => return error.to_string(),
+                Ok(None) => return "the hub hung up".to_owned(),
+                Err(_) => return "the hub fell silent".to_owned(),
+            };
+            heard = Instant::now();
+            match message {
+                Message::Text(text) => {
+                    if outgoing.send(text.as_str().to_owned()).await.is_err() {
+                        return "the gateway hung up".to_owned();
+                    }
+                }
+                Message::Close(Some(close)) if !close.reason.is_empty() => return close.reason.to_string(),
+                Message::Close(_) => return "the hub hung up".to_owned(),
+                _ => {}
+            }
+        }
+    };
+    tokio::select! {
+        why = reading => why,
+        why = writing => why,
+    }
+}

@@ -1,0 +1,428 @@
+//! Hosts agents: drives what they are made of over a connection to a hub, and over the next one when that is lost.
+//!
+//! Owns: each turn is ended at the hub exactly once; nothing that was said is lost or said twice, whatever happens to
+//! the connection; a stop reaches an agent at once. One task has all of this in its hands, and every queue has an
+//! end: what agents say waits in their replies, which are bounded, and becomes a frame when there is room for one.
+
+mod answers;
+pub mod connect;
+pub mod data;
+pub mod remote;
+mod reply;
+pub mod sign_in;
+mod turns;
+mod workspace;
+
+use crate::Link;
+use crate::kinds::{Kind, Recipe};
+use data::{Data, Kept};
+use parlor_model::{AgentId, MessageId, Outcome, RoomId, RunId};
+use parlor_wire::agentim::gateway::host::egress;
+use parlor_wire::agentim::gateway::host::ingress::{Instruction, RoomView, read};
+use parlor_wire::agentim::gateway::ingress::{AgentForm, Reply as Place, Told};
+use reply::{Mark, Next, Reply};
+use serde_json::json;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::io;
+use std::sync::Arc;
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinSet;
+use turns::{Act, Over};
+
+/// Answers that wait to be sent; who asks faster than they go is not answered.
+const ANSWERS: usize = 1024;
+
+/// An agent, as it is to be hosted.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub id: AgentId,
+    pub name: Box<str>,
+    pub recipe: Recipe,
+}
+
+/// What happens, for who runs the gateway.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum News {
+    Began {
+        agent: Box<str>,
+        room: Box<str>,
+        by: Box<str>,
+    },
+    Ended {
+        agent: Box<str>,
+        room: Box<str>,
+        how: Outcome,
+    },
+    /// The hub has no place for this agent any more, or somebody else hosts it.
+    Dismissed {
+        agent: Box<str>,
+    },
+    /// The hub did not take something, in its own words.
+    Refused {
+        message: Box<str>,
+    },
+}
+
+/// What owners may make on this machine from afar.
+#[derive(Debug, Clone, Default)]
+pub struct Spawning {
+    /// Kinds; none by default.
+    pub kinds: Vec<String>,
+}
+
+pub struct Gateway {
+    data: Arc<Data>,
+    agents: HashMap<AgentId, Hosted>,
+    /// By the number under which they are kept.
+    turns: BTreeMap<u64, Playing>,
+    next: u64,
+    acts: JoinSet<Over>,
+    /// Rings when there may be something to send.
+    bell: Arc<Notify>,
+    /// Frames that belong to no turn, or to one that is over.
+    frames: VecDeque<String>,
+    /// Whose turn it is to be sent something of.
+    last_sent: u64,
+    spawning: Spawning,
+    news: mpsc::Sender<News>,
+}
+
+struct Hosted {
+    name: Box<str>,
+    recipe: Recipe,
+    kind: Arc<Kind>,
+    rooms: HashMap<RoomId, Arc<RoomView>>,
+}
+
+struct Playing {
+    kept: Kept,
+    agent: AgentId,
+    room: RoomId,
+    run: RunId,
+    reply: MessageId,
+    /// Absent when it was begun by an earlier process.
+    act: Option<Act>,
+    said: Arc<turns::Said>,
+    standing: Standing,
+    ending: Option<Outcome>,
+    /// Whether the hub was told of the ending, on this connection.
+    told: bool,
+}
+
+/// What the hub knows of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// The connection is new, and the hub has not said yet how far it is.
+    Unknown,
+    GoesOn,
+    /// It gave the turn up; what comes of it is told as a whole.
+    GivenUp,
+    /// It ended the turn: nobody wants to hear more.
+    Over,
+}
+
+impl Gateway {
+    /// With everything that an earlier process left to do.
+    pub fn new(data: Arc<Data>, spawning: Spawning, news: mpsc::Sender<News>) -> io::Result<Self> {
+        let mut turns = BTreeMap::new();
+        for (number, kept) in data.left()? {
+            let Some((agent, room, run, reply)) = kept.ids() else {
+                data.forget(number);
+                continue;
+            };
+            let (parts, ending) = match &kept.finished {
+                Some(finished) => {
+                    let ending = finished.failed.clone().map_or(Outcome::Complete, Outcome::Failed);
+                    (finished.parts.clone(), ending)
+                }
+                // It was being played when that process died.
+                None => (Vec::new(), Outcome::Interrupted),
+            };
+            let said = Arc::new(turns::Said::of(Reply::of(parts)));
+            let standing = Standing::Unknown;
+            let ending = Some(ending);
+            let playing =
+                Playing { kept, agent, room, run, reply, act: None, said, standing, ending, told: false };
+            turns.insert(number, playing);
+        }
+        let next = turns.keys().next_back().map_or(0, |last| last + 1);
+        Ok(Self {
+            data,
+            agents: HashMap::new(),
+            turns,
+            next,
+            acts: JoinSet::new(),
+            bell: Arc::default(),
+            frames: VecDeque::new(),
+            last_sent: 0,
+            spawning,
+            news,
+        })
+    }
+
+    /// Hosts an agent from the next connection on.
+    pub fn add(&mut self, plan: Plan) -> Result<(), Box<str>> {
+        let kind = Arc::new(Kind::new(&plan.recipe)?);
+        let hosted = Hosted { name: plan.name, recipe: plan.recipe, kind, rooms: HashMap::new() };
+        self.agents.insert(plan.id, hosted);
+        Ok(())
+    }
+
+    /// Hosts no others any more.
+    pub fn keep_only(&mut self, known: &[AgentId]) {
+        let gone: Vec<AgentId> = self.agents.keys().filter(|id| !known.contains(id)).cloned().collect();
+        for agent in gone {
+            self.dismissed(&agent);
+        }
+    }
+
+    /// Until the connection is lost. What agents do goes on meanwhile, if this is called again or `idle` is.
+    pub async fn serve(&mut self, link: Link) {
+        let Link { mut incoming, outgoing } = link;
+        self.begin_connection();
+        let bell = self.bell.clone();
+        loop {
+            let waiting = self.has_frames();
+            tokio::select! {
+                biased;
+                // What comes in is heard whatever happens to what goes out: a stop does not wait.
+                frame = incoming.recv() => match frame {
+                    Some(frame) => self.hear(&frame),
+                    None => break,
+                },
+                Some(over) = self.acts.join_next(), if !self.acts.is_empty() => self.is_over(over),
+                permit = outgoing.reserve(), if waiting => match permit {
+                    Ok(permit) => {
+                        if let Some(frame) = self.next_frame() {
+                            permit.send(frame);
+                        }
+                    }
+                    Err(_) => break,
+                },
+                () = bell.notified() => {}
+            }
+        }
+        self.end_connection();
+    }
+
+    /// Attends to what agents do while there is no connection. Never ends by itself.
+    pub async fn idle(&mut self) {
+        loop {
+            match self.acts.join_next().await {
+                Some(over) => self.is_over(over),
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Ends everything that is played, and waits for it.
+    pub async fn stop(&mut self) {
+        for playing in self.turns.values() {
+            if let Some(act) = &playing.act {
+                act.stop();
+            }
+        }
+        // Not noted as over: the next process tells the hub that they were interrupted.
+        while self.acts.join_next().await.is_some() {}
+    }
+
+    fn begin_connection(&mut self) {
+        self.frames.clear();
+        let forms: Vec<String> = self.agents.iter().map(|(id, hosted)| register(id, hosted)).collect();
+        self.frames.extend(forms);
+        for playing in self.turns.values_mut() {
+            playing.standing = Standing::Unknown;
+            playing.told = false;
+            let (agent, room, run) = (playing.agent.clone(), playing.room.clone(), playing.run.clone());
+            self.frames.push_back(egress::write(&Told::Resume { agent, room, run }));
+        }
+        // A hub that no agent of an old turn is hosted at cannot be asked for it.
+        let unhosted = |playing: &Playing| !self.agents.contains_key(&playing.agent);
+        let gone: Vec<u64> = self.turns.iter().filter(|(_, one)| unhosted(one)).map(|(n, _)| *n).collect();
+        for number in gone {
+            self.forget(number);
+        }
+    }
+
+    fn end_connection(&mut self) {
+        for playing in self.turns.values() {
+            playing.said.let_go();
+        }
+    }
+
+    fn has_frames(&self) -> bool {
+        let due = |playing: &Playing| match playing.standing {
+            Standing::GoesOn => {
+                let said = playing.said.reply.lock();
+                !said.is_told() || (playing.ending.is_some() && !playing.told)
+            }
+            Standing::GivenUp => playing.ending.is_some() && !playing.told,
+            Standing::Unknown | Standing::Over => false,
+        };
+        !self.frames.is_empty() || self.turns.values().any(due)
+    }
+
+    /// Turns take turns, so that one that says much keeps nobody else from being heard.
+    fn next_frame(&mut self) -> Option<String> {
+        if let Some(frame) = self.frames.pop_front() {
+            return Some(frame);
+        }
+        let after = self.turns.range(self.last_sent + 1..).map(|(number, _)| *number);
+        let order: Vec<u64> = after.chain(self.turns.range(..=self.last_sent).map(|(n, _)| *n)).collect();
+        for number in order {
+            let Some(playing) = self.turns.get_mut(&number) else { continue };
+            if let Some(frame) = playing.next_frame() {
+                self.last_sent = number;
+                return Some(frame);
+            }
+        }
+        None
+    }
+
+    fn hear(&mut self, frame: &str) {
+        // What cannot be understood was not meant for this gateway.
+        let Ok(Some(instruction)) = read(frame) else { return };
+        match instruction {
+            Instruction::Answer(request) => self.begin(request),
+            Instruction::Look { agent, room } => {
+                if let Some(hosted) = self.agents.get_mut(&agent) {
+                    hosted.rooms.insert(room.room.clone(), Arc::new(room));
+                }
+            }
+            Instruction::Stop { agent, room } => {
+                let meant =
+                    |one: &Playing| one.agent == agent && room.as_ref().is_none_or(|room| one.room == *room);
+                for playing in self.turns.values_mut().filter(|one| meant(one)) {
+                    playing.called_off();
+                }
+            }
+            Instruction::Ended { run, interrupted } => self.ended(&run, interrupted),
+            Instruction::Resumed { run, parts, bytes } => {
+                if let Some(playing) = self.turns.values_mut().find(|one| one.run == run) {
+                    playing.standing = Standing::GoesOn;
+                    playing.said.reply.lock().resume(Mark { part: parts, byte: bytes });
+                    playing.said.ask_again(&mut self.frames);
+                }
+            }
+            Instruction::Decided { agent, request, verdict } => {
+                let mut own = self.turns.values().filter(|one| one.agent == agent);
+                own.any(|one| one.said.decided(&request, &verdict));
+            }
+            Instruction::Remove { agent } => self.dismissed(&agent),
+            Instruction::Refused { message, .. } => self.tell(News::Refused { message }),
+            Instruction::Welcome | Instruction::TurnedAway { .. } | Instruction::Pong { .. } => {}
+            asked => self.answer(asked),
+        }
+    }
+
+    /// The hub keeps the end of a turn.
+    fn ended(&mut self, run: &RunId, interrupted: bool) {
+        let Some((number, playing)) = self.turns.iter_mut().find(|(_, one)| one.run == *run) else { return };
+        let number = *number;
+        let done = playing.told || playing.ending == Some(Outcome::Interrupted);
+        match (interrupted && !done, playing.ending.is_some()) {
+            (true, _) => {
+                playing.standing = Standing::GivenUp;
+                playing.said.let_go();
+            }
+            (false, true) => self.forget(number),
+            (false, false) => playing.called_off(),
+        }
+    }
+
+    fn dismissed(&mut self, agent: &AgentId) {
+        let Some(hosted) = self.agents.remove(agent) else { return };
+        for playing in self.turns.values_mut().filter(|one| one.agent == *agent) {
+            playing.called_off();
+        }
+        self.tell(News::Dismissed { agent: hosted.name });
+    }
+
+    fn forget(&mut self, number: u64) {
+        if self.turns.remove(&number).is_some() {
+            self.data.forget(number);
+        }
+    }
+
+    fn say(&mut self, frame: String) {
+        if self.frames.len() < ANSWERS {
+            self.frames.push_back(frame);
+        }
+    }
+
+    fn tell(&self, news: News) {
+        // Who does not listen misses it.
+        let _ = self.news.try_send(news);
+    }
+}
+
+impl Playing {
+    fn place(&self) -> Place {
+        Place {
+            agent: self.agent.clone(),
+            room: Some(self.room.clone()),
+            message: Some(self.reply.clone()),
+            run: Some(self.run.clone()),
+            target_agent: None,
+        }
+    }
+
+    fn next_frame(&mut self) -> Option<String> {
+        let next = match self.standing {
+            Standing::GoesOn => self.said.next(),
+            Standing::GivenUp => None,
+            Standing::Unknown | Standing::Over => return None,
+        };
+        match next {
+            Some(Next::Chunk(chunk)) => Some(egress::write(&Told::Chunk { reply: self.place(), chunk })),
+            Some(Next::Signal(frame)) => Some(frame),
+            None if self.told => None,
+            None => {
+                let outcome = self.ending.clone()?;
+                self.told = true;
+                Some(self.complete(outcome))
+            }
+        }
+    }
+
+    /// The end of the reply. What was heard is its text; where the hub gave up hearing, it is told as a whole.
+    fn complete(&self, outcome: Outcome) -> String {
+        let whole = (self.standing == Standing::GivenUp).then(|| self.said.reply.lock().text());
+        let text = whole.map(|text| reply::head(&text, turns::IN_ONE_FRAME).into());
+        egress::write(&Told::Complete {
+            reply: self.place(),
+            text,
+            chunks: Vec::new(),
+            conversation: self.kept.conversation.as_deref().map(Into::into),
+            depth: Some(self.kept.depth),
+            outcome,
+        })
+    }
+
+    /// Nobody wants to hear more of it.
+    fn called_off(&mut self) {
+        self.standing = Standing::Over;
+        self.said.let_go();
+        if let Some(act) = &self.act {
+            act.stop();
+        }
+    }
+}
+
+fn register(id: &AgentId, hosted: &Hosted) -> String {
+    let directory = hosted.recipe.directory.as_deref().map(|path| path.to_string_lossy());
+    let commands = json!([
+        { "name": "clear", "description": "Begin a new conversation in this room" },
+        { "name": "stop", "description": "End what the agent is doing in this room" },
+    ]);
+    egress::write(&Told::Register(AgentForm {
+        id: id.clone(),
+        name: hosted.name.clone(),
+        kind: hosted.recipe.kind.as_str().into(),
+        working_directory: directory.map(|path| path.into()),
+        capabilities: vec!["rewind".into()],
+        model: hosted.recipe.further.get("model").and_then(|model| model.as_str()).map(Into::into),
+        slash_commands: Some(parlor_model::Payload(commands.to_string().into())),
+        mcp_servers: None,
+    }))
+}

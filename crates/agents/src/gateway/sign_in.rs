@@ -1,0 +1,149 @@
+//! How a gateway proves whose it is: with an API key, or with a name and a password that it renews by itself.
+
+use reqwest::{Client, StatusCode};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::fmt;
+use std::time::Duration;
+use url::Url;
+
+/// An answer that takes longer is none.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// An access token is good for a quarter of an hour, unless the hub was set otherwise; a sign-in lives while it is
+/// renewed.
+pub const RENEW: Duration = Duration::from_secs(5 * 60);
+
+#[derive(Clone)]
+pub enum Credentials {
+    Key(String),
+    Password { user: String, password: String },
+}
+
+/// Never shows what is secret.
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Key(_) => f.write_str("Key(…)"),
+            Self::Password { user, .. } => write!(f, "Password({user})"),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refused {
+    /// The hub does not know this key, name or password.
+    Wrong(String),
+    /// It may be tried again.
+    NotNow(String),
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wrong(why) | Self::NotNow(why) => f.write_str(why),
+        }
+    }
+}
+
+pub struct SignIn {
+    http: Client,
+    server: Url,
+    credentials: Credentials,
+    tokens: Option<Tokens>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Tokens {
+    access_token: String,
+    refresh_token: String,
+}
+
+impl SignIn {
+    pub fn new(server: Url, credentials: Credentials) -> Result<Self, Refused> {
+        Ok(Self { http: client()?, server, credentials, tokens: None })
+    }
+
+    /// What to show the hub; asks it for something newer if it did not take the last one.
+    pub async fn token(&mut self, refused: bool) -> Result<String, Refused> {
+        let (user, password) = match &self.credentials {
+            Credentials::Key(key) if refused => {
+                let _ = key;
+                return Err(Refused::Wrong("the hub does not take this key: was it revoked?".into()));
+            }
+            Credentials::Key(key) => return Ok(key.clone()),
+            Credentials::Password { user, password } => (user, password),
+        };
+        if let Some(tokens) = self.tokens.as_ref().filter(|_| !refused) {
+            return Ok(tokens.access_token.clone());
+        }
+        let renewed = match self.tokens.take() {
+            Some(tokens) => {
+                let body = json!({ "refreshToken": tokens.refresh_token });
+                post(&self.http, &self.server, "api/auth/refresh", &body).await
+            }
+            None => Err(Refused::Wrong(String::new())),
+        };
+        let data = match renewed {
+            Ok(data) => data,
+            Err(Refused::NotNow(why)) => return Err(Refused::NotNow(why)),
+            Err(Refused::Wrong(_)) => {
+                let body = json!({ "username": user, "password": password });
+                post(&self.http, &self.server, "api/auth/login", &body).await?
+            }
+        };
+        if data["totpRequired"] == true {
+            let why = format!("{user} has a second factor: use a key (parlor join, or Settings → API keys)");
+            return Err(Refused::Wrong(why));
+        }
+        let tokens: Tokens =
+            serde_json::from_value(data).map_err(|_| Refused::NotNow("the hub answers oddly".into()))?;
+        Ok(self.tokens.insert(tokens).access_token.clone())
+    }
+
+    pub fn is_renewed(&self) -> bool {
+        matches!(self.credentials, Credentials::Password { .. })
+    }
+}
+
+fn client() -> Result<Client, Refused> {
+    let made = Client::builder().timeout(PATIENCE).redirect(reqwest::redirect::Policy::none()).build();
+    made.map_err(|error| Refused::NotNow(format!("no HTTP here: {error}")))
+}
+
+/// Gives a pairing code for the key it stands for.
+pub async fn pair(server: &Url, code: &str, name: &str) -> Result<String, Refused> {
+    let body = json!({ "code": code, "name": name });
+    let data = post(&client()?, server, "api/pairing/exchange", &body).await?;
+    match data["key"].as_str() {
+        Some(key) => Ok(key.to_owned()),
+        None => Err(Refused::NotNow("the hub answers oddly".into())),
+    }
+}
+
+async fn post(http: &Client, server: &Url, path: &str, body: &Value) -> Result<Value, Refused> {
+    let url = server.join(path).map_err(|error| Refused::Wrong(error.to_string()))?;
+    let asked = http.post(url).json(body).send().await;
+    // Without the URL, which the reader knows, and without the body, which is secret.
+    let answered = asked.map_err(|error| Refused::NotNow(reason(&error.without_url())))?;
+    let status = answered.status();
+    let answer: Value = answered.json().await.unwrap_or_default();
+    if status.is_success() && answer["ok"] == true {
+        return Ok(answer["data"].clone());
+    }
+    let said = answer["error"].as_str().map_or_else(|| format!("the hub answered {status}"), str::to_owned);
+    Err(match status {
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => Refused::NotNow(said),
+        status if status.is_client_error() => Refused::Wrong(said),
+        _ => Refused::NotNow(said),
+    })
+}
+
+/// The innermost cause says it best.
+fn reason(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
+}

@@ -1,0 +1,357 @@
+//! Turns on this side: an agent plays on a task of its own, and what it says is kept for the hub.
+
+use super::data::{Finished, Kept, new_id};
+use super::reply::{Cut, Next, Reply, head};
+use super::{Gateway, News, Playing, Standing};
+use crate::kinds::Kind;
+use crate::turn::{self, Ending, Stage, Turn};
+use parking_lot::Mutex;
+use parlor_model::{AgentId, MessageId, Outcome, Payload, RoomId, RunEvent};
+use parlor_wire::agentim::gateway::host::egress;
+use parlor_wire::agentim::gateway::host::ingress::{Request, Verdict};
+use parlor_wire::agentim::gateway::ingress::{MOST_CHUNKS, PermissionForm, Told, read};
+use parlor_wire::agentim::ingress::FrameLimits;
+use parlor_wire::json::Bounds;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinError;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+/// What a hub reads, unless it was set otherwise.
+const LIMITS: FrameLimits = FrameLimits { bytes: 256 * 1024, json: Bounds { depth: 15, items: MOST_CHUNKS } };
+/// Of a text that goes as a whole.
+pub const IN_ONE_FRAME: usize = 200 * 1024;
+/// Words that wait between an agent and its reply.
+const WORDS: usize = 64;
+/// How long an agent that was stopped may take to end by itself.
+const MOMENT: Duration = Duration::from_millis(700);
+/// How long people have to answer a question.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// Of what a terminal shows, so much goes into one frame.
+const SHOWN: usize = 32 * 1024;
+/// Questions of one turn that wait for an answer.
+const QUESTIONS: usize = 16;
+
+/// What an agent has said in a turn, in the hands of who plays it and of who tells the hub.
+#[derive(Debug, Default)]
+pub struct Said {
+    pub reply: Mutex<Reply>,
+    questions: Mutex<Questions>,
+    /// Rings when there is room again.
+    room: Notify,
+    /// Whether somebody is told; else what is only of the moment does not wait.
+    alone: std::sync::atomic::AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Questions {
+    asked: usize,
+    open: Vec<Question>,
+}
+
+#[derive(Debug)]
+struct Question {
+    request: Box<str>,
+    frame: String,
+    answer: oneshot::Sender<Verdict>,
+}
+
+/// An agent while it plays.
+#[derive(Debug)]
+pub struct Act {
+    stop: CancellationToken,
+}
+
+impl Act {
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+}
+
+/// Which turn is over, and how it ended on this side.
+pub struct Over {
+    number: u64,
+    ending: Ending,
+}
+
+impl Said {
+    pub fn of(reply: Reply) -> Self {
+        Self { reply: Mutex::new(reply), ..Self::default() }
+    }
+
+    pub fn next(&self) -> Option<Next> {
+        self.alone.store(false, std::sync::atomic::Ordering::Relaxed);
+        let next = self.reply.lock().next();
+        if matches!(next, Some(Next::Signal(_))) {
+            self.room.notify_one();
+        }
+        next
+    }
+
+    /// There is nobody to tell for now.
+    pub fn let_go(&self) {
+        self.alone.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.room.notify_one();
+    }
+
+    pub fn ask_again(&self, frames: &mut VecDeque<String>) {
+        frames.extend(self.questions.lock().open.iter().map(|question| question.frame.clone()));
+    }
+
+    /// Whether it was a question of this turn.
+    pub fn decided(&self, request: &str, verdict: &Verdict) -> bool {
+        let mut questions = self.questions.lock();
+        let Some(at) = questions.open.iter().position(|one| &*one.request == request) else { return false };
+        let _ = questions.open.swap_remove(at).answer.send(verdict.clone());
+        true
+    }
+
+    async fn wait_for_room(&self) {
+        loop {
+            {
+                let mut reply = self.reply.lock();
+                if self.alone.load(std::sync::atomic::Ordering::Relaxed) {
+                    reply.forget_old_signals();
+                }
+                if reply.has_room() {
+                    return;
+                }
+            }
+            self.room.notified().await;
+        }
+    }
+}
+
+impl Gateway {
+    pub(super) fn begin(&mut self, request: Request) {
+        // A hub that does not name its turns cannot be come back to.
+        let (Some(hosted), Some(run)) = (self.agents.get(&request.agent), request.run.clone()) else {
+            return;
+        };
+        if self.turns.values().any(|playing| playing.run == run) {
+            return;
+        }
+        let (agent, room) = (request.agent.clone(), request.room.clone());
+        let reply = MessageId::stored(new_id());
+        let number = self.next;
+        self.next += 1;
+        let kept = Kept {
+            agent: agent.to_string(),
+            room: room.to_string(),
+            run: run.to_string(),
+            reply: reply.to_string(),
+            conversation: request.conversation.as_ref().map(ToString::to_string),
+            depth: request.depth,
+            finished: None,
+        };
+        if let Err(error) = self.data.keep(number, &kept) {
+            tracing::warn!(%error, "a turn cannot be noted, and would be lost in a crash");
+        }
+        let view = hosted.rooms.get(&room).cloned();
+        let named = view.as_ref().map_or(room.as_str(), |view| &*view.name).into();
+        let (name, by) = (hosted.name.clone(), request.sender_name.clone());
+        let session = self.data.session(&agent, &room);
+        let turn = Turn { request, room: view, session };
+        let said = Arc::<Said>::default();
+        let (stage, heard, stop) = Stage::new(WORDS);
+        let scribe = Scribe {
+            said: said.clone(),
+            agent: agent.clone(),
+            room: room.clone(),
+            reply: reply.clone(),
+            data: self.data.clone(),
+            bell: self.bell.clone(),
+            stop: stop.clone(),
+        };
+        let (kind, bell) = (hosted.kind.clone(), self.bell.clone());
+        self.acts.spawn(async move {
+            // One that breaks down takes nobody else with it, and one that nobody waits for ends.
+            let acting = AbortOnDropHandle::new(tokio::spawn(scribe.follow(kind, turn, stage, heard)));
+            let ending = acting.await.unwrap_or_else(|error: JoinError| {
+                tracing::error!(%error, "a kind of agent broke");
+                Ending::Failed("The agent broke down.".into())
+            });
+            bell.notify_one();
+            Over { number, ending }
+        });
+        let act = Some(Act { stop });
+        let standing = Standing::GoesOn;
+        let playing =
+            Playing { kept, agent, room, run, reply, act, said, standing, ending: None, told: false };
+        self.turns.insert(number, playing);
+        self.tell(News::Began { agent: name, room: named, by });
+    }
+
+    pub(super) fn is_over(&mut self, over: Result<Over, JoinError>) {
+        let Ok(Over { number, ending }) = over else { return };
+        let Some(playing) = self.turns.get_mut(&number) else { return };
+        playing.act = None;
+        let how = match &ending {
+            Ending::Finished => Outcome::Complete,
+            Ending::Failed(reason) => {
+                playing.said.reply.lock().fail(reason);
+                Outcome::Failed(reason.clone())
+            }
+            // Where nobody stopped it, it was too long and says so.
+            Ending::Stopped if playing.standing != Standing::Over => Outcome::Complete,
+            Ending::Stopped => Outcome::Cancelled,
+        };
+        let hosted = self.agents.get(&playing.agent);
+        let agent = hosted.map_or(playing.agent.as_str(), |hosted| &hosted.name).into();
+        let view = hosted.and_then(|hosted| hosted.rooms.get(&playing.room));
+        let room = view.map_or(playing.room.as_str(), |view| &view.name).into();
+        if playing.standing == Standing::Over {
+            // The hub waits for this before it gives the agent another turn there.
+            let frame = playing.complete(Outcome::Complete);
+            self.forget(number);
+            self.say(frame);
+        } else {
+            playing.ending = Some(how.clone());
+            let parts = playing.said.reply.lock().parts().to_vec();
+            let failed = match &how {
+                Outcome::Failed(reason) => Some(reason.clone()),
+                _ => None,
+            };
+            playing.kept.finished = Some(Finished { failed, parts });
+            if let Err(error) = self.data.keep(number, &playing.kept) {
+                tracing::warn!(%error, "a reply cannot be kept, and would be lost in a crash");
+            }
+            // It is in the reply.
+            if let Some(finished) = &mut playing.kept.finished {
+                finished.parts = Vec::new();
+            }
+        }
+        self.tell(News::Ended { agent, room, how });
+    }
+}
+
+/// Takes down what an agent says.
+struct Scribe {
+    said: Arc<Said>,
+    agent: AgentId,
+    room: RoomId,
+    reply: MessageId,
+    data: Arc<super::Data>,
+    bell: Arc<Notify>,
+    stop: CancellationToken,
+}
+
+impl Scribe {
+    async fn follow(
+        self,
+        kind: Arc<Kind>,
+        turn: Turn,
+        stage: Stage,
+        mut heard: tokio::sync::mpsc::Receiver<turn::Said>,
+    ) -> Ending {
+        let ending = {
+            let playing = kind.play(&turn, &stage);
+            let listening = async {
+                while let Some(said) = heard.recv().await {
+                    self.take_down(said).await;
+                }
+            };
+            let too_long = async {
+                self.stop.cancelled().await;
+                sleep(MOMENT).await;
+            };
+            tokio::select! {
+                biased;
+                () = too_long => Ending::Stopped,
+                ending = playing => ending,
+                () = listening => Ending::Stopped,
+            }
+        };
+        while let Ok(said) = heard.try_recv() {
+            self.take_down(said).await;
+        }
+        ending
+    }
+
+    async fn take_down(&self, said: turn::Said) {
+        match said {
+            turn::Said::Chunk(chunk) => {
+                let pushed = self.said.reply.lock().push(&self.readable(chunk));
+                if pushed == Err(Cut) {
+                    self.stop.cancel();
+                }
+            }
+            turn::Said::Event(event) => self.signal(self.event(event)).await,
+            turn::Said::Terminal(data) => {
+                let mut rest = &*data;
+                while !rest.is_empty() {
+                    let piece = head(rest, SHOWN);
+                    let (agent, room) = (self.agent.clone(), Some(self.room.clone()));
+                    self.signal(Some(Told::Terminal { agent, room, data: piece.into() })).await;
+                    rest = &rest[piece.len()..];
+                }
+            }
+            turn::Said::Question { tool, input, answer } => self.ask(tool, input, answer).await,
+            turn::Said::Session(session) => {
+                if let Err(error) = self.data.put_session(&self.agent, &self.room, Some(&session)) {
+                    tracing::warn!(%error, "the session of an agent cannot be kept");
+                }
+            }
+        }
+        self.bell.notify_one();
+    }
+
+    /// A hub would pass over what is too deep or too large, and both would count differently from then on.
+    fn readable(&self, chunk: parlor_model::Chunk) -> parlor_model::Chunk {
+        let Some(metadata) = &chunk.metadata else { return chunk };
+        let framed = format!(
+            "{{\"type\":\"gateway:message_chunk\",\"roomId\":\"r\",\"agentId\":\"a\",\"messageId\":\"m\",\"chunk\":{{\"type\":\"text\",\"content\":\"\",\"metadata\":{}}}}}",
+            metadata.0
+        );
+        let fits = metadata.0.starts_with('{') && read(&framed, &LIMITS).is_ok();
+        if fits { chunk } else { parlor_model::Chunk { metadata: None, ..chunk } }
+    }
+
+    fn event(&self, event: RunEvent) -> Option<Told> {
+        let (agent, room) = (self.agent.clone(), Some(self.room.clone()));
+        Some(Told::RunEvent { agent, room, message: Some(self.reply.clone()), event })
+    }
+
+    /// What a hub cannot read is not told.
+    async fn signal(&self, told: Option<Told>) {
+        let Some(frame) = told.map(|told| egress::write(&told)) else { return };
+        if read(&frame, &LIMITS).is_err() {
+            tracing::debug!("an agent told more than a hub reads");
+            return;
+        }
+        self.said.wait_for_room().await;
+        self.said.reply.lock().signal(frame);
+    }
+
+    async fn ask(&self, tool: Box<str>, input: Payload, answer: oneshot::Sender<Verdict>) {
+        let request: Box<str> = {
+            let mut questions = self.said.questions.lock();
+            questions.asked += 1;
+            format!("{}-p{}", self.reply, questions.asked).into()
+        };
+        let told = Told::Permission(PermissionForm {
+            request: request.clone(),
+            agent: self.agent.clone(),
+            room: Some(self.room.clone()),
+            tool,
+            input,
+            timeout_ms: Some(PATIENCE.as_millis() as u64),
+        });
+        let frame = egress::write(&told);
+        let open = self.said.questions.lock().open.len();
+        if read(&frame, &LIMITS).is_err() || open >= QUESTIONS {
+            // What people cannot be shown they cannot allow.
+            let reason = Some("It is too large to be shown, and so to be allowed.".into());
+            let _ = answer.send(Verdict::Denied { reason });
+            return;
+        }
+        let question = Question { request, frame: frame.clone(), answer };
+        self.said.questions.lock().open.push(question);
+        self.said.wait_for_room().await;
+        self.said.reply.lock().signal(frame);
+    }
+}

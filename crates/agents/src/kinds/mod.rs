@@ -1,0 +1,106 @@
+//! The kinds of agents that a gateway can host. Each plays turns in its own way; the list is closed.
+//!
+//! A kind is a file here with a type that has `fn new(recipe: &Recipe) -> Result<Self, Box<str>>`,
+//! `async fn play(&self, turn: &Turn, stage: &Stage) -> Ending` (many rooms at once, one turn in each),
+//! `fn forget(&self, room: &RoomId)` (the session of that room is over) and
+//! `async fn examine(&self) -> Vec<Finding>` (what `doctor` says of it). [`Kind`] knows it by name.
+
+pub mod command;
+
+use crate::finding::Finding;
+use crate::turn::{Ending, Stage, Turn};
+use command::Command;
+use parlor_model::RoomId;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What an agent is made of, as people write it down.
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Recipe {
+    /// Such as `command`, or `acp:claude`: a kind, and a preset of it.
+    pub kind: String,
+    /// Where it works.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directory: Option<PathBuf>,
+    /// The program and its arguments, for kinds that run one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// Added to the environment of that program. May hold secrets.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
+    /// What only this kind knows.
+    #[serde(flatten)]
+    pub further: Map<String, Value>,
+}
+
+/// Says what is set and not what it is set to.
+impl std::fmt::Debug for Recipe {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let environment: Vec<_> = self.environment.keys().collect();
+        let further: Vec<_> = self.further.keys().collect();
+        f.debug_struct("Recipe")
+            .field("kind", &self.kind)
+            .field("directory", &self.directory)
+            .field("command", &self.command)
+            .field("environment", &environment)
+            .field("further", &further)
+            .finish()
+    }
+}
+
+impl Recipe {
+    /// The kind, and what is said more closely of it.
+    pub fn kind(&self) -> (&str, Option<&str>) {
+        match self.kind.split_once(':') {
+            Some((kind, preset)) => (kind, Some(preset)),
+            None => (&self.kind, None),
+        }
+    }
+
+    /// What is left when a kind has taken what it knows: most likely misspelt.
+    pub fn knows_only(&self, known: &[&str]) -> Result<(), Box<str>> {
+        match self.further.keys().find(|key| !known.contains(&key.as_str())) {
+            Some(key) => Err(format!("{key} is nothing that the kind {} knows", self.kind().0).into()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// An agent of some kind.
+#[derive(Debug)]
+pub enum Kind {
+    Command(Command),
+}
+
+impl Kind {
+    pub const NAMES: &[&str] = &["command"];
+
+    pub fn new(recipe: &Recipe) -> Result<Self, Box<str>> {
+        Ok(match recipe.kind().0 {
+            "command" => Self::Command(Command::new(recipe)?),
+            other => {
+                return Err(format!("{other:?} is no kind of agent: {}", Self::NAMES.join(", ")).into());
+            }
+        })
+    }
+
+    pub async fn play(&self, turn: &Turn, stage: &Stage) -> Ending {
+        match self {
+            Self::Command(command) => command.play(turn, stage).await,
+        }
+    }
+
+    pub fn forget(&self, room: &RoomId) {
+        match self {
+            Self::Command(command) => command.forget(room),
+        }
+    }
+
+    pub async fn examine(&self) -> Vec<Finding> {
+        match self {
+            Self::Command(command) => command.examine().await,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! One turn of an agent, as a kind of agent sees it: what it is asked, and how it makes itself heard.
+//!
+//! A kind knows nothing of frames and sockets: it plays a [`Turn`] on a [`Stage`], and whoever drives it passes on
+//! what was said. A stage that is full makes its speaker wait.
+
+use parlor_model::{Chunk, ChunkKind, Payload, RunEvent};
+use parlor_wire::agentim::gateway::host::ingress::{Request, RoomView, Verdict};
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+/// What an agent is asked.
+#[derive(Debug)]
+pub struct Turn {
+    pub request: Request,
+    /// The room as the hub last told of it.
+    pub room: Option<Arc<RoomView>>,
+    /// What this agent called its session in this room, the last time it said so; kept over restarts.
+    pub session: Option<Box<str>>,
+}
+
+/// How a turn ended, for whoever played it.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Ending {
+    Finished,
+    /// For the reason given, in words for people.
+    Failed(Box<str>),
+    Stopped,
+}
+
+/// What an agent says in a turn.
+#[derive(Debug)]
+pub enum Said {
+    Chunk(Chunk),
+    Event(RunEvent),
+    Terminal(Box<str>),
+    Question {
+        tool: Box<str>,
+        input: Payload,
+        answer: oneshot::Sender<Verdict>,
+    },
+    /// To be given back with the next turn in this room.
+    Session(Box<str>),
+}
+
+/// Nobody listens any more.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Deserted;
+
+/// Where an agent speaks while it plays a turn.
+#[derive(Debug)]
+pub struct Stage {
+    said: mpsc::Sender<Said>,
+    stop: CancellationToken,
+}
+
+impl Stage {
+    /// With room for so many words that nobody has fetched yet.
+    pub fn new(room: usize) -> (Self, mpsc::Receiver<Said>, CancellationToken) {
+        let (said, heard) = mpsc::channel(room);
+        let stop = CancellationToken::new();
+        (Self { said, stop: stop.clone() }, heard, stop)
+    }
+
+    pub async fn say(&self, kind: ChunkKind, content: impl Into<Arc<str>>) -> Result<(), Deserted> {
+        self.show(Chunk { kind, content: content.into(), metadata: None }).await
+    }
+
+    pub async fn show(&self, chunk: Chunk) -> Result<(), Deserted> {
+        self.pass_on(Said::Chunk(chunk)).await
+    }
+
+    pub async fn tell(&self, event: RunEvent) -> Result<(), Deserted> {
+        self.pass_on(Said::Event(event)).await
+    }
+
+    pub async fn print(&self, terminal: impl Into<Box<str>>) -> Result<(), Deserted> {
+        self.pass_on(Said::Terminal(terminal.into())).await
+    }
+
+    pub async fn remember(&self, session: impl Into<Box<str>>) -> Result<(), Deserted> {
+        self.pass_on(Said::Session(session.into())).await
+    }
+
+    /// Waits for people. Who cannot be asked has not said yes.
+    pub async fn ask(&self, tool: impl Into<Box<str>>, input: Payload) -> Result<Verdict, Deserted> {
+        let (answer, answered) = oneshot::channel();
+        self.pass_on(Said::Question { tool: tool.into(), input, answer }).await?;
+        Ok(answered.await.unwrap_or(Verdict::Denied { reason: None }))
+    }
+
+    /// Resolves when somebody said stop. Whoever plays has a moment to end by itself and is then dropped.
+    pub async fn stopped(&self) {
+        self.stop.cancelled().await;
+    }
+
+    async fn pass_on(&self, said: Said) -> Result<(), Deserted> {
+        self.said.send(said).await.map_err(|_| Deserted)
+    }
+}

@@ -1,0 +1,62 @@
+//! `parlor agent …`: agents that the hub hosts itself.
+
+use super::entry::{AgentEntry, absolute};
+use super::local::LocalAgent;
+use crate::admin::{AdminReply, AdminRequest, AgentRow};
+use crate::admin_command;
+use crate::arguments::AgentCommand;
+use crate::listing::listing;
+use crate::paint::{Paint, harmless};
+use crate::settings::Settings;
+use anyhow::Context;
+use parlor_agents::kinds::Recipe;
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+
+pub async fn run(
+    settings: &Settings,
+    config: Option<PathBuf>,
+    command: AgentCommand,
+) -> anyhow::Result<String> {
+    let request = match command {
+        AgentCommand::Add { name, kind, dir, owner, settings, program } => {
+            let directory = Some(absolute(dir.as_deref().unwrap_or(Path::new(".")))?);
+            let further = settings.iter().map(|text| setting(text)).collect::<anyhow::Result<Map<_, _>>>()?;
+            let recipe = Recipe { kind, directory, command: program, further, ..Recipe::default() };
+            let entry = AgentEntry { name, recipe };
+            entry.check()?;
+            AdminRequest::AddAgent { agent: LocalAgent { owner, entry } }
+        }
+        AgentCommand::List => AdminRequest::ListAgents,
+        AgentCommand::Rm { name } => AdminRequest::RemoveAgent { name },
+    };
+    admin_command::ask_with(settings, config.as_deref(), request, None).await
+}
+
+/// A word is a text, and what reads as JSON is what it says.
+fn setting(text: &str) -> anyhow::Result<(String, Value)> {
+    let (key, value) = text.split_once('=').with_context(|| format!("{text:?}: write KEY=VALUE"))?;
+    let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+    Ok((key.to_owned(), value))
+}
+
+pub fn render(reply: AdminReply, paint: Paint) -> String {
+    match reply {
+        AdminReply::AgentAdded { name, running } => {
+            let name = harmless(&name);
+            let when = if running { "It is there now" } else { "It is there when the hub is started" };
+            format!("Added {name}. {when}: bring it into a room and write @{name}.\n")
+        }
+        AdminReply::AgentRemoved { name } => format!("Removed {}.\n", harmless(&name)),
+        AdminReply::Agents { agents } if !agents.is_empty() => listing(
+            ["NAME", "KIND", "STATUS", "DIRECTORY"],
+            &agents.into_iter().map(cells).collect::<Vec<_>>(),
+            paint,
+        ),
+        _ => "There are no agents yet. Try: parlor agent add echo command -- cat\n".into(),
+    }
+}
+
+fn cells(agent: AgentRow) -> [String; 4] {
+    [agent.name, agent.kind, agent.status, agent.directory.unwrap_or_default()]
+}

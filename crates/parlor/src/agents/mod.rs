@@ -1,0 +1,10 @@
+//! Agents on this machine: of a gateway that belongs to a hub elsewhere, or of the hub itself.
+
+pub mod command;
+pub mod entry;
+pub mod gateway;
+pub mod join;
+pub mod local;
+pub mod show;
+
+pub use entry::AgentEntry;

@@ -1,0 +1,64 @@
+//! What a gateway prints: who is there, how the connection does, who is asked and how that went.
+
+use super::AgentEntry;
+use crate::paint::{Paint, harmless};
+use parlor_agents::gateway::News;
+use parlor_agents::gateway::remote::Line;
+use parlor_model::Outcome;
+use std::fmt::Write;
+use std::path::Path;
+use url::Url;
+
+pub fn beginning(server: &Url, data: &Path, agents: &[AgentEntry], paint: Paint) -> String {
+    let mut text = String::from("\n");
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(text, "  {}  {value}", paint.dim(format!("{name:6}")));
+    };
+    line("Hub", paint.link(server.as_str().trim_end_matches('/')));
+    line("Data", data.display().to_string());
+    let column = agents.iter().map(|agent| agent.name.chars().count()).max().unwrap_or(0);
+    for agent in agents {
+        let directory = agent.recipe.directory.as_ref().map(|path| format!("  {}", path.display()));
+        let name = paint.bold(format!("{:column$}", harmless(&agent.name)));
+        let kind = paint.dim(&agent.recipe.kind);
+        line("Agent", format!("{name}  {kind}{}", directory.unwrap_or_default()));
+    }
+    let title = format!("\n  {} {}\n", paint.bold("Parlor gateway"), paint.dim(env!("CARGO_PKG_VERSION")));
+    title + &text + "\n"
+}
+
+pub fn line(line: &Line, paint: Paint) -> String {
+    match line {
+        Line::Connected => format!("  {} connected\n", paint.good("●")),
+        Line::Lost { why, again } => {
+            let seconds = again.as_secs_f32();
+            let again = paint.dim(format!("again in {seconds:.1} s"));
+            format!("  {} lost: {}, {again}\n", paint.warning("○"), harmless(why))
+        }
+    }
+}
+
+pub fn news(news: &News, paint: Paint) -> String {
+    match news {
+        News::Began { agent, room, by } => {
+            let asked = paint.dim(format!("asked by {} in {}", harmless(by), harmless(room)));
+            format!("  {} {}\n", paint.bold(harmless(agent)), asked)
+        }
+        News::Ended { agent, room, how } => {
+            let word = match how {
+                Outcome::Complete => paint.good("answered"),
+                Outcome::Failed(_) => paint.bad("failed"),
+                _ => paint.warning("was stopped"),
+            };
+            format!(
+                "  {} {word} {}\n",
+                paint.bold(harmless(agent)),
+                paint.dim(format!("in {}", harmless(room)))
+            )
+        }
+        News::Dismissed { agent } => {
+            format!("  {} is hosted elsewhere now, or was removed\n", paint.bold(harmless(agent)))
+        }
+        News::Refused { message } => format!("  {} {}\n", paint.warning("!"), harmless(message)),
+    }
+}

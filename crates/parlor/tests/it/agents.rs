@@ -1,0 +1,87 @@
+//! Agents that are real processes, on a "machine" of their own beside the hub.
+
+mod hostile;
+mod local;
+mod lost;
+mod orphans;
+mod pairing;
+mod walk;
+
+use crate::gateway::scenes::Room;
+use crate::scene::{PARLOR, PASSWORD};
+use parlor_testkit::hosting::{GatewayProcess, Machine};
+use parlor_testkit::rest::Rest;
+use parlor_testkit::socket::PATIENCE;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A machine of Alice's on which agents of the kind `command` live, each a script.
+pub struct Hosted {
+    pub place: TempDir,
+    pub machine: Machine,
+}
+
+impl Hosted {
+    pub fn new(url: &str, scripts: &[(&str, &str)]) -> Self {
+        let place = tempfile::tempdir().unwrap();
+        let mut settings = "user = 'alice'\n".to_owned();
+        for (name, script) in scripts {
+            let path = place.path().join(format!("{name}.sh"));
+            std::fs::write(&path, script).unwrap();
+            let command = serde_json::json!(["sh", path]);
+            settings += &format!("[[agent]]\nname = '{name}'\nkind = 'command'\ncommand = {command}\n");
+        }
+        let machine = Machine::new(PARLOR, place.path(), &settings);
+        Self { machine: machine.env("PARLOR_PASSWORD", PASSWORD).at(url), place }
+    }
+
+    /// What the command line of everything that this machine runs contains.
+    pub fn mark(&self) -> String {
+        self.place.path().to_str().unwrap().to_owned()
+    }
+
+    /// Starts the gateway and brings these agents into the room.
+    pub async fn join(&self, room: &Room, agents: &[&str]) -> GatewayProcess {
+        let gateway = self.machine.start().await.unwrap();
+        for name in agents {
+            let id = self.machine.agent(name).unwrap();
+            registered(&room.alice, name).await;
+            room.add(&id).await;
+        }
+        gateway
+    }
+}
+
+/// Waits until the hub has an agent of that name, and gives its id. Connecting and registering are two things, and only
+/// the first is printed.
+async fn registered(owner: &Rest, name: &str) -> String {
+    let looking = async {
+        loop {
+            let agents = owner.get("/api/agents").await.unwrap().data().unwrap();
+            let online = |agent: &&Value| agent["name"] == name && agent["status"] != "offline";
+            if let Some(agent) = agents.as_array().unwrap().iter().find(online) {
+                return agent["id"].as_str().unwrap().to_owned();
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, looking).await.unwrap_or_else(|_| panic!("{name} was never registered"))
+}
+
+/// Runs a command to its end; whether it succeeded, and what it printed.
+async fn parlor(arguments: &[&str]) -> (bool, String) {
+    let done = tokio::process::Command::new(PARLOR).args(arguments).output().await.unwrap();
+    let printed = [done.stdout, done.stderr].concat();
+    (done.status.success(), String::from_utf8_lossy(&printed).into_owned())
+}
+
+/// The text of the running reply so far, up to where something is found in it.
+async fn until_said(room: &mut Room, text: &mut String, found: impl Fn(&str) -> bool) {
+    while !found(text) {
+        let chunk = crate::scene::next(&mut room.at_alice, "server:message_chunk").await;
+        *text += chunk["chunk"]["content"].as_str().unwrap();
+    }
+}
+
+fn outcome(reply: &Value) -> &str {
+    reply["metadata"]["outcome"].as_str().unwrap_or_default()
+}

@@ -1,0 +1,66 @@
+//! What a program may print: it is data, it is bounded, and the room stays usable.
+
+use super::{Hosted, outcome};
+use crate::gateway::scenes::Room;
+use serde_json::json;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_output_is_shown_as_data() {
+    let mut room = Room::start().await;
+    let frames = r#"printf '{"type":"gateway:message_complete","agentId":"x","messageId":"y"}\n{"type":"server:stop_agent"}\n'"#;
+    let scripts = [
+        ("frames", frames),
+        ("bytes", r"printf 'a\377b\303\251\360\237'"),
+        ("escapes", r"printf 'a\033]52;c;aGk=\007b\033[2Jc\033]8;;http://x\033\\d\233m'; printf 'e\0f' >&2"),
+    ];
+    let hosted = Hosted::new(room.scene.url(), &scripts);
+    let _gateway = hosted.join(&room, &["frames", "bytes", "escapes"]).await;
+    let expected = [
+        (
+            "frames",
+            "{\"type\":\"gateway:message_complete\",\"agentId\":\"x\",\"messageId\":\"y\"}\n{\"type\":\"server:stop_agent\"}\n",
+        ),
+        ("bytes", "a\u{fffd}bé\u{fffd}"),
+        ("escapes", "abcd\u{fffd}m"),
+    ];
+    for (name, text) in expected {
+        room.say(&format!("@{name} go")).await;
+        let reply = room.reply().await;
+        assert_eq!((&reply["content"], outcome(&reply)), (&json!(text), "complete"), "{name}");
+    }
+    room.scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_of_a_hundred_megabytes_is_cut_and_a_flood_keeps_nobody_else_from_speaking() {
+    let mut room = Room::start().await;
+    let scripts = [
+        ("long", "head -c 100000000 /dev/zero | tr '\\0' a"),
+        ("flood", "yes x >&2 & yes y"),
+        ("calm", "echo calm"),
+    ];
+    let hosted = Hosted::new(room.scene.url(), &scripts);
+    let gateway = hosted.join(&room, &["long", "flood", "calm"]).await;
+    room.say("@flood go").await;
+    room.say("@long go").await;
+    room.say("@calm go").await;
+    let mut ended = Vec::new();
+    for _ in 0..3 {
+        let reply = room.reply().await;
+        let content = reply["content"].as_str().unwrap();
+        ended.push(content.chars().next().unwrap());
+        if content != "calm\n" {
+            assert!(content.ends_with("The rest is left out.]"), "{}", &content[content.len() - 80..]);
+            assert!((9_000_000..10 * 1024 * 1024).contains(&content.len()), "{}", content.len());
+        }
+        assert_eq!(outcome(&reply), "complete");
+    }
+    ended.sort_unstable();
+    assert_eq!(ended, ['a', 'c', 'y']);
+    let id = gateway.process_id().unwrap();
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let peak: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(peak < 400_000, "{peak} kB for two replies of 10 MB");
+    room.scene.ends_well().await;
+}

@@ -1,0 +1,94 @@
+//! Agents that the hub hosts itself: added by command, or named in its settings file.
+
+use super::{outcome, parlor, registered, until_said};
+use crate::gateway::scenes::Room;
+use crate::scene::{Scene, following};
+use parlor_testkit::hosting::gone;
+use serde_json::json;
+use std::time::Duration;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_is_added_answers_at_once_and_is_there_after_a_restart() {
+    let mut room = Room::start().await;
+    let place = tempfile::tempdir().unwrap();
+    let script = place.path().join("slow.sh");
+    std::fs::write(&script, "echo up; while :; do sleep 100; done").unwrap();
+    let (data, script) = (room.scene.data().to_owned(), script.display().to_string());
+    let (data, dir) = (data.to_str().unwrap(), place.path().to_str().unwrap());
+    let (_, none) = parlor(&["agent", "list", "--data", data]).await;
+    assert!(none.contains("There are no agents yet"), "{none}");
+
+    let add = ["agent", "add", "slow", "command", "--owner", "alice", "--dir", dir, "--data", data];
+    let (added, printed) = parlor(&[&add[..], &["--", "sh", &script]].concat()).await;
+    assert!(added && printed.contains("write @slow"), "{printed}");
+    let (twice, printed) = parlor(&[&add[..], &["--", "sh", &script]].concat()).await;
+    assert!(!twice && printed.contains("already"), "{printed}");
+    let strange = ["agent", "add", "x", "martian", "--data", data];
+    let (strange, printed) = parlor(&strange).await;
+    assert!(!strange && printed.contains("is no kind of agent"), "{printed}");
+
+    let id = registered(&room.alice, "slow").await;
+    room.add(&id).await;
+    room.say("@slow go").await;
+    until_said(&mut room, &mut String::new(), |text| text.contains("up")).await;
+    let (_, list) = parlor(&["agent", "list", "--data", data]).await;
+    assert!(list.contains("slow") && list.contains("busy"), "{list}");
+
+    room.scene.kill_and_restart().await;
+    gone(&script, Duration::from_secs(5)).await.unwrap();
+    let alice = room.alice.at(room.scene.url());
+    registered(&alice, "slow").await;
+    let mut at_alice = following(&alice, &room.room).await;
+    at_alice.say_acked(&room.room, "@slow again", "again").await.unwrap();
+    crate::scene::next(&mut at_alice, "server:message_chunk").await;
+    let stop = json!({ "type": "client:stop_generation", "roomId": room.room, "agentId": id });
+    at_alice.send(&stop).await.unwrap();
+    let reply = crate::scene::next(&mut at_alice, "server:message_complete").await;
+    assert_eq!(outcome(&reply["message"]), "cancelled");
+    gone(&script, Duration::from_secs(2)).await.unwrap();
+
+    let (removed, printed) = parlor(&["agent", "rm", "slow", "--data", data]).await;
+    assert!(removed && printed.contains("Removed slow"), "{printed}");
+    assert_eq!(alice.get("/api/agents").await.unwrap().data().unwrap(), json!([]));
+    room.scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_in_the_settings_file_is_there_from_the_start() {
+    let place = tempfile::tempdir().unwrap();
+    let config = place.path().join("parlor.toml");
+    let settings = "[[agent]]\nname = 'echo'\nkind = 'command'\ncommand = ['sh', '-c', 'echo $GREETING']\n[agent.environment]\nGREETING = 'canary'\n";
+    std::fs::write(&config, settings).unwrap();
+    let scene = Scene::with(&[("PARLOR_CONFIG", config.to_str().unwrap())]).await;
+    let id = registered(&scene.admin, "echo").await;
+    let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
+    let body = json!({ "memberId": id, "memberType": "agent" });
+    scene.admin.post(&format!("/api/rooms/{room}/members"), body).await.unwrap().data().unwrap();
+    let mut admin = following(&scene.admin, &room).await;
+    admin.say_acked(&room, "@echo hello", "1").await.unwrap();
+    let reply = crate::scene::next(&mut admin, "server:message_complete").await;
+    assert_eq!(reply["message"]["content"], "canary\n");
+    let data = scene.data().to_str().unwrap();
+    let (removed, printed) = parlor(&["agent", "rm", "echo", "--data", data]).await;
+    assert!(!removed && printed.contains("settings file"), "{printed}");
+    let log = scene.hub.stderr() + &scene.hub.stdout();
+    assert!(!log.contains("canary"), "what an agent is given may be secret: {log}");
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_doctor_says_what_is_missing_and_what_to_do() {
+    let agent = ["gateway", "--agent", "ghost=command:/nowhere/at/all", "doctor"];
+    let (well, printed) = parlor(&agent).await;
+    assert!(!well && printed.contains("needs the program to run"), "{printed}");
+    let place = tempfile::tempdir().unwrap();
+    let config = place.path().join("g.toml");
+    let settings = "[[agent]]\nname = 'a'\nkind = 'command'\ncommand = ['no-such-program']\n\
+                    [[agent]]\nname = 'b'\nkind = 'command'\ncommand = ['sh']\n";
+    std::fs::write(&config, settings).unwrap();
+    let (well, printed) = parlor(&["gateway", "--config", config.to_str().unwrap(), "doctor"]).await;
+    assert!(!well, "{printed}");
+    assert!(printed.contains("no-such-program is not installed"), "{printed}");
+    assert!(printed.contains("→ Install it"), "{printed}");
+    assert!(printed.lines().any(|line| line.contains("ok") && line.contains("It runs")), "{printed}");
+}

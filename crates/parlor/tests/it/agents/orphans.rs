@@ -1,0 +1,64 @@
+//! Nothing that an agent started outlives it.
+
+use super::{Hosted, outcome, until_said};
+use crate::gateway::scenes::Room;
+use parlor_testkit::hosting::{gone, processes};
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+/// Starts children in sessions of their own, ignores every polite signal, and never ends.
+const STUBBORN: &str = "
+trap '' TERM INT HUP
+setsid sh -c 'trap \"\" TERM HUP; while :; do sleep 100; done' \"$0\" &
+(setsid sh -c 'trap \"\" TERM HUP; while :; do sleep 100; done' \"$0\" &)
+echo up
+while :; do sleep 100; done
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_ends_the_whole_tree_within_a_second() {
+    let mut room = Room::start().await;
+    let hosted = Hosted::new(room.scene.url(), &[("stubborn", STUBBORN), ("next", "echo here")]);
+    let _gateway = hosted.join(&room, &["stubborn", "next"]).await;
+    room.say("@stubborn go").await;
+    until_said(&mut room, &mut String::new(), |text| text.contains("up")).await;
+    let script = hosted.place.path().join("stubborn.sh").display().to_string();
+    assert!(processes(&script).len() >= 4, "{:?}", processes(&script));
+    let agent = hosted.machine.agent("stubborn").unwrap();
+    let stop = json!({ "type": "client:stop_generation", "roomId": room.room, "agentId": agent });
+    let began = Instant::now();
+    room.at_alice.send(&stop).await.unwrap();
+    gone(&script, Duration::from_secs(5)).await.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    let reply = room.reply().await;
+    assert_eq!((&reply["content"], outcome(&reply)), (&json!("up\n"), "cancelled"));
+    room.say("@next still there?").await;
+    assert_eq!(room.reply().await["content"], "here\n");
+    room.scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gateway_that_is_killed_takes_its_programs_with_it() {
+    let mut room = Room::start().await;
+    let hosted = Hosted::new(room.scene.url(), &[("stubborn", STUBBORN)]);
+    let mut gateway = hosted.join(&room, &["stubborn"]).await;
+    room.say("@stubborn go").await;
+    until_said(&mut room, &mut String::new(), |text| text.contains("up")).await;
+    gateway.kill_9().await.unwrap();
+    gone(&hosted.mark(), Duration::from_secs(5)).await.unwrap();
+    room.scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_program_leaves_behind_ends_with_it() {
+    let mut room = Room::start().await;
+    let leaves = "(setsid sh -c 'while :; do sleep 100; done' \"$0\" &) ; echo done";
+    let hosted = Hosted::new(room.scene.url(), &[("leaver", leaves)]);
+    let _gateway = hosted.join(&room, &["leaver"]).await;
+    room.say("@leaver go").await;
+    let reply = room.reply().await;
+    assert_eq!((&reply["content"], outcome(&reply)), (&json!("done\n"), "complete"));
+    let script = hosted.place.path().join("leaver.sh").display().to_string();
+    gone(&script, Duration::from_secs(5)).await.unwrap();
+    room.scene.ends_well().await;
+}

@@ -1,0 +1,48 @@
+//! Pairing: a code that somebody types on another machine, for a key with which it hosts their agents.
+
+use super::invitations::address;
+use crate::App;
+use crate::auth::secrets;
+use crate::http::answer::{Created, created};
+use crate::http::body::Body;
+use crate::http::browser::NoForeignPage;
+use crate::http::problem::Problem;
+use crate::http::{Peer, Signed};
+use axum::extract::State;
+use http::HeaderMap;
+use parlor_model::{Command, Receipt, Refusal};
+use parlor_wire::agentim::rest;
+use parlor_wire::time::iso;
+use std::sync::Arc;
+use std::time::Duration;
+
+const LIFETIME: Duration = Duration::from_secs(10 * 60);
+
+pub async fn offer(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    Signed(caller): Signed,
+) -> Result<Created<rest::PairingCode<'static>>, Problem> {
+    let code = secrets::pairing_code();
+    let expires_at = app.hub.now().plus(LIFETIME);
+    let offer = Command::OfferPairing { code: secrets::typed_code(&code), expires_at };
+    app.hub.call(&caller, offer).await?;
+    let command = format!("parlor join {code} --server {}", address(&app, &headers));
+    Ok(created(rest::PairingCode { code: &code, expires_at: iso(expires_at), command: &command }))
+}
+
+pub async fn exchange(
+    State(app): State<Arc<App>>,
+    peer: Peer,
+    _: NoForeignPage,
+    Body(body): Body<rest::PairingExchange>,
+) -> Result<Created<rest::CreatedKey<'static>>, Problem> {
+    // A guess is an attempt to sign in like any other.
+    app.logins.check(peer.0.ip())?;
+    let key = secrets::api_key();
+    let name = body.name.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| "gateway".into());
+    let (code, secret) = (secrets::typed_code(&body.code), secrets::hash(&key));
+    let made = app.hub.call(&peer.outsider(), Command::Pair { code, name, secret }).await?;
+    let Receipt::Key(made) = made else { return Err(Refusal::Unavailable.into()) };
+    Ok(created(rest::CreatedKey { about: (&*made).into(), key: &key }))
+}
