@@ -41,7 +41,7 @@ async fn a_gateway_says_nothing_for_an_agent_that_another_one_hosts() {
         thief.send(&terminal).await.unwrap();
         let usage = json!({
             "type": "gateway:run_event", "agentId": "coder",
-            "event": { "kind": "usage", "totalTokens": 5_000_000 },
+            "event": { "kind": "usage", "inputTokens": 5_000_000 },
         });
         thief.send(&usage).await.unwrap();
         thief.send(&json!({ "type": "gateway:unregister_agent", "agentId": "coder" })).await.unwrap();

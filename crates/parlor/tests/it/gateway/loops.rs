@@ -92,6 +92,29 @@ async fn the_turns_of_a_day_are_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_tokens_of_a_day_are_counted() {
+    let mut room = Room::on(Scene::with(&[("PARLOR_MAX_TOKENS_PER_DAY", "100")]).await).await;
+    let mut gateway = room.gateway("g1", &["a", "b"]).await;
+    // The first leaves some, the second takes more than there is: what was spent is known afterwards.
+    for number in 0..2 {
+        room.say("@a go").await;
+        let turn = gateway.turn().await.unwrap();
+        let usage = json!({
+            "type": "gateway:run_event", "agentId": "a",
+            "event": { "kind": "usage", "inputTokens": 50, "outputTokens": 10 },
+        });
+        gateway.send(&usage).await.unwrap();
+        gateway.complete(&turn, &format!("r{number}"), "gone").await.unwrap();
+        room.reply().await;
+    }
+    let asked = room.say("@a again").await;
+    assert_eq!(refused(&room.deliveries(&asked).await), [("a", "the tokens of this day are used up")]);
+    room.say("@b go").await;
+    assert_eq!(gateway.turn().await.unwrap()["agentId"], "b", "each agent has its own");
+    room.scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_agent_hands_over_to_one_that_it_names_apart_from_its_text() {
     let mut room = Room::start().await;
     let mut gateway = room.gateway("g1", &["a", "b"]).await;
