@@ -40,7 +40,7 @@ pub struct Ask {
 type Make = fn(&mut Dice, &mut World) -> Command;
 
 /// Each kind of command, and how often it is asked for compared with the others.
-const KINDS: [(u32, Make); 72] = [
+const KINDS: [(u32, Make); 75] = [
     (24, turns::start),
     (4, turns::open),
     (24, turns::finish),
