@@ -19,6 +19,7 @@ use tokio::time::timeout;
 /// Between asking a program to end and ending it.
 const GRACE: Duration = Duration::from_millis(400);
 /// How much later than that a keeper has ended it.
+#[cfg(target_os = "linux")]
 const SURELY: Duration = Duration::from_millis(500);
 
 /// Whether this binary can be its own keeper; a test's binary cannot.

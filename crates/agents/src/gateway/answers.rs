@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 const NO_CREDENTIALS: &str =
     "This gateway keeps no credentials. Sign in to the agent's program on the machine itself.";
 
+/// Looks into folders at the same time.
+const LOOKS: usize = 4;
+
 impl Gateway {
     pub(super) fn answer(&mut self, asked: Instruction) {
         let answer = match asked {
@@ -17,12 +20,19 @@ impl Gateway {
             Instruction::DescribeAgent { agent, room } => self.describe(&agent, room.as_ref()),
             Instruction::ShowWorkspace { agent, request, wanted, .. } => {
                 let Some(hosted) = self.agents.get(&agent) else { return };
-                let response = match &hosted.recipe.directory {
-                    Some(directory) => workspace::show(directory, &wanted.0),
-                    None => workspace::error("This agent has no folder to work in."),
+                let answer = move |response| {
+                    json!({ "type": "gateway:workspace_response", "agentId": agent.as_str(),
+                        "requestId": request, "response": response })
                 };
-                json!({ "type": "gateway:workspace_response", "agentId": agent.as_str(),
-                    "requestId": request, "response": response })
+                match hosted.recipe.directory.clone() {
+                    Some(directory) if self.looks.len() < LOOKS => {
+                        let look = move || answer(workspace::show(&directory, &wanted.0)).to_string();
+                        self.looks.spawn_blocking(look);
+                        return;
+                    }
+                    Some(_) => answer(workspace::error("Too many look at once. Try again.")),
+                    None => answer(workspace::error("This agent has no folder to work in.")),
+                }
             }
             Instruction::Rewind { agent, room, .. } => {
                 self.begin_anew(&agent, &room);

@@ -199,3 +199,53 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     file.sync_data()?;
     fs::rename(&new, path)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn kept(reply: &str) -> Kept {
+        let (agent, room, run) = ("a".into(), "r".into(), "t".into());
+        Kept { agent, room, run, reply: reply.into(), conversation: None, depth: 0, finished: None }
+    }
+
+    #[test]
+    fn the_next_process_is_the_same_gateway_with_the_same_agents_and_sessions() {
+        let place = tempfile::tempdir().unwrap();
+        let (agent, room) = (AgentId::stored("a"), RoomId::stored("r"));
+        let open = || Data::open(place.path()).unwrap();
+        let first = open();
+        let (gateway, coder) = (first.gateway(), first.agent("coder").unwrap());
+        first.put_session(&agent, &room, Some("s1")).unwrap();
+        first.put_session(&agent, &RoomId::stored("other"), Some("s2")).unwrap();
+        let busy = Data::open(place.path()).unwrap_err();
+        assert_eq!(busy.kind(), io::ErrorKind::ResourceBusy, "one process at a time");
+        drop(first);
+        let second = open();
+        assert_eq!((second.gateway(), second.agent("coder").unwrap()), (gateway, coder));
+        assert_eq!(second.session(&agent, &room).as_deref(), Some("s1"));
+        second.put_session(&agent, &room, None).unwrap();
+        drop(second);
+        let third = open();
+        assert_eq!(third.session(&agent, &room), None);
+        assert_eq!(third.session(&agent, &RoomId::stored("other")).as_deref(), Some("s2"));
+        let mode = place.path().join("sessions.json").metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn what_was_left_is_found_in_its_order_and_what_is_damaged_is_nothing() {
+        let place = tempfile::tempdir().unwrap();
+        let data = Data::open(place.path()).unwrap();
+        for number in [10, 2, 7] {
+            data.keep(number, &kept(&format!("m{number}"))).unwrap();
+        }
+        data.forget(7);
+        fs::write(place.path().join("replies/3.json"), "{").unwrap();
+        fs::write(place.path().join("replies/4.new"), "{}").unwrap();
+        let left: Vec<(u64, String)> =
+            data.left().unwrap().into_iter().map(|(number, kept)| (number, kept.reply)).collect();
+        assert_eq!(left, [(2, "m2".to_owned()), (10, "m10".to_owned())]);
+    }
+}

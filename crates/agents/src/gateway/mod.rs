@@ -77,6 +77,8 @@ pub struct Gateway {
     turns: BTreeMap<u64, Playing>,
     next: u64,
     acts: JoinSet<Over>,
+    /// Answers for which a disk is looked at; a stop does not wait for that.
+    looks: JoinSet<String>,
     /// Rings when there may be something to send.
     bell: Arc<Notify>,
     /// Frames that belong to no turn, or to one that is over.
@@ -152,6 +154,7 @@ impl Gateway {
             turns,
             next,
             acts: JoinSet::new(),
+            looks: JoinSet::new(),
             bell: Arc::default(),
             frames: VecDeque::new(),
             last_sent: 0,
@@ -191,6 +194,7 @@ impl Gateway {
                     None => break,
                 },
                 Some(over) = self.acts.join_next(), if !self.acts.is_empty() => self.is_over(over),
+                Some(Ok(answer)) = self.looks.join_next(), if !self.looks.is_empty() => self.say(answer),
                 permit = outgoing.reserve(), if waiting => match permit {
                     Ok(permit) => {
                         if let Some(frame) = self.next_frame() {
@@ -228,6 +232,8 @@ impl Gateway {
 
     fn begin_connection(&mut self) {
         self.frames.clear();
+        // Who asked on the last connection has given up.
+        self.looks = JoinSet::new();
         let forms: Vec<String> = self.agents.iter().map(|(id, hosted)| register(id, hosted)).collect();
         self.frames.extend(forms);
         for playing in self.turns.values_mut() {

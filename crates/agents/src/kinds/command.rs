@@ -11,6 +11,7 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 #[cfg(target_os = "linux")]
 use tokio::net::unix::pipe;
@@ -20,8 +21,13 @@ use tokio::process::{ChildStderr, ChildStdout};
 const PIECE: usize = 32 * 1024;
 /// Of a line of its errors, so much is shown.
 const LINE: usize = 1000;
+/// So many lines a second: nobody reads more, and everybody in the room would be sent them.
+const LINES: u32 = 50;
+const SECOND: Duration = Duration::from_secs(1);
 /// Of its terminal.
+#[cfg(target_os = "linux")]
 const COLUMNS: u16 = 100;
+#[cfg(target_os = "linux")]
 const ROWS: u16 = 30;
 
 #[derive(Debug)]
@@ -161,14 +167,23 @@ impl Command {
         let (mut plain, mut seen) = (Plain::default(), Utf8::default());
         let mut piece = vec![0; PIECE];
         let mut line = String::new();
+        let (mut shown, mut since) = (0, Instant::now());
         loop {
             let count = stderr.read(&mut piece).await.map_err(Fault::Broken)?;
             let text = plain.pass(&seen.read(&piece[..count]));
             for part in text.split_inclusive('\n') {
                 let room = LINE.saturating_sub(line.chars().count());
                 line.extend(part.trim_end_matches('\n').chars().take(room));
-                if part.ends_with('\n') {
-                    show(&tool, std::mem::take(&mut line), stage, last).await?;
+                if !part.ends_with('\n') {
+                    continue;
+                }
+                if since.elapsed() >= SECOND {
+                    (shown, since) = (0, Instant::now());
+                }
+                shown += 1;
+                match shown <= LINES {
+                    true => show(&tool, std::mem::take(&mut line), stage, last).await?,
+                    false => *last = Some(std::mem::take(&mut line)),
                 }
             }
             if count == 0 {
