@@ -1,14 +1,18 @@
 //! Messages a second from many senders through the routing index to whoever listens, end to end: each counts once
 //! it is acknowledged, which at the hub means on disk, and pushed to its listener.
 //!
-//! Senders have a few messages on the way each. Every message matches exactly one of the listeners' patterns, and
-//! must reach it, else the measurement fails. NATS is asked to acknowledge each message too; it keeps none.
+//! Senders have a few messages on the way each, or wait for each answer before they send the next. Every message matches
+//! exactly one of the listeners' patterns, and must reach it, else the measurement fails. NATS is asked to acknowledge
+//! each message too; it keeps none.
 //!
 //! Both sides get the same messages from the same senders, as many on the way, and each acknowledgement and push is
 //! read and counted. What differs is theirs: the hub speaks WebSocket and JSON, decides who may hear, and waits for the
-//! disk; NATS speaks its own lines over TCP and waits for nothing. With so much on the way a disk that takes long to
-//! flush bounds the hub, whatever it costs: `--dir` on a file system in memory shows what is left without it, and more
-//! on the way makes NATS, which then writes more at once, gain more than the hub.
+//! disk; NATS speaks its own lines over TCP and waits for nothing.
+//!
+//! How much is on the way decides about the ratio, so it is printed. A message in turn costs NATS a read and a write of its
+//! own, as it does the hub; the more of them come together, the less of that is left, and what remains is nearly nothing
+//! at NATS, while the hub still has to decide about, store and describe each one: from some sixteen on the way the hub is
+//! as fast as it gets, and NATS goes on gaining.
 
 use super::Sample;
 use super::frames::{self, FrameCounter};
@@ -29,8 +33,8 @@ use tokio::task::JoinSet;
 
 /// Connections that listen, each to a channel of its own.
 pub const LISTENERS: usize = 4;
-/// Messages on the way for each sender.
-const WINDOW: u64 = 16;
+/// Messages on the way for each sender, where not each waits for its turn.
+pub const WINDOW: u64 = 16;
 
 /// One connection, and how its stream is read.
 pub struct Wire {
@@ -85,7 +89,7 @@ impl Tally {
     }
 }
 
-pub async fn measure(server: &Arc<Server>, senders: usize, length: Duration) -> Result<Sample> {
+pub async fn measure(server: &Arc<Server>, senders: usize, window: u64, length: Duration) -> Result<Sample> {
     let tally = Arc::new(Tally::default());
     let mut listening = JoinSet::new();
     for number in 0..LISTENERS {
@@ -95,7 +99,7 @@ pub async fn measure(server: &Arc<Server>, senders: usize, length: Duration) -> 
     let mut sending = JoinSet::new();
     for number in 0..senders {
         let wire = server.route_sender().await.context("connecting a sender")?;
-        sending.spawn(send(wire, number, tally.clone()));
+        sending.spawn(send(wire, number, window, tally.clone()));
     }
     let sample = timed::rate(&server.process, length, || tally.done()).await?;
     tally.stop.store(true, Ordering::Relaxed);
@@ -131,7 +135,7 @@ async fn listen(mut wire: Wire, tally: Arc<Tally>) -> Result<()> {
 }
 
 /// Sends until told to stop, and then waits until everything is acknowledged; returns how much was sent.
-async fn send(mut wire: Wire, number: usize, tally: Arc<Tally>) -> Result<u64> {
+async fn send(mut wire: Wire, number: usize, window: u64, tally: Arc<Tally>) -> Result<u64> {
     let channel = channel(number % LISTENERS);
     let subject = nats::subject(&channel);
     // Written by hand: the type goes first, as clients send it, and texts need no escaping.
@@ -145,7 +149,7 @@ async fn send(mut wire: Wire, number: usize, tally: Arc<Tally>) -> Result<u64> {
     let (mut out, mut buffer) = (Vec::new(), vec![0; 8 * 1024]);
     loop {
         out.clear();
-        while !tally.stop.load(Ordering::Relaxed) && sent < acknowledged + WINDOW {
+        while !tally.stop.load(Ordering::Relaxed) && sent < acknowledged + window {
             let message = messages[sent as usize % messages.len()].as_bytes();
             match wire.counter {
                 Counter::Hub(_) => frames::push_text(&mut out, message),
