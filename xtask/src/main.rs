@@ -10,6 +10,7 @@ mod bench;
 mod bench_launch;
 mod layers;
 mod packages;
+mod real_agents;
 mod test;
 #[cfg(test)]
 mod tidy;
@@ -20,6 +21,7 @@ Usage: cargo xtask <command>
 
   test [--quick]     Check format, lints and layering, then run every test.
                      --quick installs nothing and runs the unit tests only.
+  test real-agents   Fetch agents that others made, and run the tests with them.
   bench [options]    Measure the hub against bare references, in release builds.
                      `cargo xtask bench --help` lists the options.
   types              Write the TypeScript of the web from the Rust types.

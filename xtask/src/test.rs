@@ -2,7 +2,7 @@
 //!
 //! Owns: the steps and their order, cheap ones first. Stops at the first failure.
 
-use crate::{cargo, layers, packages, root};
+use crate::{cargo, layers, packages, real_agents, root};
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::Command;
@@ -32,7 +32,7 @@ const STEPS: &[Step] = &[
             "--workspace",
             "--all-targets",
             "--features",
-            "xtask/bench",
+            "xtask/bench,parlor-agents/real-agents",
             "--",
             "-D",
             "warnings",
@@ -55,7 +55,8 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let quick = match arguments {
         [] => false,
         [flag] if flag == "--quick" => true,
-        _ => bail!("`test` knows only `--quick`"),
+        [what] if what == "real-agents" => return real_agents::run(),
+        _ => bail!("`test` knows only `--quick` and `real-agents`"),
     };
     let mut done: Vec<(&str, Duration)> = Vec::new();
     let mut failure = None;

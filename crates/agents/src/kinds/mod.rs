@@ -5,10 +5,19 @@
 //! `fn forget(&self, room: &RoomId)` (the session of that room is over) and
 //! `async fn examine(&self) -> Vec<Finding>` (what `doctor` says of it). [`Kind`] knows it by name.
 
+pub mod acp;
+pub mod claude;
 pub mod command;
+mod last_words;
+mod lines;
+mod lookup;
+mod tools;
 
 use crate::finding::Finding;
+use crate::process::Program;
 use crate::turn::{Ending, Stage, Turn};
+use acp::Acp;
+use claude::Claude;
 use command::Command;
 use parlor_model::RoomId;
 use serde::{Deserialize, Serialize};
@@ -59,6 +68,20 @@ impl Recipe {
         }
     }
 
+    /// The program that it is told to run, or another one if it is told none, in its place and surroundings.
+    fn program(&self, otherwise: Program) -> Program {
+        let named = match &self.command[..] {
+            [program, arguments @ ..] => Program {
+                program: program.into(),
+                arguments: arguments.iter().map(Into::into).collect(),
+                ..Program::default()
+            },
+            [] => otherwise,
+        };
+        let environment = self.environment.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Program { environment, directory: self.directory.clone(), ..named }
+    }
+
     /// What is left when a kind has taken what it knows: most likely misspelt.
     pub fn knows_only(&self, known: &[&str]) -> Result<(), Box<str>> {
         match self.further.keys().find(|key| !known.contains(&key.as_str())) {
@@ -71,14 +94,18 @@ impl Recipe {
 /// An agent of some kind.
 #[derive(Debug)]
 pub enum Kind {
+    Acp(Acp),
+    Claude(Claude),
     Command(Command),
 }
 
 impl Kind {
-    pub const NAMES: &[&str] = &["command"];
+    pub const NAMES: &[&str] = &["acp", "claude", "command"];
 
     pub fn new(recipe: &Recipe) -> Result<Self, Box<str>> {
         Ok(match recipe.kind().0 {
+            "acp" => Self::Acp(Acp::new(recipe)?),
+            "claude" => Self::Claude(Claude::new(recipe)?),
             "command" => Self::Command(Command::new(recipe)?),
             other => {
                 return Err(format!("{other:?} is no kind of agent: {}", Self::NAMES.join(", ")).into());
@@ -88,19 +115,41 @@ impl Kind {
 
     pub async fn play(&self, turn: &Turn, stage: &Stage) -> Ending {
         match self {
+            Self::Acp(acp) => acp.play(turn, stage).await,
+            Self::Claude(claude) => claude.play(turn, stage).await,
             Self::Command(command) => command.play(turn, stage).await,
         }
     }
 
     pub fn forget(&self, room: &RoomId) {
         match self {
+            Self::Acp(acp) => acp.forget(room),
+            Self::Claude(claude) => claude.forget(room),
             Self::Command(command) => command.forget(room),
+        }
+    }
+
+    /// What people can tell it by a slash and a word, as far as it has said so.
+    pub fn commands(&self) -> Vec<SlashCommand> {
+        match self {
+            Self::Acp(acp) => acp.commands(),
+            Self::Claude(claude) => claude.commands(),
+            Self::Command(_) => Vec::new(),
         }
     }
 
     pub async fn examine(&self) -> Vec<Finding> {
         match self {
+            Self::Acp(acp) => acp.examine().await,
+            Self::Claude(claude) => claude.examine().await,
             Self::Command(command) => command.examine().await,
         }
     }
+}
+
+/// What an agent lets people do by a slash and a word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlashCommand {
+    pub name: Box<str>,
+    pub description: Box<str>,
 }

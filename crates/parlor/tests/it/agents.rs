@@ -1,5 +1,6 @@
 //! Agents that are real processes, on a "machine" of their own beside the hub.
 
+mod acp;
 mod hostile;
 mod local;
 mod lost;

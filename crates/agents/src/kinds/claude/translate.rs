@@ -1,0 +1,345 @@
+//! From what the Claude CLI prints to what a room is shown. Pure: keeps what a turn has told so far.
+
+use super::super::tools::{self, line};
+use super::frames::{Outcome, Piece, System, Whole, blocks};
+use parlor_model::{
+    Activity, Chunk, ChunkKind, RunEvent, StepState, Subagent, SubagentChange, SubagentOutcome,
+};
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+
+/// Messages that the CLI makes up itself, mostly to repeat what its result says.
+const MADE_UP: &str = "<synthetic>";
+const LONGEST_NAME: usize = 200;
+const LONGEST_LINE: usize = 2_000;
+const LONGEST_RESULT: usize = 12_000;
+/// Calls without a result; more are a mistake.
+const MOST_CALLS: usize = 1_000;
+
+#[derive(Debug, PartialEq)]
+pub(super) enum Shown {
+    Chunk(Chunk),
+    Event(RunEvent),
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Translation {
+    /// The message whose pieces came last: it follows once more, whole.
+    in_pieces: Option<Box<str>>,
+    /// The tools that were called, by the id of the call.
+    calls: HashMap<Box<str>, Box<str>>,
+    said: bool,
+}
+
+impl Translation {
+    pub(super) fn piece(&mut self, piece: &Piece) -> Option<Shown> {
+        if piece.parent_tool_use_id.is_some() {
+            return None;
+        }
+        let event = &piece.event;
+        let block = match event["type"].as_str()? {
+            "message_start" => {
+                self.in_pieces = event["message"]["id"].as_str().map(Into::into);
+                return None;
+            }
+            "content_block_start" => &event["content_block"],
+            "content_block_delta" => &event["delta"],
+            _ => return None,
+        };
+        match block["type"].as_str()? {
+            "text" | "text_delta" => self.say(ChunkKind::Text, block["text"].as_str()?),
+            "thinking" | "thinking_delta" => self.say(ChunkKind::Thinking, block["thinking"].as_str()?),
+            _ => None,
+        }
+    }
+
+    pub(super) fn assistant(&mut self, whole: &Whole) -> Vec<Shown> {
+        let message = &whole.message;
+        if message.model.as_deref() == Some(MADE_UP) {
+            return Vec::new();
+        }
+        let heard = message.id.is_some() && message.id == self.in_pieces;
+        let mut shown = Vec::new();
+        for block in blocks(&message.content) {
+            let text = |field: &str| block.get(field).and_then(Value::as_str).unwrap_or_default();
+            match (text("type"), &whole.parent_tool_use_id) {
+                ("tool_use", Some(parent)) => shown.push(at_work(parent, text("name"))),
+                ("tool_use", None) => shown.extend(self.call(text("id"), text("name"), block)),
+                ("text", None) if !heard => shown.extend(self.say(ChunkKind::Text, text("text"))),
+                ("thinking", None) if !heard => shown.extend(self.say(ChunkKind::Thinking, text("thinking"))),
+                _ => {}
+            }
+        }
+        shown
+    }
+
+    pub(super) fn user(&mut self, whole: &Whole) -> Vec<Shown> {
+        if whole.parent_tool_use_id.is_some() {
+            return Vec::new();
+        }
+        let results =
+            blocks(&whole.message.content).filter(|block| block.get("type") == Some(&"tool_result".into()));
+        results.flat_map(|block| self.result(block)).collect()
+    }
+
+    pub(super) fn system(&self, system: &System) -> Option<Shown> {
+        if &*system.subtype != "api_retry" {
+            return None;
+        }
+        let why = match system.error_status {
+            Some(429) => "The model has too much to do".into(),
+            Some(529) => "The model is overloaded".into(),
+            Some(status) => format!("The model answered with {status}"),
+            None => "The model cannot be reached".into(),
+        };
+        let seconds = system.retry_delay_ms.unwrap_or(0).div_ceil(1000);
+        let detail = Some(format!("{why}; trying again in {seconds} s").into());
+        Some(Shown::Event(RunEvent::Status { activity: Activity::Working, detail, subagent: None }))
+    }
+
+    /// What is left to be said when a turn has ended well: commands of the CLI answer with their result alone.
+    pub(super) fn rest(&mut self, outcome: &Outcome) -> Option<Shown> {
+        let result = outcome.result.as_deref().filter(|_| !self.said)?;
+        self.say(ChunkKind::Text, result)
+    }
+
+    fn say(&mut self, kind: ChunkKind, words: &str) -> Option<Shown> {
+        self.said |= kind == ChunkKind::Text && !words.is_empty();
+        let chunk = Chunk { kind, content: words.into(), metadata: None };
+        (!words.is_empty()).then_some(Shown::Chunk(chunk))
+    }
+
+    fn call(&mut self, id: &str, tool: &str, block: &Map<String, Value>) -> Vec<Shown> {
+        if self.calls.len() >= MOST_CALLS {
+            self.calls.clear();
+        }
+        self.calls.insert(id.into(), tool.into());
+        let input = block.get("input").unwrap_or(&Value::Null);
+        let mut shown = vec![Shown::Chunk(tools::used(id, tool, &input.to_string()))];
+        let event = match tool {
+            "TodoWrite" => todos(input),
+            "Task" | "Agent" => {
+                let task = input["description"].as_str().or(input["prompt"].as_str()).unwrap_or("something");
+                let task = line(task, LONGEST_LINE).into();
+                Some(subagent(id, SubagentChange::Spawned { task }))
+            }
+            _ => None,
+        };
+        shown.extend(event.map(Shown::Event));
+        shown
+    }
+
+    fn result(&mut self, block: &Map<String, Value>) -> Vec<Shown> {
+        let id = block.get("tool_use_id").and_then(Value::as_str).unwrap_or_default();
+        let failed = block.get("is_error").and_then(Value::as_bool).unwrap_or(false);
+        let text = words(block.get("content").unwrap_or(&Value::Null));
+        let tool = self.calls.remove(id).unwrap_or_else(|| "tool".into());
+        let mut shown = vec![Shown::Chunk(tools::returned(id, &tool, &text, failed))];
+        if matches!(&*tool, "Task" | "Agent") {
+            let outcome = if failed { SubagentOutcome::Failed } else { SubagentOutcome::Complete };
+            let result = text.chars().take(LONGEST_RESULT).collect::<String>();
+            let result = (!result.is_empty()).then(|| result.into());
+            shown.push(Shown::Event(subagent(id, SubagentChange::Returned { outcome, result })));
+        }
+        shown
+    }
+}
+
+fn subagent(id: &str, change: SubagentChange) -> RunEvent {
+    RunEvent::Subagent(Subagent { id: line(id, LONGEST_NAME).into(), parent: None, change })
+}
+
+fn at_work(subagent: &str, tool: &str) -> Shown {
+    Shown::Event(RunEvent::Status {
+        activity: Activity::CallingTool,
+        detail: Some(line(tool, LONGEST_NAME).into()),
+        subagent: Some(line(subagent, LONGEST_NAME).into()),
+    })
+}
+
+fn todos(input: &Value) -> Option<RunEvent> {
+    let todos = input["todos"].as_array()?;
+    tools::plan(todos.iter().map(|todo| {
+        let state = match todo["status"].as_str() {
+            Some("completed") => StepState::Done,
+            Some("in_progress") => StepState::InProgress,
+            _ => StepState::Pending,
+        };
+        (todo["content"].as_str().unwrap_or_default(), state)
+    }))
+}
+
+/// A result is a text, or blocks of which some are texts.
+fn words(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        content => {
+            let parts = blocks(content).map(|block| match block.get("type").and_then(Value::as_str) {
+                Some("text") => block.get("text").and_then(Value::as_str).unwrap_or_default(),
+                Some("image") => "[an image]",
+                _ => "",
+            });
+            parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::frames::{self, Frame};
+    use super::*;
+    use parlor_model::PlanState;
+    use serde_json::json;
+
+    /// What a room is shown of these lines: kind and content of chunks, and the events.
+    fn shown(lines: &[Value]) -> (Vec<(ChunkKind, String)>, Vec<RunEvent>) {
+        let mut translation = Translation::default();
+        let (mut chunks, mut events) = (Vec::new(), Vec::new());
+        for line in lines {
+            let shown = match frames::read(&line.to_string()).unwrap() {
+                Frame::Piece(piece) => translation.piece(&piece).into_iter().collect(),
+                Frame::Assistant(whole) => translation.assistant(&whole),
+                Frame::User(whole) => translation.user(&whole),
+                Frame::System(system) => translation.system(&system).into_iter().collect(),
+                Frame::Result(outcome) => translation.rest(&outcome).into_iter().collect(),
+                other => panic!("{other:?}"),
+            };
+            for shown in shown {
+                match shown {
+                    Shown::Chunk(chunk) => chunks.push((chunk.kind, chunk.content.to_string())),
+                    Shown::Event(event) => events.push(event),
+                }
+            }
+        }
+        (chunks, events)
+    }
+
+    fn piece(event: Value) -> Value {
+        json!({ "type": "stream_event", "event": event, "parent_tool_use_id": null })
+    }
+
+    fn whole(id: &str, content: Value) -> Value {
+        json!({ "type": "assistant", "message": { "id": id, "model": "m", "content": content }, "parent_tool_use_id": null })
+    }
+
+    #[test]
+    fn what_came_in_pieces_is_not_said_again() {
+        let (chunks, _) = shown(&[
+            piece(json!({ "type": "message_start", "message": { "id": "1" } })),
+            piece(
+                json!({ "type": "content_block_start", "content_block": { "type": "thinking", "thinking": "" } }),
+            ),
+            piece(
+                json!({ "type": "content_block_delta", "delta": { "type": "thinking_delta", "thinking": "hm" } }),
+            ),
+            piece(
+                json!({ "type": "content_block_delta", "delta": { "type": "signature_delta", "signature": "s" } }),
+            ),
+            whole("1", json!([{ "type": "thinking", "thinking": "hm" }])),
+            piece(json!({ "type": "content_block_delta", "delta": { "type": "text_delta", "text": "Hel" } })),
+            piece(json!({ "type": "content_block_delta", "delta": { "type": "text_delta", "text": "lo" } })),
+            whole("1", json!([{ "type": "text", "text": "Hello" }])),
+            whole("2", json!([{ "type": "text", "text": " again" }])),
+            json!({ "type": "result", "subtype": "success", "result": "Hello again" }),
+        ]);
+        let text = |text: &str| (ChunkKind::Text, text.to_owned());
+        assert_eq!(chunks, [(ChunkKind::Thinking, "hm".into()), text("Hel"), text("lo"), text(" again")]);
+    }
+
+    #[test]
+    fn a_result_is_said_where_nothing_else_was() {
+        let made_up = json!({ "type": "assistant", "message": { "id": "1", "model": "<synthetic>",
+            "content": [{ "type": "text", "text": "API Error" }] }, "parent_tool_use_id": null });
+        let result = json!({ "type": "result", "subtype": "success", "result": "Total cost: $1" });
+        assert_eq!(shown(&[made_up, result]).0, [(ChunkKind::Text, "Total cost: $1".into())]);
+    }
+
+    #[test]
+    fn tools_are_shown_with_what_went_in_and_what_came_out() {
+        let call = json!([{ "type": "tool_use", "id": "t", "name": "Read", "input": { "path": "a" } }]);
+        let parts = json!([{ "type": "text", "text": "one" }, { "type": "image", "source": {} }]);
+        let result = json!([{ "type": "tool_result", "tool_use_id": "t", "content": parts }, "text", 1]);
+        let (chunks, events) = shown(&[
+            whole("1", call),
+            json!({ "type": "user", "message": { "role": "user", "content": result }, "parent_tool_use_id": null }),
+            json!({ "type": "user", "message": { "role": "user", "content": "just words" } }),
+        ]);
+        let expected = [
+            (ChunkKind::ToolUse, r#"{"path":"a"}"#.into()),
+            (ChunkKind::ToolResult, "one\n[an image]".into()),
+        ];
+        assert_eq!((chunks.as_slice(), events.as_slice()), (expected.as_slice(), [].as_slice()));
+    }
+
+    #[test]
+    fn a_subagent_is_seen_at_work_and_not_heard() {
+        let spawn = json!([{ "type": "tool_use", "id": "t", "name": "Task", "input": { "description": "Look around" } }]);
+        let inside = |content: Value| json!({ "type": "assistant", "message": { "id": "2", "content": content }, "parent_tool_use_id": "t" });
+        let back = json!([{ "type": "tool_result", "tool_use_id": "t", "content": "All quiet" }]);
+        let (chunks, events) = shown(&[
+            whole("1", spawn),
+            json!({ "type": "stream_event", "event": { "type": "content_block_delta", "delta": { "type": "text_delta", "text": "psst" } }, "parent_tool_use_id": "t" }),
+            inside(
+                json!([{ "type": "text", "text": "psst" }, { "type": "tool_use", "id": "u", "name": "Grep", "input": {} }]),
+            ),
+            json!({ "type": "user", "message": { "content": [{ "type": "tool_result", "tool_use_id": "u", "content": "x" }] }, "parent_tool_use_id": "t" }),
+            json!({ "type": "user", "message": { "content": back }, "parent_tool_use_id": null }),
+        ]);
+        assert_eq!(
+            chunks.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(),
+            [ChunkKind::ToolUse, ChunkKind::ToolResult]
+        );
+        let of_subagent = |change| RunEvent::Subagent(Subagent { id: "t".into(), parent: None, change });
+        let result = Some("All quiet".into());
+        assert_eq!(
+            events,
+            [
+                of_subagent(SubagentChange::Spawned { task: "Look around".into() }),
+                RunEvent::Status {
+                    activity: Activity::CallingTool,
+                    detail: Some("Grep".into()),
+                    subagent: Some("t".into())
+                },
+                of_subagent(SubagentChange::Returned { outcome: SubagentOutcome::Complete, result }),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_list_of_things_to_do_is_a_plan() {
+        let todos = json!({ "todos": [{ "content": "Look", "status": "completed" }, { "content": "Leap", "status": "completed" }] });
+        let (_, events) = shown(&[whole(
+            "1",
+            json!([{ "type": "tool_use", "id": "t", "name": "TodoWrite", "input": todos }]),
+        )]);
+        let [RunEvent::Plan(plan)] = &events[..] else { panic!("{events:?}") };
+        assert_eq!((plan.state, &*plan.summary), (PlanState::Completed, "2 of 2 steps done"));
+    }
+
+    #[test]
+    fn a_busy_model_is_told_of() {
+        let (_, events) = shown(&[
+            json!({ "type": "system", "subtype": "api_retry", "error_status": 529, "retry_delay_ms": 1138 }),
+            json!({ "type": "system", "subtype": "status" }),
+        ]);
+        let detail = Some("The model is overloaded; trying again in 2 s".into());
+        assert_eq!(events, [RunEvent::Status { activity: Activity::Working, detail, subagent: None }]);
+    }
+
+    #[test]
+    fn what_is_allowed_goes_back_to_the_letter() {
+        let line = r#"{"type":"control_request","request_id":"r\"1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"b": 1.0,"a":"\u00e9"},"x":1}}"#;
+        let Some(Frame::Permission(permission)) = frames::read(line) else { panic!() };
+        assert_eq!((&*permission.tool, permission.input.get()), ("Bash", r#"{"b": 1.0,"a":"\u00e9"}"#));
+        let answer = frames::allow(&permission);
+        assert!(answer.contains(r#""updatedInput":{"b": 1.0,"a":"\u00e9"}"#), "{answer}");
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(answer["response"]["request_id"], "r\"1");
+        let other = r#"{"type":"control_request","request_id":"2","request":{"subtype":"hook_callback"}}"#;
+        assert!(matches!(frames::read(other), Some(Frame::Unknown { .. })));
+        for noise in ["", "[]", "{}", "{\"type\":1}", "{\"type\":\"keep_alive\"}", "{\"type\":\"assistant\"}"]
+        {
+            assert!(frames::read(noise).is_none(), "{noise}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Kind `claude` where there is no Claude CLI, or none that can be used. With the real one: `real.rs`.
+
+use crate::stage::{Playing, turn};
+use parlor_agents::finding::Health;
+use parlor_agents::kinds::{Kind, Recipe};
+use parlor_agents::turn::Ending;
+use std::sync::Arc;
+
+/// Options of the CLI follow, which a shell takes for arguments of the script.
+fn instead(script: &str) -> Arc<Kind> {
+    let command = ["sh", "-c", script, "claude"].map(Into::into).into();
+    Arc::new(Kind::new(&Recipe { kind: "claude".into(), command, ..Recipe::default() }).unwrap())
+}
+
+#[tokio::test]
+async fn a_death_is_told_with_the_last_words() {
+    let played =
+        Playing::begin(&instead("echo 'no licence' >&2; exit 4"), turn("room", "Hello", None)).end().await;
+    assert_eq!(played.why_failed(), "Claude Code ended (exit status: 4). It last wrote:\nno licence");
+}
+
+#[tokio::test]
+async fn who_does_not_stop_is_ended() {
+    let mut playing = Playing::begin(
+        &instead(
+            r#"trap '' TERM; echo '{"type":"system","subtype":"init","session_id":"s"}'; while :; do sleep 1; done"#,
+        ),
+        turn("room", "Hello", None),
+    );
+    assert!(playing.next().await.is_some());
+    playing.stop.cancel();
+    assert_eq!(playing.end().await.ending, Some(Ending::Stopped));
+}
+
+#[tokio::test]
+async fn what_is_no_protocol_is_passed_over() {
+    let played = Playing::begin(
+        &instead(
+            r#"printf '\377\376\n[]\n{"type":"of_tomorrow"}\n{"type":"server:stop_agent"}\n'
+            head -c 20000000 /dev/zero | tr '\0' x; echo
+            echo '{"type":"result","subtype":"success","result":"still here"}'"#,
+        ),
+        turn("room", "Hello", None),
+    );
+    assert_eq!(played.end().await.finished().text(), "still here");
+}
+
+#[tokio::test]
+async fn the_doctor_says_what_is_missing_and_one_thing_to_do() {
+    let missing =
+        Recipe { kind: "claude".into(), command: vec!["no-such-claude".into()], ..Recipe::default() };
+    let nowhere =
+        Recipe { kind: "claude".into(), directory: Some("/no/such/folder".into()), ..Recipe::default() };
+    for (recipe, what, fix) in [
+        (missing, "no-such-claude is not installed.", "npm install -g @anthropic-ai/claude-code"),
+        (nowhere, "Its directory /no/such/folder is missing.", "mkdir -p /no/such/folder"),
+        (
+            of_version("1.0.128 (Claude Code)"),
+            "Claude Code 1.0.128 is too old: 2.0 is needed.",
+            "claude update",
+        ),
+        (
+            of_version("hello"),
+            "It does not say its version as the Claude CLI does.",
+            "npm install -g @anthropic-ai/claude-code",
+        ),
+    ] {
+        let findings = Kind::new(&recipe).unwrap().examine().await;
+        assert_eq!((findings.len(), findings[0].state), (1, Health::Failure));
+        assert_eq!((&*findings[0].what, findings[0].fix.as_deref()), (what, Some(fix)));
+    }
+    let silent = Kind::new(&of_version("2.1.0 (Claude Code)")).unwrap().examine().await;
+    assert_eq!(silent[0].state, Health::Warning);
+}
+
+/// A program that says one thing, whatever it is asked.
+fn of_version(says: &str) -> Recipe {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::TempDir::new().unwrap().keep();
+    let file = folder.join("claude");
+    std::fs::write(&file, format!("#!/bin/sh\necho '{says}'\n")).unwrap();
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).unwrap();
+    let command = vec![file.to_str().unwrap().into()];
+    Recipe { kind: "claude".into(), command, ..Recipe::default() }
+}
+
+#[test]
+fn recipes_that_make_no_sense_are_refused() {
+    let refused = Kind::new(&Recipe { kind: "claude:opus".into(), ..Recipe::default() });
+    assert_eq!(&*refused.unwrap_err(), "claude:opus is not known here; say claude, or acp:claude");
+}

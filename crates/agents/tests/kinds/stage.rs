@@ -1,0 +1,134 @@
+//! A room with one person in it, who sees and answers everything.
+
+use parlor_agents::kinds::Kind;
+use parlor_agents::turn::{Ending, Said, Stage, Turn};
+use parlor_model::{AgentId, Chunk, ChunkKind, MessageId, RoomId, RunEvent};
+use parlor_wire::agentim::gateway::host::ingress::{Request, SenderType, Verdict};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub fn turn(room: &str, content: &str, session: Option<&str>) -> Turn {
+    let request = Request {
+        agent: AgentId::parse("actor").unwrap(),
+        room: RoomId::parse(room).unwrap(),
+        message: MessageId::parse("m").unwrap(),
+        run: None,
+        content: content.into(),
+        sender_name: "Ada".into(),
+        sender: SenderType::User,
+        by_policy: false,
+        conversation: None,
+        depth: 0,
+        earlier: Vec::new(),
+    };
+    Turn { request, room: None, session: session.map(Into::into) }
+}
+
+/// A turn that is under way.
+pub struct Playing {
+    pub stop: CancellationToken,
+    pub heard: mpsc::Receiver<Said>,
+    pub task: JoinHandle<Ending>,
+}
+
+impl Playing {
+    pub fn begin(agent: &Arc<Kind>, turn: Turn) -> Self {
+        let (stage, heard, stop) = Stage::new(8);
+        let agent = agent.clone();
+        let task = tokio::spawn(async move { agent.play(&turn, &stage).await });
+        Self { stop, heard, task }
+    }
+
+    pub async fn next(&mut self) -> Option<Said> {
+        timeout(PATIENCE, self.heard.recv()).await.expect("it says nothing more")
+    }
+
+    /// Passes over everything until this text was said.
+    pub async fn until(&mut self, words: &str) -> String {
+        let mut text = String::new();
+        while !text.contains(words) {
+            match self.next().await {
+                Some(Said::Chunk(chunk)) if chunk.kind == ChunkKind::Text => text += &chunk.content,
+                Some(_) => {}
+                None => panic!("it ended with {text}"),
+            }
+        }
+        text
+    }
+
+    pub async fn question(&mut self) -> (Box<str>, Value, oneshot::Sender<Verdict>) {
+        loop {
+            match self.next().await.expect("it ended without a question") {
+                Said::Question { tool, input, answer } => {
+                    return (tool, serde_json::from_str(&input.0).unwrap(), answer);
+                }
+                _ => continue,
+            }
+        }
+    }
+
+    /// Hears the rest of it.
+    pub async fn end(mut self) -> Played {
+        let mut played = Played::default();
+        while let Some(said) = self.next().await {
+            match said {
+                Said::Chunk(chunk) => played.chunks.push(chunk),
+                Said::Event(event) => played.events.push(event),
+                Said::Session(session) => played.session = Some(session),
+                Said::Question { tool, .. } => panic!("it asked for {tool}"),
+                Said::Terminal(_) => {}
+            }
+        }
+        played.ending = Some(timeout(PATIENCE, self.task).await.expect("it does not end").unwrap());
+        played
+    }
+}
+
+/// A turn that is over.
+#[derive(Debug, Default)]
+pub struct Played {
+    pub chunks: Vec<Chunk>,
+    pub events: Vec<RunEvent>,
+    pub session: Option<Box<str>>,
+    pub ending: Option<Ending>,
+}
+
+impl Played {
+    pub fn of(&self, kind: ChunkKind) -> String {
+        self.chunks.iter().filter(|chunk| chunk.kind == kind).map(|chunk| &*chunk.content).collect()
+    }
+
+    pub fn text(&self) -> String {
+        self.of(ChunkKind::Text)
+    }
+
+    /// Kind, content and metadata of each tool chunk.
+    pub fn tools(&self) -> Vec<(ChunkKind, &str, Value)> {
+        let of_tools = |chunk: &&Chunk| matches!(chunk.kind, ChunkKind::ToolUse | ChunkKind::ToolResult);
+        let metadata = |chunk: &Chunk| serde_json::from_str(&chunk.metadata.as_ref().unwrap().0).unwrap();
+        self.chunks
+            .iter()
+            .filter(of_tools)
+            .map(|chunk| (chunk.kind, &*chunk.content, metadata(chunk)))
+            .collect()
+    }
+
+    pub fn finished(self) -> Self {
+        assert_eq!(self.ending, Some(Ending::Finished), "{:?}", self.chunks);
+        self
+    }
+
+    pub fn why_failed(&self) -> &str {
+        match &self.ending {
+            Some(Ending::Failed(why)) => why,
+            other => panic!("it ended with {other:?}"),
+        }
+    }
+}
