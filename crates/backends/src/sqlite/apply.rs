@@ -3,6 +3,7 @@
 use super::agents;
 use super::approvals;
 use super::audit;
+use super::insert::Row;
 use super::rows::{self, Stored, run};
 use super::search;
 use super::tasks;
@@ -379,40 +380,38 @@ pub const BELONGINGS: [&str; 6] = ["revisions", "reactions", "pins", "bookmarks"
 const SETTLE: &str = "UPDATE deliveries SET state = ?4, settled = 1 \
      WHERE seq = (SELECT seq FROM messages WHERE id = ?1) AND agent = ?2 AND session = ?3 AND settled = 0";
 
-pub const PUT_MESSAGE: &str = "INSERT INTO messages (seq, id, at, room, path, sender_kind, sender, sender_name, kind, \
-     text, mentions, reply_to, client_message_id, command, payload, source, external_id, edited_at, thread, forwarded, \
-     attachments) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)";
+pub const MESSAGE: (&str, &str) = (
+    "INSERT INTO messages (seq, id, at, room, path, sender_kind, sender, sender_name, kind, text, mentions, reply_to, \
+     client_message_id, command, payload, source, external_id, edited_at, thread, forwarded, attachments)",
+    "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+);
 
-pub fn put_message(statement: &mut Statement<'_>, message: &Message) -> Result<(), Fault> {
+pub fn message(message: &Message, row: &mut Row) -> rusqlite::Result<()> {
     let path = match &message.place {
         parlor_model::Place::Room(_) => None,
         parlor_model::Place::Path(path) => Some(path.as_str()),
     };
-    let values: [&dyn ToSql; 21] = [
-        &(message.seq.0 as i64),
-        &message.id.as_str(),
-        &message.at.0,
-        &message.place.room().map(RoomId::as_str),
-        &path,
-        &rows::sender_kind(&message.sender),
-        &message.sender.id(),
-        &&*message.sender_name,
-        &rows::message_kind(message.kind),
-        &&*message.text,
-        &rows::mentions(&message.mentions),
-        &message.reply_to.as_ref().map(|id| id.as_str()),
-        &message.client_message_id.as_deref(),
-        &message.command.as_deref(),
-        &message.payload.as_ref().map(|payload| &*payload.0),
-        &&*message.source,
-        &message.external_id.as_deref(),
-        &message.edited_at.map(|time| time.0),
-        &message.thread.as_ref().map(|id| id.as_str()),
-        &message.forwarded.as_deref().map(rows::forwarded),
-        &rows::attachments(&message.attachments),
-    ];
-    statement.execute(&values[..]).stored("writing a message").map(drop)
+    row.value(message.seq.0 as i64)?;
+    row.value(message.id.as_str())?;
+    row.value(message.at.0)?;
+    row.value(message.place.room().map(RoomId::as_str))?;
+    row.value(path)?;
+    row.value(rows::sender_kind(&message.sender))?;
+    row.value(message.sender.id())?;
+    row.value(&*message.sender_name)?;
+    row.value(rows::message_kind(message.kind))?;
+    row.value(&*message.text)?;
+    row.value(rows::mentions(&message.mentions))?;
+    row.value(message.reply_to.as_ref().map(|id| id.as_str()))?;
+    row.value(message.client_message_id.as_deref())?;
+    row.value(message.command.as_deref())?;
+    row.value(message.payload.as_ref().map(|payload| &*payload.0))?;
+    row.value(&*message.source)?;
+    row.value(message.external_id.as_deref())?;
+    row.value(message.edited_at.map(|time| time.0))?;
+    row.value(message.thread.as_ref().map(|id| id.as_str()))?;
+    row.value(message.forwarded.as_deref().map(rows::forwarded))?;
+    row.value(rows::attachments(&message.attachments))
 }
 
 pub fn put_turn(sql: &Connection, message: &Message) -> Result<(), Fault> {
@@ -460,16 +459,13 @@ fn put_run(sql: &Connection, it: &Run) -> Result<(), Fault> {
     .map(drop)
 }
 
-pub const DELIVER: &str = "INSERT INTO deliveries VALUES (?1, ?2, 0, ?3, 0, NULL, 0, ?4)";
+pub const DELIVERY: (&str, &str) = ("INSERT INTO deliveries", "(?, ?, 0, ?, 0, NULL, 0, ?)");
 
-pub fn deliver(statement: &mut Statement<'_>, delivery: &Delivery, seq: Seq) -> Result<(), Fault> {
-    let values: [&dyn ToSql; 4] = [
-        &delivery.mailbox.agent.as_str(),
-        &rows::session_text(delivery.mailbox.session.as_ref()),
-        &(seq.0 as i64),
-        &rows::sessions(&delivery.handled_by),
-    ];
-    statement.execute(&values[..]).stored("writing a delivery").map(drop)
+pub fn delivery(delivery: &Delivery, seq: Seq, row: &mut Row) -> rusqlite::Result<()> {
+    row.value(delivery.mailbox.agent.as_str())?;
+    row.value(rows::session_text(delivery.mailbox.session.as_ref()))?;
+    row.value(seq.0 as i64)?;
+    row.value(rows::sessions(&delivery.handled_by))
 }
 
 pub const REMEMBER: &str = "INSERT INTO once VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";

@@ -1,7 +1,8 @@
 //! The log: references going in, events made anew from the tables coming out.
 
 use super::On;
-use super::rows::{self, Stored, all, number, one, place};
+use super::insert::Row;
+use super::rows::{self, all, number, one, place};
 use parlor_engine::Fault;
 use parlor_engine::facts::MEMBERS_TOLD;
 use parlor_engine::ports::{Head, Lookup};
@@ -9,7 +10,7 @@ use parlor_model::{
     AgentId, ApprovalId, Epoch, Event, KeyId, Logged, Member, MemberChange, MemberId, MessageId, Pin, RoomId,
     RunId, Seq, SignInId, TaskId, Time, UserId,
 };
-use rusqlite::{Connection, Statement, ToSql};
+use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -56,9 +57,9 @@ struct Reference {
     detail: Option<Arc<str>>,
 }
 
-pub const APPEND: &str = "INSERT INTO log VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+pub const ENTRY: (&str, &str) = ("INSERT INTO log", "(?, ?, ?, ?, ?, ?)");
 
-pub fn append(statement: &mut Statement<'_>, logged: &Logged) -> Result<(), Fault> {
+pub fn entry(logged: &Logged, row: &mut Row) -> rusqlite::Result<()> {
     let (kind, subject, detail): (i64, Option<&str>, Option<&str>) = match &logged.event {
         Event::MessagePosted { message, .. } => (kind::POSTED, Some(message.id.as_str()), None),
         Event::MessageEdited(message) => (kind::EDITED, Some(message.id.as_str()), None),
@@ -100,9 +101,12 @@ pub fn append(statement: &mut Statement<'_>, logged: &Logged) -> Result<(), Faul
         Event::ApprovalDecided(approval) => (kind::APPROVAL_DECIDED, Some(approval.id.as_str()), None),
         Event::Faded => (kind::FADED, None, None),
     };
-    let room = logged.event.room().map(RoomId::as_str);
-    let values: [&dyn ToSql; 6] = [&(logged.seq.0 as i64), &logged.at.0, &kind, &room, &subject, &detail];
-    statement.execute(&values[..]).stored("writing the log").map(drop)
+    row.value(logged.seq.0 as i64)?;
+    row.value(logged.at.0)?;
+    row.value(kind)?;
+    row.value(logged.event.room().map(RoomId::as_str))?;
+    row.value(subject)?;
+    row.value(detail)
 }
 
 fn reference(row: &rusqlite::Row<'_>) -> rusqlite::Result<Reference> {

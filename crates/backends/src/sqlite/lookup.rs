@@ -441,8 +441,8 @@ impl<C: Deref<Target = Connection>> On<C> {
 
 /// Gives a type the look-ups of the tables it holds.
 macro_rules! through {
-    ($type:ty, $tables:ident) => {
-        $crate::sqlite::lookup::through!(@each $type, $tables,
+    ($type:ty, $tables:ident, $whole:ident) => {
+        $crate::sqlite::lookup::through!(@each $type, $tables, $whole,
             user(id: &parlor_model::UserId) -> Option<parlor_model::User>;
             user_named(username: &str) -> Option<parlor_model::User>;
             admins() -> u64;
@@ -508,14 +508,21 @@ macro_rules! through {
             asked(room: &parlor_model::RoomId, by: &parlor_model::AgentId, agent: &parlor_model::AgentId,
                 since: parlor_model::Time) -> u64;
             spoken(agent: &parlor_model::AgentId, since: parlor_model::Time) -> u64;
-            first_use(key: &parlor_engine::ports::OnceKey) -> Option<parlor_engine::ports::FirstUse>;
         );
     };
-    (@each $type:ty, $tables:ident, $($name:ident($($value:ident: $kind:ty),*) -> $found:ty;)*) => {
+    (@each $type:ty, $tables:ident, $whole:ident, $($name:ident($($value:ident: $kind:ty),*) -> $found:ty;)*) => {
         impl parlor_engine::ports::Lookup for $type {
             $(fn $name(&mut self, $($value: $kind),*) -> Result<$found, parlor_engine::Fault> {
-                parlor_engine::ports::Lookup::$name(&mut self.$tables, $($value),*)
+                parlor_engine::ports::Lookup::$name(self.$whole()?, $($value),*)
             })*
+
+            /// Keys are there at once, and every message may have one: the others go on waiting.
+            fn first_use(
+                &mut self,
+                key: &parlor_engine::ports::OnceKey,
+            ) -> Result<Option<parlor_engine::ports::FirstUse>, parlor_engine::Fault> {
+                parlor_engine::ports::Lookup::first_use(&mut self.$tables, key)
+            }
         }
     };
 }

@@ -9,6 +9,7 @@ mod apply;
 mod approvals;
 mod audit;
 pub mod copies;
+mod insert;
 mod log;
 mod lookup;
 mod migrations;
@@ -18,6 +19,7 @@ mod snapshot;
 mod tasks;
 mod trim;
 
+use insert::{Inserts, Waiting};
 use parking_lot::{Condvar, Mutex};
 use parlor_engine::Fault;
 use parlor_engine::figures::StoreSize;
@@ -151,21 +153,16 @@ impl<C: Deref<Target = Connection>> On<C> {
 /// The writer's transaction: undone when dropped, unless it was committed.
 struct Open<'a> {
     tables: On<&'a Connection>,
-    /// What every message needs, prepared once for the whole group.
-    hot: Hot<'a>,
+    inserts: Inserts<'a>,
+    waiting: Waiting,
+    /// Remembers keys; prepared once for the whole group.
+    once: CachedStatement<'a>,
     debt: &'a mut usize,
     /// The first and the last event of the group.
     told: Option<(Seq, Seq)>,
     /// Whether something was said in a room.
     in_rooms: bool,
     committed: bool,
-}
-
-struct Hot<'a> {
-    message: CachedStatement<'a>,
-    delivery: CachedStatement<'a>,
-    once: CachedStatement<'a>,
-    log: CachedStatement<'a>,
 }
 
 impl Drop for Open<'_> {
@@ -183,19 +180,16 @@ impl Store for SqliteStore {
             self.checkpoint()?;
         }
         let connection = &self.connection;
-        let prepare = |sql| connection.prepare_cached(sql).stored("preparing");
-        let hot = Hot {
-            message: prepare(apply::PUT_MESSAGE)?,
-            delivery: prepare(apply::DELIVER)?,
-            once: prepare(apply::REMEMBER)?,
-            log: prepare(log::APPEND)?,
-        };
+        let inserts = Inserts::prepare(connection)?;
+        let once = connection.prepare_cached(apply::REMEMBER).stored("preparing")?;
         connection.execute_batch("BEGIN IMMEDIATE").stored("beginning")?;
         self.debt += COMMIT;
         let tables = On(connection);
         Ok(Box::new(Open {
             tables,
-            hot,
+            inserts,
+            waiting: Waiting::default(),
+            once,
             debt: &mut self.debt,
             told: None,
             in_rooms: false,
@@ -260,14 +254,15 @@ impl Transaction for Open<'_> {
                 Change::PutMessage(message) => {
                     self.in_rooms |= message.place.room().is_some();
                     *self.debt += MESSAGE + message.length();
-                    apply::put_message(&mut self.hot.message, message)?;
                     apply::put_turn(self.tables.sql(), message)?;
+                    self.waiting.messages.push(message.clone());
                 }
                 Change::PutDelivery { delivery, seq } => {
-                    apply::deliver(&mut self.hot.delivery, delivery, *seq)?;
+                    self.waiting.deliveries.push((delivery.clone(), *seq));
                 }
-                Change::Remember { key, first, at } => apply::remember(&mut self.hot.once, key, first, *at)?,
+                Change::Remember { key, first, at } => apply::remember(&mut self.once, key, first, *at)?,
                 change => {
+                    self.write()?;
                     *self.debt += PAGE;
                     apply::change(self.tables.sql(), change)?;
                 }
@@ -276,12 +271,13 @@ impl Transaction for Open<'_> {
         for event in &plan.events {
             let (first, _) = self.told.unwrap_or((event.seq, event.seq));
             self.told = Some((first, event.seq));
-            log::append(&mut self.hot.log, event)?;
+            self.waiting.log.push(event.clone());
         }
         Ok(())
     }
 
     fn commit(mut self: Box<Self>) -> Result<(), Fault> {
+        self.write()?;
         if let (false, Some((first, last))) = (self.in_rooms, self.told) {
             search::pass_by(self.tables.sql(), first, last)?;
         }
@@ -291,7 +287,19 @@ impl Transaction for Open<'_> {
     }
 }
 
-lookup::through!(Open<'_>, tables);
+impl<'a> Open<'a> {
+    fn write(&mut self) -> Result<(), Fault> {
+        self.inserts.write(&mut self.waiting)
+    }
+
+    /// The tables with everything in them.
+    fn whole(&mut self) -> Result<&mut On<&'a Connection>, Fault> {
+        self.write()?;
+        Ok(&mut self.tables)
+    }
+}
+
+lookup::through!(Open<'_>, tables, whole);
 
 /// Connections for readers; each is used by one at a time, and whoever finds none free waits.
 struct Pool {

@@ -24,7 +24,7 @@ use parlor_model::{
 };
 use questions::Questions;
 use replies::Replies;
-use shared::{Encoded, Neighbours};
+use shared::{Encoded, Mail, Neighbours};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -77,7 +77,10 @@ pub struct Switchboard {
 
 struct State {
     seen: Seq,
+    /// What last happened in rooms, in order, for those who come back; what is only for mailboxes is read from there.
     recent: VecDeque<Logged>,
+    /// Nothing of a room that happened from here on is missing there.
+    kept_from: Seq,
     /// How much was said in these, by its length.
     recent_bytes: usize,
     viewers: HashMap<ViewerId, Viewer>,
@@ -105,6 +108,7 @@ impl Switchboard {
         let state = State {
             seen,
             recent: VecDeque::new(),
+            kept_from: seen.next(),
             recent_bytes: 0,
             viewers: HashMap::new(),
             by_user: HashMap::new(),
@@ -178,8 +182,7 @@ impl Switchboard {
         welcome: impl FnOnce(Position) -> Option<Bytes>,
     ) -> Result<Option<Joined>, Fault> {
         let mut state = self.state.lock();
-        let kept_from = state.recent.front().map_or(state.seen.next(), |logged| logged.seq);
-        if since.is_some_and(|since| since.next() < kept_from) {
+        if since.is_some_and(|since| since.next() < state.kept_from) {
             return Ok(Some(Joined::Behind));
         }
         if since.is_some_and(|since| since > state.seen) {
@@ -250,25 +253,30 @@ impl Switchboard {
     /// Tells a batch of committed events, in order.
     pub fn publish(&self, batch: &[Logged]) {
         let mut state = self.state.lock();
-        let mut neighbours = Neighbours::default();
+        let (mut neighbours, mut mail) = (Neighbours::default(), Mail::default());
         for logged in batch {
             debug_assert_eq!(logged.seq, state.seen.next(), "the follower hands over a feed without holes");
             state.seen = logged.seq;
             state.questions.learn(logged);
             if !matches!(logged.event, Event::MessagePosted { .. }) {
                 neighbours.flush(&state, self.epoch);
+                mail.flush();
             }
-            self.tell(&mut state, logged, &mut neighbours);
+            self.tell(&mut state, logged, &mut neighbours, &mut mail);
             if let Event::MessageDeleted { message, .. } = &logged.event {
                 state.fade(message);
             }
-            state.recent_bytes += length(&logged.event);
-            state.recent.push_back(logged.clone());
+            if logged.event.room().is_some() {
+                state.recent_bytes += length(&logged.event);
+                state.recent.push_back(logged.clone());
+            }
         }
         neighbours.flush(&state, self.epoch);
+        mail.flush();
         while state.recent.len() > self.recent_events || state.recent_bytes > self.recent_bytes {
             let Some(oldest) = state.recent.pop_front() else { break };
             state.recent_bytes -= length(&oldest.event);
+            state.kept_from = oldest.seq.next();
         }
         self.told.send_replace(state.seen);
     }
@@ -284,7 +292,7 @@ impl Switchboard {
         let _ = self.told.subscribe().wait_for(|told| *told >= seq).await;
     }
 
-    fn tell(&self, state: &mut State, logged: &Logged, neighbours: &mut Neighbours) {
+    fn tell(&self, state: &mut State, logged: &Logged, neighbours: &mut Neighbours, mail: &mut Mail) {
         match &logged.event {
             Event::MessagePosted { message, deliveries } => {
                 if message.place.room().is_some() {
@@ -293,7 +301,7 @@ impl Switchboard {
                 for delivery in deliveries.iter() {
                     state.mailboxes.each(&delivery.mailbox, |seat| {
                         if let Some(bytes) = seat.egress.delivery(message, delivery) {
-                            seat.outbox.push(bytes);
+                            mail.add(seat, bytes);
                         }
                     });
                 }

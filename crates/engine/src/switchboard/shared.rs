@@ -1,6 +1,6 @@
 //! Frames that are made once and go to many.
 
-use super::{Egress, State};
+use super::{Egress, Outbox, Seat, State, ViewerId};
 use bytes::{Bytes, BytesMut};
 use parlor_model::{Epoch, Logged, RoomId};
 use std::collections::HashMap;
@@ -34,6 +34,32 @@ impl Neighbours {
                     seat.outbox.push(bytes);
                 }
             });
+        }
+    }
+}
+
+/// New mail of a batch: each connection that listens gets it as one buffer, or as a few if it is long.
+#[derive(Default)]
+pub struct Mail(foldhash::HashMap<ViewerId, (Arc<Outbox>, BytesMut)>);
+
+/// How long such a buffer becomes.
+const TOGETHER: usize = 64 * 1024;
+
+impl Mail {
+    pub fn add(&mut self, seat: &Seat, frame: Bytes) {
+        let (outbox, frames) =
+            self.0.entry(seat.viewer).or_insert_with(|| (seat.outbox.clone(), BytesMut::new()));
+        frames.extend_from_slice(&frame);
+        if frames.len() >= TOGETHER {
+            outbox.push(frames.split().freeze());
+        }
+    }
+
+    pub fn flush(&mut self) {
+        for (_, (outbox, frames)) in self.0.drain() {
+            if !frames.is_empty() {
+                outbox.push(frames.freeze());
+            }
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Nothing before the commit, everything after it.
 
-use super::each;
+use super::{Ports, each};
 use crate::made::*;
-use parlor_engine::plan::Change;
+use parlor_engine::plan::{Change, Plan};
 use parlor_engine::ports::{FirstUse, OnceKey, OnceKind};
-use parlor_model::{Event, Seq};
+use parlor_model::{Event, Mailbox, Message, Seq, Time};
 use std::sync::Arc;
 
 #[test]
@@ -116,4 +116,39 @@ fn places_in_the_log_follow_each_other_without_holes() {
         assert_eq!((head.seq, head.at.0, head.trimmed), (Seq(8), 8000, Seq(0)));
         assert_eq!(ports.read(|s| s.head()), head, "readers see the same head");
     });
+}
+
+#[test]
+fn many_messages_of_one_group_are_there_for_whoever_asks_within_it_and_after_it() {
+    each(|ports| {
+        let coder = mailbox("coder", None);
+        // Enough for several statements of many rows, and some rows that are left over.
+        let ids: Vec<String> = (1..=75).map(|number| format!("m{number}")).collect();
+        let plans: Vec<Plan> = ids.iter().map(|id| routed_to(ports, id, &coder)).collect();
+        let mut transaction = ports.store.begin().unwrap();
+        for (number, plan) in plans.iter().enumerate() {
+            transaction.apply(plan).unwrap();
+            // The first look comes when one waits, the next when sixteen do, the last when more than forty do.
+            if [0, 16, 60].contains(&number) {
+                let waiting = transaction.pending(&coder, Time(0), usize::MAX).unwrap();
+                assert_eq!(waiting.len(), number + 1);
+                assert!(transaction.message(&message_id(&ids[number])).unwrap().is_some());
+            }
+        }
+        transaction.commit().unwrap();
+        let waiting = ports.read(|s| s.pending(&coder, Time(0), usize::MAX));
+        let found: Vec<&str> = waiting.iter().map(|(message, _)| message.id.as_str()).collect();
+        assert_eq!(found, ids);
+        let told: Vec<Event> = plans.into_iter().flat_map(|plan| plan.events).map(|it| it.event).collect();
+        assert_eq!(ports.events(), told);
+    });
+}
+
+fn routed_to(ports: &mut Ports, id: &str, mailbox: &Mailbox) -> Plan {
+    let seq = ports.next_seq();
+    let message = Arc::new(Message { place: on_path("slack/x"), ..message(id, "", "ann", seq) });
+    let copy = delivery(id, mailbox.clone());
+    let told = Event::MessagePosted { message: message.clone(), deliveries: Arc::new([copy.clone()]) };
+    let changes = vec![Change::PutMessage(message), Change::PutDelivery { delivery: copy, seq: Seq(seq) }];
+    ports.plan(changes, vec![told])
 }

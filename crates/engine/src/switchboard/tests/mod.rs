@@ -1,7 +1,7 @@
 mod replies;
 
 use super::*;
-use parlor_model::{MessageKind, Place, Sender, Time};
+use parlor_model::{AgentId, DeliveryState, MessageKind, Path, Place, Sender, Time};
 
 fn said(seq: u64, length: usize) -> Logged {
     let message = Message {
@@ -31,6 +31,33 @@ fn said(seq: u64, length: usize) -> Logged {
     Logged { seq: Seq(seq), at: Time(0), event }
 }
 
+/// Said on a path, with a copy for one mailbox.
+fn mailed(seq: u64) -> Logged {
+    let Event::MessagePosted { message, .. } = said(seq, 1).event else { unreachable!() };
+    let place = Place::Path(Path::stored("slack/x"));
+    let message = Arc::new(Message { place, ..Message::clone(&message) });
+    let copy = Delivery {
+        message: message.id.clone(),
+        mailbox: Mailbox::of(AgentId::stored("coder")),
+        state: DeliveryState::Pending,
+        attempts: 0,
+        handled_by: Vec::new(),
+    };
+    let event = Event::MessagePosted { message, deliveries: Arc::new([copy]) };
+    Logged { seq: Seq(seq), at: Time(0), event }
+}
+
+fn viewer(switchboard: &Switchboard, outbox: &Arc<Outbox>) -> Viewer {
+    Viewer {
+        id: switchboard.viewer_id(),
+        user: UserId::stored("ann"),
+        principal: Principal::Operator,
+        egress: Arc::new(Plain),
+        outbox: outbox.clone(),
+        present: false,
+    }
+}
+
 fn kept(switchboard: &Switchboard) -> Vec<u64> {
     switchboard.state.lock().recent.iter().map(|logged| logged.seq.0).collect()
 }
@@ -51,6 +78,16 @@ fn what_is_kept_for_those_who_come_back_is_bounded_in_number_and_length() {
     assert_eq!(kept(&switchboard), [], "too long to keep at all");
 }
 
+#[test]
+fn what_is_only_for_mailboxes_takes_no_place_from_what_happened_in_rooms() {
+    let limits = Limits { recent_events: 2, ..Limits::default() };
+    let switchboard = Switchboard::new(Epoch(1), Seq(0), &limits);
+    switchboard.publish(&[mailed(1), said(2, 1), mailed(3), mailed(4), mailed(5)]);
+    assert_eq!((kept(&switchboard), switchboard.state.lock().kept_from), (vec![2], Seq(1)));
+    switchboard.publish(&[said(6, 1), mailed(7), said(8, 1)]);
+    assert_eq!((kept(&switchboard), switchboard.state.lock().kept_from), (vec![6, 8], Seq(3)));
+}
+
 struct Plain;
 
 impl Egress for Plain {
@@ -62,8 +99,8 @@ impl Egress for Plain {
         None
     }
 
-    fn delivery(&self, _: &Message, _: &Delivery) -> Option<Bytes> {
-        None
+    fn delivery(&self, message: &Message, _: &Delivery) -> Option<Bytes> {
+        Some(Bytes::copy_from_slice(message.id.as_str().as_bytes()))
     }
 
     fn signal(&self, _: &Signal) -> Option<Bytes> {
@@ -80,14 +117,7 @@ fn a_replay_that_leaves_no_room_for_its_answer_is_read_from_the_store() {
     let switchboard = Switchboard::new(Epoch(1), Seq(0), &Limits::default());
     switchboard.publish(&[said(1, 1), said(2, 1)]);
     let outbox = Arc::new(Outbox::new(Caps { bytes: 1000, buffers: 3 }, Bytes::new()));
-    let viewer = Viewer {
-        id: switchboard.viewer_id(),
-        user: UserId::stored("ann"),
-        principal: Principal::Operator,
-        egress: Arc::new(Plain),
-        outbox: outbox.clone(),
-        present: false,
-    };
+    let viewer = viewer(&switchboard, &outbox);
     let id = viewer.id;
     switchboard.connect(viewer, Bytes::from_static(b"greeting"), || Ok(Ok(()))).unwrap().unwrap();
     let room = RoomId::stored("lobby");
@@ -98,4 +128,26 @@ fn a_replay_that_leaves_no_room_for_its_answer_is_read_from_the_store() {
     let joined = switchboard.join(id, &room, Some(Seq(1)), || Ok(true), welcome).unwrap();
     assert!(matches!(joined, Some(Joined::Live { .. })));
     assert!(!outbox.is_closed() && switchboard.is_in(id, &room));
+}
+
+#[tokio::test]
+async fn new_mail_of_a_batch_is_one_buffer_for_each_who_listens_and_comes_before_what_follows_it() {
+    let switchboard = Switchboard::new(Epoch(1), Seq(0), &Limits::default());
+    let outbox = Arc::new(Outbox::new(Caps { bytes: 1000, buffers: 9 }, Bytes::new()));
+    let viewer = viewer(&switchboard, &outbox);
+    let id = viewer.id;
+    switchboard.connect(viewer, Bytes::from_static(b"greeting"), || Ok(Ok(()))).unwrap().unwrap();
+    let mailbox = Mailbox::of(AgentId::stored("coder"));
+    assert!(switchboard.listen(id, mailbox, || Ok(true)).unwrap());
+    let removed = Event::AgentRemoved(AgentId::stored("other"));
+    switchboard.publish(&[
+        mailed(1),
+        mailed(2),
+        Logged { seq: Seq(3), at: Time(0), event: removed },
+        mailed(4),
+        mailed(5),
+    ]);
+    let mut told = Vec::new();
+    outbox.take(&mut told, 9).await;
+    assert_eq!(told, [&b"greeting"[..], b"m1m2", b"m4m5"]);
 }
