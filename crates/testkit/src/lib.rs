@@ -7,6 +7,7 @@ pub mod crash;
 pub mod faultfs;
 pub mod gateway;
 pub mod hub;
+pub mod model_endpoint;
 pub mod oracle;
 pub mod rest;
 pub mod rng;
