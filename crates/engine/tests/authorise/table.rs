@@ -66,6 +66,7 @@ fn meaning(verdict: &str) -> Result<(), Refusal> {
         "?key" => not_found(Thing::Key),
         "?dev" => not_found(Thing::SignIn),
         "?inv" => not_found(Thing::Invitation),
+        "?rout" => not_found(Thing::Router),
         other => panic!("no such verdict: {other}"),
     }
 }

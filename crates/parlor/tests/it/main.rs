@@ -16,6 +16,7 @@ mod files;
 mod gateway;
 mod limits;
 mod malformed;
+mod models;
 mod openapi;
 mod operating;
 mod page;

@@ -14,8 +14,8 @@ use parlor_model::query::{AgentCards, MailPage, Page, Recent, Search};
 use parlor_model::{
     Agent, AgentId, Answer, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, DeadLetter,
     Delivery, Event, Gateway, GatewayId, Invitation, Logged, Member, MemberId, Message, MessageId, Pin,
-    Query, RefreshToken, Refusal, Revision, Room, RoomId, SecondFactor, SecretHash, Seq, Session, SignIn,
-    Subscription, Task, Time, Upload, User, UserId,
+    Query, RefreshToken, Refusal, Revision, Room, RoomId, Router, SecondFactor, SecretHash, Seq, Session,
+    SignIn, Subscription, Task, Time, Upload, User, UserId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -42,6 +42,7 @@ pub struct Picture {
     pub tokens: Vec<Option<RefreshToken>>,
     pub keys: (Vec<ApiKey>, Vec<Option<ApiKey>>),
     pub invitations: (Vec<Invitation>, Vec<Option<Invitation>>),
+    pub routers: Vec<Option<Router>>,
     pub audit: (Vec<Noted>, Option<Noted>),
     pub rooms: Vec<Inside>,
     pub messages: Vec<Said>,
@@ -160,6 +161,7 @@ impl Picture {
             tokens: Vec::new(),
             keys: (store.keys(None)?, Vec::new()),
             invitations: (store.invitations(world.now)?, Vec::new()),
+            routers: Vec::new(),
             audit: (store.audit(&ALL_NOTES)?, store.last_failed_sign_in(None)?),
             rooms: Vec::new(),
             messages: Vec::new(),
@@ -186,6 +188,9 @@ impl Picture {
         }
         for (id, secret) in &world.invitations {
             picture.invitations.1.extend([store.invitation(id)?, store.invitation_with(secret)?]);
+        }
+        for id in &world.routers {
+            picture.routers.push(store.router(id)?);
         }
         for id in &world.rooms {
             picture.runs.0.extend(store.open_runs_in(id)?);
@@ -237,6 +242,7 @@ impl Picture {
         prop_assert_eq!(&self.tokens, &other.tokens, "tokens of memory and {}", name);
         prop_assert_eq!(&self.keys, &other.keys, "keys of memory and {}", name);
         prop_assert_eq!(&self.invitations, &other.invitations, "invitations of memory and {}", name);
+        prop_assert_eq!(&self.routers, &other.routers, "routers of memory and {}", name);
         prop_assert_eq!(&self.audit, &other.audit, "audit logs of memory and {}", name);
         prop_assert_eq!(&self.rooms, &other.rooms, "rooms of memory and {}", name);
         prop_assert_eq!(&self.messages, &other.messages, "messages of memory and {}", name);
@@ -380,6 +386,7 @@ fn queries(world: &World) -> Vec<Query> {
         Query::SignIns,
         Query::Keys,
         Query::Invitations,
+        Query::Routers,
         Query::Settings,
         Query::Audit(NotePage { limit: 5, before: Some(9), ..NotePage::default() }),
         Query::Audit(NotePage { limit: 3, action: Some(Action::SignInFailed), ..NotePage::default() }),

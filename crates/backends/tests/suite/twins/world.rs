@@ -2,7 +2,7 @@
 
 use parlor_model::{
     AgentId, ApprovalId, Caller, Command, InvitationId, KeyId, Mailbox, MemberId, MessageId, Pattern,
-    Receipt, RoomId, RunId, SecretHash, SignInId, TaskId, Time, UploadId, UserId,
+    Receipt, RoomId, RouterId, RunId, SecretHash, SignInId, TaskId, Time, UploadId, UserId,
 };
 use std::collections::BTreeMap;
 
@@ -16,6 +16,7 @@ pub struct World {
     pub keys: Vec<KeyId>,
     pub secrets: Vec<SecretHash>,
     pub invitations: Vec<(InvitationId, SecretHash)>,
+    pub routers: Vec<RouterId>,
     pub rooms: Vec<RoomId>,
     pub memberships: Vec<(RoomId, MemberId)>,
     pub messages: Vec<MessageId>,
@@ -47,6 +48,7 @@ impl World {
             keys: Vec::new(),
             secrets: Vec::new(),
             invitations: Vec::new(),
+            routers: Vec::new(),
             rooms: Vec::new(),
             memberships: Vec::new(),
             messages: Vec::new(),
@@ -104,6 +106,7 @@ impl World {
                     self.invitations.push((made.id.clone(), new.secret));
                 }
             }
+            Receipt::Router(router) => learn(&mut self.routers, &router.id),
             Receipt::Room(room) => {
                 learn(&mut self.rooms, &room.id);
                 if let Command::CreateRoom { members, .. } = command {
