@@ -687,6 +687,8 @@ fn answer(
             Answer::Audit { notes, more }
         }
         Query::Settings => Answer::Settings(snapshot.settings()?),
+        Query::Routers => Answer::Routers(snapshot.routers(&own())?),
+        Query::OwnRouter { .. } => Answer::Router(facts.router.clone().expect("authorised as one's own")),
         Query::Invitations => Answer::Invitations(snapshot.invitations(facts.now)?),
         Query::Keys => Answer::Keys(snapshot.keys(me.map(|user| &user.id))?),
         Query::Rooms => {

@@ -9,6 +9,7 @@ pub mod gateway;
 pub mod hosting;
 pub mod hub;
 pub mod messages;
+pub mod model_endpoint;
 pub mod oracle;
 pub mod program;
 pub mod rest;

@@ -11,6 +11,7 @@ pub mod command;
 mod last_words;
 mod lines;
 mod lookup;
+pub mod model;
 mod tools;
 
 use crate::finding::Finding;
@@ -19,6 +20,7 @@ use crate::turn::{Ending, Stage, Turn};
 use acp::Acp;
 use claude::Claude;
 use command::Command;
+use model::Model;
 use parlor_model::RoomId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -97,16 +99,18 @@ pub enum Kind {
     Acp(Acp),
     Claude(Claude),
     Command(Command),
+    Model(Model),
 }
 
 impl Kind {
-    pub const NAMES: &[&str] = &["acp", "claude", "command"];
+    pub const NAMES: &[&str] = &["acp", "claude", "command", "model"];
 
     pub fn new(recipe: &Recipe) -> Result<Self, Box<str>> {
         Ok(match recipe.kind().0 {
             "acp" => Self::Acp(Acp::new(recipe)?),
             "claude" => Self::Claude(Claude::new(recipe)?),
             "command" => Self::Command(Command::new(recipe)?),
+            "model" => Self::Model(Model::new(recipe)?),
             other => {
                 return Err(format!("{other:?} is no kind of agent: {}", Self::NAMES.join(", ")).into());
             }
@@ -118,6 +122,7 @@ impl Kind {
             Self::Acp(acp) => acp.play(turn, stage).await,
             Self::Claude(claude) => claude.play(turn, stage).await,
             Self::Command(command) => command.play(turn, stage).await,
+            Self::Model(model) => model.play(turn, stage).await,
         }
     }
 
@@ -126,6 +131,7 @@ impl Kind {
             Self::Acp(acp) => acp.forget(room),
             Self::Claude(claude) => claude.forget(room),
             Self::Command(command) => command.forget(room),
+            Self::Model(model) => model.forget(room),
         }
     }
 
@@ -134,7 +140,7 @@ impl Kind {
         match self {
             Self::Acp(acp) => acp.commands(),
             Self::Claude(claude) => claude.commands(),
-            Self::Command(_) => Vec::new(),
+            Self::Command(_) | Self::Model(_) => Vec::new(),
         }
     }
 
@@ -143,6 +149,7 @@ impl Kind {
             Self::Acp(acp) => acp.examine().await,
             Self::Claude(claude) => claude.examine().await,
             Self::Command(command) => command.examine().await,
+            Self::Model(model) => model.examine().await,
         }
     }
 }

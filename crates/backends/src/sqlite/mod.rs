@@ -13,6 +13,7 @@ mod insert;
 mod log;
 mod lookup;
 mod migrations;
+mod routers;
 mod rows;
 mod search;
 mod snapshot;

@@ -199,6 +199,7 @@ fn a_frozen_room_ends_everything_in_it() {
         system_prompt: None,
         agent_command_role: RoomRole::Member,
         approve_role: RoomRole::Member,
+        router: None,
         frozen: Some(Frozen { by: None, at: Time(2) }),
         created_by: UserId::stored("ann"),
         created_at: Time(1),
