@@ -66,6 +66,12 @@ uses?: number,
  */
 note?: string, };
 
+export type PairingExchange = { code: string, 
+/**
+ * What the machine is called; the key bears this name.
+ */
+name?: string, };
+
 export type Registration = { token: string, username: string, password: string, displayName?: string, };
 
 export type NewSettings = { hubName?: string | null, invitations?: boolean | null, lockoutFailures?: number | null, lockoutSeconds?: number | null, };
@@ -261,6 +267,16 @@ url: string, id: string, role: SiteRole, note: string | null, uses: number, uses
  * `null` if whoever runs the hub made it.
  */
 createdById: string | null, createdAt: string, expiresAt: string, };
+
+export type PairingCode = { 
+/**
+ * Such as `BCDF-GHJK-LMNP`.
+ */
+code: string, expiresAt: string, 
+/**
+ * What to type on the other machine.
+ */
+command: string, };
 
 export type Room = { id: string, name: string, type: RoomKind, 
 /**

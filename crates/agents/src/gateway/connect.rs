@@ -167,10 +167,8 @@ async fn pump(socket: Socket, theirs: Link) -> String {
             };
             heard = Instant::now();
             match message {
-                Message::Text(text) => {
-                    if outgoing.send(text.as_str().to_owned()).await.is_err() {
-                        return "the gateway hung up".to_owned();
-                    }
+                Message::Text(text) if outgoing.send(text.as_str().to_owned()).await.is_err() => {
+                    return "the gateway hung up".to_owned();
                 }
                 Message::Close(Some(close)) if !close.reason.is_empty() => return close.reason.to_string(),
                 Message::Close(_) => return "the hub hung up".to_owned(),
