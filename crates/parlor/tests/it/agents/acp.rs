@@ -35,8 +35,8 @@ async fn it_streams_asks_stops_and_keeps_its_session() {
     room.at_alice.send(&yes).await.unwrap();
     assert_eq!(room.reply().await["content"], "answer: yes");
 
-    room.say("@actor stream deaf").await;
-    until_said(&mut room, &mut String::new(), |text| text.ends_with("three.")).await;
+    room.say("@actor count deaf").await;
+    until_said(&mut room, &mut String::new(), |text| text.contains("turn 3 of ")).await;
     let agent = hosted.machine.agent("actor").unwrap();
     let stop = json!({ "type": "client:stop_generation", "roomId": room.room, "agentId": agent });
     room.at_alice.send(&stop).await.unwrap();
