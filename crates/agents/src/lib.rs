@@ -9,6 +9,8 @@ pub mod guide;
 pub mod keeper;
 pub mod kinds;
 pub mod link;
+pub mod outside;
+pub mod pick;
 pub mod plain;
 pub mod process;
 pub mod turn;

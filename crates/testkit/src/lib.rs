@@ -8,6 +8,7 @@ pub mod faultfs;
 pub mod gateway;
 pub mod hosting;
 pub mod hub;
+pub mod model_endpoint;
 pub mod oracle;
 pub mod rest;
 pub mod rng;

@@ -6,10 +6,12 @@
 //! `async fn examine(&self) -> Vec<Finding>` (what `doctor` says of it). [`Kind`] knows it by name.
 
 pub mod command;
+pub mod model;
 
 use crate::finding::Finding;
 use crate::turn::{Ending, Stage, Turn};
 use command::Command;
+use model::Model;
 use parlor_model::RoomId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -72,14 +74,16 @@ impl Recipe {
 #[derive(Debug)]
 pub enum Kind {
     Command(Command),
+    Model(Model),
 }
 
 impl Kind {
-    pub const NAMES: &[&str] = &["command"];
+    pub const NAMES: &[&str] = &["command", "model"];
 
     pub fn new(recipe: &Recipe) -> Result<Self, Box<str>> {
         Ok(match recipe.kind().0 {
             "command" => Self::Command(Command::new(recipe)?),
+            "model" => Self::Model(Model::new(recipe)?),
             other => {
                 return Err(format!("{other:?} is no kind of agent: {}", Self::NAMES.join(", ")).into());
             }
@@ -89,18 +93,21 @@ impl Kind {
     pub async fn play(&self, turn: &Turn, stage: &Stage) -> Ending {
         match self {
             Self::Command(command) => command.play(turn, stage).await,
+            Self::Model(model) => model.play(turn, stage).await,
         }
     }
 
     pub fn forget(&self, room: &RoomId) {
         match self {
             Self::Command(command) => command.forget(room),
+            Self::Model(model) => model.forget(room),
         }
     }
 
     pub async fn examine(&self) -> Vec<Finding> {
         match self {
             Self::Command(command) => command.examine().await,
+            Self::Model(model) => model.examine().await,
         }
     }
 }

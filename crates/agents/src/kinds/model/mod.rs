@@ -1,0 +1,223 @@
+//! A model behind an HTTP endpoint, as an agent: it answers with what the model says, and remembers nothing by itself.
+//!
+//! Owns: when a request is made again. Once something was said it never is: a reply has one beginning.
+
+mod dialect;
+mod endpoint;
+mod key;
+mod recipe;
+mod sse;
+mod trouble;
+
+pub use dialect::{Dialect, Piece};
+pub use endpoint::{Endpoint, Patience};
+pub use key::Key;
+pub use trouble::{Trouble, TroubleKind};
+
+use crate::context::{self, Roles};
+use crate::finding::{Finding, Health};
+use crate::turn::{Deserted, Ending, Stage, Turn};
+use parlor_model::{ChunkKind, RoomId, RunEvent, Usage, UsageReport};
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+/// Requests for one answer of one model.
+const TRIES: u32 = 3;
+/// Of one reply.
+const MOST_TEXT: usize = 10 * 1024 * 1024;
+/// For `doctor`.
+const EXAMINATION: Duration = Duration::from_secs(10);
+
+#[derive(Debug)]
+pub struct Model {
+    pub first: Endpoint,
+    /// Asked when the first does not answer.
+    pub second: Option<Endpoint>,
+    /// What whoever set the agent up wants it to be.
+    pub instructions: Option<Box<str>>,
+}
+
+/// Why a request came to nothing.
+enum Failure {
+    /// Nothing was said: another may be asked.
+    Before(Trouble),
+    After(Trouble),
+    Deserted,
+}
+
+impl From<Deserted> for Failure {
+    fn from(_: Deserted) -> Self {
+        Self::Deserted
+    }
+}
+
+impl Model {
+    pub async fn play(&self, turn: &Turn, stage: &Stage) -> Ending {
+        let roles = context::roles(turn, self.instructions.as_deref());
+        tokio::select! {
+            biased;
+            () = stage.stopped() => Ending::Stopped,
+            ending = self.answer(&roles, stage) => ending,
+        }
+    }
+
+    /// The conversation comes with each turn; there is nothing to forget.
+    pub fn forget(&self, _: &RoomId) {}
+
+    pub async fn examine(&self) -> Vec<Finding> {
+        let mut findings = vec![examined(&self.first).await];
+        if let Some(second) = &self.second {
+            findings.push(examined(second).await);
+        }
+        findings
+    }
+
+    async fn answer(&self, roles: &Roles, stage: &Stage) -> Ending {
+        let trouble = match patiently(&self.first, roles, stage).await {
+            Err(Failure::Before(trouble)) => trouble,
+            other => return ending(other),
+        };
+        let Some(second) = &self.second else { return ending(Err(Failure::Before(trouble))) };
+        let fallback = RunEvent::ModelFallback {
+            preferred: self.first.model.clone(),
+            actual: second.model.clone(),
+            reason: trouble.to_string().into(),
+        };
+        if stage.tell(fallback).await.is_err() {
+            return Ending::Stopped;
+        }
+        ending(patiently(second, roles, stage).await)
+    }
+}
+
+fn ending(answered: Result<(), Failure>) -> Ending {
+    match answered {
+        Ok(()) => Ending::Finished,
+        Err(Failure::Before(trouble) | Failure::After(trouble)) => {
+            Ending::Failed(sentence(&trouble.to_string()).into())
+        }
+        Err(Failure::Deserted) => Ending::Stopped,
+    }
+}
+
+/// Asks again, later and later, while nothing was said and it may help.
+async fn patiently(endpoint: &Endpoint, roles: &Roles, stage: &Stage) -> Result<(), Failure> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let trouble = match once(endpoint, roles, stage).await {
+            Err(Failure::Before(trouble)) if trouble.may_pass() && tries < TRIES => trouble,
+            other => return other,
+        };
+        let patience = &endpoint.patience;
+        let pause = match trouble.wait {
+            Some(wait) if wait > patience.longest_pause => return Err(Failure::Before(trouble)),
+            Some(wait) => wait,
+            None => spread(patience.pause * 2u32.pow(tries - 1)),
+        };
+        tokio::time::sleep(pause).await;
+    }
+}
+
+/// Between the half and the whole of it, so that those who failed together do not come back together.
+fn spread(pause: Duration) -> Duration {
+    let part = RandomState::new().hash_one(0u8) % 512;
+    pause.mul_f64(0.5 + part as f64 / 1024.0)
+}
+
+async fn once(endpoint: &Endpoint, roles: &Roles, stage: &Stage) -> Result<(), Failure> {
+    let mut answer = endpoint.ask(roles).await.map_err(Failure::Before)?;
+    let (mut heard, mut said, mut declined) = (false, 0, false);
+    let mut usage = Usage::default();
+    let told = loop {
+        let piece = match answer.next().await {
+            Ok(Some(piece)) => piece,
+            Ok(None) => break Ok(()),
+            Err(trouble) if heard => break Err(Failure::After(trouble)),
+            Err(trouble) => return Err(Failure::Before(trouble)),
+        };
+        let (kind, text) = match piece {
+            Piece::Text(text) => (ChunkKind::Text, text),
+            Piece::Thinking(text) => (ChunkKind::Thinking, text),
+            Piece::Input(tokens) => {
+                usage.input_tokens = tokens;
+                continue;
+            }
+            Piece::Output(tokens) => {
+                usage.output_tokens = tokens;
+                continue;
+            }
+            Piece::CutShort => {
+                (ChunkKind::Error, "The model stopped here: it may not say more at once.".into())
+            }
+            Piece::Declined => {
+                declined = true;
+                continue;
+            }
+            Piece::Whole | Piece::Over => continue,
+        };
+        heard = true;
+        said += text.len();
+        if said > MOST_TEXT {
+            break Err(Failure::After(Trouble::new(TroubleKind::TooMuch)));
+        }
+        stage.say(kind, text).await?;
+    };
+    if usage != Usage::default() {
+        stage.tell(RunEvent::Usage(UsageReport { spent: Some(usage), context: None })).await?;
+    }
+    told?;
+    match (heard, declined) {
+        (_, true) => {
+            stage.say(ChunkKind::Error, "The model declined to answer.").await.map_err(Failure::from)
+        }
+        (true, false) => Ok(()),
+        (false, false) => Err(Failure::Before(Trouble::new(TroubleKind::SaidNothing))),
+    }
+}
+
+async fn examined(endpoint: &Endpoint) -> Finding {
+    let (model, host) = (&endpoint.model, endpoint.base.host_str().unwrap_or_default());
+    let finding = |state, what: String, fix: Option<String>| Finding {
+        state,
+        what: what.into(),
+        fix: fix.map(Into::into),
+    };
+    match endpoint.models(EXAMINATION).await {
+        Ok(models) if models.iter().any(|known| **known == **model) => {
+            finding(Health::Ok, format!("{model} answers at {host}."), None)
+        }
+        Ok(models) if models.is_empty() => {
+            finding(Health::Warning, format!("{host} answers, and names no model."), None)
+        }
+        Ok(models) => {
+            let some = models.iter().take(5).map(String::as_str).collect::<Vec<_>>().join(", ");
+            let what = format!("{host} does not list a model named {model}.");
+            finding(Health::Warning, what, Some(format!("Choose one that it has, such as {some}.")))
+        }
+        // Some answer questions and keep no list.
+        Err(trouble) if trouble.kind == TroubleKind::ModelUnknown => {
+            finding(Health::Warning, format!("{host} is there, and keeps no list of its models."), None)
+        }
+        Err(trouble) => {
+            let fix = match trouble.kind {
+                TroubleKind::KeyRefused => {
+                    "Give the key of this server, in its environment variable or file."
+                }
+                TroubleKind::Unreachable | TroubleKind::Silent => {
+                    "Check the address, and that the server is running."
+                }
+                _ => "Check the address.",
+            };
+            finding(Health::Failure, format!("{host}: {trouble}."), Some(fix.into()))
+        }
+    }
+}
+
+/// With a capital letter and a full stop.
+fn sentence(words: &str) -> String {
+    let mut letters = words.chars();
+    let first: String = letters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
+    let end = if words.ends_with(['.', '!', '?', '…']) { "" } else { "." };
+    format!("{first}{}{end}", letters.as_str())
+}

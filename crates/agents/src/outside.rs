@@ -1,0 +1,304 @@
+//! The one way out of this process to addresses that somebody chose.
+//!
+//! Owns: which addresses may be reached. What was written into a request of somebody else must not open a door to the
+//! machine itself or its network: a name is resolved when it is connected to, only the addresses that passed are
+//! connected to, so a name that changes its mind in between gains nothing, and a redirect is not followed.
+
+pub use reqwest::Client;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use url::{Host, Url};
+
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// Whose word an address is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// Of whoever runs this program: anything, such as a model on the same machine.
+    Everywhere,
+    /// Of somebody else: addresses of the internet only.
+    Public,
+}
+
+/// Why an address is not reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Barred {
+    NotAUrl,
+    /// Neither `http` nor `https`.
+    Scheme,
+    /// A name, a password, a query or a fragment has no place in it.
+    Extra,
+    /// Of this machine or its network.
+    Private,
+}
+
+impl Barred {
+    /// What the address would have to be, in words that follow its name.
+    pub fn rule(self) -> &'static str {
+        match self {
+            Self::NotAUrl => "must be the address of a server, such as https://api.example.org/v1",
+            Self::Scheme => "must begin with https:// or http://",
+            Self::Extra => "must not hold a name, a password, a query or a fragment",
+            Self::Private => "must not lead into a private network",
+        }
+    }
+}
+
+impl fmt::Display for Barred {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "it {}", self.rule())
+    }
+}
+
+impl std::error::Error for Barred {}
+
+/// Reads an address and looks at what can be known of it without asking anybody.
+pub fn address(text: &str, reach: Reach) -> Result<Url, Barred> {
+    let url = Url::parse(text.trim()).map_err(|_| Barred::NotAUrl)?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(Barred::Scheme);
+    }
+    let extra = !url.username().is_empty() || url.password().is_some();
+    if extra || url.query().is_some() || url.fragment().is_some() {
+        return Err(Barred::Extra);
+    }
+    let barred = match url.host().ok_or(Barred::NotAUrl)? {
+        Host::Ipv4(address) => !is_public(address.into()),
+        Host::Ipv6(address) => !is_public(address.into()),
+        Host::Domain(name) => {
+            let name = name.trim_end_matches('.').to_ascii_lowercase();
+            let local = [".localhost", ".local", ".internal", ".home.arpa"];
+            !name.contains('.') || local.iter().any(|ending| name.ends_with(ending))
+        }
+    };
+    match barred && reach == Reach::Public {
+        true => Err(Barred::Private),
+        false => Ok(url),
+    }
+}
+
+/// A client that keeps to its reach, also when names are resolved.
+pub fn client(reach: Reach) -> Client {
+    let builder = Client::builder()
+        .connect_timeout(CONNECT)
+        .redirect(reqwest::redirect::Policy::none())
+        .referer(false)
+        .user_agent(concat!("parlor/", env!("CARGO_PKG_VERSION")));
+    let builder = match reach {
+        Reach::Everywhere => builder,
+        // A proxy would resolve names by itself.
+        Reach::Public => builder.no_proxy().dns_resolver(Arc::new(PublicOnly)),
+    };
+    builder.build().expect("the certificates of this system can be read")
+}
+
+/// What [`client`] says of a name that led to a private address.
+pub fn is_barred(error: &reqwest::Error) -> bool {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if error.is::<Barred>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+struct PublicOnly;
+
+impl Resolve for PublicOnly {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            Ok(Box::new(passed(found)?.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// One that is private bars them all: an honest name has no such neighbour.
+fn passed(found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, Barred> {
+    match found.iter().all(|address| is_public(address.ip())) {
+        true => Ok(found),
+        false => Err(Barred::Private),
+    }
+}
+
+/// Whether it is an address of the internet.
+pub fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => is_public_v4(address),
+        IpAddr::V6(address) => is_public_v6(address),
+    }
+}
+
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let [a, b, c, _] = address.octets();
+    let special = match a {
+        0 | 10 | 127 => true,
+        // Carriers' own.
+        100 => (64..128).contains(&b),
+        // Link-local, where clouds tell machines their secrets.
+        169 => b == 254,
+        172 => (16..32).contains(&b),
+        192 => matches!((b, c), (0, 0) | (0, 2) | (88, 99) | (168, _)),
+        198 => matches!((b, c), (18 | 19, _) | (51, 100)),
+        203 => (b, c) == (0, 113),
+        // Multicast, reserved, broadcast.
+        _ => a >= 224,
+    };
+    !special
+}
+
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    if let Some(inner) = address.to_ipv4_mapped() {
+        return is_public_v4(inner);
+    }
+    let inner = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        is_public_v4(Ipv4Addr::new(a, b, c, d))
+    };
+    match address.segments() {
+        // Addresses of the old internet behind a translator, and in a tunnel.
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => inner(high, low),
+        [0x2002, high, low, ..] => inner(high, low),
+        // Protocols' own, Teredo among them; documentation.
+        [0x2001, second, ..] => second >= 0x200 && second != 0xdb8,
+        [0x3fff, second, ..] => second >= 0x1000,
+        [first, ..] => (0x2000..0x4000).contains(&first),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_addresses_of_the_internet_are_public() {
+        let barred = [
+            "127.0.0.1",
+            "127.9.9.9",
+            "0.0.0.0",
+            "0.1.2.3",
+            "10.0.0.1",
+            "172.16.0.1",
+            "172.31.255.255",
+            "192.168.1.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "100.100.100.200",
+            "192.0.0.192",
+            "192.0.2.1",
+            "198.18.0.1",
+            "198.51.100.7",
+            "203.0.113.9",
+            "224.0.0.1",
+            "239.1.1.1",
+            "240.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "::ffff:127.0.0.1",
+            "::ffff:10.0.0.1",
+            "::ffff:169.254.169.254",
+            "::127.0.0.1",
+            "64:ff9b::7f00:1",
+            "64:ff9b::a9fe:a9fe",
+            "64:ff9b:1::1",
+            "2002:7f00:1::",
+            "2002:c0a8:101::1",
+            "2001::1",
+            "2001:db8::1",
+            "fc00::1",
+            "fd00:ec2::254",
+            "fe80::1",
+            "fec0::1",
+            "ff02::1",
+            "3fff::1",
+            "100::1",
+        ];
+        for text in barred {
+            assert!(!is_public(text.parse().unwrap()), "{text}");
+        }
+        let public = [
+            "1.1.1.1",
+            "8.8.8.8",
+            "172.15.0.1",
+            "172.32.0.1",
+            "100.63.0.1",
+            "100.128.0.1",
+            "192.0.1.1",
+            "198.20.0.1",
+            "2606:4700::1111",
+            "2001:4860:4860::8888",
+            "::ffff:8.8.8.8",
+            "64:ff9b::808:808",
+            "2002:808:808::1",
+        ];
+        for text in public {
+            assert!(is_public(text.parse().unwrap()), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_address_of_others_is_looked_at_before_anybody_is_asked() {
+        let private = [
+            "http://localhost:11434/v1",
+            "http://LOCALHOST./",
+            "https://2130706433/",
+            "http://0x7f.1/",
+            "http://017700000001/",
+            "http://[::1]/",
+            "http://[::ffff:7f00:1]/",
+            "http://127.1/",
+            "http://169.254.169.254/latest/meta-data",
+            "http://metadata.google.internal/",
+            "http://printer.local/",
+            "http://intranet/",
+            "http://a.localhost/",
+            "http://１２７.０.０.１/",
+        ];
+        for text in private {
+            assert_eq!(address(text, Reach::Public), Err(Barred::Private), "{text}");
+            assert!(address(text, Reach::Everywhere).is_ok(), "{text}");
+        }
+        for (text, why) in [
+            ("file:///etc/passwd", Barred::Scheme),
+            ("gopher://example.com/", Barred::Scheme),
+            ("javascript:alert(1)", Barred::Scheme),
+            ("example.com", Barred::NotAUrl),
+            ("", Barred::NotAUrl),
+            ("https://me:secret@example.com/", Barred::Extra),
+            ("https://example.com/?key=1", Barred::Extra),
+            ("https://example.com/#a", Barred::Extra),
+        ] {
+            for reach in [Reach::Public, Reach::Everywhere] {
+                assert_eq!(address(text, reach), Err(why), "{text}");
+            }
+        }
+        assert!(address(" https://api.example.com/v1 ", Reach::Public).is_ok());
+    }
+
+    #[test]
+    fn a_name_with_one_private_address_is_barred_whole() {
+        let public: SocketAddr = "8.8.8.8:0".parse().unwrap();
+        let private: SocketAddr = "[::ffff:10.0.0.1]:0".parse().unwrap();
+        assert_eq!(passed(vec![public]), Ok(vec![public]));
+        assert_eq!(passed(vec![public, private]), Err(Barred::Private));
+    }
+
+    #[tokio::test]
+    async fn a_name_is_looked_at_again_when_it_is_connected_to() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        // As a name would be whose address changed after it was looked at.
+        let request = client(Reach::Public).get(format!("http://localhost:{port}/")).send();
+        let error = tokio::select! {
+            error = request => error.unwrap_err(),
+            _ = listener.accept() => panic!("connected to this very machine"),
+        };
+        assert!(is_barred(&error), "{error:?}");
+    }
+}

@@ -1,0 +1,279 @@
+//! A model endpoint on loopback that says what a test wants, in the two ways that models are spoken to.
+
+use anyhow::{Context, Result};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+/// How one request is answered.
+#[derive(Debug, Clone)]
+pub enum Act {
+    /// Streams thoughts and then text, piece by piece, and what it cost.
+    Say {
+        thoughts: Vec<String>,
+        text: Vec<String>,
+    },
+    /// Streams text and then nothing more, with the connection open.
+    Stall(String),
+    /// Streams text and ends the connection in the middle.
+    BreakOff(String),
+    /// Streams text, and then an error as an event.
+    SayAndFail(String),
+    /// Streams text that is as long as allowed.
+    CutShort(String),
+    /// Takes the request and never answers.
+    Hang,
+    Status {
+        status: u16,
+        headers: Vec<(String, String)>,
+        body: String,
+    },
+    /// A stream of something that is no answer.
+    Garbage,
+    /// A stream that is one line without end.
+    EndlessLine,
+    /// Pieces without end, as fast as they are taken.
+    Flood,
+    /// No stream, but an answer.
+    NotAStream,
+}
+
+impl Act {
+    pub fn say(text: &str) -> Self {
+        let text = text.split_inclusive(' ').map(str::to_owned).collect();
+        Self::Say { thoughts: Vec::new(), text }
+    }
+
+    pub fn status(status: u16, message: &str) -> Self {
+        let body = json!({ "error": { "message": message, "type": "some_error" } }).to_string();
+        Self::Status { status, headers: Vec::new(), body }
+    }
+}
+
+/// A request as it came.
+#[derive(Debug)]
+pub struct Asked {
+    pub method: String,
+    pub path: String,
+    pub headers: BTreeMap<String, String>,
+    pub body: Value,
+}
+
+pub struct ModelEndpoint {
+    pub url: String,
+    acts: Arc<Mutex<VecDeque<Act>>>,
+    asked: mpsc::UnboundedReceiver<Asked>,
+    _serving: JoinSet<()>,
+}
+
+impl ModelEndpoint {
+    pub async fn start() -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}", listener.local_addr()?);
+        let acts = Arc::new(Mutex::new(VecDeque::new()));
+        let (tell, asked) = mpsc::unbounded_channel();
+        let mut serving = JoinSet::new();
+        let queue = acts.clone();
+        serving.spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                let (queue, tell) = (queue.clone(), tell.clone());
+                connections.spawn(async move {
+                    // Whoever asked may be gone at any moment.
+                    let _ = serve(stream, &queue, &tell).await;
+                });
+            }
+        });
+        Ok(Self { url, acts, asked, _serving: serving })
+    }
+
+    /// How the next request that has no answer yet is answered; without any, with a greeting.
+    pub fn will(&self, act: Act) -> &Self {
+        self.acts.lock().push_back(act);
+        self
+    }
+
+    /// Waits for the next request.
+    pub async fn asked(&mut self) -> Result<Asked> {
+        let asked = tokio::time::timeout(Duration::from_secs(20), self.asked.recv()).await;
+        asked.context("nobody asked")?.context("the endpoint is over")
+    }
+
+    /// How many requests came that nobody looked at.
+    pub fn unseen(&mut self) -> usize {
+        std::iter::from_fn(|| self.asked.try_recv().ok()).count()
+    }
+}
+
+async fn serve(
+    stream: TcpStream,
+    acts: &Mutex<VecDeque<Act>>,
+    tell: &mpsc::UnboundedSender<Asked>,
+) -> Result<()> {
+    let mut stream = BufReader::new(stream);
+    let asked = request(&mut stream).await?;
+    let (messages, lists) = (asked.path.ends_with("/messages"), asked.method == "GET");
+    let model = asked.body["model"].as_str().unwrap_or_default().to_owned();
+    let stream = stream.get_mut();
+    if lists {
+        let body = json!({ "data": [{ "id": "small" }, { "id": "large" }] }).to_string();
+        let _ = tell.send(asked);
+        return whole(stream, 200, &[], &body).await;
+    }
+    let act = acts.lock().pop_front();
+    let _ = tell.send(asked);
+    let mut voice = Voice { stream, messages };
+    match act.unwrap_or_else(|| Act::say(&format!("Hello from {model}"))) {
+        Act::Say { thoughts, text } => {
+            voice.begin().await?;
+            for thought in thoughts {
+                voice.piece("thinking", &thought).await?;
+            }
+            for piece in text {
+                voice.piece("text", &piece).await?;
+            }
+            voice.end("end_turn", "stop").await
+        }
+        Act::CutShort(text) => {
+            voice.begin().await?;
+            voice.piece("text", &text).await?;
+            voice.end("max_tokens", "length").await
+        }
+        Act::Stall(text) => {
+            voice.begin().await?;
+            voice.piece("text", &text).await?;
+            gone(voice.stream).await
+        }
+        Act::BreakOff(text) => {
+            voice.begin().await?;
+            voice.piece("text", &text).await
+        }
+        Act::SayAndFail(text) => {
+            voice.begin().await?;
+            voice.piece("text", &text).await?;
+            let error = json!({ "type": "overloaded_error", "message": "Overloaded" });
+            voice.event(&json!({ "type": "error", "error": error })).await
+        }
+        Act::Hang => gone(voice.stream).await,
+        Act::Status { status, headers, body } => whole(voice.stream, status, &headers, &body).await,
+        Act::Garbage => {
+            voice.head().await?;
+            Ok(voice.stream.write_all(b"data: <html>\x00\xff\n\n").await?)
+        }
+        Act::EndlessLine => {
+            voice.head().await?;
+            voice.stream.write_all(b"data: ").await?;
+            loop {
+                voice.stream.write_all(&[b'x'; 64 * 1024]).await?;
+            }
+        }
+        Act::Flood => {
+            voice.begin().await?;
+            loop {
+                voice.piece("text", &"flood ".repeat(2_000)).await?;
+            }
+        }
+        Act::NotAStream => {
+            let body = json!({ "choices": [{ "message": { "content": "hello" } }] }).to_string();
+            whole(voice.stream, 200, &[], &body).await
+        }
+    }
+}
+
+async fn request(stream: &mut BufReader<TcpStream>) -> Result<Asked> {
+    let mut first = String::new();
+    stream.read_line(&mut first).await?;
+    let mut words = first.split_whitespace();
+    let method = words.next().context("no method")?.to_owned();
+    let path = words.next().context("no path")?.to_owned();
+    let mut headers = BTreeMap::new();
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line).await?;
+        let Some((name, value)) = line.trim().split_once(':') else { break };
+        headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
+    }
+    let length = headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await?;
+    let body = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body)? };
+    Ok(Asked { method, path, headers, body })
+}
+
+async fn whole(stream: &mut TcpStream, status: u16, headers: &[(String, String)], body: &str) -> Result<()> {
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.1 {status} Said\r\ncontent-type: application/json\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await?;
+    Ok(stream.write_all(body.as_bytes()).await?)
+}
+
+/// Until whoever asked is gone.
+async fn gone(stream: &mut TcpStream) -> Result<()> {
+    let mut rest = [0; 64];
+    while stream.read(&mut rest).await? > 0 {}
+    Ok(())
+}
+
+struct Voice<'a> {
+    stream: &'a mut TcpStream,
+    /// As Anthropic speaks, or else as OpenAI does.
+    messages: bool,
+}
+
+impl Voice<'_> {
+    async fn head(&mut self) -> Result<()> {
+        let head =
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\nconnection: close\r\n\r\n";
+        Ok(self.stream.write_all(head.as_bytes()).await?)
+    }
+
+    async fn begin(&mut self) -> Result<()> {
+        self.head().await?;
+        if self.messages {
+            let usage = json!({ "input_tokens": 20, "cache_read_input_tokens": 5, "output_tokens": 1 });
+            self.event(&json!({ "type": "message_start", "message": { "usage": usage } })).await?;
+            self.event(&json!({ "type": "ping" })).await?;
+        }
+        Ok(())
+    }
+
+    async fn piece(&mut self, kind: &str, text: &str) -> Result<()> {
+        let event = match self.messages {
+            true => {
+                let delta = json!({ "type": format!("{kind}_delta"), kind: text });
+                json!({ "type": "content_block_delta", "index": 0, "delta": delta })
+            }
+            false => {
+                let field = if kind == "text" { "content" } else { "reasoning_content" };
+                json!({ "choices": [{ "index": 0, "delta": { field: text }, "finish_reason": null }] })
+            }
+        };
+        self.event(&event).await
+    }
+
+    async fn end(&mut self, anthropic: &str, openai: &str) -> Result<()> {
+        if self.messages {
+            let end = json!({ "type": "message_delta", "delta": { "stop_reason": anthropic }, "usage": { "output_tokens": 7 } });
+            self.event(&end).await?;
+            return self.event(&json!({ "type": "message_stop" })).await;
+        }
+        self.event(&json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": openai }] })).await?;
+        self.event(&json!({ "choices": [], "usage": { "prompt_tokens": 25, "completion_tokens": 7 } }))
+            .await?;
+        Ok(self.stream.write_all(b"data: [DONE]\n\n").await?)
+    }
+
+    async fn event(&mut self, event: &Value) -> Result<()> {
+        let name = event["type"].as_str().map(|name| format!("event: {name}\n")).unwrap_or_default();
+        Ok(self.stream.write_all(format!("{name}data: {event}\n\n").as_bytes()).await?)
+    }
+}
