@@ -44,6 +44,18 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             flaws.unless(!scopes.is_empty(), "scopes", "at least one scope is required");
         }
         Command::Pair { name, .. } => flaws.line("name", name, 100),
+        Command::CreateRouter(new) => {
+            flaws.line("name", &new.name, 100);
+            flaws.model(Some(&new.model.base_url), Some(&new.model.model));
+        }
+        Command::ChangeRouter { changes, .. } => {
+            if let Some(name) = &changes.name {
+                flaws.line("name", name, 100);
+            }
+            flaws.model(changes.base_url.as_deref(), changes.model.as_deref());
+            let keyless = changes.base_url.is_some() && changes.key.is_none();
+            flaws.unless(!keyless, "llmApiKey", "must be given again for another address");
+        }
         Command::CreateRoom { changes, members } => {
             flaws.unless(changes.name.is_some(), "name", "is required");
             flaws.room(changes);
@@ -117,6 +129,7 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::RevokeKey { .. }
         | Command::RevokeInvitation { .. }
         | Command::OfferPairing { .. }
+        | Command::RemoveRouter { .. }
         | Command::OfferSecondFactor { .. }
         | Command::ConfirmSecondFactor { .. }
         | Command::DropSecondFactor { .. }
@@ -211,6 +224,15 @@ impl Flaws {
         self.unless(!text.trim().is_empty(), field, "must not be empty");
         self.unless(text.chars().count() <= most, field, "is too long");
         self.unless(!text.chars().any(is_deceptive), field, "must not contain control characters");
+    }
+
+    fn model(&mut self, base_url: Option<&str>, model: Option<&str>) {
+        if let Some(url) = base_url {
+            self.unless(url.len() <= 500, "llmBaseUrl", "is too long");
+        }
+        if let Some(model) = model {
+            self.line("llmModel", model, 200);
+        }
     }
 
     fn account(&mut self, account: &NewUser) {

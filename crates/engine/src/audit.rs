@@ -8,8 +8,8 @@ use crate::plan::{Change, Plan};
 use parlor_model::audit::{Action, Actor, Note, Subject, SubjectKind};
 use parlor_model::command::UserChanges;
 use parlor_model::{
-    AgentId, ApiKey, Caller, Command, Decision, Invitation, Member, MemberId, Principal, Receipt, RoomId,
-    RoomRole, Scope, SecondProof, Seq, SettingChanges, User,
+    AgentId, ApiKey, Caller, Command, Decision, Invitation, Member, MemberId, ModelAccess, Principal,
+    Receipt, RoomId, RoomRole, Router, Scope, SecondProof, Seq, SettingChanges, User,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -98,6 +98,15 @@ fn notes(command: &Command, facts: &Facts, plan: &Plan) -> Vec<Told> {
         (Command::RevokeInvitation { .. }, _) => {
             let revoked = facts.invitation.as_ref().map(invitation);
             vec![(Action::InvitationRevoked, revoked, String::new())]
+        }
+        (Command::CreateRouter(_), Receipt::Router(new)) => {
+            told(Action::RouterCreated, router(new), reached(&new.model))
+        }
+        (Command::ChangeRouter { .. }, Receipt::Router(new)) => {
+            told(Action::RouterChanged, router(new), reached(&new.model))
+        }
+        (Command::RemoveRouter { .. }, _) => {
+            vec![(Action::RouterRemoved, facts.router.as_ref().map(router), String::new())]
         }
         (Command::ChangeSettings(changes), _) => vec![(Action::SettingsChanged, None, settings(changes))],
         (Command::CreateRoom { members, .. }, Receipt::Room(new)) => {
@@ -240,6 +249,14 @@ fn key(key: &ApiKey) -> Subject {
 
 fn invitation(invitation: &Invitation) -> Subject {
     subject(SubjectKind::Invitation, invitation.id.as_str(), invitation.note.as_deref())
+}
+
+fn router(router: &Router) -> Subject {
+    subject(SubjectKind::Router, router.id.as_str(), Some(&router.name))
+}
+
+fn reached(model: &ModelAccess) -> String {
+    format!("{} at {}", model.model, model.base_url)
 }
 
 fn room(room: &RoomId) -> Subject {

@@ -2,10 +2,11 @@
 
 use crate::facts::{Facts, Standing};
 use crate::plan::HUB;
+use parlor_model::command::RoomChanges;
 use parlor_model::query::AgentCards;
 use parlor_model::{
     AgentId, Caller, Command, Gateway, Inquiry, Mailbox, Member, MemberId, Message, Path, Pattern, Principal,
-    Query, Refusal, Room, RoomId, RoomRole, Scope, Sender, SiteRole, Task, Thing, Use, User, UserId,
+    Query, Refusal, Room, RoomId, RoomRole, Router, Scope, Sender, SiteRole, Task, Thing, Use, User, UserId,
     asking::lies_within,
 };
 
@@ -42,13 +43,24 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::CreateKey { owner, scopes, .. } => ask.create_key(owner.as_ref(), scopes),
         Command::RevokeKey { .. } => ask.revoke_key(),
 
-        Command::CreateRoom { members, .. } => {
+        Command::CreateRouter(new) => ask.make_router(new.shared),
+        Command::ChangeRouter { changes, .. } => {
+            ask.own_router(Scope::Write)?;
+            if changes.shared == Some(true) { ask.site_admin() } else { Ok(()) }
+        }
+        Command::RemoveRouter { .. } => ask.own_router(Scope::Write),
+
+        Command::CreateRoom { members, changes } => {
             ask.signed_in(Scope::Write)?;
+            ask.give_router(changes)?;
             let agents = members.iter().any(|member| matches!(member, MemberId::Agent(_)));
             // Agents are added one by one, where their owner can be looked at.
             if agents { Err(Refusal::Forbidden) } else { Ok(()) }
         }
-        Command::ChangeRoom { .. } => ask.role_in_room(RoomRole::Admin, Scope::Write).map(|_| ()),
+        Command::ChangeRoom { changes, .. } => {
+            ask.role_in_room(RoomRole::Admin, Scope::Write)?;
+            ask.give_router(changes)
+        }
         Command::DeleteRoom { .. } => ask.role_in_room(RoomRole::Owner, Scope::Write).map(|_| ()),
         Command::Freeze { .. } => ask.freeze(),
         Command::Thaw { .. } => ask.thaw(),
@@ -139,6 +151,9 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         Query::Agents | Query::OwnTasks { .. } => ask.signed_in(Scope::Read).map(|_| ()),
         Query::Gateways => ask.operator().or_else(|_| ask.signed_in(Scope::Read).map(|_| ())),
         Query::Users { .. } | Query::Invitations | Query::Audit(_) => ask.site_admin(),
+        Query::Routers => ask.signed_in(Scope::Read).map(|_| ()),
+        Query::MayMakeRouter { shared } => ask.make_router(*shared),
+        Query::OwnRouter { .. } => ask.own_router(Scope::Write),
         Query::MayRegister { .. } => ask.invited(),
         Query::Settings => ask.operator().or_else(|_| ask.signed_in(Scope::Read).map(|_| ())),
         Query::SignIns => ask.person().map(|_| ()),
@@ -244,6 +259,36 @@ impl<'a> Ask<'a> {
         match (open, &self.facts.user) {
             (true, Some(_)) => Ok(()),
             _ => Err(Refusal::NotFound(Thing::Pairing)),
+        }
+    }
+
+    /// Anybody for themselves, site admins for everybody.
+    fn make_router(&self, shared: bool) -> Result<(), Refusal> {
+        if shared {
+            self.site_admin()?;
+        }
+        self.signed_in(Scope::Write).map(|_| ())
+    }
+
+    /// Who made it, and site admins where it is for everybody. Somebody else's and none at all are told alike.
+    fn own_router(&self, scope: Scope) -> Result<(), Refusal> {
+        let standing = self.signed_in(scope)?;
+        let own = |router: &Router| {
+            router.created_by == standing.user.id || router.shared && standing.is_site_admin()
+        };
+        match &self.facts.router {
+            Some(router) if own(router) => Ok(()),
+            _ => Err(Refusal::NotFound(Thing::Router)),
+        }
+    }
+
+    /// A room gets one's own router, or one for everybody.
+    fn give_router(&self, changes: &RoomChanges) -> Result<(), Refusal> {
+        let Some(Some(_)) = &changes.router else { return Ok(()) };
+        let standing = self.signed_in(Scope::Write)?;
+        match &self.facts.router {
+            Some(router) if router.shared || router.created_by == standing.user.id => Ok(()),
+            _ => Err(Refusal::NotFound(Thing::Router)),
         }
     }
 

@@ -687,6 +687,8 @@ fn answer(
             Answer::Audit { notes, more }
         }
         Query::Settings => Answer::Settings(snapshot.settings()?),
+        Query::Routers => Answer::Routers(snapshot.routers(&own())?),
+        Query::OwnRouter { .. } => Answer::Router(facts.router.clone().expect("authorised as one's own")),
         Query::Invitations => Answer::Invitations(snapshot.invitations(facts.now)?),
         Query::Keys => Answer::Keys(snapshot.keys(me.map(|user| &user.id))?),
         Query::Rooms => {
@@ -801,6 +803,7 @@ fn answer(
         | Query::MayManageCredentials { .. }
         | Query::MayListen { .. }
         | Query::MayUpload
+        | Query::MayMakeRouter { .. }
         | Query::MayMeasure
         | Query::MayRegister { .. } => Answer::Yes,
     })

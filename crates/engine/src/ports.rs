@@ -9,9 +9,9 @@ use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, DeadLetter, Delivery,
     Epoch, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Logged, Mailbox, Member,
-    MemberId, Message, MessageId, Pairing, Pin, RefreshToken, Revision, Room, RoomId, Run, RunId,
-    SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload,
-    UploadId, User, UserId,
+    MemberId, Message, MessageId, Pairing, Pin, RefreshToken, Revision, Room, RoomId, Router, RouterId, Run,
+    RunId, SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, Subscription, Task, TaskId, Time,
+    Upload, UploadId, User, UserId,
 };
 use std::io::{Read, Seek};
 use std::ops::ControlFlow;
@@ -32,6 +32,9 @@ pub trait Lookup {
     fn invitation(&mut self, id: &InvitationId) -> Result<Option<Invitation>, Fault>;
     fn invitation_with(&mut self, secret: &SecretHash) -> Result<Option<Invitation>, Fault>;
     fn pairing(&mut self, code: &SecretHash) -> Result<Option<Pairing>, Fault>;
+    fn router(&mut self, id: &RouterId) -> Result<Option<Router>, Fault>;
+    /// Somebody's own and those for everybody, oldest first, then by id.
+    fn routers(&mut self, user: &UserId) -> Result<Vec<Router>, Fault>;
     /// The newest note of a failed sign-in as this person, or under a name that nobody has.
     fn last_failed_sign_in(&mut self, user: Option<&UserId>) -> Result<Option<Noted>, Fault>;
     fn settings(&mut self) -> Result<HubSettings, Fault>;
@@ -295,8 +298,12 @@ pub type Verdict = std::pin::Pin<Box<dyn Future<Output = Result<bool, Fault>> + 
 #[derive(Debug, Clone)]
 pub struct TriageCase {
     pub agent: Agent,
+    /// All who could answer it, this one among them, by id: whoever decides can decide for all at once.
+    pub candidates: Vec<Agent>,
     pub message: Arc<Message>,
     pub room: Room,
+    /// Who decides in this room, if it has its own.
+    pub router: Option<Router>,
 }
 
 pub trait Clock: Send + Sync {

@@ -42,6 +42,9 @@ words!(Action {
     KeyRevoked = "key_revoked",
     InvitationCreated = "invitation_created",
     InvitationRevoked = "invitation_revoked",
+    RouterCreated = "router_created",
+    RouterChanged = "router_changed",
+    RouterRemoved = "router_removed",
     SettingsChanged = "settings_changed",
     RoomCreated = "room_created",
     RoomRemoved = "room_removed",
@@ -66,6 +69,7 @@ words!(SubjectKind {
     Room = "room",
     Key = "key",
     Invitation = "invitation",
+    Router = "router",
 });
 
 /// Who did it, with the name of that day.

@@ -5,9 +5,10 @@
 use crate::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, BlobDigest, Bookmark, Chunk, Delivery, Device, Digest,
     File, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox, MemberId, Message,
-    MessageId, Notifications, Outcome, Path, Pattern, Payload, Pin, Policy, Position, Room, RoomId, RoomKind,
-    RoomRole, Run, RunId, Scope, SecondProof, SecretHash, Seq, SettingChanges, SignIn, SignInId, SiteRole,
-    Subscription, Task, TaskId, TaskStatus, Time, Upload, Usage, User, UserId, Visibility,
+    MessageId, ModelAccess, ModelApi, Notifications, Outcome, Path, Pattern, Payload, Pin, Policy, Position,
+    Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId, Scope, SealedKey, SecondProof,
+    SecretHash, Seq, SettingChanges, SignIn, SignInId, SiteRole, Subscription, Task, TaskId, TaskStatus,
+    Time, Upload, Usage, User, UserId, Visibility,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -106,6 +107,16 @@ pub enum Command {
     },
     RevokeKey {
         key: KeyId,
+    },
+
+    // Models that pick agents.
+    CreateRouter(NewRouter),
+    ChangeRouter {
+        router: RouterId,
+        changes: RouterChanges,
+    },
+    RemoveRouter {
+        router: RouterId,
     },
 
     // Rooms.
@@ -457,6 +468,28 @@ pub struct RoomChanges {
     pub system_prompt: Option<Option<Box<str>>>,
     pub agent_command_role: Option<RoomRole>,
     pub approve_role: Option<RoomRole>,
+    /// `Some(None)` takes the router away.
+    pub router: Option<Option<RouterId>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewRouter {
+    pub name: Box<str>,
+    pub shared: bool,
+    pub model: ModelAccess,
+}
+
+/// What is absent stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RouterChanges {
+    pub name: Option<Box<str>>,
+    pub shared: Option<bool>,
+    pub api: Option<ModelApi>,
+    /// With its key, or without any: a key is good for one address.
+    pub base_url: Option<Box<str>>,
+    pub model: Option<Box<str>>,
+    /// `Some(None)` takes the key away.
+    pub key: Option<Option<SealedKey>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -544,6 +577,7 @@ pub enum Receipt {
     FamilyRevoked,
     Key(Arc<ApiKey>),
     Invitation(Arc<Invitation>),
+    Router(Arc<Router>),
     Settings(Arc<HubSettings>),
     Room(Arc<Room>),
     Member(Arc<crate::Member>),

@@ -64,6 +64,8 @@ id!(/// A file that somebody sent.
     UploadId, is_segment);
 id!(/// An invitation; not its secret.
     InvitationId, is_segment);
+id!(/// A model that picks which agents answer.
+    RouterId, is_segment);
 id!(/// A session of an agent, such as `main`.
     SessionId, is_segment);
 id!(/// One turn of an agent.

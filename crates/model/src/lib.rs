@@ -21,6 +21,7 @@ pub mod position;
 pub mod query;
 pub mod refusal;
 pub mod room;
+pub mod router;
 pub mod run;
 pub mod run_event;
 pub mod second_factor;
@@ -40,7 +41,7 @@ pub use delivery::{DeadLetter, Delivery, DeliveryState, Mailbox, SessionRef};
 pub use event::{Event, Logged, MemberChange};
 pub use id::{
     AgentId, ApprovalId, ConversationId, GatewayId, InvalidId, InvitationId, KeyId, MemberId, MessageId,
-    RoomId, RunId, SessionId, SignInId, TaskId, UploadId, UserId,
+    RoomId, RouterId, RunId, SessionId, SignInId, TaskId, UploadId, UserId,
 };
 pub use invitation::Invitation;
 pub use lineage::{Broken, Lineage};
@@ -53,6 +54,7 @@ pub use position::{Epoch, Position, Seq};
 pub use query::{Answer, Query};
 pub use refusal::{Flaw, Refusal, Thing};
 pub use room::{Arrangement, Frozen, Member, Notifications, Policy, Room, RoomKind, RoomRole};
+pub use router::{ModelAccess, ModelApi, Router, SealedKey};
 pub use run::{Addressed, Chunk, ChunkKind, Illegal, Outcome, Run, RunState, Turn, Usage};
 pub use run_event::{
     Activity, ChangeReport, ChangedFile, Choice, ContextUsage, Plan, PlanState, PlanStep, Question,

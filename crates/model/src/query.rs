@@ -4,8 +4,8 @@ use crate::audit::{NotePage, Noted};
 use crate::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, Bookmark, DeadLetter, Delivery, Gateway, GatewayId,
     HubSettings, Inquiry, Invitation, Mailbox, Member, Message, MessageId, MessageKind, Pin, Revision, Room,
-    RoomId, Run, SecretHash, SenderKind, Seq, Session, SignIn, Subscription, Task, Time, Upload, UploadId,
-    User,
+    RoomId, Router, RouterId, Run, SecretHash, SenderKind, Seq, Session, SignIn, Subscription, Task, Time,
+    Upload, UploadId, User,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,6 +23,16 @@ pub enum Query {
     SignIns,
     Keys,
     Invitations,
+    /// The caller's own, and those for everybody.
+    Routers,
+    /// Whether the caller may make one, for everybody or for themselves.
+    MayMakeRouter {
+        shared: bool,
+    },
+    /// One of them, which the caller may change.
+    OwnRouter {
+        router: RouterId,
+    },
     Settings,
     Audit(NotePage),
     /// Whether this invitation can be taken now.
@@ -209,6 +219,8 @@ pub enum Answer {
     SignIns(Vec<SignIn>),
     Keys(Vec<ApiKey>),
     Invitations(Vec<Invitation>),
+    Routers(Vec<Router>),
+    Router(Router),
     Settings(HubSettings),
     Audit {
         notes: Vec<Noted>,

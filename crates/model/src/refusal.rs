@@ -27,6 +27,7 @@ pub enum Thing {
     Run,
     Approval,
     ApprovalRule,
+    Router,
 }
 
 /// One field that broke one rule. The rule is a stable word; doors may translate it.

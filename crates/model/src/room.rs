@@ -1,6 +1,6 @@
 //! Rooms and who is in them.
 
-use crate::{MemberId, RoomId, Seq, Time, UserId};
+use crate::{MemberId, RoomId, RouterId, Seq, Time, UserId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoomKind {
@@ -88,6 +88,8 @@ pub struct Room {
     pub agent_command_role: RoomRole,
     /// The least role that may let an agent use a tool.
     pub approve_role: RoomRole,
+    /// Who picks the agents that answer, where somebody picks them; else whoever does so for the whole hub.
+    pub router: Option<RouterId>,
     /// While it is, no agent says or does anything in it.
     pub frozen: Option<Frozen>,
     pub created_by: UserId,

@@ -1,14 +1,15 @@
 //! The hub with its store: the only place that names the concrete backends.
 
 use crate::backup;
+use crate::models::Reached;
 use crate::settings::{Settings, Switch, Synchronous};
+use crate::triage::ByModel;
 use anyhow::{Context, bail};
 use parlor_backends::disk::DiskBlobs;
 use parlor_backends::sqlite::{self, Options};
 use parlor_engine::hub::Parts;
 use parlor_engine::local::{LocalBus, RandomIds, SystemClock};
 use parlor_engine::ports::Blobs;
-use parlor_engine::turns::PlainRules;
 use parlor_engine::{Hub, Limits};
 use parlor_server::Passwords;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -21,6 +22,7 @@ pub struct House {
     pub hub: Hub,
     pub passwords: Passwords,
     pub blobs: Arc<dyn Blobs>,
+    pub models: Arc<Reached>,
     /// Held while the store is open: two hubs on one directory would each believe to be the only writer.
     _lock: File,
 }
@@ -61,17 +63,18 @@ pub fn open(settings: &Settings) -> anyhow::Result<House> {
         gateway_grace: settings.gateway_grace,
         ..Limits::default()
     };
+    let models = Reached::new(settings)?;
     let hub = Hub::open(Parts {
         store,
         reader,
         bus: Arc::new(LocalBus::new(limits.waiting_news)),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
-        triage: Arc::new(PlainRules),
+        triage: Arc::new(ByModel::new(models.clone())),
         limits,
     })?;
     let passwords = Passwords::new(settings.password_hashing_jobs).context("no threads for passwords")?;
-    Ok(House { hub, passwords, blobs: Arc::new(blobs), _lock: lock })
+    Ok(House { hub, passwords, blobs: Arc::new(blobs), models, _lock: lock })
 }
 
 /// What signs access tokens: the setting, or a secret made once and kept beside the database.

@@ -15,6 +15,7 @@ pub mod handbook;
 pub mod house;
 pub mod listing;
 mod log;
+mod models;
 pub mod offline;
 pub mod paint;
 pub mod password;
@@ -26,3 +27,4 @@ pub mod serve;
 pub mod settings;
 #[cfg(feature = "otlp")]
 mod traces;
+mod triage;

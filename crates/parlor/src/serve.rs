@@ -15,7 +15,7 @@ use anyhow::Context;
 use parlor_engine::janitor;
 use parlor_engine::switchboard::Caps;
 use parlor_model::{Caller, Command};
-use parlor_server::{App, Config, Tls, secrets};
+use parlor_server::{App, Config, Models, Tls, secrets};
 use parlor_wire::agentim::gateway::ingress::MOST_CHUNKS;
 use parlor_wire::agentim::ingress::FrameLimits;
 use parlor_wire::json::Bounds;
@@ -43,7 +43,7 @@ pub async fn serve(settings: Settings, config: Option<PathBuf>) -> anyhow::Resul
         house.hub.clone(),
         house.blobs.clone(),
         house.passwords.clone(),
-        server_config(&settings)?,
+        server_config(&settings, house.models.clone())?,
         tls.clone(),
     );
     let listener = TcpListener::bind(settings.listen).await;
@@ -116,7 +116,7 @@ async fn first_admin(
     Ok(Some(SetupLink { token: Secret::new(token), lifetime: settings.setup_link_ttl }))
 }
 
-fn server_config(settings: &Settings) -> anyhow::Result<Config> {
+fn server_config(settings: &Settings, models: Arc<dyn Models>) -> anyhow::Result<Config> {
     let limits = settings.limits_in_force();
     let mut allowed_origins = settings.allowed_origins.clone();
     allowed_origins.extend(settings.public_origin());
@@ -137,6 +137,7 @@ fn server_config(settings: &Settings) -> anyhow::Result<Config> {
         passwords_per_minute: limits.passwords,
         searches_per_minute: limits.searches,
         uploads_per_minute: limits.uploads,
+        router_tests_per_minute: limits.router_tests,
         client_window: settings.client_rate_limit_window,
         client_max: limits.frames,
         connections_per_user: limits.sockets_per_user,
@@ -163,5 +164,6 @@ fn server_config(settings: &Settings) -> anyhow::Result<Config> {
             let data = settings.data.clone();
             move || LastBackup::read(&data).map(|last| last.at)
         }),
+        models,
     })
 }

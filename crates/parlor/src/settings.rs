@@ -18,12 +18,12 @@ pub use example::example;
 pub use layers::{Effective, Origin, Problem, Sources};
 pub use limits::LimitsInForce;
 pub use show::show;
-pub use words::{LogFormat, LogLevel, Switch, Synchronous};
+pub use words::{LogFormat, LogLevel, ModelApi, Switch, Synchronous};
 
 use crate::secret::Secret;
 use form::{
-    Address, Directory, FilePath, Host, List, Networks, SecretText, Username, WebAddress, bytes, choice,
-    count, days, hours, seconds,
+    Address, Directory, FilePath, Host, HostAndPort, Line, List, Networks, SecretText, Username, WebAddress,
+    bytes, choice, count, days, hours, seconds,
 };
 use parlor_server::Network;
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
@@ -108,6 +108,8 @@ table::settings! {
         search_rate_limit_max: u32 = count(1..=1_000_000), default 60;
         /// Uploads a minute by one person.
         upload_rate_limit_max: u32 = count(1..=1_000_000), default 60;
+        /// Tests of a router a minute by one person: each asks a model.
+        router_test_rate_limit_max: u32 = count(1..=1_000_000), default 5;
         /// The window in which the frames of one socket are counted, in seconds.
         client_rate_limit_window: Duration = seconds(1..=3_600), default 10;
         /// Frames one socket may send in that window.
@@ -159,6 +161,19 @@ table::settings! {
         /// How long a turn waits for a gateway that was lost, in seconds, before it ends as
         /// interrupted.
         gateway_grace: Duration = seconds(1..=3_600), default 60;
+        /// Where a model is that decides which agents answer what was said to none of them by
+        /// name, in rooms with the policy "triage". It gets the message and what the agents are
+        /// for. Without it plain rules decide.
+        triage_url: Option<Url> = WebAddress, example "https://api.openai.com/v1";
+        /// The model to ask; a small one will do.
+        triage_model: Option<String> = Line, example "gpt-5-nano";
+        /// What opens it.
+        triage_key: Option<Secret> = SecretText { at_least: 1 }, secret;
+        /// How it is spoken to: "openai", as nearly everybody understands, or "anthropic".
+        triage_api: ModelApi = choice(), default "openai";
+        /// Places in private networks that people may name for models of theirs, with their
+        /// port, such as "localhost:11434". Otherwise only addresses of the internet are taken.
+        allowed_endpoints: Vec<String> = List(HostAndPort), default Vec::<String>::new();
     }
     "Storage" {
         /// When a message counts as kept. "full": acknowledged means on disk, also after a
@@ -283,6 +298,15 @@ impl Settings {
         match (&self.tls_cert, &self.tls_key) {
             (Some(_), None) => problems.push(Problem::new("tls_key", "must be set together with tls_cert")),
             (None, Some(_)) => problems.push(Problem::new("tls_cert", "must be set together with tls_key")),
+            _ => {}
+        }
+        match (&self.triage_url, &self.triage_model) {
+            (Some(_), None) => {
+                problems.push(Problem::new("triage_model", "must be set together with triage_url"));
+            }
+            (None, Some(_)) => {
+                problems.push(Problem::new("triage_url", "must be set together with triage_model"));
+            }
             _ => {}
         }
         if cfg!(not(feature = "otlp")) && self.otlp_endpoint.is_some() {

@@ -2,6 +2,7 @@
 
 use crate::agentim::ClientEgress;
 use crate::auth::passwords::Passwords;
+use crate::auth::seal::Seal;
 use crate::auth::second_factor::SecondFactors;
 use crate::auth::throttle::Throttle;
 use crate::auth::tokens::Tokens;
@@ -11,6 +12,7 @@ use crate::connection::conversations::Conversations;
 use crate::gateway::GatewayEgress;
 use crate::http::limits::Limits;
 use crate::measures::Measures;
+use crate::models::MODEL_KEYS;
 use crate::page::Page;
 use crate::{Config, Tls};
 use parlor_engine::Hub;
@@ -23,6 +25,7 @@ pub struct App {
     pub config: Config,
     pub(crate) tokens: Tokens,
     pub(crate) second_factors: SecondFactors,
+    pub(crate) model_keys: Seal,
     pub(crate) passwords: Passwords,
     pub(crate) logins: Throttle<IpAddr>,
     pub(crate) refreshes: Throttle<IpAddr>,
@@ -56,6 +59,7 @@ impl App {
         Arc::new(Self {
             tokens: Tokens::new(&config.token_secret, config.access_token_ttl),
             second_factors: SecondFactors::new(&config.token_secret),
+            model_keys: Seal::new(&config.token_secret, MODEL_KEYS),
             passwords,
             logins: Throttle::per_minute(config.login_per_minute),
             refreshes: Throttle::per_minute(config.refresh_per_minute),

@@ -1,6 +1,7 @@
 //! What the listeners need to know; `None` is no limit.
 
 use crate::http::forwarded::Network;
+use crate::models::Models;
 use parlor_engine::switchboard::Caps;
 use parlor_wire::agentim::ingress::FrameLimits;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ pub struct Config {
     pub passwords_per_minute: Option<u32>,
     pub searches_per_minute: Option<u32>,
     pub uploads_per_minute: Option<u32>,
+    pub router_tests_per_minute: Option<u32>,
     pub client_window: Duration,
     pub client_max: Option<u32>,
     pub connections_per_user: Option<usize>,
@@ -47,4 +49,5 @@ pub struct Config {
     pub secure_cookies: bool,
     /// When the last backup was made, in seconds since 1970, if one was.
     pub last_backup: Arc<dyn Fn() -> Option<u64> + Send + Sync>,
+    pub models: Arc<dyn Models>,
 }

@@ -6,7 +6,7 @@ use parlor_engine::plan::Change;
 use parlor_model::audit::{Note, Noted};
 use parlor_model::{
     AgentId, Approval, ApprovalRule, BlobDigest, Delivery, DeliveryState, Mailbox, Member, MemberId,
-    MessageId, RefreshToken, RoomId, Run, SecretHash, SignIn, SignInId, Upload, Use, UserId,
+    MessageId, RefreshToken, RoomId, RouterId, Run, SecretHash, SignIn, SignInId, Upload, Use, UserId,
 };
 use std::sync::Arc;
 
@@ -42,6 +42,10 @@ impl Tables {
             }
             Change::RemovePairing(user) => drop(self.pairings.remove(user)),
             Change::RemoveInvitation(id) => self.invitations.remove(id),
+            Change::PutRouter(router) => {
+                self.routers.insert(router.id.clone(), router.as_ref().clone());
+            }
+            Change::RemoveRouter(id) => self.remove_router(id),
             Change::Note(note) => {
                 self.noted += 1;
                 let noted = Noted { id: self.noted, note: Note::clone(note), count: 1, last_at: note.at };
@@ -230,11 +234,35 @@ impl Tables {
         for agent in agents {
             self.remove_agent(&agent);
         }
+        let routers: Vec<_> = self
+            .routers
+            .values()
+            .filter(|router| router.created_by == *user)
+            .map(|one| one.id.clone())
+            .collect();
+        for router in routers {
+            self.remove_router(&router);
+        }
         self.gateways.retain(|_, gateway| gateway.owner != *user);
         self.members.retain(|(_, member)| member.user() != Some(user));
         self.bookmarks.retain(|(owner, _)| owner != user);
         self.approval_rules.retain(|_, rule| rule.by != *user);
         self.remove_uploads(|upload| upload.owner == *user && !matches!(upload.purpose, Use::Message(_)));
+    }
+
+    fn remove_router(&mut self, id: &RouterId) {
+        self.routers.remove(id);
+        let given: Vec<RoomId> = self
+            .rooms
+            .rows()
+            .filter(|room| room.router.as_ref() == Some(id))
+            .map(|room| room.id.clone())
+            .collect();
+        for room in given {
+            if let Some(room) = self.rooms.get_mut(&room) {
+                room.router = None;
+            }
+        }
     }
 
     fn remove_agent(&mut self, agent: &AgentId) {

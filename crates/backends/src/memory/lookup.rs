@@ -8,9 +8,9 @@ use parlor_model::audit::{Action, Noted};
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, Delivery,
     DeliveryState, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox, Member,
-    MemberId, Message, MessageId, Outcome, Pairing, Pin, RefreshToken, Room, RoomId, Run, RunId, RunState,
-    SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, SiteRole, Subscription, Task, TaskId, Time,
-    Upload, UploadId, Use, User, UserId,
+    MemberId, Message, MessageId, Outcome, Pairing, Pin, RefreshToken, Room, RoomId, Router, RouterId, Run,
+    RunId, RunState, SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, SiteRole, Subscription, Task,
+    TaskId, Time, Upload, UploadId, Use, User, UserId,
 };
 use std::sync::Arc;
 
@@ -47,6 +47,17 @@ impl Lookup for View {
 
     fn setup(&mut self) -> Result<Option<(SecretHash, Time)>, Fault> {
         Ok(self.tables.setup)
+    }
+
+    fn router(&mut self, id: &RouterId) -> Result<Option<Router>, Fault> {
+        Ok(self.tables.routers.get(id).cloned())
+    }
+
+    fn routers(&mut self, user: &UserId) -> Result<Vec<Router>, Fault> {
+        let seen = self.tables.routers.values().filter(|router| router.shared || router.created_by == *user);
+        let mut seen: Vec<Router> = seen.cloned().collect();
+        seen.sort_by(|one, other| (one.created_at, &one.id).cmp(&(other.created_at, &other.id)));
+        Ok(seen)
     }
 
     fn invitation(&mut self, id: &InvitationId) -> Result<Option<Invitation>, Fault> {

@@ -7,9 +7,9 @@ use parlor_model::audit::Noted;
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, DeadLetter, Delivery,
     Epoch, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox, Member, MemberId,
-    Message, MessageId, Pairing, Pattern, Pin, RefreshToken, Revision, Room, RoomId, Run, RunId,
-    SecondFactor, SecretHash, Seq, Session, SessionId, SignIn, SignInId, Subscription, Task, TaskId, Time,
-    Upload, UploadId, User, UserId,
+    Message, MessageId, Pairing, Pattern, Pin, RefreshToken, Revision, Room, RoomId, Router, RouterId, Run,
+    RunId, SecondFactor, SecretHash, Seq, Session, SessionId, SignIn, SignInId, Subscription, Task, TaskId,
+    Time, Upload, UploadId, User, UserId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -32,6 +32,7 @@ pub struct Tables {
     pub key_secrets: BTreeMap<SecretHash, KeyId>,
     pub invitations: Table<InvitationId, (Invitation, SecretHash)>,
     pub pairings: BTreeMap<UserId, (Pairing, SecretHash)>,
+    pub routers: BTreeMap<RouterId, Router>,
     pub audit: BTreeMap<u64, Noted>,
     pub noted: u64,
     pub settings: HubSettings,
@@ -75,6 +76,7 @@ impl Tables {
             key_secrets: BTreeMap::new(),
             invitations: Table::default(),
             pairings: BTreeMap::new(),
+            routers: BTreeMap::new(),
             audit: BTreeMap::new(),
             noted: 0,
             settings: HubSettings::default(),

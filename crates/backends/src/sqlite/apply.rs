@@ -3,13 +3,16 @@
 use super::agents;
 use super::approvals;
 use super::audit;
+use super::routers;
 use super::rows::{self, Stored, run};
 use super::search;
 use super::tasks;
 use parlor_engine::Fault;
 use parlor_engine::plan::Change;
 use parlor_engine::ports::{FirstUse, OnceKey};
-use parlor_model::{AgentId, Delivery, Message, RoomId, Run, Seq, SignInId, Time, Upload, Use, UserId};
+use parlor_model::{
+    AgentId, Delivery, Message, RoomId, RouterId, Run, Seq, SignInId, Time, Upload, Use, UserId,
+};
 use rusqlite::{Connection, Statement, ToSql};
 
 pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
@@ -115,6 +118,11 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
         Change::RemoveInvitation(id) => {
             run(sql, "DELETE FROM invitations WHERE id = ?1", &[&id.as_str()])?;
         }
+        Change::PutRouter(router) => routers::put(sql, router)?,
+        Change::RemoveRouter(id) => {
+            run(sql, "UPDATE rooms SET router = NULL WHERE router = ?1", &[&id.as_str()])?;
+            run(sql, "DELETE FROM routers WHERE id = ?1", &[&id.as_str()])?;
+        }
         Change::Note(note) => audit::put(sql, note)?,
         Change::NoteAgain { id, at, address } => audit::again(sql, *id, *at, *address)?,
         Change::PutSettings(settings) => {
@@ -154,7 +162,7 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
         Change::PutRoom(room) => {
             run(
                 sql,
-                "INSERT OR REPLACE INTO rooms VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                "INSERT OR REPLACE INTO rooms VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
                 &[
                     &room.id.as_str(),
                     &&*room.name,
@@ -168,6 +176,7 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
                     &rows::room_role(room.approve_role),
                     &room.frozen.as_ref().map(|frozen| frozen.at.0),
                     &room.frozen.as_ref().and_then(|frozen| frozen.by.as_ref()).map(UserId::as_str),
+                    &room.router.as_ref().map(RouterId::as_str),
                 ],
             )?;
         }
@@ -540,6 +549,8 @@ fn remove_user(sql: &Connection, user: &UserId) -> Result<(), Fault> {
     remove_second_factor(sql, user)?;
     let steps = [
         "DELETE FROM api_keys WHERE owner = ?1",
+        "UPDATE rooms SET router = NULL WHERE router IN (SELECT id FROM routers WHERE created_by = ?1)",
+        "DELETE FROM routers WHERE created_by = ?1",
         "DELETE FROM uploads WHERE owner = ?1 AND message IS NULL",
         "DELETE FROM subscriptions WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM sessions WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",

@@ -2,6 +2,7 @@
 
 use super::On;
 use super::agents;
+use super::routers;
 use super::rows::{self, all, number, one, place};
 use super::tasks;
 use parlor_engine::Fault;
@@ -10,8 +11,8 @@ use parlor_model::audit::Noted;
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, Delivery, Gateway,
     GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId,
-    Pairing, Pin, RefreshToken, Room, RoomId, Run, RunId, SecondFactor, SecretHash, Seq, Session, SignIn,
-    SignInId, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
+    Pairing, Pin, RefreshToken, Room, RoomId, Router, RouterId, Run, RunId, SecondFactor, SecretHash, Seq,
+    Session, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
 };
 use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
@@ -76,6 +77,19 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
         let query =
             "SELECT h.value, e.value FROM meta h, meta e WHERE h.key = 'setup' AND e.key = 'setup_expires'";
         one(self.sql(), query, &[], |row| Ok((SecretHash(row.get(0)?), Time(row.get(1)?))))
+    }
+
+    fn router(&mut self, id: &RouterId) -> Result<Option<Router>, Fault> {
+        let query = format!("SELECT {} FROM routers WHERE id = ?1", routers::ROUTER);
+        one(self.sql(), &query, &[&id.as_str()], routers::router)
+    }
+
+    fn routers(&mut self, user: &UserId) -> Result<Vec<Router>, Fault> {
+        let query = format!(
+            "SELECT {} FROM routers WHERE shared OR created_by = ?1 ORDER BY created_at, id",
+            routers::ROUTER
+        );
+        all(self.sql(), &query, &[&user.as_str()], routers::router)
     }
 
     fn invitation(&mut self, id: &InvitationId) -> Result<Option<Invitation>, Fault> {
@@ -443,6 +457,8 @@ macro_rules! through {
             invitation(id: &parlor_model::InvitationId) -> Option<parlor_model::Invitation>;
             invitation_with(secret: &parlor_model::SecretHash) -> Option<parlor_model::Invitation>;
             pairing(code: &parlor_model::SecretHash) -> Option<parlor_model::Pairing>;
+            router(id: &parlor_model::RouterId) -> Option<parlor_model::Router>;
+            routers(user: &parlor_model::UserId) -> Vec<parlor_model::Router>;
             last_failed_sign_in(user: Option<&parlor_model::UserId>) -> Option<parlor_model::audit::Noted>;
             settings() -> parlor_model::HubSettings;
             second_factor(user: &parlor_model::UserId) -> Option<parlor_model::SecondFactor>;

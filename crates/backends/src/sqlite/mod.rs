@@ -12,6 +12,7 @@ pub mod copies;
 mod log;
 mod lookup;
 mod migrations;
+mod routers;
 mod rows;
 mod search;
 mod snapshot;

@@ -6,8 +6,8 @@ use parlor_model::{
     ConversationId, Delivery, DeliveryState, File, Forwarded, Frozen, Invitation, InvitationId, KeyId,
     Lineage, Mailbox, Media, Member, MemberId, Mention, Message, MessageId, MessageKind, Notifications,
     Outcome, Path, Pattern, Payload, Pin, Place, Policy, Reaction, Reactor, Room, RoomId, RoomKind, RoomRole,
-    Run, RunId, RunState, Scope, Sender, Seq, Session, SessionId, SessionRef, SignIn, SignInId, SiteRole,
-    Subscription, TaskId, Time, Turn, Upload, UploadId, Usage, Use, User, UserId,
+    RouterId, Run, RunId, RunState, Scope, Sender, Seq, Session, SessionId, SessionRef, SignIn, SignInId,
+    SiteRole, Subscription, TaskId, Time, Turn, Upload, UploadId, Usage, Use, User, UserId,
 };
 use rusqlite::{Connection, Row, ToSql};
 use std::sync::Arc;
@@ -169,7 +169,7 @@ pub fn scopes(scopes: &[Scope]) -> String {
 }
 
 pub const ROOM: &str = "id, name, kind, policy, system_prompt, agent_command_role, created_by, created_at, updated_at, approve_role, \
-     frozen_at, frozen_by";
+     frozen_at, frozen_by, router";
 
 pub fn room(row: &Row<'_>) -> rusqlite::Result<Room> {
     Ok(Room {
@@ -191,6 +191,7 @@ pub fn room(row: &Row<'_>) -> rusqlite::Result<Room> {
             Some(at) => Some(Frozen { by: maybe_text(row, 11)?.map(UserId::stored), at }),
             None => None,
         },
+        router: maybe_text(row, 12)?.map(RouterId::stored),
     })
 }
 

@@ -6,8 +6,8 @@ use parlor_model::{
     Agent, AgentId, ApiKey, Arrangement, Attachment, BlobDigest, Bookmark, Delivery, DeliveryState, Device,
     File, Forwarded, Frozen, Gateway, GatewayId, Host, Invitation, InvitationId, KeyId, Mailbox, Media,
     Member, MemberId, Mention, Message, MessageId, MessageKind, Notifications, Path, Pattern, Payload, Pin,
-    Place, Policy, Reaction, Reactor, Room, RoomId, RoomKind, RoomRole, Scope, Sender, Seq, Session,
-    SessionId, SignIn, SignInId, SiteRole, Subscription, Time, Upload, UploadId, Use, User, UserId,
+    Place, Policy, Reaction, Reactor, Room, RoomId, RoomKind, RoomRole, RouterId, Scope, Sender, Seq,
+    Session, SessionId, SignIn, SignInId, SiteRole, Subscription, Time, Upload, UploadId, Use, User, UserId,
     Visibility,
 };
 use std::sync::Arc;
@@ -103,6 +103,7 @@ pub fn room(id: &str) -> Room {
         system_prompt: Some("be kind".into()),
         agent_command_role: RoomRole::Admin,
         approve_role: RoomRole::Admin,
+        router: Some(RouterId::stored("picker")),
         frozen: Some(Frozen { by: Some(user_id("ann")), at: Time(9) }),
         created_by: user_id("ann"),
         created_at: Time(8),

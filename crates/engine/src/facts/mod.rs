@@ -18,11 +18,12 @@ use crate::ports::{FirstUse, Lookup, OnceKey, OnceKind, Open};
 use crate::routes::{Recipient, Routes};
 use crate::{Fault, Limits};
 use parlor_model::audit::Noted;
+use parlor_model::command::RoomChanges;
 use parlor_model::query::AgentCards;
 use parlor_model::{
     Agent, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, Command, Delivery, Epoch, Gateway,
     HubSettings, Invitation, Mailbox, Member, MemberId, Message, Pairing, Path, Pin, Query, RefreshToken,
-    Room, RoomId, Run, Scope, SecondFactor, SecondProof, SecretHash, Seq, Session, SignIn, SiteRole,
+    Room, RoomId, Router, Run, Scope, SecondFactor, SecondProof, SecretHash, Seq, Session, SignIn, SiteRole,
     Subscription, Task, Time, Upload, User, UserId,
 };
 use std::collections::BTreeSet;
@@ -56,6 +57,10 @@ pub struct Facts {
     pub setup: Option<(SecretHash, Time)>,
     pub invitation: Option<Invitation>,
     pub pairing: Option<Pairing>,
+    /// The router that the command is about, or that it gives a room.
+    pub router: Option<Router>,
+    /// How many the caller made.
+    pub routers: usize,
     pub settings: HubSettings,
     /// The last time that a sign-in failed so.
     pub failed_before: Option<Noted>,
@@ -191,6 +196,8 @@ impl Facts {
             setup: None,
             invitation: None,
             pairing: None,
+            router: None,
+            routers: 0,
             settings: HubSettings::default(),
             failed_before: None,
             second_factor: None,
@@ -331,16 +338,29 @@ impl Facts {
                 self.name_taken = store.user_named(&account.username)?.is_some();
                 self.about_welcome(store)?;
             }
-            Command::CreateRoom { members, .. } => {
+            Command::CreateRouter(_) => {
+                if let Some(user) = caller.user() {
+                    let known = store.routers(user)?;
+                    self.routers = known.iter().filter(|router| router.created_by == *user).count();
+                }
+            }
+            Command::ChangeRouter { router, .. } | Command::RemoveRouter { router } => {
+                self.router = store.router(router)?;
+            }
+            Command::CreateRoom { members, changes } => {
+                self.given_router(changes, store)?;
                 for member in members {
                     let name = self.name_of(member, store)?;
                     self.users.push((member.clone(), name));
                 }
             }
-            Command::ChangeRoom { room, .. }
-            | Command::Arrange { room, .. }
-            | Command::Freeze { room }
-            | Command::Thaw { room } => self.in_room(caller, room, store, memo)?,
+            Command::ChangeRoom { room, changes } => {
+                self.given_router(changes, store)?;
+                self.in_room(caller, room, store, memo)?;
+            }
+            Command::Arrange { room, .. } | Command::Freeze { room } | Command::Thaw { room } => {
+                self.in_room(caller, room, store, memo)?
+            }
             Command::DeleteRoom { room } => {
                 self.in_room(caller, room, store, memo)?;
                 self.everyone(room, store, memo)?;
@@ -559,6 +579,7 @@ impl Facts {
             Query::Agent { id } | Query::AgentCards(AgentCards::One(id)) => {
                 self.about_known_agent(caller, id, store)?
             }
+            Query::OwnRouter { router } => self.router = store.router(router)?,
             Query::Upload { id } => self.about_reading_upload(caller, id, store, memo)?,
             Query::MayRegister { token } => self.invited(token, store)?,
             Query::Subscriptions { mailbox } | Query::Mail { mailbox, .. } => {
@@ -570,6 +591,7 @@ impl Facts {
             | Query::SignIns
             | Query::Keys
             | Query::Invitations
+            | Query::Routers
             | Query::Settings
             | Query::Audit(_)
             | Query::Rooms
@@ -578,10 +600,22 @@ impl Facts {
             | Query::DeadLetters { .. }
             | Query::MayMeasure
             | Query::MayUpload
+            | Query::MayMakeRouter { .. }
             | Query::Agents
             | Query::AgentCards(AgentCards::Own | AgentCards::Shared { .. })
             | Query::OwnTasks { .. }
             | Query::Gateways => {}
+        }
+        Ok(())
+    }
+
+    fn given_router(
+        &mut self,
+        changes: &RoomChanges,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<(), Fault> {
+        if let Some(Some(router)) = &changes.router {
+            self.router = store.router(router)?;
         }
         Ok(())
     }

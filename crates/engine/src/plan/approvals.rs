@@ -205,6 +205,7 @@ mod tests {
             system_prompt: None,
             agent_command_role: RoomRole::Member,
             approve_role: RoomRole::Member,
+            router: None,
             frozen: None,
             created_by: UserId::stored("ann"),
             created_at: Time(1),

@@ -14,6 +14,7 @@ mod mail;
 mod marks;
 mod messages;
 mod rooms;
+mod routers;
 mod routing;
 mod second_factor;
 mod tasks;
@@ -34,9 +35,9 @@ use parlor_model::audit::Note;
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Command, Delivery, Event, Gateway,
     GatewayId, HubSettings, Invitation, InvitationId, KeyId, Logged, Mailbox, Member, MemberId, Message,
-    MessageId, Pairing, Pattern, Pin, Position, Reaction, Receipt, Refusal, Revision, Room, RoomId, Run,
-    SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload,
-    UploadId, User, UserId,
+    MessageId, Pairing, Pattern, Pin, Position, Reaction, Receipt, Refusal, Revision, Room, RoomId, Router,
+    RouterId, Run, SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, Subscription, Task, TaskId,
+    Time, Upload, UploadId, User, UserId,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -55,7 +56,7 @@ pub struct Plan {
 pub enum Change {
     OfferSetup(Option<(SecretHash, Time)>),
     PutUser(Arc<User>),
-    /// With sign-ins, keys, bookmarks, second factor, gateways, agents and their mail, pictures, and uploads on no message; messages stay, with
+    /// With sign-ins, keys, routers, bookmarks, second factor, gateways, agents and their mail, pictures, and uploads on no message; messages stay, with
     /// what is on them, and keep the sender's name.
     RemoveUser(UserId),
     /// With a new refresh token of its generation.
@@ -70,6 +71,9 @@ pub enum Change {
     PutPairing(Pairing, SecretHash),
     RemovePairing(UserId),
     RemoveInvitation(InvitationId),
+    PutRouter(Arc<Router>),
+    /// Rooms that had it have none.
+    RemoveRouter(RouterId),
     Note(Arc<Note>),
     /// The same once more.
     NoteAgain {
@@ -226,6 +230,9 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
         | Command::DropSecondFactor { .. } => second_factor::plan(command, draft),
         Command::CreateInvitation(_) | Command::RevokeInvitation { .. } | Command::Register { .. } => {
             invitations::plan(command, draft)
+        }
+        Command::CreateRouter(_) | Command::ChangeRouter { .. } | Command::RemoveRouter { .. } => {
+            routers::plan(command, draft)
         }
         Command::CreateRoom { .. }
         | Command::ChangeRoom { .. }

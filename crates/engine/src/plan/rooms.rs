@@ -37,6 +37,7 @@ fn create(changes: &RoomChanges, invited: &[MemberId], mut draft: Draft) -> Resu
         system_prompt: None,
         agent_command_role: RoomRole::Member,
         approve_role: RoomRole::Member,
+        router: None,
         frozen: None,
         created_by: actor.id.clone(),
         created_at: now,
@@ -85,6 +86,9 @@ fn apply(changes: &RoomChanges, room: &mut Room) {
     }
     if let Some(role) = changes.approve_role {
         room.approve_role = role;
+    }
+    if let Some(router) = &changes.router {
+        room.router = router.clone();
     }
 }
 

@@ -286,6 +286,7 @@ mod tests {
             system_prompt: None,
             agent_command_role: RoomRole::Member,
             approve_role: RoomRole::Member,
+            router: None,
             frozen: None,
             created_by: user("ann").id,
             created_at: Time(1),

@@ -62,6 +62,7 @@ fn found(owner: &User, draft: &mut Draft) -> Result<Arc<Room>, Refusal> {
         system_prompt: None,
         agent_command_role: RoomRole::Member,
         approve_role: RoomRole::Member,
+        router: None,
         frozen: None,
         created_by: owner.id.clone(),
         created_at: now,

@@ -804,6 +804,7 @@ mod tests {
             system_prompt: None,
             agent_command_role: RoomRole::Member,
             approve_role: RoomRole::Member,
+            router: None,
             frozen: Some(Frozen { by: None, at: Time(2) }),
             created_by: UserId::stored("ann"),
             created_at: Time(1),

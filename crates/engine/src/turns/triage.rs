@@ -2,7 +2,7 @@
 
 use crate::ports::{Triage, TriageCase, Verdict};
 use crate::{Fault, Hub};
-use parlor_model::{Refusal, Run};
+use parlor_model::{Addressed, Refusal, Run};
 use std::time::Duration;
 
 /// How long the decision may take; after that the agent answers.
@@ -12,14 +12,20 @@ impl Hub {
     pub(super) async fn triage(&self, run: &Run) -> Result<bool, Refusal> {
         let run = run.clone();
         let case = self.look(move |_, store| {
-            let message = match &run.trigger {
-                Some(trigger) => store.message(trigger)?,
+            let Some(trigger) = &run.trigger else { return Ok(None) };
+            let found = (store.agent(&run.agent)?, store.message(trigger)?, store.room(&run.room)?);
+            let (Some(agent), Some(message), Some(room)) = found else { return Ok(None) };
+            let mut candidates = Vec::new();
+            for run in store.runs_of(trigger)?.into_iter().filter(|run| run.addressed == Addressed::ByPolicy)
+            {
+                candidates.extend(store.agent(&run.agent)?);
+            }
+            candidates.sort_by(|one, other| one.id.cmp(&other.id));
+            let router = match &room.router {
+                Some(router) => store.router(router)?,
                 None => None,
             };
-            Ok(match (store.agent(&run.agent)?, message, store.room(&run.room)?) {
-                (Some(agent), Some(message), Some(room)) => Some(TriageCase { agent, message, room }),
-                _ => None,
-            })
+            Ok(Some(TriageCase { agent, candidates, message, room, router }))
         });
         let Some(case) = case.await?.filter(|case| case.room.asks_first()) else { return Ok(true) };
         // What cannot be decided is answered: silence would look like a fault, and the budget bounds it.

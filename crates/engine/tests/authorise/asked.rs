@@ -3,15 +3,15 @@
 use crate::who::{lobby, someone};
 use parlor_model::audit::NotePage;
 use parlor_model::command::{
-    AgentProfile, AgentRegistration, Judgement, NewApproval, NewGateway, NewInvitation, NewSignIn, NewTask,
-    NewUpload, NewUser, ProfileChanges, RoomChanges, TaskChanges, UserChanges,
+    AgentProfile, AgentRegistration, Judgement, NewApproval, NewGateway, NewInvitation, NewRouter, NewSignIn,
+    NewTask, NewUpload, NewUser, ProfileChanges, RoomChanges, RouterChanges, TaskChanges, UserChanges,
 };
 use parlor_model::query::{AgentCards, MailPage, Page, Search, SearchPlace};
 use parlor_model::{
     AgentId, ApprovalId, Arranging, BlobDigest, Command, Device, Digest, File, FinishedRun, GatewayId,
-    Inquiry, InvitationId, KeyId, Look, Mailbox, Media, MemberId, MessageId, Outcome, Path, Pattern, Payload,
-    Post, Query, RoomId, RoomRole, Route, RunId, Said, Scope, SecretHash, Seq, SessionId, SettingChanges,
-    SignInId, SiteRole, TaskId, TaskStatus, Time, UploadId, Usage, UserId,
+    Inquiry, InvitationId, KeyId, Look, Mailbox, Media, MemberId, MessageId, ModelAccess, ModelApi, Outcome,
+    Path, Pattern, Payload, Post, Query, RoomId, RoomRole, Route, RouterId, RunId, Said, Scope, SecretHash,
+    Seq, SessionId, SettingChanges, SignInId, SiteRole, TaskId, TaskStatus, Time, UploadId, Usage, UserId,
 };
 
 pub use crate::who::{coder_member, person, somebody};
@@ -149,6 +149,37 @@ pub fn revoke_key() -> Command {
 
 pub fn create_room(member: MemberId) -> Command {
     Command::CreateRoom { changes: RoomChanges::default(), members: vec![member] }
+}
+
+pub fn create_router(shared: bool) -> Command {
+    let model =
+        ModelAccess { api: ModelApi::OpenAi, base_url: "https://a.b".into(), model: "m".into(), key: None };
+    Command::CreateRouter(NewRouter { name: "picker".into(), shared, model })
+}
+
+pub fn change_router(shared: Option<bool>) -> Command {
+    let changes = RouterChanges { shared, ..RouterChanges::default() };
+    Command::ChangeRouter { router: RouterId::stored("router"), changes }
+}
+
+pub fn remove_router() -> Command {
+    Command::RemoveRouter { router: RouterId::stored("router") }
+}
+
+pub fn own_router() -> Query {
+    Query::OwnRouter { router: RouterId::stored("router") }
+}
+
+fn with_router() -> RoomChanges {
+    RoomChanges { router: Some(Some(RouterId::stored("router"))), ..RoomChanges::default() }
+}
+
+pub fn create_routed_room() -> Command {
+    Command::CreateRoom { changes: with_router(), members: Vec::new() }
+}
+
+pub fn route_room() -> Command {
+    Command::ChangeRoom { room: lobby(), changes: with_router() }
 }
 
 pub fn change_room() -> Command {

@@ -107,11 +107,35 @@ table! { Command,
         "who   who   ?key  ?key  ?key  ?key  ?key  ?key  ?key  no    no    ?key ", PERSON,  revoke_key(), READY;
     }
 
+    Command::CreateRouter(_) => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   create_router(false), READY;
+        "who   who   no    no    no    no    yes   no    no    no    no    who  ", WRITE,   create_router(true), READY;
+    }
+    Command::ChangeRouter { .. } => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   change_router(None), OWN_ROUTER;
+        "who   who   no    no    no    no    yes   no    no    no    no    who  ", WRITE,   change_router(Some(true)), OWN_ROUTER;
+        "who   who   ?rout ?rout ?rout ?rout ?rout ?rout ?rout no    ?rout who  ", WRITE,   change_router(None), ANOTHERS_ROUTER;
+        "who   who   ?rout ?rout ?rout ?rout yes   ?rout ?rout no    ?rout who  ", WRITE,   change_router(None), SHARED_ROUTER;
+        "who   who   ?rout ?rout ?rout ?rout ?rout ?rout ?rout no    ?rout who  ", WRITE,   change_router(None), READY;
+    }
+    Command::RemoveRouter { .. } => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   remove_router(), OWN_ROUTER;
+        "who   who   ?rout ?rout ?rout ?rout ?rout ?rout ?rout no    ?rout who  ", WRITE,   remove_router(), ANOTHERS_ROUTER;
+        "who   who   ?rout ?rout ?rout ?rout yes   ?rout ?rout no    ?rout who  ", WRITE,   remove_router(), SHARED_ROUTER;
+    }
+
     Command::CreateRoom { .. } => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   create_routed_room(), OWN_ROUTER;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   create_routed_room(), SHARED_ROUTER;
+        "who   who   ?rout ?rout ?rout ?rout ?rout ?rout ?rout no    ?rout who  ", WRITE,   create_routed_room(), ANOTHERS_ROUTER;
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   create_room(somebody()), READY;
         "who   who   no    no    no    no    no    no    no    no    no    who  ", WRITE,   create_room(coder_member()), READY;
     }
     Command::ChangeRoom { .. } => {
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   route_room(), OWN_ROUTER;
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   route_room(), SHARED_ROUTER;
+        "who   who   out   no    ?rout ?rout out   out   out   no    ?rout who  ", WRITE,   route_room(), ANOTHERS_ROUTER;
+        "who   who   out   no    ?rout ?rout out   out   out   no    ?rout who  ", WRITE,   route_room(), READY;
         "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   change_room(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   change_room(), NO_ROOM;
     }

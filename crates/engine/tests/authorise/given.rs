@@ -5,8 +5,9 @@ use parlor_engine::facts::{Facts, Standing};
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Device, Digest, File, Forwarded,
     Frozen, Gateway, GatewayId, Host, Invitation, InvitationId, KeyId, Media, Member, MemberId, Message,
-    MessageId, MessageKind, Pairing, Path, Payload, Pin, Place, RoomRole, RunId, Scope, Sender, Seq, SignIn,
-    SignInId, SiteRole, Task, TaskId, TaskStatus, Time, Upload, UploadId, Use, UserId, Visibility,
+    MessageId, MessageKind, ModelAccess, ModelApi, Pairing, Path, Payload, Pin, Place, RoomRole, Router,
+    RouterId, RunId, Scope, Sender, Seq, SignIn, SignInId, SiteRole, Task, TaskId, TaskStatus, Time, Upload,
+    UploadId, Use, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -40,6 +41,10 @@ pub const OWN_DEVICE: Given = |facts, who| facts.sign_in = who.user().map(device
 pub const ANOTHERS_DEVICE: Given = |facts, _| facts.sign_in = Some(device(someone()));
 pub const OWN_KEY: Given = |facts, who| facts.key = who.user().map(key);
 pub const ANOTHERS_KEY: Given = |facts, _| facts.key = Some(key(someone()));
+
+pub const OWN_ROUTER: Given = |facts, who| facts.router = who.user().map(|user| router(user, false));
+pub const ANOTHERS_ROUTER: Given = |facts, _| facts.router = Some(router(someone(), false));
+pub const SHARED_ROUTER: Given = |facts, _| facts.router = Some(router(someone(), true));
 
 /// Made by whoever runs the hub.
 pub const INVITATION: Given = |facts, _| facts.invitation = Some(invitation(None));
@@ -362,6 +367,14 @@ fn device(user: UserId) -> SignIn {
         expires_at: Time(5_000),
         generation: 0,
     }
+}
+
+fn router(created_by: UserId, shared: bool) -> Router {
+    let model =
+        ModelAccess { api: ModelApi::OpenAi, base_url: "https://a.b".into(), model: "m".into(), key: None };
+    let (created_at, updated_at) = (Time(1), Time(1));
+    let id = RouterId::stored("router");
+    Router { id, name: "picker".into(), shared, model, created_by, created_at, updated_at }
 }
 
 fn invitation(created_by: Option<UserId>) -> Invitation {

@@ -28,6 +28,18 @@ table! { Query,
     Query::Invitations => {
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  Query::Invitations, READY;
     }
+    Query::Routers => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Routers, READY;
+    }
+    Query::MayMakeRouter { .. } => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   Query::MayMakeRouter { shared: false }, READY;
+        "who   who   no    no    no    no    yes   no    no    no    no    who  ", WRITE,   Query::MayMakeRouter { shared: true }, READY;
+    }
+    Query::OwnRouter { .. } => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   own_router(), OWN_ROUTER;
+        "who   who   ?rout ?rout ?rout ?rout ?rout ?rout ?rout no    ?rout who  ", WRITE,   own_router(), ANOTHERS_ROUTER;
+        "who   who   ?rout ?rout ?rout ?rout yes   ?rout ?rout no    ?rout who  ", WRITE,   own_router(), SHARED_ROUTER;
+    }
     Query::Audit(_) => {
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  audit(), READY;
     }

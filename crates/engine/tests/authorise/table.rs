@@ -67,6 +67,7 @@ fn meaning(verdict: &str) -> Result<(), Refusal> {
         "?dev" => not_found(Thing::SignIn),
         "?pair" => not_found(Thing::Pairing),
         "?inv" => not_found(Thing::Invitation),
+        "?rout" => not_found(Thing::Router),
         other => panic!("no such verdict: {other}"),
     }
 }

@@ -142,6 +142,7 @@ fn room() -> Room {
         system_prompt: None,
         agent_command_role: RoomRole::Member,
         approve_role: RoomRole::Member,
+        router: None,
         frozen: None,
         created_by: UserId::stored("owner"),
         created_at: Time(1),

@@ -187,6 +187,40 @@ impl Form for SecretText {
     }
 }
 
+/// A host with its port, as it stands in an address.
+pub struct HostAndPort;
+
+impl Form for HostAndPort {
+    type Output = String;
+
+    fn read(&self, value: &Value) -> Result<String, String> {
+        let text = text_of(value)?;
+        // Read as browsers do, so that it can be compared with an address.
+        let url = Url::parse(&format!("http://{text}")).ok();
+        let url = url.filter(is_plain_web_address).filter(|url| url.path() == "/");
+        let port = text.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
+        match (url.as_ref().and_then(Url::host_str), port) {
+            (Some(host), Some(port)) => Ok(format!("{host}:{port}")),
+            _ => Err(format!("must hold hosts with their ports, such as localhost:11434, not \"{text}\"")),
+        }
+    }
+}
+
+/// A name of something elsewhere: one line, not empty.
+pub struct Line;
+
+impl Form for Line {
+    type Output = String;
+
+    fn read(&self, value: &Value) -> Result<String, String> {
+        match text_of(value)?.trim() {
+            "" => Err("must not be empty".into()),
+            text if text.chars().any(char::is_control) => Err("must be one line".into()),
+            text => Ok(text.to_owned()),
+        }
+    }
+}
+
 /// A whole number in a range.
 pub struct Whole<T> {
     range: RangeInclusive<u64>,

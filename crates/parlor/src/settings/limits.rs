@@ -15,6 +15,7 @@ pub struct LimitsInForce {
     pub passwords: Option<u32>,
     pub searches: Option<u32>,
     pub uploads: Option<u32>,
+    pub router_tests: Option<u32>,
     /// A window (`client_rate_limit_window`) and socket.
     pub frames: Option<u32>,
     pub sockets_per_user: Option<usize>,
@@ -33,6 +34,7 @@ impl Settings {
             passwords: on.then_some(self.password_rate_limit_max),
             searches: on.then_some(self.search_rate_limit_max),
             uploads: on.then_some(self.upload_rate_limit_max),
+            router_tests: on.then_some(self.router_test_rate_limit_max),
             frames: on.then_some(self.client_rate_limit_max),
             sockets_per_user: on.then_some(self.max_ws_connections_per_user),
             sockets: on.then_some(self.max_total_ws_connections),

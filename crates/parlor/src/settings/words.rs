@@ -1,6 +1,7 @@
 //! The settings that are one of a few words.
 
 use super::form::Words;
+use parlor_agents::kinds::model::Dialect;
 
 /// When a commit counts as kept; see the setting for what each of them risks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,27 @@ pub enum Switch {
 
 impl Words for Switch {
     const WORDS: &'static [(&'static str, Self)] = &[("on", Self::On), ("off", Self::Off)];
+}
+
+/// How a model is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelApi {
+    OpenAi,
+    Anthropic,
+}
+
+impl Words for ModelApi {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("openai", Self::OpenAi), ("anthropic", Self::Anthropic)];
+}
+
+impl ModelApi {
+    pub fn dialect(self) -> Dialect {
+        match self {
+            Self::OpenAi => Dialect::OpenAi,
+            Self::Anthropic => Dialect::Anthropic,
+        }
+    }
 }
 
 /// How a line of the log looks.

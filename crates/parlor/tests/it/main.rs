@@ -17,6 +17,7 @@ mod files;
 pub mod gateway;
 mod limits;
 mod malformed;
+mod models;
 mod openapi;
 mod operating;
 mod page;

@@ -2,6 +2,7 @@
 
 pub mod origin;
 pub mod passwords;
+pub mod seal;
 pub mod second_factor;
 pub mod secrets;
 pub mod throttle;

@@ -1,33 +1,26 @@
 //! Codes that change every half minute (RFC 6238: SHA-1, six digits), and codes on paper for when the device is lost.
 //!
-//! The secret of a device must be read again to check a code, so no hash will do. It is sealed with a key derived
-//! from the one that signs tokens, which lies beside the database and not in it: a copy of the database alone
-//! gives nobody a code.
+//! The secret of a device must be read again to check a code, so it is sealed, for its owner alone.
 
+use super::seal::Seal;
 use super::secrets;
-use chacha20poly1305::aead::{Aead, Payload};
-use chacha20poly1305::{KeyInit, XChaCha20Poly1305};
 use hmac::{Hmac, Mac};
 use parlor_model::{SecondFactor, SecondProof, Time, UserId};
 use sha1::Sha1;
-use sha2::Sha256;
 
 const STEP_SECONDS: u64 = 30;
 const DIGITS: usize = 6;
 /// As long as what SHA-1 gives, as RFC 4226 recommends.
 const SECRET_BYTES: usize = 20;
-const NONCE_BYTES: usize = 24;
 const BACKUP_CODES: usize = 10;
 
 pub struct SecondFactors {
-    cipher: XChaCha20Poly1305,
+    seal: Seal,
 }
 
 impl SecondFactors {
     pub fn new(hub_secret: &[u8]) -> Self {
-        let hub = <Hmac<Sha256> as hmac::KeyInit>::new_from_slice(hub_secret);
-        let key = hub.expect("HMAC takes keys of any length").chain_update(b"parlor second factors 1");
-        Self { cipher: XChaCha20Poly1305::new(&key.finalize().into_bytes()) }
+        Self { seal: Seal::new(hub_secret, "parlor second factors 1") }
     }
 
     /// A new secret as text for a device, and sealed for the store.
@@ -51,17 +44,11 @@ impl SecondFactors {
     }
 
     fn seal(&self, user: &UserId, secret: &[u8]) -> Box<[u8]> {
-        let nonce: [u8; NONCE_BYTES] = secrets::random_bytes();
-        // Bound to its owner: moved to another's row it does not open.
-        let payload = Payload { msg: secret, aad: user.as_str().as_bytes() };
-        let sealed = self.cipher.encrypt(&nonce.into(), payload).expect("a few bytes can be sealed");
-        [&nonce[..], &sealed].concat().into()
+        self.seal.close(user.as_str(), secret)
     }
 
     fn open(&self, factor: &SecondFactor) -> Option<Vec<u8>> {
-        let (nonce, sealed) = factor.sealed.split_first_chunk::<NONCE_BYTES>()?;
-        let payload = Payload { msg: sealed, aad: factor.user.as_str().as_bytes() };
-        self.cipher.decrypt(&(*nonce).into(), payload).ok()
+        self.seal.open(factor.user.as_str(), &factor.sealed)
     }
 }
 

@@ -27,6 +27,7 @@ pub struct Limits {
     passwords: Throttle<Who>,
     searches: Throttle<Who>,
     uploads: Throttle<Who>,
+    router_tests: Throttle<Who>,
 }
 
 impl Limits {
@@ -36,6 +37,7 @@ impl Limits {
             passwords: Throttle::per_minute(config.passwords_per_minute),
             searches: Throttle::per_minute(config.searches_per_minute),
             uploads: Throttle::per_minute(config.uploads_per_minute),
+            router_tests: Throttle::per_minute(config.router_tests_per_minute),
         }
     }
 
@@ -45,6 +47,7 @@ impl Limits {
             ("PUT", "/api/users/me/password") => Some(&self.passwords),
             ("GET", "/api/messages/search") => Some(&self.searches),
             ("POST", "/api/upload" | "/api/upload/avatar") => Some(&self.uploads),
+            ("POST", "/api/routers/{id}/test") => Some(&self.router_tests),
             _ => None,
         }
     }

@@ -13,6 +13,7 @@ mod marks;
 mod messages;
 mod pairing;
 mod rooms;
+mod routers;
 mod search;
 mod second_factor;
 mod settings;
@@ -119,6 +120,12 @@ pub fn router() -> Router<Arc<App>> {
         .post("/upload", "Sends a file", &[], uploads::create)
         .post("/upload/avatar", "Sends a picture of oneself", &[], uploads::create_avatar)
         .post("/upload/{id}/link", "Makes a link to a file that works for a moment", &[], uploads::link)
+        .get("/routers", "Models that pick which agents answer", &[], routers::list)
+        .post("/routers", "Makes one", &[], routers::create)
+        .get("/routers/{id}", "One of them", &[], routers::show)
+        .put("/routers/{id}", "Changes one", &[], routers::change)
+        .delete("/routers/{id}", "Removes one, also from its rooms", &[], routers::remove)
+        .post("/routers/{id}/test", "Asks its model something simple", &[], routers::test)
         .get("/tasks", "One's tasks", &[], tasks::own)
         .get("/tasks/rooms/{id}", "The tasks of a room", &[], tasks::list)
         .post("/tasks/rooms/{id}", "Makes a task", &[], tasks::create)

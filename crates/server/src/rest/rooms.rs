@@ -11,7 +11,7 @@ use axum::extract::State;
 use parlor_model::command::RoomChanges;
 use parlor_model::{
     AgentId, Answer, Caller, Command, MemberId, Policy, Query, Receipt, Refusal, RoomId, RoomKind, RoomRole,
-    Thing, UserId,
+    RouterId, Thing, UserId,
 };
 use parlor_wire::agentim::rest;
 use std::sync::Arc;
@@ -199,6 +199,14 @@ fn changes(body: rest::RoomBody) -> Result<RoomChanges, Problem> {
         (None, Some(false)) => Some(Policy::Mention),
         (None, None) => None,
     };
+    let router = match body.router_id {
+        None => None,
+        Some(None) => Some(None),
+        Some(Some(id)) => {
+            let id = RouterId::parse(&id).map_err(|_| Problem::invalid("routerId", "is not an id"))?;
+            Some(Some(id))
+        }
+    };
     Ok(RoomChanges {
         name: body.name,
         kind,
@@ -206,6 +214,7 @@ fn changes(body: rest::RoomBody) -> Result<RoomChanges, Problem> {
         system_prompt: body.system_prompt,
         agent_command_role: room_role(body.agent_command_role.as_deref())?,
         approve_role: room_role(body.approve_role.as_deref())?,
+        router,
     })
 }
 

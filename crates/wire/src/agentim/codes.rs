@@ -103,6 +103,7 @@ fn name(thing: Thing) -> &'static str {
         Thing::Run => "Run",
         Thing::Approval => "Permission request",
         Thing::ApprovalRule => "Rule",
+        Thing::Router => "Router",
     }
 }
 

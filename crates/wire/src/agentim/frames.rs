@@ -193,6 +193,8 @@ pub struct RoomFrame<'a> {
     pub agent_command_role: RoomRole,
     pub approve_role: RoomRole,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub router_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub frozen_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frozen_by: Option<&'a str>,
@@ -212,6 +214,7 @@ impl<'a> From<&'a Room> for RoomFrame<'a> {
             system_prompt: room.system_prompt.as_deref(),
             agent_command_role: room.agent_command_role.into(),
             approve_role: room.approve_role.into(),
+            router_id: room.router.as_ref().map(|router| router.as_str()),
             frozen_at: room.frozen.as_ref().map(|frozen| iso(frozen.at)),
             frozen_by: room.frozen.as_ref().and_then(|frozen| frozen.by.as_ref()).map(|by| by.as_str()),
             created_by_id: room.created_by.as_str(),

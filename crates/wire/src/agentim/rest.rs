@@ -12,6 +12,7 @@ mod found;
 mod invitations;
 mod marks;
 mod pairing;
+mod routers;
 mod second_factor;
 mod settings;
 mod tasks;
@@ -27,6 +28,7 @@ pub use found::*;
 pub use invitations::*;
 pub use marks::*;
 pub use pairing::*;
+pub use routers::*;
 pub use second_factor::*;
 pub use settings::*;
 pub use tasks::*;
@@ -147,6 +149,11 @@ pub struct RoomBody {
     #[schema(value_type = Option<RoomRole>)]
     #[cfg_attr(test, ts(as = "Option<RoomRole>"))]
     pub approve_role: Option<Box<str>>,
+    /// Who picks the agents that answer, under the policy `triage`; `null` takes it away.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<String>)]
+    #[cfg_attr(test, ts(optional = nullable, as = "Option<String>"))]
+    pub router_id: Option<Option<Box<str>>>,
     pub member_ids: Option<Vec<Box<str>>>,
 }
 

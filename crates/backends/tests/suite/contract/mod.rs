@@ -16,6 +16,7 @@ mod messages;
 mod news;
 mod reach;
 mod rooms;
+mod routers;
 mod search;
 mod second_factor;
 mod tasks;

@@ -25,6 +25,7 @@ fn a_room_comes_back_whole_and_as_it_was_put_last() {
             system_prompt: None,
             agent_command_role: RoomRole::Owner,
             approve_role: RoomRole::Member,
+            router: None,
             frozen: None,
             ..room("lobby")
         };

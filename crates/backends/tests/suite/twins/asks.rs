@@ -9,10 +9,13 @@ use super::tasks;
 use super::turns;
 use super::world::{World, learn};
 use crate::house::House;
-use parlor_model::command::{NewSignIn, NewUpload, NewUser, RoomChanges, UserChanges};
+use parlor_model::command::{
+    NewRouter, NewSignIn, NewUpload, NewUser, RoomChanges, RouterChanges, UserChanges,
+};
 use parlor_model::{
-    Arranging, BlobDigest, Caller, Command, File, KeyId, Media, MemberId, MessageId, Notifications, Pattern,
-    Policy, Post, RoomId, RoomKind, RoomRole, Scope, SecretHash, SignInId, SiteRole, UploadId, UserId,
+    Arranging, BlobDigest, Caller, Command, File, KeyId, Media, MemberId, MessageId, ModelAccess, ModelApi,
+    Notifications, Pattern, Policy, Post, RoomId, RoomKind, RoomRole, RouterId, Scope, SealedKey, SecretHash,
+    SignInId, SiteRole, UploadId, UserId,
 };
 use proptest::prelude::*;
 use proptest::strategy::Union;
@@ -40,7 +43,7 @@ pub struct Ask {
 type Make = fn(&mut Dice, &mut World) -> Command;
 
 /// Each kind of command, and how often it is asked for compared with the others.
-const KINDS: [(u32, Make); 75] = [
+const KINDS: [(u32, Make); 78] = [
     (24, turns::start),
     (4, turns::open),
     (24, turns::finish),
@@ -119,6 +122,9 @@ const KINDS: [(u32, Make); 75] = [
     (6, people::pair),
     (5, people::register),
     (3, people::change_settings),
+    (5, create_router),
+    (4, change_router),
+    (2, |dice, world| Command::RemoveRouter { router: router(dice, world) }),
     (6, people::offer_second_factor),
     (6, people::confirm_second_factor),
     (3, people::drop_second_factor),
@@ -307,7 +313,7 @@ fn create_key(dice: &mut Dice, world: &mut World) -> Command {
     }
 }
 
-fn room_changes(dice: &mut Dice) -> RoomChanges {
+fn room_changes(dice: &mut Dice, world: &World) -> RoomChanges {
     RoomChanges {
         name: dice.maybe(|dice| dice.one_of(&NAMES).into()),
         kind: dice.maybe(|dice| dice.one_of(&[RoomKind::Group, RoomKind::Private])),
@@ -315,11 +321,45 @@ fn room_changes(dice: &mut Dice) -> RoomChanges {
         system_prompt: dice.maybe(|dice| dice.maybe(|dice| dice.one_of(&TEXTS).into())),
         agent_command_role: dice.maybe(role),
         approve_role: dice.maybe(role),
+        router: dice.once_in(3).then(|| dice.maybe(|dice| router(dice, world))),
     }
 }
 
+fn router(dice: &mut Dice, world: &World) -> RouterId {
+    dice.known(&world.routers, RouterId::stored("never"))
+}
+
+fn create_router(dice: &mut Dice, _: &mut World) -> Command {
+    Command::CreateRouter(NewRouter {
+        name: dice.one_of(&NAMES).into(),
+        shared: dice.once_in(3),
+        model: ModelAccess {
+            api: dice.one_of(&[ModelApi::OpenAi, ModelApi::Anthropic]),
+            base_url: dice.one_of(&["https://a.example/", "https://b.example/v1"]).into(),
+            model: "small".into(),
+            key: dice.maybe(sealed_key),
+        },
+    })
+}
+
+fn change_router(dice: &mut Dice, world: &mut World) -> Command {
+    let changes = RouterChanges {
+        name: dice.maybe(|dice| dice.one_of(&NAMES).into()),
+        shared: dice.maybe(|dice| dice.once_in(2)),
+        api: dice.maybe(|dice| dice.one_of(&[ModelApi::OpenAi, ModelApi::Anthropic])),
+        base_url: dice.maybe(|_| "https://c.example/".into()),
+        model: dice.maybe(|_| "large".into()),
+        key: dice.maybe(|dice| dice.maybe(sealed_key)),
+    };
+    Command::ChangeRouter { router: router(dice, world), changes }
+}
+
+fn sealed_key(dice: &mut Dice) -> SealedKey {
+    SealedKey([dice.one_of(&[1, 2, 3])].into())
+}
+
 fn create_room(dice: &mut Dice, world: &mut World) -> Command {
-    let changes = RoomChanges { name: Some(" A room ".into()), ..room_changes(dice) };
+    let changes = RoomChanges { name: Some(" A room ".into()), ..room_changes(dice, world) };
     let mut members = Vec::new();
     for _ in 0..dice.roll(4) {
         members.push(MemberId::User(user(dice, world)));
@@ -331,7 +371,7 @@ fn create_room(dice: &mut Dice, world: &mut World) -> Command {
 }
 
 fn change_room(dice: &mut Dice, world: &mut World) -> Command {
-    Command::ChangeRoom { room: room(dice, world), changes: room_changes(dice) }
+    Command::ChangeRoom { room: room(dice, world), changes: room_changes(dice, world) }
 }
 
 fn post(dice: &mut Dice, world: &mut World) -> Command {

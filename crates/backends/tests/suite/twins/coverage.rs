@@ -138,7 +138,7 @@ fn received(outcome: &Came, is: impl Fn(&Delivery) -> bool) -> bool {
     matches!(outcome, Ok(Receipt::Received { mail }) if mail.iter().any(|(_, copy)| is(copy)))
 }
 
-const KINDS: usize = 71;
+const KINDS: usize = 77;
 
 /// A new command has no name here until `asks` makes it, too.
 fn name(command: &Command) -> &'static str {
@@ -159,6 +159,9 @@ fn name(command: &Command) -> &'static str {
         Command::ConfirmSecondFactor { .. } => "ConfirmSecondFactor",
         Command::DropSecondFactor { .. } => "DropSecondFactor",
         Command::ChangeSettings(_) => "ChangeSettings",
+        Command::CreateRouter(_) => "CreateRouter",
+        Command::ChangeRouter { .. } => "ChangeRouter",
+        Command::RemoveRouter { .. } => "RemoveRouter",
         Command::SignIn(_) => "SignIn",
         Command::SignInFailed { .. } => "SignInFailed",
         Command::Refresh { .. } => "Refresh",

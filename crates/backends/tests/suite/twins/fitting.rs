@@ -52,6 +52,11 @@ pub fn caller(
             None => None,
         },
         Command::ReportTask { agent, .. } => keeper_of(agent, store)?,
+        // The first person is the site's admin.
+        Command::CreateRouter(new) if new.shared => world.users.first().cloned(),
+        Command::ChangeRouter { router, .. } | Command::RemoveRouter { router } => {
+            store.router(router)?.map(|router| router.created_by)
+        }
         Command::Freeze { room } | Command::MarkRead { room } | Command::Arrange { room, .. } => {
             member_of(room, dice, store)?
         }
@@ -119,6 +124,7 @@ pub fn caller(
         | Command::SignInFailed { .. }
         | Command::Refresh { .. }
         | Command::CreateKey { owner: None, .. }
+        | Command::CreateRouter(_)
         | Command::CreateRoom { .. }
         | Command::MarkAllRead
         | Command::Upload(_)

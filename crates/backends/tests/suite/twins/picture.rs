@@ -14,8 +14,8 @@ use parlor_model::query::{AgentCards, MailPage, Page, Recent, Search};
 use parlor_model::{
     Agent, AgentId, Answer, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, DeadLetter,
     Delivery, Event, Gateway, GatewayId, Invitation, Logged, Member, MemberId, Message, MessageId, Pairing,
-    Pin, Query, RefreshToken, Refusal, Revision, Room, RoomId, SecondFactor, SecretHash, Seq, Session,
-    SignIn, Subscription, Task, Time, Upload, User, UserId,
+    Pin, Query, RefreshToken, Refusal, Revision, Room, RoomId, Router, SecondFactor, SecretHash, Seq,
+    Session, SignIn, Subscription, Task, Time, Upload, User, UserId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -43,6 +43,7 @@ pub struct Picture {
     pub keys: (Vec<ApiKey>, Vec<Option<ApiKey>>),
     pub invitations: (Vec<Invitation>, Vec<Option<Invitation>>),
     pub pairings: Vec<Option<Pairing>>,
+    pub routers: Vec<Option<Router>>,
     pub audit: (Vec<Noted>, Option<Noted>),
     pub rooms: Vec<Inside>,
     pub messages: Vec<Said>,
@@ -162,6 +163,7 @@ impl Picture {
             keys: (store.keys(None)?, Vec::new()),
             invitations: (store.invitations(world.now)?, Vec::new()),
             pairings: Vec::new(),
+            routers: Vec::new(),
             audit: (store.audit(&ALL_NOTES)?, store.last_failed_sign_in(None)?),
             rooms: Vec::new(),
             messages: Vec::new(),
@@ -191,6 +193,9 @@ impl Picture {
         }
         for (id, secret) in &world.invitations {
             picture.invitations.1.extend([store.invitation(id)?, store.invitation_with(secret)?]);
+        }
+        for id in &world.routers {
+            picture.routers.push(store.router(id)?);
         }
         for id in &world.rooms {
             picture.runs.0.extend(store.open_runs_in(id)?);
@@ -243,6 +248,7 @@ impl Picture {
         prop_assert_eq!(&self.keys, &other.keys, "keys of memory and {}", name);
         prop_assert_eq!(&self.pairings, &other.pairings, "pairings of memory and {}", name);
         prop_assert_eq!(&self.invitations, &other.invitations, "invitations of memory and {}", name);
+        prop_assert_eq!(&self.routers, &other.routers, "routers of memory and {}", name);
         prop_assert_eq!(&self.audit, &other.audit, "audit logs of memory and {}", name);
         prop_assert_eq!(&self.rooms, &other.rooms, "rooms of memory and {}", name);
         prop_assert_eq!(&self.messages, &other.messages, "messages of memory and {}", name);
@@ -386,6 +392,7 @@ fn queries(world: &World) -> Vec<Query> {
         Query::SignIns,
         Query::Keys,
         Query::Invitations,
+        Query::Routers,
         Query::Settings,
         Query::Audit(NotePage { limit: 5, before: Some(9), ..NotePage::default() }),
         Query::Audit(NotePage { limit: 3, action: Some(Action::SignInFailed), ..NotePage::default() }),

@@ -2,7 +2,7 @@
 
 use parlor_model::{
     AgentId, ApprovalId, Caller, Command, InvitationId, KeyId, Mailbox, MemberId, MessageId, Pattern,
-    Receipt, RoomId, RunId, SecretHash, SignInId, TaskId, Time, UploadId, UserId,
+    Receipt, RoomId, RouterId, RunId, SecretHash, SignInId, TaskId, Time, UploadId, UserId,
 };
 use std::collections::BTreeMap;
 
@@ -17,6 +17,7 @@ pub struct World {
     pub secrets: Vec<SecretHash>,
     pub invitations: Vec<(InvitationId, SecretHash)>,
     pub pairings: Vec<SecretHash>,
+    pub routers: Vec<RouterId>,
     pub rooms: Vec<RoomId>,
     pub memberships: Vec<(RoomId, MemberId)>,
     pub messages: Vec<MessageId>,
@@ -49,6 +50,7 @@ impl World {
             secrets: Vec::new(),
             invitations: Vec::new(),
             pairings: Vec::new(),
+            routers: Vec::new(),
             rooms: Vec::new(),
             memberships: Vec::new(),
             messages: Vec::new(),
@@ -106,6 +108,7 @@ impl World {
                     self.invitations.push((made.id.clone(), new.secret));
                 }
             }
+            Receipt::Router(router) => learn(&mut self.routers, &router.id),
             Receipt::Room(room) => {
                 learn(&mut self.rooms, &room.id);
                 if let Command::CreateRoom { members, .. } = command {

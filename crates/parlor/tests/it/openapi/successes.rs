@@ -25,6 +25,7 @@ pub async fn all(tour: &Tour, scene: &Scene) {
     arrangement(tour, scene).await;
     agents(tour, scene).await;
     tasks(tour, scene).await;
+    routers(tour, scene).await;
     messages(tour, scene).await;
     marks(tour, scene).await;
 }
@@ -146,6 +147,19 @@ async fn rooms(tour: &Tour, scene: &Scene) {
     tour.tell(admin, "POST /api/rooms/{id}/members", &[room], agent, 201).await;
     tour.ask(admin, one, &[room, "helper%2Ffirst"], 200).await;
     tour.ask(admin, "DELETE /api/rooms/{id}", &[room], 200).await;
+}
+
+async fn routers(tour: &Tour, scene: &Scene) {
+    let admin = &scene.admin;
+    let body = json!({ "name": "picker", "scope": "global", "llmBaseUrl": "https://model.example/v1",
+                       "llmApiKey": "sk-1", "llmModel": "small" });
+    let router = tour.tell(admin, "POST /api/routers", &[], body, 201).await;
+    tour.ask(admin, "GET /api/routers", &[], 200).await;
+    tour.ask(admin, "GET /api/routers/{id}", &[id(&router)], 200).await;
+    let change = json!({ "llmApiKey": null, "llmApi": "anthropic" });
+    tour.tell(admin, "PUT /api/routers/{id}", &[id(&router)], change, 200).await;
+    tour.ask(admin, "POST /api/routers/{id}/test", &[id(&router)], 200).await;
+    tour.ask(admin, "DELETE /api/routers/{id}", &[id(&router)], 200).await;
 }
 
 async fn tasks(tour: &Tour, scene: &Scene) {

@@ -239,7 +239,7 @@ impl<'a> From<&'a parlor_model::Room> for Room<'a> {
             created_by_id: room.created_by.as_str(),
             created_at: iso(room.created_at),
             updated_at: iso(room.updated_at),
-            router_id: None,
+            router_id: room.router.as_ref().map(|router| router.as_str()),
         }
     }
 }

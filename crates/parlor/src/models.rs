@@ -1,0 +1,112 @@
+//! Models that the hub asks by itself: how it reaches them, and what it asks.
+//!
+//! Owns: which addresses people may name. Those of the internet, and those that whoever runs the hub allows.
+
+use crate::house;
+use crate::settings::Settings;
+use anyhow::Context;
+use parlor_agents::kinds::model::{Dialect, Endpoint, Key};
+use parlor_agents::outside::{self, Barred, Client, Reach};
+use parlor_model::{ModelApi, Router};
+use parlor_server::{MODEL_KEYS, Models, Seal};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use url::Url;
+
+/// For a word or two.
+pub const PATIENCE: Duration = Duration::from_secs(8);
+
+pub struct Reached {
+    keys: Seal,
+    /// `host:port`, as in an address.
+    allowed: Vec<String>,
+    public: Client,
+    everywhere: Client,
+    /// Who decides where a room has nobody of its own.
+    triage: Option<Arc<Endpoint>>,
+}
+
+impl Reached {
+    pub fn new(settings: &Settings) -> anyhow::Result<Arc<Self>> {
+        let everywhere = outside::client(Reach::Everywhere);
+        let triage = match (&settings.triage_url, &settings.triage_model) {
+            (Some(url), Some(model)) => {
+                let key = settings.triage_key.as_ref();
+                let key = key
+                    .map(|key| Key::new(key.expose()).context("triage_key cannot be a key"))
+                    .transpose()?;
+                // The word of whoever runs the hub: a model on the same machine is as good as any.
+                let base =
+                    outside::address(url.as_str(), Reach::Everywhere).context("triage_url cannot be used")?;
+                let dialect = settings.triage_api.dialect();
+                Some(Arc::new(brief(Endpoint::through(everywhere.clone(), dialect, base, key, model))))
+            }
+            _ => None,
+        };
+        Ok(Arc::new(Self {
+            keys: Seal::new(&house::token_secret(settings)?, MODEL_KEYS),
+            allowed: settings.allowed_endpoints.clone(),
+            public: outside::client(Reach::Public),
+            everywhere,
+            triage,
+        }))
+    }
+
+    pub fn triage(&self) -> Option<&Arc<Endpoint>> {
+        self.triage.as_ref()
+    }
+
+    /// The model behind a router. What was allowed when it was made may not be any more.
+    pub fn endpoint(&self, router: &Router) -> Result<Endpoint, &'static str> {
+        let model = &router.model;
+        let (base, reach) = self.checked(&model.base_url).map_err(|_| "its address is not allowed")?;
+        let key = match &model.key {
+            None => None,
+            Some(sealed) => {
+                let opened = self.keys.open(&model.base_url, &sealed.0);
+                let key = opened.and_then(|key| Key::new(std::str::from_utf8(&key).ok()?));
+                Some(key.ok_or("its key cannot be read any more: give it again")?)
+            }
+        };
+        let client = match reach {
+            Reach::Public => &self.public,
+            Reach::Everywhere => &self.everywhere,
+        };
+        let dialect = match model.api {
+            ModelApi::OpenAi => Dialect::OpenAi,
+            ModelApi::Anthropic => Dialect::Anthropic,
+        };
+        Ok(brief(Endpoint::through(client.clone(), dialect, base, key, &model.model)))
+    }
+
+    fn checked(&self, text: &str) -> Result<(Url, Reach), Barred> {
+        let url = outside::address(text, Reach::Everywhere)?;
+        let place = url.host_str().zip(url.port_or_known_default());
+        let is_allowed = place.is_some_and(|(host, port)| self.allowed.contains(&format!("{host}:{port}")));
+        let reach = if is_allowed { Reach::Everywhere } else { Reach::Public };
+        Ok((outside::address(text, reach)?, reach))
+    }
+}
+
+fn brief(mut endpoint: Endpoint) -> Endpoint {
+    endpoint.patience.silence = PATIENCE;
+    endpoint
+}
+
+impl Models for Reached {
+    fn address(&self, text: &str) -> Result<Box<str>, &'static str> {
+        match self.checked(text) {
+            Ok((url, _)) => Ok(url.as_str().into()),
+            Err(barred) => Err(barred.rule()),
+        }
+    }
+
+    fn probe(&self, router: Router) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> {
+        let endpoint = self.endpoint(&router);
+        Box::pin(async move {
+            let answer = endpoint?.ask_briefly("Answer with the word YES.", "Are you there?", PATIENCE).await;
+            answer.map(drop).map_err(|trouble| trouble.to_string())
+        })
+    }
+}

@@ -1,0 +1,87 @@
+//! Has a model decide which agents answer what was said to nobody by name: one question for each message.
+
+use crate::models::{PATIENCE, Reached};
+use parking_lot::Mutex;
+use parlor_agents::kinds::model::Endpoint;
+use parlor_agents::pick::{Candidate, Question, pick};
+use parlor_engine::ports::{Triage, TriageCase, Verdict};
+use parlor_engine::turns::PlainRules;
+use parlor_engine::{Fault, Severity};
+use parlor_model::{AgentId, MessageId};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tokio::sync::OnceCell;
+
+/// Messages whose decision is known; the agents of one are asked about at nearly the same time.
+const REMEMBERED: usize = 256;
+
+/// The room's own model, else the hub's, else plain rules.
+pub struct ByModel {
+    models: Arc<Reached>,
+    known: Mutex<VecDeque<(MessageId, Decision)>>,
+}
+
+/// Who was picked, or nothing if nobody could be asked.
+type Decision = Arc<OnceCell<Option<Vec<AgentId>>>>;
+
+impl ByModel {
+    pub fn new(models: Arc<Reached>) -> Self {
+        Self { models, known: Mutex::default() }
+    }
+
+    fn decision(&self, message: &MessageId) -> Decision {
+        let mut known = self.known.lock();
+        if let Some((_, decision)) = known.iter().find(|(id, _)| id == message) {
+            return decision.clone();
+        }
+        if known.len() == REMEMBERED {
+            known.pop_front();
+        }
+        let decision = Decision::default();
+        known.push_back((message.clone(), decision.clone()));
+        decision
+    }
+}
+
+impl Triage for ByModel {
+    fn wants(&self, case: TriageCase) -> Verdict {
+        let endpoint = match (&case.router, self.models.triage()) {
+            (Some(router), _) => self.models.endpoint(router).map(Arc::new),
+            (None, Some(endpoint)) => Ok(endpoint.clone()),
+            (None, None) => return PlainRules.wants(case),
+        };
+        let decision = self.decision(&case.message.id);
+        Box::pin(async move {
+            match decision.get_or_init(|| picked(endpoint, &case)).await {
+                Some(picked) => Ok(picked.contains(&case.agent.id)),
+                None => Err(Fault::new("cannot pick agents", Severity::Passing, "the model gave no answer")),
+            }
+        })
+    }
+}
+
+async fn picked(endpoint: Result<Arc<Endpoint>, &'static str>, case: &TriageCase) -> Option<Vec<AgentId>> {
+    let candidates = case.candidates.iter().map(|agent| Candidate {
+        name: &agent.name,
+        description: &agent.description,
+        capabilities: agent.host.capabilities.iter().map(AsRef::as_ref).collect(),
+    });
+    let question = Question {
+        room: &case.room.name,
+        agents: &candidates.collect::<Vec<_>>(),
+        sender: &case.message.sender_name,
+        text: &case.message.text,
+    };
+    let picked = match endpoint {
+        Ok(endpoint) => pick(&endpoint, &question, PATIENCE).await.map_err(|trouble| trouble.to_string()),
+        Err(reason) => Err(reason.to_owned()),
+    };
+    match picked {
+        Ok(places) => Some(places.into_iter().map(|place| case.candidates[place].id.clone()).collect()),
+        Err(reason) => {
+            let room = &case.room.id;
+            tracing::warn!(%room, reason, "nobody picks which agents answer: all may, within their budgets");
+            None
+        }
+    }
+}

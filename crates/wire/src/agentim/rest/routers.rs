@@ -1,0 +1,89 @@
+//! Routers: models that pick which agents answer; the bodies and answers of `/api/routers`.
+
+use super::{ModelApi, given};
+use crate::time::iso;
+use serde::{Deserialize, Serialize};
+#[cfg(test)]
+use ts_rs::TS;
+use utoipa::ToSchema;
+
+/// To make one, `name`, `llmBaseUrl` and `llmModel` are needed.
+#[derive(Deserialize, ToSchema)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
+#[serde(rename_all = "camelCase")]
+pub struct RouterBody {
+    pub name: Option<Box<str>>,
+    /// `personal` if left out; `global` ones are for everybody, and admins make them.
+    #[schema(value_type = Option<RouterScope>)]
+    #[cfg_attr(test, ts(as = "Option<RouterScope>"))]
+    pub scope: Option<Box<str>>,
+    /// How the model is spoken to: `openai` if left out.
+    #[schema(value_type = Option<ModelApi>)]
+    #[cfg_attr(test, ts(as = "Option<ModelApi>"))]
+    pub llm_api: Option<Box<str>>,
+    pub llm_base_url: Option<Box<str>>,
+    /// `null` takes it away. With another address it must be given again.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<String>)]
+    #[cfg_attr(test, ts(optional = nullable, as = "Option<String>"))]
+    pub llm_api_key: Option<Option<Box<str>>>,
+    pub llm_model: Option<Box<str>>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+#[serde(rename_all = "lowercase")]
+pub enum RouterScope {
+    Personal,
+    Global,
+}
+
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct Router<'a> {
+    pub id: &'a str,
+    pub name: &'a str,
+    pub scope: RouterScope,
+    pub llm_api: ModelApi,
+    pub llm_base_url: &'a str,
+    /// Asterisks where there is one: a key is never shown again.
+    #[schema(required)]
+    pub llm_api_key: Option<&'static str>,
+    pub llm_model: &'a str,
+    pub created_by_id: &'a str,
+    #[schema(format = DateTime)]
+    pub created_at: String,
+    #[schema(format = DateTime)]
+    pub updated_at: String,
+}
+
+impl<'a> From<&'a parlor_model::Router> for Router<'a> {
+    fn from(router: &'a parlor_model::Router) -> Self {
+        Self {
+            id: router.id.as_str(),
+            name: &router.name,
+            scope: if router.shared { RouterScope::Global } else { RouterScope::Personal },
+            llm_api: router.model.api.into(),
+            llm_base_url: &router.model.base_url,
+            llm_api_key: router.model.key.as_ref().map(|_| "********"),
+            llm_model: &router.model.model,
+            created_by_id: router.created_by.as_str(),
+            created_at: iso(router.created_at),
+            updated_at: iso(router.updated_at),
+        }
+    }
+}
+
+/// What came of asking the model something simple.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct RouterTest {
+    pub success: bool,
+    /// Why not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    #[cfg_attr(test, ts(optional))]
+    pub error: Option<String>,
+}
