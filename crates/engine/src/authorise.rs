@@ -44,10 +44,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::CreateKey { owner, scopes, .. } => ask.create_key(owner.as_ref(), scopes),
         Command::RevokeKey { .. } => ask.revoke_key(),
 
-        Command::CreateRouter(new) => match new.shared {
-            true => ask.site_admin().and_then(|()| ask.signed_in(Scope::Write).map(|_| ())),
-            false => ask.signed_in(Scope::Write).map(|_| ()),
-        },
+        Command::CreateRouter(new) => ask.make_router(new.shared),
         Command::ChangeRouter { changes, .. } => {
             ask.own_router(Scope::Write)?;
             if changes.shared == Some(true) { ask.site_admin() } else { Ok(()) }
@@ -156,6 +153,7 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         Query::Gateways => ask.operator().or_else(|_| ask.signed_in(Scope::Read).map(|_| ())),
         Query::Users { .. } | Query::Invitations | Query::Audit(_) => ask.site_admin(),
         Query::Routers => ask.signed_in(Scope::Read).map(|_| ()),
+        Query::MayMakeRouter { shared } => ask.make_router(*shared),
         Query::OwnRouter { .. } => ask.own_router(Scope::Write),
         Query::MayRegister { .. } => ask.invited(),
         Query::Settings => ask.operator().or_else(|_| ask.signed_in(Scope::Read).map(|_| ())),
@@ -270,6 +268,14 @@ impl<'a> Ask<'a> {
             (true, Some(_)) => Ok(()),
             _ => Err(Refusal::NotFound(Thing::Pairing)),
         }
+    }
+
+    /// Anybody for themselves, site admins for everybody.
+    fn make_router(&self, shared: bool) -> Result<(), Refusal> {
+        if shared {
+            self.site_admin()?;
+        }
+        self.signed_in(Scope::Write).map(|_| ())
     }
 
     /// Who made it, and site admins where it is for everybody. Somebody else's and none at all are told alike.

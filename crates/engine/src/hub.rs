@@ -803,6 +803,7 @@ fn answer(
         | Query::MayManageCredentials { .. }
         | Query::MayListen { .. }
         | Query::MayUpload
+        | Query::MayMakeRouter { .. }
         | Query::MayMeasure
         | Query::MayRegister { .. } => Answer::Yes,
     })

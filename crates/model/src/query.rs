@@ -25,6 +25,10 @@ pub enum Query {
     Invitations,
     /// The caller's own, and those for everybody.
     Routers,
+    /// Whether the caller may make one, for everybody or for themselves.
+    MayMakeRouter {
+        shared: bool,
+    },
     /// One of them, which the caller may change.
     OwnRouter {
         router: RouterId,

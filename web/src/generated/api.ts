@@ -72,6 +72,20 @@ export type PairingExchange = { code: string,
  */
 name?: string, };
 
+export type RouterBody = { name?: string, 
+/**
+ * `personal` if left out; `global` ones are for everybody, and admins make them.
+ */
+scope?: RouterScope, 
+/**
+ * How the model is spoken to: `openai` if left out.
+ */
+llmApi?: ModelApi, llmBaseUrl?: string, 
+/**
+ * `null` takes it away. With another address it must be given again.
+ */
+llmApiKey?: string | null, llmModel?: string, };
+
 export type Registration = { token: string, username: string, password: string, displayName?: string, };
 
 export type NewSettings = { hubName?: string | null, invitations?: boolean | null, lockoutFailures?: number | null, lockoutSeconds?: number | null, };
@@ -96,7 +110,11 @@ broadcastMode?: boolean, policy?: RoomPolicy,
 /**
  * `null` takes it away; absent leaves it.
  */
-systemPrompt?: string | null, agentCommandRole?: RoomRole, approveRole?: RoomRole, memberIds?: Array<string>, };
+systemPrompt?: string | null, agentCommandRole?: RoomRole, approveRole?: RoomRole, 
+/**
+ * Who picks the agents that answer, under the policy `triage`; `null` takes it away.
+ */
+routerId?: string | null, memberIds?: Array<string>, };
 
 export type NewMember = { memberId: string, memberType?: MemberType, role?: RoomRole, roleDescription?: string, };
 
@@ -277,6 +295,18 @@ code: string, expiresAt: string,
  * What to type on the other machine.
  */
 command: string, };
+
+export type Router = { id: string, name: string, scope: RouterScope, llmApi: ModelApi, llmBaseUrl: string, 
+/**
+ * Asterisks where there is one: a key is never shown again.
+ */
+llmApiKey: string | null, llmModel: string, createdById: string, createdAt: string, updatedAt: string, };
+
+export type RouterTest = { success: boolean, 
+/**
+ * Why not.
+ */
+error?: string, };
 
 export type Room = { id: string, name: string, type: RoomKind, 
 /**
@@ -472,6 +502,6 @@ outcome?: string, };
 
 export type Forwarded = { messageId: string, senderId: string, senderType: SenderType, senderName: string, createdAt: string, };
 
-export type RoomFrame = { id: string, name: string, type: RoomKind, broadcastMode: boolean, policy: RoomPolicy, systemPrompt?: string, agentCommandRole: RoomRole, approveRole: RoomRole, frozenAt?: string, frozenBy?: string, createdById: string, createdAt: string, updatedAt: string, };
+export type RoomFrame = { id: string, name: string, type: RoomKind, broadcastMode: boolean, policy: RoomPolicy, systemPrompt?: string, agentCommandRole: RoomRole, approveRole: RoomRole, routerId?: string, frozenAt?: string, frozenBy?: string, createdById: string, createdAt: string, updatedAt: string, };
 
 export type MemberFrame = { roomId: string, memberId: string, memberType: MemberType, role: RoomRole, roleDescription?: string, notificationPref: NotificationPref, displayName: string, lastReadAt?: string, joinedAt: string, };

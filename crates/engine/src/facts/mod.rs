@@ -600,6 +600,7 @@ impl Facts {
             | Query::DeadLetters { .. }
             | Query::MayMeasure
             | Query::MayUpload
+            | Query::MayMakeRouter { .. }
             | Query::Agents
             | Query::AgentCards(AgentCards::Own | AgentCards::Shared { .. })
             | Query::OwnTasks { .. }

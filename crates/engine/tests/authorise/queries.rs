@@ -31,6 +31,10 @@ table! { Query,
     Query::Routers => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Routers, READY;
     }
+    Query::MayMakeRouter { .. } => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   Query::MayMakeRouter { shared: false }, READY;
+        "who   who   no    no    no    no    yes   no    no    no    no    who  ", WRITE,   Query::MayMakeRouter { shared: true }, READY;
+    }
     Query::OwnRouter { .. } => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   own_router(), OWN_ROUTER;
         "who   who   ?rout ?rout ?rout ?rout ?rout ?rout ?rout no    ?rout who  ", WRITE,   own_router(), ANOTHERS_ROUTER;

@@ -49,12 +49,15 @@ pub async fn create(
     Signed(caller): Signed,
     Body(body): Body<rest::RouterBody>,
 ) -> Result<Created<rest::Router<'static>>, Problem> {
+    let shared = shared(body.scope.as_deref())?.unwrap_or(false);
+    // Asked first: what may be reached from here is told to nobody else.
+    app.hub.may(&caller, Query::MayMakeRouter { shared }).await?;
     let url = body.llm_base_url.as_deref().ok_or(Problem::invalid("llmBaseUrl", "is required"))?;
     let base_url = address(&app, url)?;
     let key = sealed(&app, &base_url, body.llm_api_key.as_ref())?;
     let new = NewRouter {
         name: body.name.unwrap_or_default(),
-        shared: shared(body.scope.as_deref())?.unwrap_or(false),
+        shared,
         model: ModelAccess {
             api: api(body.llm_api.as_deref())?.unwrap_or_default(),
             base_url,

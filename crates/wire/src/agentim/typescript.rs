@@ -47,6 +47,8 @@ types![
     NotificationPref,
     AgentVisibility,
     DecisionWord,
+    RouterScope,
+    ModelApi,
     // What is sent.
     Login,
     RefreshBody,

@@ -79,7 +79,16 @@ impl Endpoint {
             return Err(Trouble::new(TroubleKind::NotUnderstood));
         }
         let events = Events::default();
-        Ok(Answer { endpoint: self, response, events, waiting: Vec::new(), until, bytes: 0, is_whole: false })
+        Ok(Answer {
+            endpoint: self,
+            response,
+            events,
+            waiting: Vec::new(),
+            until,
+            bytes: 0,
+            is_whole: false,
+            failed: None,
+        })
     }
 
     /// A short answer to one question, whole.
@@ -190,6 +199,8 @@ pub struct Answer<'a> {
     until: Instant,
     bytes: usize,
     is_whole: bool,
+    /// What went wrong behind what waits: that was said before it.
+    failed: Option<Trouble>,
 }
 
 impl Answer<'_> {
@@ -200,7 +211,7 @@ impl Answer<'_> {
                 Some(Piece::Over) => return Ok(None),
                 Some(Piece::Whole) => self.is_whole = true,
                 Some(piece) => return Ok(Some(piece)),
-                None => match self.more().await {
+                None => match self.further().await {
                     Ok(true) => {}
                     // What follows the answer is welcome and not needed.
                     Ok(false) | Err(_) if self.is_whole => return Ok(None),
@@ -208,6 +219,13 @@ impl Answer<'_> {
                     Err(trouble) => return Err(trouble),
                 },
             }
+        }
+    }
+
+    async fn further(&mut self) -> Result<bool, Trouble> {
+        match self.failed.take() {
+            Some(trouble) => Err(trouble),
+            None => self.more().await,
         }
     }
 
@@ -221,13 +239,19 @@ impl Answer<'_> {
             return Err(Trouble::new(TroubleKind::TooMuch));
         }
         let mut found = Vec::new();
-        self.events.feed(&bytes, &mut found).map_err(|_| Trouble::new(TroubleKind::TooMuch))?;
+        let too_long = self.events.feed(&bytes, &mut found).is_err();
         for data in found {
-            let pieces = self.endpoint.dialect.read(&data).map_err(|trouble| {
-                let said = trouble.said.as_deref().and_then(|said| self.endpoint.presentable(said));
-                Trouble { said, ..trouble }
-            })?;
-            self.waiting.extend(pieces);
+            match self.endpoint.dialect.read(&data) {
+                Ok(pieces) => self.waiting.extend(pieces),
+                Err(trouble) => {
+                    let said = trouble.said.as_deref().and_then(|said| self.endpoint.presentable(said));
+                    self.failed = Some(Trouble { said, ..trouble });
+                    break;
+                }
+            }
+        }
+        if too_long && self.failed.is_none() {
+            self.failed = Some(Trouble::new(TroubleKind::TooMuch));
         }
         self.waiting.reverse();
         Ok(true)

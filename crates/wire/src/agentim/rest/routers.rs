@@ -1,6 +1,6 @@
 //! Routers: models that pick which agents answer; the bodies and answers of `/api/routers`.
 
-use super::given;
+use super::{ModelApi, given};
 use crate::time::iso;
 use serde::{Deserialize, Serialize};
 #[cfg(test)]
@@ -40,14 +40,6 @@ pub enum RouterScope {
 
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
-#[serde(rename_all = "lowercase")]
-pub enum ModelApi {
-    OpenAi,
-    Anthropic,
-}
-
-#[derive(Serialize, ToSchema)]
-#[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct Router<'a> {
     pub id: &'a str,
@@ -72,10 +64,7 @@ impl<'a> From<&'a parlor_model::Router> for Router<'a> {
             id: router.id.as_str(),
             name: &router.name,
             scope: if router.shared { RouterScope::Global } else { RouterScope::Personal },
-            llm_api: match router.model.api {
-                parlor_model::ModelApi::OpenAi => ModelApi::OpenAi,
-                parlor_model::ModelApi::Anthropic => ModelApi::Anthropic,
-            },
+            llm_api: router.model.api.into(),
             llm_base_url: &router.model.base_url,
             llm_api_key: router.model.key.as_ref().map(|_| "********"),
             llm_model: &router.model.model,

@@ -34,6 +34,7 @@ words!(
 );
 words!(Scope, "kebab-case", Scope { Read, Write, Agents, Sources, DeadLetters, Metrics, Admin });
 words!(NotificationPref, "lowercase", Notifications { All, Mentions, None });
+words!(ModelApi, "lowercase", ModelApi { OpenAi, Anthropic });
 words!(MessageType, "snake_case", MessageKind { Text, AgentResponse });
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
