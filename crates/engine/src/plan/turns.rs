@@ -293,7 +293,11 @@ fn message(run: &Run, outcome: &Outcome, said: &Said, draft: &Draft) -> Result<M
         edited_at: None,
         turn: Some(Arc::new(Turn {
             run: run.id.clone(),
-            outcome: outcome.clone(),
+            outcome: match outcome {
+                // Why is told of the run alone: once.
+                Outcome::Failed(_) => Outcome::Failed(Box::default()),
+                outcome => outcome.clone(),
+            },
             chunks: said.chunks.clone(),
         })),
     })
