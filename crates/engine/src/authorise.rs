@@ -118,9 +118,13 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         }
         Command::RemoveGateway { .. } => ask.own_gateway(),
         Command::RegisterAgent(_) => ask.register_agent(),
-        Command::HostAgent { .. } => {
+        Command::HostAgent { owner, .. } => {
             ask.operator()?;
-            facts.user.as_ref().map(|_| ()).ok_or(Refusal::NotFound(Thing::User))
+            facts.user.as_ref().ok_or(Refusal::NotFound(Thing::User))?;
+            match &facts.agent {
+                Some(_) => Ok(()),
+                None => ask.family_of(owner),
+            }
         }
         Command::Subscribe { mailbox, pattern } => ask.subscribe(mailbox, pattern),
         Command::Unsubscribe { mailbox, .. }
@@ -524,12 +528,18 @@ impl<'a> Ask<'a> {
     /// Names above and below somebody's agent are that person's. A new agent is in no room yet.
     fn create_agent(&self, subscriptions: &[Pattern]) -> Result<(), Refusal> {
         let standing = self.signed_in(Scope::Agents)?;
-        if self.facts.relatives.iter().any(|agent| agent.owner != standing.user.id) {
-            return Err(Refusal::Forbidden);
-        }
+        self.family_of(&standing.user.id)?;
         match subscriptions.iter().find_map(room_of) {
             Some(room) => Err(Refusal::NotAMember { room }),
             None => Ok(()),
+        }
+    }
+
+    /// The agents above and below a new one are all this person's.
+    fn family_of(&self, owner: &UserId) -> Result<(), Refusal> {
+        match self.facts.relatives.iter().all(|agent| agent.owner == *owner) {
+            true => Ok(()),
+            false => Err(Refusal::Forbidden),
         }
     }
 

@@ -465,7 +465,7 @@ impl Facts {
                 self.memberships_of_agents(store)?;
             }
             Command::HostAgent { owner, new } => {
-                self.agent = store.agent(&new.id)?;
+                self.about_new_agent(caller, &new.id, store, routes)?;
                 self.user = store.user(owner)?;
             }
             Command::RegisterAgent(new) => {
