@@ -24,6 +24,10 @@ export type AgentVisibility = "private" | "all" | "whitelist";
 
 export type DecisionWord = "allow" | "deny" | "timeout";
 
+export type RouterScope = "personal" | "global";
+
+export type ModelApi = "openai" | "anthropic";
+
 export type Login = { username: string, password: string, };
 
 export type RefreshBody = { refreshToken?: string, };
