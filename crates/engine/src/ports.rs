@@ -51,6 +51,8 @@ pub trait Lookup {
     /// Every membership of somebody, by the time of joining, then by room.
     fn memberships(&mut self, member: &MemberId) -> Result<Vec<Member>, Fault>;
     fn message(&mut self, id: &MessageId) -> Result<Option<Arc<Message>>, Fault>;
+    /// Whether something was said under an id, be it deleted since.
+    fn was_said(&mut self, id: &MessageId) -> Result<bool, Fault>;
     /// What was said in a room from a place on, which is included; the oldest first.
     fn said_since(&mut self, room: &RoomId, from: Seq, limit: usize) -> Result<Vec<Arc<Message>>, Fault>;
     fn pin(&mut self, message: &MessageId) -> Result<Option<Pin>, Fault>;

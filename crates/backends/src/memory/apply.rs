@@ -297,6 +297,7 @@ impl Tables {
         for message in messages {
             self.erase(&message);
         }
+        self.erased.retain(|_, (place, _)| place.room() != Some(room));
         self.members.retain(|(other, _)| other != room);
         self.tasks.retain(|_, task| task.room != *room);
         self.remove_runs(|run| run.room == *room);
@@ -307,6 +308,9 @@ impl Tables {
 
     /// Its key stays, so that a late retry is still known as one.
     pub fn erase(&mut self, message: &MessageId) {
+        if let Some(before) = self.messages.get(message) {
+            self.erased.insert(message.clone(), (before.place.clone(), before.seq));
+        }
         self.messages.remove(message);
         self.revisions.remove(message);
         self.pins.remove(message);

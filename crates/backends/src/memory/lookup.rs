@@ -116,6 +116,10 @@ impl Lookup for View {
         Ok(self.tables.messages.get(id).cloned())
     }
 
+    fn was_said(&mut self, id: &MessageId) -> Result<bool, Fault> {
+        Ok(self.tables.messages.get(id).is_some() || self.tables.erased.contains_key(id))
+    }
+
     fn newest_message(&mut self, room: &RoomId) -> Result<Option<Seq>, Fault> {
         Ok(self.tables.messages_in(room).next_back().map(|message| message.seq))
     }

@@ -7,9 +7,9 @@ use parlor_model::audit::Noted;
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, DeadLetter, Delivery,
     Epoch, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox, Member, MemberId,
-    Message, MessageId, Pairing, Pattern, Pin, RefreshToken, Revision, Room, RoomId, Router, RouterId, Run,
-    RunId, SecondFactor, SecretHash, Seq, Session, SessionId, SignIn, SignInId, Subscription, Task, TaskId,
-    Time, Upload, UploadId, User, UserId,
+    Message, MessageId, Pairing, Pattern, Pin, Place, RefreshToken, Revision, Room, RoomId, Router, RouterId,
+    Run, RunId, SecondFactor, SecretHash, Seq, Session, SessionId, SignIn, SignInId, Subscription, Task,
+    TaskId, Time, Upload, UploadId, User, UserId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -42,6 +42,8 @@ pub struct Tables {
     /// Their names are left empty here; `named` fills them in.
     pub members: Table<(RoomId, MemberId), Member>,
     pub messages: Table<MessageId, Arc<Message>>,
+    /// Where messages were that are deleted: their ids are not given again.
+    pub erased: BTreeMap<MessageId, (Place, Seq)>,
     pub revisions: BTreeMap<MessageId, Vec<Revision>>,
     pub pins: Table<MessageId, Pin>,
     pub bookmarks: Table<(UserId, MessageId), Bookmark>,
@@ -85,6 +87,7 @@ impl Tables {
             rooms: Table::default(),
             members: Table::default(),
             messages: Table::default(),
+            erased: BTreeMap::new(),
             revisions: BTreeMap::new(),
             pins: Table::default(),
             bookmarks: Table::default(),

@@ -52,6 +52,8 @@ impl Tables {
         for id in &old {
             self.erase(id);
         }
+        let first = self.messages.rows().next().map(|message| message.seq);
+        self.erased.retain(|_, (_, seq)| first.is_some_and(|first| *seq > first));
         let is_old = |run: &Run| run.trigger.as_ref().is_some_and(|trigger| old.contains(trigger));
         self.remove_runs(|run| run.has_ended() && is_old(run));
     }

@@ -177,6 +177,11 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
         one(self.sql(), &query, &[&id.as_str()], rows::message)
     }
 
+    fn was_said(&mut self, id: &MessageId) -> Result<bool, Fault> {
+        let found = one(self.sql(), "SELECT 1 FROM messages WHERE id = ?1", &[&id.as_str()], |_| Ok(()))?;
+        Ok(found.is_some())
+    }
+
     fn newest_message(&mut self, room: &RoomId) -> Result<Option<Seq>, Fault> {
         let query = "SELECT seq FROM messages WHERE room = ?1 AND erased = 0 ORDER BY seq DESC LIMIT 1";
         one(self.sql(), query, &[&room.as_str()], |row| rows::seq(row, 0))
@@ -480,6 +485,7 @@ macro_rules! through {
             members(room: &parlor_model::RoomId, limit: usize, offset: usize) -> Vec<parlor_model::Member>;
             memberships(member: &parlor_model::MemberId) -> Vec<parlor_model::Member>;
             message(id: &parlor_model::MessageId) -> Option<std::sync::Arc<parlor_model::Message>>;
+            was_said(id: &parlor_model::MessageId) -> bool;
             said_since(room: &parlor_model::RoomId, from: parlor_model::Seq, limit: usize)
                 -> Vec<std::sync::Arc<parlor_model::Message>>;
             pin(message: &parlor_model::MessageId) -> Option<parlor_model::Pin>;

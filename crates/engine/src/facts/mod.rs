@@ -68,6 +68,8 @@ pub struct Facts {
     /// Whether the backup code shown is one.
     pub backup_code: bool,
     pub message: Option<Arc<Message>>,
+    /// Whether something was said under the id that a reply claims, be it deleted since.
+    pub id_taken: bool,
     pub reply: Option<Arc<Message>>,
     /// The caller's own membership where that message is, when `room` is another.
     pub source: Option<Arc<Member>>,
@@ -203,6 +205,7 @@ impl Facts {
             second_factor: None,
             backup_code: false,
             message: None,
+            id_taken: false,
             reply: None,
             source: None,
             batch: Vec::new(),

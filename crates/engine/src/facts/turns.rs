@@ -158,6 +158,7 @@ impl Facts {
         let Some(said) = said.filter(|_| self.room.is_some() && self.target.is_some()) else { return Ok(()) };
         if let Some(id) = &said.message {
             self.message = store.message(id)?;
+            self.id_taken = self.message.is_some() || store.was_said(id)?;
         }
         if said.target.is_some() || said.text.contains('@') {
             self.all_members(room, store, memo)?;

@@ -266,8 +266,8 @@ fn end(run: Run, outcome: &Outcome, said: Option<&Said>, draft: &mut Draft) -> R
 fn message(run: &Run, outcome: &Outcome, said: &Said, draft: &Draft) -> Result<Message, Refusal> {
     let agent: &Agent = draft.facts.agent.as_ref().ok_or(Refusal::NotFound(Thing::Agent))?;
     // An id that is taken belongs to what was said under it.
-    if let Some(taken) = &draft.facts.message {
-        return Err(Refusal::Conflict { first: taken.id.clone() });
+    if let Some(id) = said.message.as_ref().filter(|_| draft.facts.id_taken) {
+        return Err(Refusal::Conflict { first: id.clone() });
     }
     let id = said.message.clone().unwrap_or_else(|| MessageId::stored(draft.mint.ids.next()));
     Ok(Message {

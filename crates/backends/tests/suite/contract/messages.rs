@@ -167,6 +167,18 @@ fn an_erased_message_counts_nowhere() {
 }
 
 #[test]
+fn an_erased_message_keeps_its_id_as_long_as_its_room() {
+    each(|ports| {
+        room_with_history(ports);
+        let was_said =
+            |ports: &Ports| ["m31", "m34", "never"].map(|id| ports.read(|s| s.was_said(&message_id(id))));
+        assert_eq!(was_said(ports), [true, true, false]);
+        ports.change(vec![Change::RemoveRoom(room_id("lobby"))]);
+        assert_eq!(was_said(ports), [false, false, false]);
+    });
+}
+
+#[test]
 fn what_one_said_oneself_is_not_unread() {
     each(|ports| {
         ports.change(vec![put_user("ann", 1), put_room("lobby")]);
