@@ -13,8 +13,9 @@ Usage: cargo xtask bench [options]
   --strict         Exit with an error when a bar is missed.
   --only NAME      Only the scenario NAME, or all whose names contain it:
                    fan-out-100, fan-out-1000, publish, idle, connect,
-                   route-100-in-turn, route-100, route-10000, route-100000,
-                   route-loss, receive, search, sign-ins.
+                   route-100, route-10000, route-100000, route-100-flood,
+                   route-loss, receive, search, sign-ins,
+                   chunks, speakers, idle-agents.
   --rounds N       Rounds of each scenario (default 5); medians are reported.
   --seconds S      Length of one timed measurement (default 3).
   --dir DIR        Where the data of hub and references goes (default target/bench-data).

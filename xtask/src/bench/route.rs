@@ -1,9 +1,9 @@
 //! Messages a second from many senders through the routing index to whoever listens, end to end: each counts once
 //! it is acknowledged, which at the hub means on disk, and pushed to its listener.
 //!
-//! Senders have a few messages on the way each, or wait for each answer before they send the next. Every message matches
-//! exactly one of the listeners' patterns, and must reach it, else the measurement fails. NATS is asked to acknowledge
-//! each message too; it keeps none.
+//! A sender waits for each answer before it sends the next message, as programs do that must not lose any; in a flood it
+//! has some on the way, which is printed beside it without a bar. Every message matches exactly one of the listeners'
+//! patterns, and must reach it, else the measurement fails. NATS is asked to acknowledge each message too; it keeps none.
 //!
 //! Both sides get the same messages from the same senders, as many on the way, and each acknowledgement and push is
 //! read and counted. What differs is theirs: the hub speaks WebSocket and JSON, decides who may hear, and waits for the
@@ -33,7 +33,7 @@ use tokio::task::JoinSet;
 
 /// Connections that listen, each to a channel of its own.
 pub const LISTENERS: usize = 4;
-/// Messages on the way for each sender, where not each waits for its turn.
+/// Messages on the way for each sender in a flood.
 pub const WINDOW: u64 = 16;
 
 /// One connection, and how its stream is read.
