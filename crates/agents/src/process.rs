@@ -35,7 +35,7 @@ pub fn keep_programs() {
 pub struct Program {
     pub program: OsString,
     pub arguments: Vec<OsString>,
-    /// Added to the environment of this process.
+    /// Added to the environment of this process, of which it gets the rest but what is meant for Parlor.
     pub environment: BTreeMap<OsString, OsString>,
     pub directory: Option<PathBuf>,
 }
@@ -86,6 +86,9 @@ impl Program {
         let (mut command, leash) = self.command(terminal.is_some())?;
         #[cfg(not(target_os = "linux"))]
         let mut command = self.bare();
+        for (name, _) in env::vars_os().filter(|(name, _)| is_ours(name)) {
+            command.env_remove(name);
+        }
         command.envs(&self.environment).process_group(0);
         if let Some(directory) = &self.directory {
             command.current_dir(directory);
@@ -169,6 +172,11 @@ impl Program {
         let mut places = places.filter(|place| !self.program.is_empty() && place.is_file() && runs(place));
         places.next().ok_or_else(missing)
     }
+}
+
+/// What this process is told, passwords and keys among it, is nothing to an agent.
+fn is_ours(variable: &OsStr) -> bool {
+    variable.as_encoded_bytes().starts_with(b"PARLOR_")
 }
 
 fn runs(file: &Path) -> bool {

@@ -52,3 +52,15 @@ async fn a_wrong_password_ends_it_with_a_sentence_and_shows_no_secret() {
     assert!(!output.contains("canary"), "{output}");
     room.scene.ends_well().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_is_not_told_how_its_gateway_signs_in() {
+    let mut room = Room::start().await;
+    let hosted = Hosted::new(room.scene.url(), &[("spy", "env | grep -c ^PATH=; env | grep PARLOR_; true")]);
+    let mut gateway = hosted.join(&room, &["spy"]).await;
+    room.say("@spy look").await;
+    let reply = room.reply().await;
+    assert_eq!((&reply["content"], outcome(&reply)), (&json!("1\n"), "complete"));
+    assert!(gateway.terminate().await.unwrap().success());
+    room.scene.ends_well().await;
+}
