@@ -478,8 +478,6 @@ export type Chunk = { type: string, content: string, metadata: Record<string, un
 
 export type Reaction = { emoji: string, userIds: Array<string>, usernames: Array<string>, };
 
-export type Chunk = { type: string, content: string, metadata: Record<string, unknown>, };
-
 export type TurnDelivery = { runId: string, agentId: string, agentName: string, 
 /**
  * `queued`, `delivered` to the gateway, `started`, `answered`, `failed`, `cancelled`, `interrupted` or `refused`.

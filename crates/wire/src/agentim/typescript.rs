@@ -153,7 +153,6 @@ types![
     MessageFrame,
     ChunkFrame,
     ReactionFrame,
-    ChunkFrame,
     TurnDelivery,
     Metadata,
     ForwardedFrame,
