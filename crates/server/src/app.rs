@@ -13,7 +13,6 @@ use crate::gateway::GatewayEgress;
 use crate::http::limits::Limits;
 use crate::measures::Measures;
 use crate::models::MODEL_KEYS;
-use crate::page::Page;
 use crate::{Config, Tls};
 use parlor_engine::Hub;
 use parlor_engine::ports::Blobs;
@@ -34,7 +33,6 @@ pub struct App {
     pub(crate) blobs: Arc<dyn Blobs>,
     /// Files on their way in.
     pub(crate) uploading: Census,
-    pub(crate) page: Page,
     /// One for each door, shared by all its connections: that is how a frame is encoded once.
     pub(crate) client_egress: Arc<ClientEgress>,
     pub(crate) broker_egress: Arc<BrokerEgress>,
@@ -67,7 +65,6 @@ impl App {
             census: Census::new(&config),
             blobs,
             uploading: Census::of(UPLOADS_AT_ONCE, UPLOADS_IN_ALL),
-            page: Page::new(),
             client_egress: Arc::new(ClientEgress),
             broker_egress: Arc::new(BrokerEgress),
             gateway_egress: Arc::new(GatewayEgress),

@@ -53,6 +53,9 @@ pub fn serve(app: Arc<App>, listener: TcpListener) -> std::io::Result<Listening>
 fn router(app: Arc<App>) -> Router {
     Router::new()
         .route("/", get(page::home))
+        .route("/app", get(page::home))
+        .route("/app/", get(page::home))
+        .route("/app/{*path}", get(page::app))
         .route("/setup", get(page::setup))
         .route("/metrics", get(measures::metrics))
         .route("/register", get(page::home))

@@ -1,6 +1,7 @@
 //! A real browser for tests: Debian's Chromium without a window, spoken to over the DevTools protocol.
 //!
-//! Owns: the process, its throw-away profile, and what pages complained about. One call is under way at a time.
+//! Owns: the process and its throw-away profile. One call is under way at a time. How Parlor's own page behaves is
+//! shown in `web/flows`.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -21,7 +22,6 @@ pub struct Browser {
     _profile: tempfile::TempDir,
     socket: Socket,
     calls: u64,
-    complaints: Vec<String>,
 }
 
 /// A tab. Each has its own cookies, as on another person's machine.
@@ -58,7 +58,6 @@ impl Browser {
             _profile: profile,
             socket,
             calls: 0,
-            complaints: Vec::new(),
         }))
     }
 
@@ -70,9 +69,6 @@ impl Browser {
         let attach = json!({ "targetId": target["targetId"], "flatten": true });
         let attached = self.call(None, "Target.attachToTarget", attach).await?;
         let page = Page { session: attached["sessionId"].as_str().context("a session")?.to_owned() };
-        for domain in ["Runtime.enable", "Log.enable"] {
-            self.call(Some(&page), domain, json!({})).await?;
-        }
         self.go(&page, url).await?;
         Ok(page)
     }
@@ -91,45 +87,6 @@ impl Browser {
         Ok(answer["result"]["value"].clone())
     }
 
-    /// Waits until an expression holds, looking whenever the document changes.
-    pub async fn until(&mut self, page: &Page, expression: &str) -> Result<()> {
-        let waiting = format!(
-            "new Promise((done) => {{
-                const look = () => {{ if ({expression}) {{ eyes.disconnect(); done(true); }} }};
-                const eyes = new MutationObserver(look);
-                const everything = {{ subtree: true, childList: true, attributes: true, characterData: true }};
-                eyes.observe(document, everything);
-                look();
-            }})"
-        );
-        let held = self.evaluate(page, &waiting).await;
-        held.map(drop).with_context(|| format!("never true: {expression}"))
-    }
-
-    /// Clicks the first element a selector finds, once it is to be seen.
-    pub async fn click(&mut self, page: &Page, selector: &str) -> Result<()> {
-        let element = self.visible(page, selector).await?;
-        self.evaluate(page, &format!("{element}.click()")).await.map(drop)
-    }
-
-    /// Writes into the first field a selector finds, as if typed.
-    pub async fn fill(&mut self, page: &Page, selector: &str, text: &str) -> Result<()> {
-        let element = self.visible(page, selector).await?;
-        self.evaluate(page, &format!("{element}.focus(); {element}.select()")).await?;
-        self.call(Some(page), "Input.insertText", json!({ "text": text })).await.map(drop)
-    }
-
-    /// What pages complained about so far: errors thrown, and what their policy forbade.
-    pub fn complaints(&self) -> &[String] {
-        &self.complaints
-    }
-
-    async fn visible(&mut self, page: &Page, selector: &str) -> Result<String> {
-        let element = format!("document.querySelector({})", json!(selector));
-        self.until(page, &format!("{element}?.checkVisibility() && !{element}.disabled")).await?;
-        Ok(element)
-    }
-
     async fn call(&mut self, page: Option<&Page>, method: &str, parameters: Value) -> Result<Value> {
         self.calls += 1;
         let mut frame = json!({ "id": self.calls, "method": method, "params": parameters });
@@ -144,22 +101,7 @@ impl Browser {
                 ensure!(frame.get("error").is_none(), "{method}: {}", frame["error"]);
                 return Ok(frame["result"].clone());
             }
-            self.complaints.extend(complaint(&frame));
         }
-    }
-}
-
-fn complaint(frame: &Value) -> Option<String> {
-    let parameters = &frame["params"];
-    let entry = &parameters["entry"];
-    match frame["method"].as_str()? {
-        "Runtime.exceptionThrown" => Some(parameters["exceptionDetails"].to_string()),
-        "Runtime.consoleAPICalled" if parameters["type"] == "error" => Some(parameters["args"].to_string()),
-        // An answer of 4xx is told here too; whether that is wrong is for the page to say.
-        "Log.entryAdded" if entry["level"] == "error" && entry["source"] != "network" => {
-            Some(entry["text"].to_string())
-        }
-        _ => None,
     }
 }
 

@@ -1,0 +1,32 @@
+import { useEffect } from 'react';
+import { Door, Doorway } from './door/Door';
+import { useRoute } from './router';
+import { Shell } from './Shell';
+import { resume, useSession } from './session/session';
+import { text } from './text';
+
+/** What is shown follows from who is signed in, and where. */
+export function App() {
+  const session = useSession();
+  const route = useRoute();
+  switch (session.state) {
+    case 'unknown':
+      return <div role="status" aria-label={text.loading} className="h-full bg-ground" />;
+    case 'unreachable':
+      return <Unreachable />;
+    case 'out':
+      return <Door route={route} />;
+    case 'in':
+      return <Shell key={session.user.id} route={route} />;
+  }
+}
+
+const ASK_AGAIN_MS = 2000;
+
+function Unreachable() {
+  useEffect(() => {
+    const timer = setInterval(() => void resume(), ASK_AGAIN_MS);
+    return () => clearInterval(timer);
+  }, []);
+  return <Doorway title={text.door.unreachable} lead={text.door.unreachableLead} />;
+}

@@ -1,0 +1,96 @@
+import { lazy, Suspense, useEffect, useRef } from 'react';
+import { useChat } from './chat/store';
+import { NewRoom } from './rooms/NewRoom';
+import { RoomPage } from './rooms/RoomPage';
+import { Sidebar } from './rooms/Sidebar';
+import { homeRoom, lastRoom, rememberRoom } from './rooms/order';
+import { navigate, roomPath, type Route } from './router';
+import { useHouse } from './session/session';
+import { text } from './text';
+import { useNotifications, useTitle } from './notify';
+import { useIsWide } from './ui/media';
+import { showPalette, useView } from './view';
+
+const Palette = lazy(() => import('./palette/Palette'));
+const Settings = lazy(() => import('./settings/Settings'));
+
+/** The frame of the page for who is signed in: rooms on the left, what was chosen beside them. */
+export function Shell({ route }: { route: Route }) {
+  const isWide = useIsWide();
+  const { palette, newRoom } = useView();
+  const roomId = route.name === 'room' ? route.roomId : undefined;
+  useOpenRoom(roomId);
+  useWayHome(route, isWide);
+  usePaletteKey();
+  useTitle(roomId);
+  useNotifications();
+  const isAside = isWide || route.name === 'home' || route.name === 'setup' || route.name === 'register';
+  return (
+    <div className="flex h-full">
+      {isAside && <Sidebar roomId={roomId} isWide={isWide} />}
+      {route.name === 'room' && <RoomPage key={route.roomId} {...route} isWide={isWide} />}
+      {route.name === 'settings' && (
+        <Suspense>
+          <Settings section={route.section} isWide={isWide} />
+        </Suspense>
+      )}
+      {isWide && route.name === 'home' && <Nothing />}
+      {newRoom && <NewRoom />}
+      {palette && (
+        <Suspense>
+          <Palette />
+        </Suspense>
+      )}
+    </div>
+  );
+}
+
+function Nothing() {
+  const isLoaded = useChat((state) => state.roomsLoaded);
+  return (
+    <main className="flex flex-1 items-center justify-center bg-surface text-faint">
+      {isLoaded && <p>{text.rooms.none}</p>}
+    </main>
+  );
+}
+
+function useOpenRoom(roomId: string | undefined): void {
+  const house = useHouse();
+  useEffect(() => {
+    house.open(roomId);
+    if (roomId !== undefined) rememberRoom(roomId);
+  }, [house, roomId]);
+}
+
+/** Whoever comes without an address is led where they were, or to the one room there is. */
+function useWayHome(route: Route, isWide: boolean): void {
+  const rooms = useChat((state) => state.rooms);
+  const isHome = route.name !== 'room' && route.name !== 'settings';
+  // On a phone the list is a place of its own, to which one goes back.
+  const hasArrived = useRef(false);
+  useEffect(() => {
+    if (!isHome) {
+      hasArrived.current = true;
+      return;
+    }
+    const known = Object.values(rooms);
+    const target = isWide ? (known.find((room) => room.id === lastRoom()) ?? homeRoom(known)) : undefined;
+    const only = known.length === 1 && !hasArrived.current ? known[0] : undefined;
+    const room = target ?? only;
+    if (room !== undefined) navigate(roomPath(room.id), 'replace');
+    else if (location.pathname !== '/app/') navigate('/app/', 'replace');
+  }, [isHome, isWide, rooms]);
+}
+
+function usePaletteKey(): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if ((event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === 'k') {
+        event.preventDefault();
+        showPalette(!useView.getState().palette);
+      }
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, []);
+}

@@ -1,0 +1,95 @@
+/** Everything that can happen to the state. The upper ones bear the names that the documented chat reducer has. */
+import type { NotificationPref, Reaction, RoomFrame, MemberFrame } from '../generated/api';
+import type {
+  AgentState,
+  AskUser,
+  ChangeReport,
+  ChatMessage,
+  Connection,
+  ModelFallback,
+  Permission,
+  Plan,
+  ProgressLine,
+  QueuedItem,
+  RoomEntry,
+  SubagentTreeEntry,
+  Usage,
+} from './state';
+
+/** The reply of an agent that is meant: by its id if it is known, else the one the agent is giving in that room. */
+export interface OfReply {
+  roomId: string;
+  agentId: string;
+  agentName?: string;
+  messageId?: string;
+}
+
+export type ChatAction =
+  | ({ type: 'APPEND_TOKEN'; token: string; thinking: boolean } & OfReply)
+  | ({ type: 'SET_THINKING'; isThinking: boolean } & OfReply)
+  | { type: 'PUSH_MESSAGE'; message: ChatMessage; isNews: boolean }
+  | ({ type: 'FINALIZE_MESSAGE'; durationMs?: number } & OfReply)
+  | { type: 'CLEAR_MESSAGES'; roomId: string }
+  | ({ type: 'SET_ACTIVITY'; summary?: string; tool?: { id: string; name: string; input: string } } & OfReply)
+  | ({ type: 'ACTIVITY_DONE'; toolId?: string; output?: string; isError?: boolean } & OfReply)
+  | ({ type: 'SET_CONTEXT_USAGE'; contextTokens?: number; messageCount?: number; usage?: Usage } & OfReply)
+  | ({ type: 'ADD_SUBAGENT'; entry: SubagentTreeEntry } & OfReply)
+  | ({
+      type: 'MARK_SUBAGENT_DONE';
+      subagentId: string;
+      status: SubagentTreeEntry['status'];
+      result?: string;
+    } & OfReply)
+  | ({ type: 'SET_PLAN'; plan: Plan } & OfReply)
+  | ({ type: 'SET_ASK_USER'; askUser: AskUser } & OfReply)
+  | ({ type: 'SET_MODEL_FALLBACK'; modelFallback: ModelFallback } & OfReply)
+  | ({ type: 'PUSH_TEXT_SEGMENT'; text: string } & OfReply)
+  // Beyond the documented ones.
+  | ({ type: 'BEGIN_REPLY' } & OfReply)
+  | ({ type: 'APPEND_ERROR'; text: string } & OfReply)
+  | ({ type: 'TOOL_PROGRESS'; tool: string; line: ProgressLine } & OfReply)
+  | ({ type: 'SET_SUBAGENT_ACTIVITY'; subagentId: string; activity?: string } & OfReply)
+  | ({ type: 'SET_CHANGE_REPORT'; changeReport: ChangeReport } & OfReply)
+  | { type: 'QUESTION_ANSWERED'; roomId: string; questionId: string; by: string }
+  | { type: 'SET_QUEUE'; roomId: string; agentId: string; items: QueuedItem[] }
+  | { type: 'REMOVE_MESSAGES'; roomId: string; messageIds: string[] }
+  | { type: 'SET_REACTIONS'; roomId: string; messageId: string; reactions: Reaction[] }
+  | { type: 'SET_PINNED'; roomId: string; messageId: string; pinned: boolean }
+  | { type: 'SEND_ACKNOWLEDGED'; clientMessageId: string; messageId: string; seq: number }
+  | { type: 'SEND_FAILED'; clientMessageId: string; failure: string }
+  | { type: 'SEND_AGAIN'; roomId: string; clientMessageId: string }
+  | { type: 'HISTORY_LOADING'; roomId: string }
+  | { type: 'HISTORY_LOADED'; roomId: string; messages: ChatMessage[]; olderCursor?: string; anew: boolean }
+  | { type: 'HISTORY_FAILED'; roomId: string }
+  | { type: 'PINS_LOADED'; roomId: string; messageIds: string[] }
+  | { type: 'PERMISSION_ASKED'; permission: Permission }
+  | {
+      type: 'PERMISSION_RESOLVED';
+      requestId: string;
+      decision: 'allow' | 'deny' | 'timeout';
+      decidedByName?: string;
+      reason?: string;
+    }
+  | { type: 'TERMINAL_DATA'; roomId: string; agentId: string; agentName: string; data: string }
+  | { type: 'TYPING'; roomId: string; userId: string; name: string; until: number }
+  | { type: 'PRESENCE'; userId: string; online: boolean }
+  | { type: 'AGENT_STATUS'; agentId: string; agent: AgentState }
+  | { type: 'POSITION'; roomId: string; position: string }
+  | { type: 'RESYNC'; roomId: string; position: string }
+  | { type: 'ROOMS_LOADED'; rooms: RoomEntry[] }
+  | { type: 'ROOM_UPDATED'; room: RoomFrame; members?: MemberFrame[] }
+  | { type: 'ROOM_REMOVED'; roomId: string }
+  | {
+      type: 'ROOM_ARRANGED';
+      roomId: string;
+      pinnedAt?: string;
+      archivedAt?: string;
+      notificationPref: NotificationPref;
+    }
+  | { type: 'ROOM_READ'; roomId: string; userId: string; lastReadAt: string }
+  | { type: 'ROOM_OPENED'; roomId?: string }
+  | { type: 'CONNECTION'; connection: Connection }
+  | { type: 'SIGNED_IN'; id: string; names: string[] }
+  | { type: 'SIGNED_OUT' };
+
+export type ActionOf<T extends ChatAction['type']> = Extract<ChatAction, { type: T }>;

@@ -1,0 +1,220 @@
+import { ArrowUp, LoaderCircle, Paperclip, X } from 'lucide-react';
+import { useEffect, useLayoutEffect, useRef, useState, type ClipboardEvent, type KeyboardEvent, type ReactNode } from 'react';
+import { ask } from '../api/http';
+import type { RoomChat, RoomEntry } from '../chat/state';
+import { visible } from '../markdown/visible';
+import type { Writing } from '../rooms/RoomPage';
+import { useHouse } from '../session/session';
+import { text } from '../text';
+import { IconButton } from '../ui/button';
+import { classes } from '../ui/classes';
+import { commandIn } from './commands';
+import { choicesFor, complete, triggerAt, type Choice } from './completion';
+import { CompletionList, OPTION_ID } from './CompletionList';
+import { draftOf, keepDraft } from './drafts';
+import { TypingLine } from './TypingLine';
+import { useUploads, type Upload } from './uploads';
+
+interface Props {
+  room: RoomEntry;
+  chat: RoomChat;
+  writing: Writing;
+  onWritten: () => void;
+  dropped: File[];
+  onTaken: () => void;
+}
+
+const TALLEST = 240;
+
+export function Composer({ room, chat, writing, onWritten, dropped, onTaken }: Props) {
+  const house = useHouse();
+  const field = useRef<HTMLTextAreaElement>(null);
+  const picker = useRef<HTMLInputElement>(null);
+  const [content, setContent] = useState(() => draftOf(house.me.id, room.id));
+  const [caret, setCaret] = useState(0);
+  const [chosen, setChosen] = useState(0);
+  const [isDismissed, setDismissed] = useState(false);
+  const { uploads, add, remove, clear, attachments, isUploading } = useUploads();
+  const editing = chat.messages.find((message) => message.id === writing.editing);
+  const repliedTo = chat.messages.find((message) => message.id === writing.replyTo);
+  const trigger = isDismissed ? undefined : triggerAt(content, caret);
+  const choices = trigger === undefined ? [] : choicesFor(trigger, room.members, house.me.id);
+
+  useLayoutEffect(() => grow(field.current), [content]);
+  useEffect(() => {
+    if (writing.editing === undefined) return;
+    setContent(editing?.text ?? '');
+    field.current?.focus();
+    // Only when editing begins; what is typed afterwards stays.
+  }, [writing.editing]);
+  useEffect(() => {
+    if (writing.replyTo !== undefined) field.current?.focus();
+  }, [writing.replyTo]);
+  useEffect(() => {
+    if (dropped.length === 0) return;
+    add(dropped);
+    onTaken();
+  }, [dropped]);
+
+  const write = (next: string, at: number) => {
+    setContent(next);
+    setCaret(at);
+    setChosen(0);
+    setDismissed(false);
+    if (writing.editing === undefined) keepDraft(house.me.id, room.id, next);
+    if (next !== '') house.typing(room.id);
+  };
+  const done = () => {
+    write('', 0);
+    clear();
+    onWritten();
+  };
+  const send = () => {
+    const said = content.trim();
+    const command = commandIn(said);
+    if (editing !== undefined) {
+      if (said !== '' && said !== editing.text) void ask('PUT', `/api/messages/${editing.id}`, { content: said });
+    } else if (command !== undefined) command.run(house, room.id);
+    else if (isUploading || (said === '' && attachments.length === 0)) return;
+    else house.say(room.id, { content: said, replyToId: writing.replyTo, attachments });
+    done();
+  };
+  const take = (choice: Choice) => {
+    if (trigger === undefined) return;
+    const completed = complete(content, caret, trigger, choice);
+    write(completed.text, completed.caret);
+    requestAnimationFrame(() => field.current?.setSelectionRange(completed.caret, completed.caret));
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const isComposing = event.nativeEvent.isComposing;
+    const choice = choices[chosen];
+    if (choice !== undefined && trigger !== undefined) {
+      const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
+      if (step !== 0) {
+        event.preventDefault();
+        return setChosen((chosen + step + choices.length) % choices.length);
+      }
+      const isWritten = trigger.kind === 'command' && choice.insert === content.trim();
+      if (event.key === 'Tab' || (event.key === 'Enter' && !event.shiftKey && !isComposing && !isWritten)) {
+        event.preventDefault();
+        return take(choice);
+      }
+    }
+    if (event.key === 'Escape') {
+      if (choices.length > 0) setDismissed(true);
+      else if (writing.editing !== undefined) done();
+      else onWritten();
+    } else if (event.key === 'Enter' && !event.shiftKey && !isComposing) {
+      event.preventDefault();
+      send();
+    }
+  };
+  const onPaste = (event: ClipboardEvent) => {
+    if (event.clipboardData.files.length === 0) return;
+    event.preventDefault();
+    add(event.clipboardData.files);
+  };
+
+  const isEmpty = content.trim() === '' && attachments.length === 0;
+  return (
+    <div className="relative">
+      {choices.length > 0 && <CompletionList choices={choices} chosen={chosen} onTake={take} />}
+      <div className="rounded-2xl border border-line-strong bg-raised shadow-xs focus-within:border-accent focus-within:ring-3 focus-within:ring-accent/15">
+        {(editing !== undefined || repliedTo !== undefined) && (
+          <Chip onClose={editing === undefined ? onWritten : done}>
+            {editing === undefined ? text.composer.replying(repliedTo?.senderName ?? '') : text.composer.editing}
+          </Chip>
+        )}
+        {uploads.length > 0 && <UploadList uploads={uploads} onRemove={remove} />}
+        <div className="flex items-end gap-1 p-1.5">
+          <IconButton label={text.composer.attach} onClick={() => picker.current?.click()}>
+            <Paperclip size={18} />
+          </IconButton>
+          <input
+            ref={picker}
+            type="file"
+            multiple
+            hidden
+            onChange={({ target }) => {
+              add(target.files ?? []);
+              target.value = '';
+            }}
+          />
+          <textarea
+            ref={field}
+            rows={1}
+            value={content}
+            maxLength={100_000}
+            aria-label={text.composer.label(room.name)}
+            placeholder={text.composer.placeholder(room.name)}
+            aria-expanded={choices.length > 0}
+            aria-activedescendant={choices.length > 0 ? `${OPTION_ID}${chosen}` : undefined}
+            role="combobox"
+            aria-controls="completion"
+            aria-autocomplete="list"
+            dir="auto"
+            className="max-h-60 min-h-8 flex-1 resize-none self-center bg-transparent px-1 py-1 leading-6 outline-none placeholder:text-faint"
+            onChange={({ target }) => write(target.value, target.selectionStart)}
+            onSelect={({ currentTarget }) => setCaret(currentTarget.selectionStart)}
+            onKeyDown={onKeyDown}
+            onPaste={onPaste}
+          />
+          <button
+            type="button"
+            aria-label={text.composer.send}
+            title={text.composer.hint}
+            disabled={isEmpty || isUploading}
+            onClick={send}
+            className="flex size-8 shrink-0 items-center justify-center rounded-xl bg-accent text-on-accent transition-opacity hover:bg-accent-strong disabled:opacity-30"
+          >
+            {isUploading ? <LoaderCircle size={17} className="animate-spin" /> : <ArrowUp size={18} strokeWidth={2.2} />}
+          </button>
+        </div>
+      </div>
+      <TypingLine chat={chat} room={room} />
+    </div>
+  );
+}
+
+function Chip({ onClose, children }: { onClose: () => void; children: ReactNode }) {
+  return (
+    <div className="flex items-center gap-2 border-b px-3.5 py-1.5 text-sm text-soft">
+      <span className="flex-1 truncate">{children}</span>
+      <IconButton label={text.cancel} className="size-6" onClick={onClose}>
+        <X size={14} />
+      </IconButton>
+    </div>
+  );
+}
+
+function UploadList({ uploads, onRemove }: { uploads: Upload[]; onRemove: (key: string) => void }) {
+  return (
+    <ul className="flex flex-wrap gap-2 px-3 pt-2.5">
+      {uploads.map(({ key, name, attachment, problem }) => (
+        <li
+          key={key}
+          className={classes(
+            'flex items-center gap-1.5 rounded-lg border py-1 pr-1 pl-2.5 text-sm',
+            problem !== undefined && 'border-danger bg-danger-soft text-danger',
+          )}
+        >
+          {attachment === undefined && problem === undefined && (
+            <LoaderCircle size={13} className="animate-spin text-accent" aria-label={text.composer.uploading} />
+          )}
+          <span className="max-w-64 truncate">
+            {problem === undefined ? visible(name) : text.composer.uploadFailed(visible(name), problem)}
+          </span>
+          <IconButton label={text.composer.removeFile(visible(name))} className="size-5" onClick={() => onRemove(key)}>
+            <X size={12} />
+          </IconButton>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function grow(field: HTMLTextAreaElement | null): void {
+  if (field === null) return;
+  field.style.height = 'auto';
+  field.style.height = `${Math.min(TALLEST, field.scrollHeight)}px`;
+}

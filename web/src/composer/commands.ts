@@ -1,0 +1,45 @@
+/** What a line that begins with `/` does, instead of being said. */
+import { ask } from '../api/http';
+import { useChat } from '../chat/store';
+import type { House } from '../live/house';
+import { navigate, settingsPath } from '../router';
+import { text } from '../text';
+import { showPanel } from '../view';
+
+export interface Command {
+  name: string;
+  hint: string;
+  run: (house: House, roomId: string) => void;
+}
+
+export const COMMANDS: readonly Command[] = [
+  { name: 'members', hint: text.commands.members, run: (_, roomId) => showPanel({ kind: 'details', roomId }) },
+  { name: 'stop', hint: text.commands.stop, run: stop },
+  {
+    name: 'freeze',
+    hint: text.commands.freeze,
+    run: (_, roomId) => void ask('POST', `/api/rooms/${roomId}/freeze`),
+  },
+  {
+    name: 'thaw',
+    hint: text.commands.thaw,
+    run: (_, roomId) => void ask('DELETE', `/api/rooms/${roomId}/freeze`),
+  },
+  {
+    name: 'clear',
+    hint: text.commands.clear,
+    run: (_, roomId) => void ask('PUT', `/api/rooms/${roomId}/clear`),
+  },
+  { name: 'settings', hint: text.commands.settings, run: () => navigate(settingsPath('account')) },
+];
+
+export function commandIn(written: string): Command | undefined {
+  const name = /^\/([a-z]+)$/.exec(written.trim())?.[1];
+  return COMMANDS.find((command) => command.name === name);
+}
+
+function stop(house: House, roomId: string): void {
+  const messages = useChat.getState().chats[roomId]?.messages ?? [];
+  const speaking = new Set(messages.filter((message) => message.isGenerating).map((message) => message.from));
+  for (const agentId of speaking) house.tell({ type: 'client:stop_generation', roomId, agentId });
+}

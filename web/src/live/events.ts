@@ -1,0 +1,192 @@
+/**
+ * From chat events to actions: one handler for each kind.
+ *
+ * Events come beside the frames of a room and tell what those have no word for. What both tell, messages and pieces
+ * of text, is taken from the frames.
+ */
+import type { ChatAction, OfReply } from '../chat/actions';
+import { isTransient } from '../chat/phase';
+import type { Plan, PlanItem, SubagentTreeEntry } from '../chat/state';
+
+/** `UiSseMessage`, as the hub sends it in `server:event` and on `/api/events`. */
+export interface UiEvent {
+  id: string;
+  seq: number;
+  rev: number;
+  ts_ms: number;
+  kind: string;
+  phase?: string;
+  text?: string;
+  agent_id?: string;
+  session_id?: string;
+  project_root?: string;
+  data?: Fields;
+}
+
+type Fields = Record<string, unknown>;
+
+export function fromEvent(event: UiEvent): ChatAction[] {
+  const { agent_id: agentId, session_id: roomId } = event;
+  if (agentId === undefined || roomId === undefined) return [];
+  const reply: OfReply = { roomId, agentId };
+  const data = event.data ?? {};
+  switch (event.kind) {
+    case 'run':
+      return handleRun(event.phase, data, reply);
+    case 'activity':
+      return handleActivity(event, data, reply);
+    case 'queue':
+      return handleQueue(data, reply);
+    case 'ask_user':
+      return handleAskUser(data, reply);
+    case 'model_fallback':
+      return handleModelFallback(data, reply);
+    case 'tool_progress':
+      return handleToolProgress(data, reply);
+    case 'turn_complete':
+      return [{ type: 'FINALIZE_MESSAGE', durationMs: number(data['duration_ms']), ...reply }];
+    default:
+      return [];
+  }
+}
+
+function handleRun(phase: string | undefined, data: Fields, reply: OfReply): ChatAction[] {
+  switch (phase) {
+    case 'outcome':
+      return [{ type: 'FINALIZE_MESSAGE', ...reply }];
+    case 'context_usage': {
+      const usage = {
+        inputTokens: number(data['actual_prompt_tokens']),
+        outputTokens: number(data['actual_completion_tokens']),
+        tokenLimit: number(data['token_limit']),
+        costMicros: number(data['cost_micros']),
+      };
+      const contextTokens = number(data['estimated_tokens']);
+      const messageCount = number(data['message_count']);
+      return [{ type: 'SET_CONTEXT_USAGE', contextTokens, messageCount, usage, ...reply }];
+    }
+    case 'subagent_spawned': {
+      const entry: SubagentTreeEntry = {
+        id: text(data['subagent_id']),
+        parentId: optional(data['parent_id']),
+        task: text(data['task']),
+        status: 'running',
+      };
+      return [{ type: 'ADD_SUBAGENT', entry, ...reply }];
+    }
+    case 'subagent_result': {
+      const outcome = data['outcome'];
+      const word = typeof outcome === 'string' ? outcome : text(fields(outcome)['type']);
+      const status = word === 'failed' || word === 'cancelled' ? word : 'complete';
+      const result = optional(data['result']);
+      const subagentId = text(data['subagent_id']);
+      return [{ type: 'MARK_SUBAGENT_DONE', subagentId, status, result, ...reply }];
+    }
+    case 'plan_update':
+      return [{ type: 'SET_PLAN', plan: plan(fields(data['plan'])), ...reply }];
+    case 'change_report': {
+      const files = list(data['files']).map((file) => ({
+        path: text(file['path']),
+        summary: text(file['summary']),
+        diff: optional(file['diff']),
+      }));
+      const truncatedCount = number(data['truncated_count']) ?? 0;
+      return [{ type: 'SET_CHANGE_REPORT', changeReport: { files, truncatedCount }, ...reply }];
+    }
+    default:
+      return [];
+  }
+}
+
+function handleActivity(event: UiEvent, data: Fields, reply: OfReply): ChatAction[] {
+  const subagentId = optional(data['subagent_id']);
+  const isDone = event.phase === 'done';
+  if (subagentId !== undefined) {
+    return [{ type: 'SET_SUBAGENT_ACTIVITY', subagentId, activity: isDone ? undefined : event.text, ...reply }];
+  }
+  const status = text(data['status']);
+  if (isDone) return [{ type: 'ACTIVITY_DONE', ...reply }];
+  if (status === 'thinking' || status === 'model_loading') {
+    return [{ type: 'SET_THINKING', isThinking: true, ...reply }];
+  }
+  const summary = event.text;
+  if (summary === undefined || isTransient(summary)) return [];
+  return [{ type: 'SET_ACTIVITY', summary, ...reply }];
+}
+
+function handleQueue(data: Fields, { roomId, agentId }: OfReply): ChatAction[] {
+  const items = list(data['items']).map((item) => ({
+    id: text(item['id']),
+    agentId,
+    preview: text(item['preview']),
+  }));
+  return [{ type: 'SET_QUEUE', roomId, agentId, items }];
+}
+
+function handleAskUser(data: Fields, reply: OfReply): ChatAction[] {
+  const questionId = text(data['question_id']);
+  const answeredBy = optional(data['answered_by']);
+  if (answeredBy !== undefined) {
+    return [{ type: 'QUESTION_ANSWERED', roomId: reply.roomId, questionId, by: answeredBy }];
+  }
+  const questions = list(data['questions']).map((question) => ({
+    question: text(question['question']),
+    header: text(question['header']),
+    multiSelect: question['multi_select'] === true,
+    options: list(question['options']).map((option) => ({
+      label: text(option['label']),
+      description: optional(option['description']),
+      preview: optional(option['preview']),
+    })),
+  }));
+  return [{ type: 'SET_ASK_USER', askUser: { questionId, questions }, ...reply }];
+}
+
+function handleModelFallback(data: Fields, reply: OfReply): ChatAction[] {
+  const modelFallback = {
+    preferredModel: text(data['preferred_model']),
+    actualModel: text(data['actual_model']),
+    reason: text(data['reason']),
+  };
+  return [{ type: 'SET_MODEL_FALLBACK', modelFallback, ...reply }];
+}
+
+function handleToolProgress(data: Fields, reply: OfReply): ChatAction[] {
+  const stream = data['stream'] === 'stderr' ? 'stderr' : 'stdout';
+  const line = { line: text(data['line']), stream } as const;
+  return [{ type: 'TOOL_PROGRESS', tool: text(data['tool']), line, ...reply }];
+}
+
+function plan(data: Fields): Plan {
+  const items = list(data['items']).map((item) => ({
+    title: text(item['title']),
+    description: optional(item['description']),
+    status: oneOf<PlanItem['status']>(item['status'], ['in_progress', 'done', 'skipped'], 'pending'),
+  }));
+  const status = oneOf<Plan['status']>(data['status'], ['approved', 'executing', 'completed'], 'planned');
+  return { summary: text(data['summary']), status, items, planText: optional(data['plan_text']) };
+}
+
+function oneOf<T extends string>(value: unknown, known: T[], otherwise: T): T {
+  return known.find((word) => word === value) ?? otherwise;
+}
+
+function list(value: unknown): Fields[] {
+  return Array.isArray(value) ? value.map(fields) : [];
+}
+
+function fields(value: unknown): Fields {
+  return typeof value === 'object' && value !== null ? (value as Fields) : {};
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function optional(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+function number(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined;
+}

@@ -1,0 +1,125 @@
+/** The one place where frames become actions: what the hub says in other words later is changed here alone. */
+import type { ChatAction } from '../chat/actions';
+import { fromEvent } from './events';
+import type { ServerFrame } from './frames';
+import { fromMessage, resultOf, toolOf } from './messages';
+
+/** How long somebody counts as typing after they were told to be. */
+const TYPING_MS = 4000;
+
+export function translate(frame: ServerFrame, now: number): ChatAction[] {
+  const actions = inWords(frame, now);
+  const position = 'position' in frame ? frame.position : undefined;
+  const roomId = roomOf(frame);
+  const isPlaced = position !== undefined && roomId !== undefined && frame.type !== 'server:resync';
+  return isPlaced ? [...actions, { type: 'POSITION', roomId, position }] : actions;
+}
+
+function roomOf(frame: ServerFrame): string | undefined {
+  if ('roomId' in frame) return frame.roomId;
+  if ('message' in frame && typeof frame.message === 'object') return frame.message.roomId;
+  return 'room' in frame ? frame.room.id : undefined;
+}
+
+function inWords(frame: ServerFrame, now: number): ChatAction[] {
+  switch (frame.type) {
+    case 'server:new_message':
+    case 'server:message_complete':
+      return [{ type: 'PUSH_MESSAGE', message: fromMessage(frame.message), isNews: true }];
+    case 'server:message_edited':
+      return [{ type: 'PUSH_MESSAGE', message: fromMessage(frame.message), isNews: false }];
+    case 'server:message_deleted':
+      return [{ type: 'REMOVE_MESSAGES', roomId: frame.roomId, messageIds: [frame.messageId] }];
+    case 'server:room_rewound':
+      return [{ type: 'REMOVE_MESSAGES', roomId: frame.roomId, messageIds: frame.removedMessageIds }];
+    case 'server:message_ack': {
+      const { clientMessageId, messageId, seq } = frame;
+      return [{ type: 'SEND_ACKNOWLEDGED', clientMessageId, messageId, seq }];
+    }
+    case 'server:error': {
+      const { clientMessageId, message } = frame;
+      return clientMessageId === undefined ? [] : [{ type: 'SEND_FAILED', clientMessageId, failure: message }];
+    }
+    case 'server:reaction_update': {
+      const { roomId, messageId, reactions } = frame;
+      return [{ type: 'SET_REACTIONS', roomId, messageId, reactions }];
+    }
+    case 'server:message_pinned':
+    case 'server:message_unpinned': {
+      const pinned = frame.type === 'server:message_pinned';
+      return [{ type: 'SET_PINNED', roomId: frame.roomId, messageId: frame.messageId, pinned }];
+    }
+    case 'server:resync':
+      return [{ type: 'RESYNC', roomId: frame.roomId, position: frame.position }];
+    case 'server:room_update': {
+      const { room, members } = frame;
+      return [{ type: 'ROOM_UPDATED', room, members }];
+    }
+    case 'server:room_removed':
+      return [{ type: 'ROOM_REMOVED', roomId: frame.roomId }];
+    case 'server:read_receipt': {
+      const { roomId, userId, lastReadAt } = frame;
+      return [{ type: 'ROOM_READ', roomId, userId, lastReadAt }];
+    }
+    case 'server:room_state': {
+      const { roomId, pinnedAt, archivedAt, notificationPref } = frame;
+      return [{ type: 'ROOM_ARRANGED', roomId, pinnedAt, archivedAt, notificationPref }];
+    }
+    case 'server:room_cleared':
+      return [{ type: 'CLEAR_MESSAGES', roomId: frame.roomId }];
+    case 'server:typing': {
+      const { roomId, userId, username } = frame;
+      return [{ type: 'TYPING', roomId, userId, name: username, until: now + TYPING_MS }];
+    }
+    case 'server:presence':
+      return [{ type: 'PRESENCE', userId: frame.userId, online: frame.online }];
+    case 'server:message_chunk':
+      return chunk(frame);
+    case 'server:terminal_data': {
+      const { roomId, agentId, agentName, data } = frame;
+      return [{ type: 'TERMINAL_DATA', roomId, agentId, agentName, data }];
+    }
+    case 'server:agent_status': {
+      const { id, name, status, model, queueDepth } = frame.agent;
+      return [{ type: 'AGENT_STATUS', agentId: id, agent: { name, status, model, queueDepth } }];
+    }
+    case 'server:permission_request': {
+      const { type: _, toolInput = {}, ...asked } = frame;
+      return [{ type: 'PERMISSION_ASKED', permission: { ...asked, toolInput } }];
+    }
+    case 'server:permission_request_expired':
+      return [{ type: 'PERMISSION_RESOLVED', requestId: frame.requestId, decision: 'timeout' }];
+    case 'server:permission_resolved': {
+      const { requestId, decision, decidedByName, reason } = frame;
+      return [{ type: 'PERMISSION_RESOLVED', requestId, decision, decidedByName, reason }];
+    }
+    case 'server:event':
+      return fromEvent(frame.event);
+    default:
+      return [];
+  }
+}
+
+function chunk(frame: Extract<ServerFrame, { type: 'server:message_chunk' }>): ChatAction[] {
+  const { roomId, agentId, agentName, messageId, chunk: piece, first } = frame;
+  const reply = { roomId, agentId, agentName, messageId };
+  const begun: ChatAction[] = first === true ? [{ type: 'BEGIN_REPLY', ...reply }] : [];
+  switch (piece.type) {
+    case 'text':
+      return [...begun, { type: 'APPEND_TOKEN', token: piece.content, thinking: false, ...reply }];
+    case 'thinking':
+      return [...begun, { type: 'APPEND_TOKEN', token: piece.content, thinking: true, ...reply }];
+    case 'tool_use': {
+      const { id, name, input } = toolOf(piece, 0);
+      return [...begun, { type: 'SET_ACTIVITY', tool: { id, name, input }, ...reply }];
+    }
+    case 'tool_result': {
+      const { id, isError } = resultOf(piece);
+      return [...begun, { type: 'ACTIVITY_DONE', toolId: id, output: piece.content, isError, ...reply }];
+    }
+    case 'error':
+      return [...begun, { type: 'APPEND_ERROR', text: piece.content, ...reply }];
+    default:
+      return begun;
+  }
+}

@@ -1,0 +1,47 @@
+import { lazy, memo, Suspense } from 'react';
+import { isOneOf, splitMentions } from './mentions';
+import { upright } from './visible';
+
+const RichText = lazy(() => import('./RichText'));
+
+/** Anything that Markdown could mean something by. */
+const RICH = /[*_`#>[\]|~<\\]|^\s*(?:[-+]|\d+[.)])\s|https?:|www\.|\n|@\S+\.\w/m;
+
+interface Props {
+  text: string;
+  isStreaming?: boolean;
+  names: readonly string[];
+  mine: readonly string[];
+}
+
+/** What somebody said. Most of it is a plain line, which needs nothing but itself. */
+export const MessageText = memo(function MessageText({ text, isStreaming = false, names, mine }: Props) {
+  const plain = <PlainText {...{ text, names, mine }} />;
+  return (
+    <div className="prose-parlor" dir="auto">
+      {RICH.test(text) ? (
+        <Suspense fallback={plain}>
+          <RichText {...{ isStreaming, names, mine }}>{text}</RichText>
+        </Suspense>
+      ) : (
+        plain
+      )}
+    </div>
+  );
+});
+
+function PlainText({ text, names, mine }: Omit<Props, 'isStreaming'>) {
+  return (
+    <p>
+      {splitMentions(upright(text), names).map((part, index) =>
+        part.name === undefined ? (
+          part.text
+        ) : (
+          <span key={index} className={isOneOf(part.name, mine) ? 'mention mention-me' : 'mention'}>
+            {part.text}
+          </span>
+        ),
+      )}
+    </p>
+  );
+}

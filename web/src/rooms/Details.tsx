@@ -1,0 +1,27 @@
+import type { RoomChat, RoomEntry } from '../chat/state';
+import { text } from '../text';
+import { Panel } from './Panel';
+import { MemberList } from './MemberList';
+import { PinnedList } from './PinnedList';
+import { RoomSettings } from './RoomSettings';
+import { RuleList } from './RuleList';
+
+interface Props {
+  room: RoomEntry;
+  chat: RoomChat;
+  isWide: boolean;
+}
+
+/** Everything about a room besides what is said in it. */
+export function Details({ room, chat, isWide }: Props) {
+  return (
+    <Panel title={text.details.heading} isWide={isWide}>
+      <div className="flex-1 space-y-7 overflow-y-auto px-5 py-5">
+        <MemberList room={room} />
+        <PinnedList chat={chat} />
+        <RuleList room={room} />
+        <RoomSettings key={room.updatedAt} room={room} />
+      </div>
+    </Panel>
+  );
+}

@@ -1,0 +1,52 @@
+import { useState, type FormEvent } from 'react';
+import { data } from '../api/http';
+import type { Room } from '../generated/api';
+import { navigate, roomPath } from '../router';
+import { useHouse } from '../session/session';
+import { text } from '../text';
+import { Button } from '../ui/button';
+import { Dialog } from '../ui/dialog';
+import { Field } from '../ui/field';
+import { showNewRoom, showPanel } from '../view';
+
+export function NewRoom() {
+  const house = useHouse();
+  const [problem, setProblem] = useState<string>();
+  const close = () => showNewRoom(false);
+  const make = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const name = new FormData(event.currentTarget).get('name');
+    try {
+      const room = await data<Room>('POST', '/api/rooms', { name });
+      await house.refreshRooms();
+      close();
+      navigate(roomPath(room.id));
+      showPanel({ kind: 'details', roomId: room.id });
+    } catch (failure) {
+      setProblem(failure instanceof Error ? failure.message : text.failed);
+    }
+  };
+  return (
+    <Dialog open onClose={close} title={text.rooms.create} lead={text.rooms.createLead}>
+      <form onSubmit={(event) => void make(event)} className="space-y-4">
+        <Field
+          label={text.rooms.name}
+          name="name"
+          placeholder={text.rooms.namePlaceholder}
+          maxLength={100}
+          problem={problem}
+          autoFocus
+          required
+        />
+        <div className="flex justify-end gap-2">
+          <Button look="plain" onClick={close}>
+            {text.cancel}
+          </Button>
+          <Button look="primary" type="submit">
+            {text.rooms.go}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,63 @@
+import { ArrowLeft, PanelRight, Snowflake, Square } from 'lucide-react';
+import { ask } from '../api/http';
+import type { RoomChat, RoomEntry } from '../chat/state';
+import { navigate } from '../router';
+import { useHouse } from '../session/session';
+import { text } from '../text';
+import { Button, IconButton } from '../ui/button';
+import { toggleDetails, usePanel } from '../view';
+
+interface Props {
+  room: RoomEntry;
+  chat: RoomChat;
+  isWide: boolean;
+}
+
+export function RoomHeader({ room, chat, isWide }: Props) {
+  const house = useHouse();
+  const isOpen = usePanel(room.id)?.kind === 'details';
+  const speaking = new Map(
+    chat.messages.filter((message) => message.isGenerating).map((message) => [message.from, message.senderName]),
+  );
+  const hasAgents = room.members.some((member) => member.memberType === 'agent');
+  return (
+    <header className="flex h-14 shrink-0 items-center gap-1.5 border-b px-2 md:px-5">
+      {!isWide && (
+        <IconButton label={text.rooms.open} onClick={() => navigate('/app/')}>
+          <ArrowLeft size={18} />
+        </IconButton>
+      )}
+      <div className="min-w-0 flex-1">
+        <h1 className="truncate leading-tight font-semibold tracking-tight">{room.name}</h1>
+        <p className="truncate text-xs text-faint">
+          {room.members.length > 0 ? text.rooms.members(room.members.length) : ' '}
+        </p>
+      </div>
+      {[...speaking].map(([agentId, name]) => (
+        <Button
+          key={agentId}
+          size="small"
+          look="danger"
+          aria-label={text.runs.stopAgent(name)}
+          onClick={() => house.tell({ type: 'client:stop_generation', roomId: room.id, agentId })}
+        >
+          <Square size={11} fill="currentColor" />
+          <span className="max-w-24 truncate md:max-w-40">{text.runs.stopAgent(name)}</span>
+        </Button>
+      ))}
+      {hasAgents && room.frozenAt === undefined && (
+        <IconButton label={text.rooms.freeze} onClick={() => void ask('POST', `/api/rooms/${room.id}/freeze`)}>
+          <Snowflake size={17} />
+        </IconButton>
+      )}
+      <IconButton
+        label={text.details.heading}
+        aria-pressed={isOpen}
+        className={isOpen ? 'bg-hover text-ink' : undefined}
+        onClick={() => toggleDetails(room.id)}
+      >
+        <PanelRight size={18} />
+      </IconButton>
+    </header>
+  );
+}

@@ -1,0 +1,75 @@
+import { useState } from 'react';
+import { useChat } from '../chat/store';
+import { emptyChat } from '../chat/state';
+import { Composer } from '../composer/Composer';
+import { useDropTarget } from '../composer/uploads';
+import { PermissionList } from '../runs/PermissionCard';
+import { QueueBanner } from '../runs/QueueBanner';
+import { Terminals } from '../runs/Terminals';
+import { text } from '../text';
+import { Timeline } from '../timeline/Timeline';
+import { usePanel } from '../view';
+import { Details } from './Details';
+import { FrozenBanner } from './FrozenBanner';
+import { RoomHeader } from './RoomHeader';
+import { ThreadPanel } from './ThreadPanel';
+
+interface Props {
+  roomId: string;
+  messageId?: string;
+  isWide: boolean;
+}
+
+/** What is written at the moment: a new message, an answer, or another wording. */
+export interface Writing {
+  replyTo?: string;
+  editing?: string;
+}
+
+export function RoomPage({ roomId, messageId, isWide }: Props) {
+  const room = useChat((state) => state.rooms[roomId]);
+  const isLoaded = useChat((state) => state.roomsLoaded);
+  const chat = useChat((state) => state.chats[roomId]) ?? emptyChat;
+  const panel = usePanel(roomId);
+  const [writing, setWriting] = useState<Writing>({});
+  const { isOver, files, takeFiles, ...drop } = useDropTarget();
+  if (room === undefined) {
+    return (
+      <main className="flex flex-1 items-center justify-center bg-surface text-soft">
+        {isLoaded && <p>{text.rooms.gone}</p>}
+      </main>
+    );
+  }
+  const isPanelAlone = !isWide && panel !== undefined;
+  return (
+    <>
+      {!isPanelAlone && (
+        <main className="relative flex min-w-0 flex-1 flex-col bg-surface" {...drop}>
+          <RoomHeader room={room} chat={chat} isWide={isWide} />
+          <FrozenBanner room={room} />
+          <Timeline room={room} chat={chat} target={messageId} onWrite={setWriting} />
+          <div className="mx-auto w-full max-w-3xl px-3 pb-3 md:px-5 md:pb-4">
+            <Terminals terminals={chat.terminals} />
+            <PermissionList permissions={chat.permissions} />
+            <QueueBanner queue={chat.queue} />
+            <Composer
+              room={room}
+              chat={chat}
+              writing={writing}
+              onWritten={() => setWriting({})}
+              dropped={files}
+              onTaken={takeFiles}
+            />
+          </div>
+          {isOver && (
+            <div className="pointer-events-none absolute inset-3 z-30 flex items-center justify-center rounded-2xl border-2 border-dashed border-accent bg-accent-soft/90 font-medium text-accent">
+              {text.composer.drop}
+            </div>
+          )}
+        </main>
+      )}
+      {panel?.kind === 'details' && <Details room={room} chat={chat} isWide={isWide} />}
+      {panel?.kind === 'thread' && <ThreadPanel room={room} chat={chat} rootId={panel.messageId} isWide={isWide} />}
+    </>
+  );
+}

@@ -1,0 +1,146 @@
+import { Brain, Check, ChevronRight, LoaderCircle, Wrench, X } from 'lucide-react';
+import { memo, type ReactNode } from 'react';
+import type { MessagePhase } from '../chat/phase';
+import type { ChatMessage, ThinkingBlock, ToolBlock } from '../chat/state';
+import { visible } from '../markdown/visible';
+import { text } from '../text';
+import { classes } from '../ui/classes';
+
+/** Thoughts and tools: live and open while the agent works, one line afterwards. */
+export function ActivitySection({ message, phase }: { message: ChatMessage; phase: MessagePhase }) {
+  const steps = (message.content ?? []).filter((block) => block.type !== 'error');
+  if (phase === 'done' || phase === 'streaming') {
+    if (steps.length === 0) return null;
+    return (
+      <details className="group/activity">
+        <summary className="inline-flex items-center gap-1.5 rounded-md py-0.5 pr-2 text-sm text-faint hover:text-soft">
+          <ChevronRight size={14} className="transition-transform group-open/activity:rotate-90" />
+          {summary(message)}
+        </summary>
+        <Steps steps={steps} />
+      </details>
+    );
+  }
+  return (
+    <div className="space-y-1">
+      {steps.length > 0 && <Steps steps={steps} />}
+      <p role="status" className="flex items-center gap-2 text-sm text-soft">
+        {phase === 'thinking' ? (
+          <Brain size={15} className="animate-pulse-soft text-accent" />
+        ) : (
+          <LoaderCircle size={15} className="animate-spin text-accent" />
+        )}
+        {phase === 'thinking' ? text.runs.thinking : (message.activitySummary ?? text.runs.working)}
+      </p>
+    </div>
+  );
+}
+
+function Steps({ steps }: { steps: (ThinkingBlock | ToolBlock)[] }) {
+  return (
+    <ol className="mt-1 space-y-1 border-l-2 pl-3">
+      {steps.map((step, index) => (
+        <li key={index}>{step.type === 'tool' ? <ToolCall tool={step} /> : <Thought thought={step} />}</li>
+      ))}
+    </ol>
+  );
+}
+
+const Thought = memo(function Thought({ thought }: { thought: ThinkingBlock }) {
+  return (
+    <Fold icon={<Brain size={14} className="text-faint" />} label={text.runs.thought} hint={thought.text}>
+      <p className="text-sm whitespace-pre-wrap text-soft">{thought.text}</p>
+    </Fold>
+  );
+});
+
+const ToolCall = memo(function ToolCall({ tool }: { tool: ToolBlock }) {
+  return (
+    <Fold icon={<ToolState tool={tool} />} label={visible(tool.name)} hint={tool.output ?? tool.input} mono>
+      <div className="space-y-2 text-sm">
+        <Output label={text.runs.input} content={pretty(tool.input)} />
+        {tool.progress.length > 0 && (
+          <pre className="max-h-48 overflow-auto rounded-lg bg-code px-3 py-2 font-mono text-xs">
+            {tool.progress.map(({ line, stream }, index) => (
+              <div key={index} className={stream === 'stderr' ? 'text-danger' : 'text-soft'}>
+                {visible(line)}
+              </div>
+            ))}
+          </pre>
+        )}
+        {!tool.isRunning && <Output label={text.runs.output} content={tool.output ?? ''} isError={tool.isError} />}
+      </div>
+    </Fold>
+  );
+});
+
+function ToolState({ tool }: { tool: ToolBlock }) {
+  if (tool.isRunning) return <LoaderCircle size={14} className="animate-spin text-accent" aria-label={text.runs.running} />;
+  if (tool.isError === true) return <X size={14} className="text-danger" aria-label={text.runs.error} />;
+  return tool.output === undefined ? <Wrench size={14} className="text-faint" /> : <Check size={14} className="text-accent" />;
+}
+
+interface FoldProps {
+  icon: ReactNode;
+  label: string;
+  hint: string;
+  mono?: boolean;
+  children: ReactNode;
+}
+
+function Fold({ icon, label, hint, mono, children }: FoldProps) {
+  return (
+    <details className="group/fold">
+      <summary className="flex items-center gap-2 rounded-md py-0.5 text-sm text-soft hover:text-ink">
+        {icon}
+        <span className="shrink-0 font-medium">{label}</span>
+        <span className={classes('truncate text-faint', mono === true && 'font-mono text-xs')}>
+          {visible(hint.slice(0, 200).replace(/\s+/g, ' '))}
+        </span>
+        <ChevronRight size={13} className="ml-auto shrink-0 text-faint transition-transform group-open/fold:rotate-90" />
+      </summary>
+      <div className="py-1.5">{children}</div>
+    </details>
+  );
+}
+
+function Output({ label, content, isError }: { label: string; content: string; isError?: boolean }) {
+  return (
+    <div>
+      <p className="mb-0.5 text-xs font-medium text-faint">{label}</p>
+      <pre
+        tabIndex={0}
+        className={classes(
+          'max-h-72 overflow-auto rounded-lg px-3 py-2 font-mono text-xs whitespace-pre-wrap',
+          isError === true ? 'bg-danger-soft text-danger' : 'bg-code',
+        )}
+      >
+        {content === '' ? text.runs.noOutput : visible(content)}
+      </pre>
+    </div>
+  );
+}
+
+/** "7 tools · 12k tokens · 48 s" */
+function summary(message: ChatMessage): string {
+  const { toolCount = 0, usage, contextTokens, durationMs } = message;
+  const spent = (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0);
+  const tokens = spent > 0 ? spent : (contextTokens ?? 0);
+  const parts = [
+    toolCount > 0 && text.runs.tools(toolCount),
+    toolCount === 0 && text.runs.thought,
+    tokens > 0 && text.runs.tokens(tokens),
+    durationMs !== undefined && durationMs >= 1000 && text.runs.seconds(Math.round(durationMs / 1000)),
+  ];
+  return parts.filter((part) => part !== false).join(' · ');
+}
+
+/** Input of tools is JSON most of the time; anything else is shown as it came. */
+function pretty(input: string): string {
+  try {
+    return JSON.stringify(JSON.parse(input), null, 2);
+  } catch {
+    return input;
+  }
+}
+

@@ -1,0 +1,75 @@
+/** What an agent says, and everything it shows around that. Cards come from typed events, never from its text. */
+import { Ban, Cpu, TriangleAlert } from 'lucide-react';
+import { getMessagePhase } from '../chat/phase';
+import type { ChatMessage } from '../chat/state';
+import { MessageText } from '../markdown/MessageText';
+import { text } from '../text';
+import { ActivitySection } from './ActivitySection';
+import { ChangeReportBlock } from './ChangeReportBlock';
+import { AskUserCard } from './AskUserCard';
+import { PlanBlock } from './PlanBlock';
+import { SubagentTreeView } from './SubagentTreeView';
+import { UsageLine } from './UsageLine';
+
+interface Props {
+  message: ChatMessage;
+  mine: readonly string[];
+}
+
+export function AgentBody({ message, mine }: Props) {
+  const phase = getMessagePhase(message);
+  const errors = message.content?.filter((block) => block.type === 'error') ?? [];
+  return (
+    <div className="space-y-2">
+      {message.modelFallback !== undefined && <Fallback {...message.modelFallback} />}
+      {message.subagentTree !== undefined && <SubagentTreeView entries={message.subagentTree} />}
+      <ActivitySection message={message} phase={phase} />
+      {message.plan !== undefined && <PlanBlock message={message} plan={message.plan} />}
+      {errors.map((error, index) => (
+        <p key={index} className="flex gap-2 rounded-lg bg-danger-soft px-3 py-2 text-sm text-danger">
+          <TriangleAlert size={15} className="mt-0.5 shrink-0" />
+          <span className="whitespace-pre-wrap">{error.text}</span>
+        </p>
+      ))}
+      {message.text !== '' && (
+        <MessageText text={message.text} isStreaming={phase !== 'done'} names={message.mentions} mine={mine} />
+      )}
+      {phase === 'streaming' && <Cursor />}
+      {message.askUser !== undefined && <AskUserCard askUser={message.askUser} />}
+      {message.changeReport !== undefined && <ChangeReportBlock report={message.changeReport} />}
+      {message.usage !== undefined && <UsageLine message={message} />}
+      <Outcome outcome={message.outcome} />
+    </div>
+  );
+}
+
+function Cursor() {
+  return <span aria-hidden className="inline-block h-4 w-2 animate-pulse-soft rounded-xs bg-accent align-[-2px]" />;
+}
+
+function Fallback({ preferredModel, actualModel, reason }: NonNullable<ChatMessage['modelFallback']>) {
+  return (
+    <p className="inline-flex items-center gap-2 rounded-lg bg-warn-soft px-2.5 py-1 text-sm text-warn">
+      <Cpu size={14} className="shrink-0" />
+      {text.runs.fallback(preferredModel, actualModel)}
+      <span className="opacity-75">{reason.replaceAll('_', ' ')}</span>
+    </p>
+  );
+}
+
+const OUTCOMES: Record<string, string> = {
+  cancelled: text.timeline.cancelled,
+  interrupted: text.timeline.interrupted,
+  failed: text.timeline.failed,
+};
+
+function Outcome({ outcome }: { outcome: string | undefined }) {
+  const words = outcome === undefined ? undefined : OUTCOMES[outcome];
+  if (words === undefined) return null;
+  return (
+    <p className="flex items-center gap-1.5 text-xs font-medium text-faint">
+      <Ban size={12} />
+      {words}
+    </p>
+  );
+}

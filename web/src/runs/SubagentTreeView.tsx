@@ -1,0 +1,48 @@
+import { Check, CornerDownRight, LoaderCircle, X } from 'lucide-react';
+import type { SubagentTreeEntry } from '../chat/state';
+import { text } from '../text';
+
+/** Helpers of an agent, each below the one that sent it. */
+export function SubagentTreeView({ entries }: { entries: SubagentTreeEntry[] }) {
+  const known = new Set(entries.map((entry) => entry.id));
+  const roots = entries.filter((entry) => entry.parentId === undefined || !known.has(entry.parentId));
+  return (
+    <section aria-label={text.runs.subagents} className="rounded-xl border bg-raised px-3 py-2 text-sm">
+      <ul className="space-y-1">
+        {roots.map((entry) => (
+          <Helper key={entry.id} entry={entry} entries={entries} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Helper({ entry, entries }: { entry: SubagentTreeEntry; entries: SubagentTreeEntry[] }) {
+  const children = entries.filter((other) => other.parentId === entry.id && other.id !== entry.id);
+  return (
+    <li>
+      <div className="flex items-center gap-2">
+        <State status={entry.status} />
+        <span className="shrink-0 font-medium">{entry.id}</span>
+        <span className="truncate text-soft">{entry.result ?? entry.activity ?? entry.task}</span>
+      </div>
+      {children.length > 0 && (
+        <ul className="mt-1 ml-2 space-y-1 border-l-2 pl-3">
+          {children.map((child) => (
+            <Helper key={child.id} entry={child} entries={entries} />
+          ))}
+        </ul>
+      )}
+    </li>
+  );
+}
+
+function State({ status }: { status: SubagentTreeEntry['status'] }) {
+  if (status === 'running') return <LoaderCircle size={14} className="shrink-0 animate-spin text-accent" />;
+  if (status === 'complete') return <Check size={14} className="shrink-0 text-accent" />;
+  return status === 'failed' ? (
+    <X size={14} className="shrink-0 text-danger" />
+  ) : (
+    <CornerDownRight size={14} className="shrink-0 text-faint" />
+  );
+}

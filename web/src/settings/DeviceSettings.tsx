@@ -1,0 +1,55 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Laptop } from 'lucide-react';
+import { ask, data } from '../api/http';
+import type { Session } from '../generated/api';
+import { text } from '../text';
+import { Button } from '../ui/button';
+import { brief } from '../ui/time';
+import { Block } from './Block';
+
+export function DeviceSettings() {
+  const queries = useQueryClient();
+  const { data: sessions } = useQuery({
+    queryKey: ['sessions'],
+    queryFn: () => data<Session[]>('GET', '/api/auth/sessions'),
+  });
+  const end = async (id: string) => {
+    await ask('DELETE', `/api/auth/sessions/${id}`);
+    await queries.invalidateQueries({ queryKey: ['sessions'] });
+  };
+  return (
+    <Block title={text.settings.devices}>
+      <ul className="divide-y rounded-xl border">
+        {sessions?.map((session) => (
+          <li key={session.id} className="flex items-center gap-3 px-4 py-3">
+            <Laptop size={18} className="shrink-0 text-faint" />
+            <div className="min-w-0 flex-1">
+              <p className="truncate text-sm font-medium" title={session.device}>
+                {deviceName(session.device)}{' '}
+                {session.current && <span className="font-normal text-accent">({text.settings.thisDevice})</span>}
+              </p>
+              <p className="text-xs text-faint">
+                {session.address} · {text.settings.lastUsed(brief(Date.parse(session.lastUsedAt), Date.now()))}
+              </p>
+            </div>
+            {!session.current && (
+              <Button size="small" look="danger" onClick={() => void end(session.id)}>
+                {text.settings.end}
+              </Button>
+            )}
+          </li>
+        ))}
+      </ul>
+    </Block>
+  );
+}
+
+const BROWSERS = ['Edg', 'OPR', 'Firefox', 'Chrome', 'Safari'];
+const SYSTEMS = ['Android', 'iPhone', 'iPad', 'Windows', 'Mac OS X', 'Linux'];
+
+/** What a browser says of itself, in the words of people. */
+export function deviceName(device: string): string {
+  const browser = BROWSERS.find((name) => device.includes(name));
+  const system = SYSTEMS.find((name) => device.includes(name));
+  return browser === undefined ? device.slice(0, 60) : [browser, system].filter(Boolean).join(' · ');
+}

@@ -1,0 +1,46 @@
+import type { FormEvent } from 'react';
+import { ask } from '../api/http';
+import { signOut } from '../session/session';
+import { text } from '../text';
+import { Button } from '../ui/button';
+import { Field } from '../ui/field';
+import { Block, Problem } from './Block';
+import { useAttempt } from './useAttempt';
+
+export function PasswordSettings() {
+  const { attempt, problem, isBusy } = useAttempt();
+  const change = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    const [currentPassword, newPassword] = [form.get('current'), form.get('new')];
+    void attempt(async () => {
+      await ask('PUT', '/api/users/me/password', { currentPassword, newPassword });
+      await signOut();
+    });
+  };
+  return (
+    <Block title={text.settings.password} lead={text.settings.passwordEnds}>
+      <form className="space-y-4" onSubmit={change}>
+        <Field
+          label={text.settings.currentPassword}
+          name="current"
+          type="password"
+          autoComplete="current-password"
+          required
+        />
+        <Field
+          label={text.settings.newPassword}
+          hint={text.door.passwordHint}
+          name="new"
+          type="password"
+          autoComplete="new-password"
+          required
+        />
+        <Problem>{problem}</Problem>
+        <Button type="submit" disabled={isBusy}>
+          {text.settings.changePassword}
+        </Button>
+      </form>
+    </Block>
+  );
+}

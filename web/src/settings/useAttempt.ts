@@ -1,0 +1,27 @@
+import { useState } from 'react';
+import { RequestProblem } from '../api/http';
+import { text } from '../text';
+
+/** Does something once at a time, and keeps what the hub has against it. */
+export function useAttempt() {
+  const [problem, setProblem] = useState<string>();
+  const [isBusy, setBusy] = useState(false);
+  const attempt = async (work: () => Promise<void>) => {
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      await work();
+    } catch (failure) {
+      setProblem(inWords(failure));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return { attempt, problem, isBusy };
+}
+
+function inWords(failure: unknown): string {
+  if (!(failure instanceof RequestProblem)) return text.failed;
+  const fields = Object.values(failure.fields);
+  return fields.length > 0 ? fields.join(' ') : failure.message;
+}

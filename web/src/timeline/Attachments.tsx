@@ -1,0 +1,93 @@
+import { FileText } from 'lucide-react';
+import { useEffect, useState } from 'react';
+import { file } from '../api/http';
+import type { Attachment } from '../generated/api';
+import { visible } from '../markdown/visible';
+import { Dialog } from '../ui/dialog';
+import { compact } from '../text';
+
+export function Attachments({ attachments }: { attachments: Attachment[] }) {
+  if (attachments.length === 0) return null;
+  return (
+    <ul className="mt-1.5 flex flex-wrap gap-2">
+      {attachments.map((attachment) => (
+        <li key={attachment.id}>
+          {attachment.mimeType.startsWith('image/') ? (
+            <Picture attachment={attachment} />
+          ) : (
+            <Download attachment={attachment} />
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Fetched with the token of now, and shown from memory: no address of it works for anybody else. */
+function useFile(url: string): string | undefined {
+  const [shown, setShown] = useState<string>();
+  useEffect(() => {
+    let made: string | undefined;
+    let isGone = false;
+    void file(url).then(
+      (blob) => {
+        if (isGone) return;
+        made = URL.createObjectURL(blob);
+        setShown(made);
+      },
+      () => undefined,
+    );
+    return () => {
+      isGone = true;
+      if (made !== undefined) URL.revokeObjectURL(made);
+    };
+  }, [url]);
+  return shown;
+}
+
+function Picture({ attachment }: { attachment: Attachment }) {
+  const url = useFile(attachment.url);
+  const [isLarge, setLarge] = useState(false);
+  const name = visible(attachment.filename);
+  return (
+    <>
+      <button
+        type="button"
+        aria-label={name}
+        title={name}
+        onClick={() => setLarge(true)}
+        className="block h-48 max-w-full min-w-24 overflow-hidden rounded-xl border bg-code"
+      >
+        {url !== undefined && <img src={url} alt={name} className="h-full max-w-full object-contain" />}
+      </button>
+      {isLarge && url !== undefined && (
+        <Dialog open onClose={() => setLarge(false)} title={name} className="top-[4vh] max-h-[92vh] w-auto max-w-[94vw]">
+          <img src={url} alt={name} className="max-h-[76vh] rounded-lg" />
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+function Download({ attachment }: { attachment: Attachment }) {
+  const name = visible(attachment.filename);
+  const save = async () => {
+    const url = URL.createObjectURL(await file(attachment.url));
+    const link = Object.assign(document.createElement('a'), { href: url, download: attachment.filename });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(url), 10_000);
+  };
+  return (
+    <button
+      type="button"
+      onClick={() => void save()}
+      className="flex max-w-72 items-center gap-2.5 rounded-xl border bg-raised px-3 py-2 text-left hover:border-line-strong"
+    >
+      <FileText size={20} className="shrink-0 text-accent" strokeWidth={1.6} />
+      <span className="min-w-0">
+        <span className="block truncate text-sm font-medium">{name}</span>
+        <span className="block text-xs text-faint">{compact(attachment.size)}B</span>
+      </span>
+    </button>
+  );
+}

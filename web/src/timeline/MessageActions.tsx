@@ -1,0 +1,140 @@
+import { Copy, CornerUpLeft, HelpCircle, Link, MessagesSquare, MoreHorizontal, Pencil, Pin, SmilePlus, Trash2 } from 'lucide-react';
+import { useState } from 'react';
+import { ask } from '../api/http';
+import { useChat } from '../chat/store';
+import type { ChatMessage } from '../chat/state';
+import type { RoomRole } from '../generated/api';
+import type { Writing } from '../rooms/RoomPage';
+import { roomPath } from '../router';
+import { WhyDialog } from '../runs/WhyDialog';
+import { text } from '../text';
+import { Button, IconButton } from '../ui/button';
+import { Dialog } from '../ui/dialog';
+import { Menu, MenuItem, MenuLine } from '../ui/menu';
+import { showPanel } from '../view';
+
+interface Props {
+  message: ChatMessage;
+  isPinned: boolean;
+  roomRole: RoomRole;
+  onWrite: (writing: Writing) => void;
+  /** Whether something of it is open, so that it must stay. */
+  onBusy: (isBusy: boolean) => void;
+}
+
+const QUICK = ['👍', '❤️', '😄', '🎉', '👀', '✅', '🙏', '🤔'];
+
+export function MessageActions({ message, isPinned, roomRole, onWrite, onBusy }: Props) {
+  const me = useChat((state) => state.me?.id);
+  const [dialog, setDialog] = useState<'why' | 'delete'>();
+  const isMine = message.from === me;
+  const mayDelete = isMine || roomRole !== 'member';
+  const show = (next: 'why' | 'delete' | undefined) => {
+    setDialog(next);
+    onBusy(next !== undefined);
+  };
+  const showThread = () =>
+    showPanel({ kind: 'thread', roomId: message.roomId, messageId: message.threadId ?? message.id });
+  const copy = (content: string) => void navigator.clipboard?.writeText(content);
+  const link = () => location.origin + roomPath(message.roomId, message.id);
+  return (
+    <div
+      role="toolbar"
+      aria-label={text.timeline.actions}
+      className="absolute -top-3 right-4 z-10 flex rounded-lg border bg-raised p-0.5 shadow-float"
+    >
+      <ReactionMenu message={message} onBusy={onBusy} />
+      <IconButton label={text.timeline.reply} className="size-7" onClick={() => onWrite({ replyTo: message.id })}>
+        <CornerUpLeft size={15} />
+      </IconButton>
+      <IconButton
+        label={text.timeline.thread}
+        className="size-7"
+        onClick={showThread}
+      >
+        <MessagesSquare size={15} />
+      </IconButton>
+      <Menu
+        onOpenChange={(isOpen) => onBusy(isOpen || dialog !== undefined)}
+        trigger={
+          <IconButton label={text.more} className="size-7">
+            <MoreHorizontal size={15} />
+          </IconButton>
+        }
+      >
+        {isMine && message.forwardedFrom === undefined && (
+          <MenuItem icon={<Pencil size={15} />} onSelect={() => onWrite({ editing: message.id })}>
+            {text.timeline.edit}
+          </MenuItem>
+        )}
+        <MenuItem icon={<Copy size={15} />} onSelect={() => copy(message.text)}>
+          {text.timeline.copyText}
+        </MenuItem>
+        <MenuItem icon={<Link size={15} />} onSelect={() => copy(link())}>
+          {text.timeline.copyLink}
+        </MenuItem>
+        <MenuItem
+          icon={<Pin size={15} />}
+          onSelect={() => void ask(isPinned ? 'DELETE' : 'POST', `/api/messages/${message.id}/pin`)}
+        >
+          {isPinned ? text.timeline.unpin : text.timeline.pin}
+        </MenuItem>
+        <MenuItem icon={<HelpCircle size={15} />} onSelect={() => show('why')}>
+          {text.timeline.why}
+        </MenuItem>
+        {mayDelete && (
+          <>
+            <MenuLine />
+            <MenuItem danger icon={<Trash2 size={15} />} onSelect={() => show('delete')}>
+              {text.timeline.delete}
+            </MenuItem>
+          </>
+        )}
+      </Menu>
+      {dialog === 'why' && <WhyDialog messageId={message.id} onClose={() => show(undefined)} />}
+      {dialog === 'delete' && <DeleteDialog message={message} onClose={() => show(undefined)} />}
+    </div>
+  );
+}
+
+function ReactionMenu({ message, onBusy }: Pick<Props, 'message' | 'onBusy'>) {
+  return (
+    <Menu
+      onOpenChange={onBusy}
+      trigger={
+        <IconButton label={text.timeline.react} className="size-7">
+          <SmilePlus size={15} />
+        </IconButton>
+      }
+    >
+      <div className="grid grid-cols-4">
+        {QUICK.map((emoji) => (
+          <MenuItem key={emoji} onSelect={() => react(message.id, emoji)}>
+            <span className="text-lg">{emoji}</span>
+          </MenuItem>
+        ))}
+      </div>
+    </Menu>
+  );
+}
+
+export function react(messageId: string, emoji: string): void {
+  void ask('POST', `/api/messages/${messageId}/reactions`, { emoji });
+}
+
+function DeleteDialog({ message, onClose }: { message: ChatMessage; onClose: () => void }) {
+  const remove = () => void ask('DELETE', `/api/messages/${message.id}`).finally(onClose);
+  return (
+    <Dialog open onClose={onClose} title={text.timeline.delete} lead={text.timeline.deleteSure}>
+      <p className="mb-4 line-clamp-4 rounded-lg bg-code px-3 py-2 text-sm whitespace-pre-wrap">{message.text}</p>
+      <div className="flex justify-end gap-2">
+        <Button look="plain" onClick={onClose}>
+          {text.cancel}
+        </Button>
+        <Button look="danger" onClick={remove} autoFocus>
+          {text.timeline.delete}
+        </Button>
+      </div>
+    </Dialog>
+  );
+}

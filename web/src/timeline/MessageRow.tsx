@@ -1,0 +1,145 @@
+import { AlertCircle, CornerUpLeft, Pin } from 'lucide-react';
+import { memo, useState, type FocusEvent } from 'react';
+import { useChat } from '../chat/store';
+import type { ChatMessage } from '../chat/state';
+import type { RoomRole } from '../generated/api';
+import { MessageText } from '../markdown/MessageText';
+import type { Writing } from '../rooms/RoomPage';
+import { navigate, roomPath } from '../router';
+import { AgentBody } from '../runs/AgentBody';
+import { useHouse } from '../session/session';
+import { text } from '../text';
+import { Avatar } from '../ui/avatar';
+import { classes } from '../ui/classes';
+import { clock, whole } from '../ui/time';
+import { Attachments } from './Attachments';
+import { MessageActions } from './MessageActions';
+import { Reactions } from './Reactions';
+
+interface Props {
+  message: ChatMessage;
+  isContinued: boolean;
+  isMarked: boolean;
+  isPinned: boolean;
+  repliedTo: ChatMessage | undefined;
+  roomRole: RoomRole;
+  onWrite: (writing: Writing) => void;
+}
+
+const NOBODY: readonly string[] = [];
+
+export const MessageRow = memo(function MessageRow(props: Props) {
+  const { message, isContinued, isMarked, isPinned, repliedTo, roomRole, onWrite } = props;
+  const mine = useChat((state) => state.me?.names) ?? NOBODY;
+  const [isNear, setNear] = useState(false);
+  const [isBusy, setBusy] = useState(false);
+  const onBlur = (event: FocusEvent<HTMLElement>) => {
+    if (!event.currentTarget.contains(event.relatedTarget)) setNear(false);
+  };
+  const isSettled = message.seq !== undefined;
+  return (
+    <article
+      aria-label={`${message.senderName}, ${clock(message.timestampMs)}`}
+      tabIndex={-1}
+      onPointerEnter={() => setNear(true)}
+      onPointerLeave={() => setNear(false)}
+      onFocus={() => setNear(true)}
+      onBlur={onBlur}
+      className={classes(
+        'group/message relative flex gap-3 rounded-lg px-4 outline-none md:px-5',
+        isContinued ? 'py-0.5' : 'pt-2.5 pb-0.5',
+        isMarked ? 'bg-warn-soft' : isNear && 'bg-hover/50',
+        message.sending === 'waiting' && 'opacity-60',
+      )}
+    >
+      <div className="w-9 shrink-0">
+        {isContinued ? (
+          <time className="block pt-1 text-right text-[0.6875rem] leading-5 text-faint opacity-0 group-hover/message:opacity-100">
+            {clock(message.timestampMs)}
+          </time>
+        ) : (
+          <Avatar id={message.from} name={message.senderName} kind={message.senderType} />
+        )}
+      </div>
+      <div className="min-w-0 flex-1">
+        {!isContinued && <Byline message={message} isPinned={isPinned} />}
+        {message.replyToId !== undefined && <Quote message={message} repliedTo={repliedTo} />}
+        {message.forwardedFrom !== undefined && (
+          <p className="text-xs text-faint">{text.timeline.forwarded(message.forwardedFrom.senderName)}</p>
+        )}
+        {message.role === 'agent' ? (
+          <AgentBody message={message} mine={mine} />
+        ) : (
+          message.text !== '' && <MessageText text={message.text} names={message.mentions} mine={mine} />
+        )}
+        {message.editedAt !== undefined && (
+          <span className="text-xs text-faint" title={whole(Date.parse(message.editedAt))}>
+            ({text.timeline.edited})
+          </span>
+        )}
+        <Attachments attachments={message.attachments} />
+        <Reactions message={message} />
+        {message.sending === 'failed' && <NotSent message={message} />}
+      </div>
+      {isSettled && (isNear || isBusy) && (
+        <MessageActions {...{ message, isPinned, roomRole, onWrite, onBusy: setBusy }} />
+      )}
+    </article>
+  );
+});
+
+function Byline({ message, isPinned }: { message: ChatMessage; isPinned: boolean }) {
+  return (
+    <header className="flex items-baseline gap-2 leading-tight">
+      <span className="truncate font-semibold">{message.senderName}</span>
+      {message.role === 'agent' && (
+        <span className="rounded bg-accent-soft px-1 py-px text-[0.6875rem] font-medium text-accent">{text.agent}</span>
+      )}
+      <time
+        dateTime={message.timestamp}
+        title={whole(message.timestampMs)}
+        className="shrink-0 text-xs text-faint tabular-nums"
+      >
+        {clock(message.timestampMs)}
+      </time>
+      {isPinned && <Pin size={12} className="self-center text-accent" aria-label={text.rooms.pinned} />}
+    </header>
+  );
+}
+
+function Quote({ message, repliedTo }: { message: ChatMessage; repliedTo: ChatMessage | undefined }) {
+  const show = () => navigate(roomPath(message.roomId, message.replyToId));
+  return (
+    <button
+      type="button"
+      onClick={show}
+      className="mb-0.5 flex max-w-full items-center gap-1.5 rounded text-left text-sm text-faint hover:text-soft"
+    >
+      <CornerUpLeft size={13} className="shrink-0" />
+      {repliedTo === undefined ? (
+        <span className="italic">{text.timeline.gone}</span>
+      ) : (
+        <span className="truncate">
+          <span className="font-medium">{repliedTo.senderName}</span> {repliedTo.text.slice(0, 160)}
+        </span>
+      )}
+    </button>
+  );
+}
+
+function NotSent({ message }: { message: ChatMessage }) {
+  const house = useHouse();
+  const again = () => house.sayAgain(message.roomId, message.clientMessageId ?? '');
+  return (
+    <p role="alert" className="flex flex-wrap items-center gap-2 text-sm text-danger">
+      <AlertCircle size={14} />
+      {text.timeline.notSent}: {message.failure}
+      <button type="button" className="underline" onClick={again}>
+        {text.retry}
+      </button>
+      <button type="button" className="underline" onClick={() => house.forget(message)}>
+        {text.timeline.discard}
+      </button>
+    </p>
+  );
+}

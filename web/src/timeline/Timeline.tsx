@@ -1,0 +1,195 @@
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { ArrowDown } from 'lucide-react';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
+import type { RoomChat, RoomEntry } from '../chat/state';
+import type { Writing } from '../rooms/RoomPage';
+import { useHouse } from '../session/session';
+import { text } from '../text';
+import { Button } from '../ui/button';
+import { classes } from '../ui/classes';
+import { dayName } from '../ui/time';
+import { MessageRow } from './MessageRow';
+import { Readers } from './Readers';
+import { rowsOf, type Row } from './rows';
+
+interface Props {
+  room: RoomEntry;
+  chat: RoomChat;
+  /** A message that a link leads to. */
+  target: string | undefined;
+  onWrite: (writing: Writing) => void;
+}
+
+/** So near to the end counts as reading along. */
+const AT_END = 80;
+/** So near to the beginning more of the past is fetched. */
+const AT_BEGINNING = 600;
+
+export function Timeline({ room, chat, target, onWrite }: Props) {
+  const house = useHouse();
+  const scroller = useRef<HTMLDivElement>(null);
+  const [isAtEnd, setAtEnd] = useState(true);
+  const [marked, setMarked] = useState<string>();
+  const isWhole = chat.history === 'ready' && chat.olderCursor === undefined;
+  const rows = useMemo(() => rowsOf(chat.messages, isWhole), [chat.messages, isWhole]);
+  const virtualizer = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: (index) => (rows[index]?.kind === 'message' ? 64 : 40),
+    getItemKey: (index) => rows[index]?.key ?? index,
+    anchorTo: 'end',
+    followOnAppend: true,
+    scrollEndThreshold: AT_END,
+    overscan: 8,
+    paddingEnd: 12,
+    onChange: (instance) => setAtEnd(instance.isAtEnd()),
+  });
+
+  // Reading along goes on when a card below takes some of the room, or the keyboard of a phone does.
+  const isFollowing = useRef(true);
+  useEffect(() => {
+    const element = scroller.current;
+    if (element === null) return;
+    const sizes = new ResizeObserver(() => isFollowing.current && virtualizer.scrollToEnd());
+    sizes.observe(element);
+    return () => sizes.disconnect();
+  }, [virtualizer]);
+  // What one says oneself one wants to see.
+  const own = chat.messages.findLast((message) => message.sending === 'waiting')?.id;
+  useLayoutEffect(() => {
+    if (own !== undefined) virtualizer.scrollToEnd();
+  }, [own, virtualizer]);
+
+  const isReady = chat.history === 'ready' || chat.messages.length > 0;
+  const hasBegun = useRef(false);
+  useLayoutEffect(() => {
+    if (!isReady || hasBegun.current) return;
+    hasBegun.current = true;
+    if (target === undefined) virtualizer.scrollToEnd();
+  }, [isReady, target, virtualizer]);
+
+  const isFilled = chat.history === 'ready';
+  useEffect(() => {
+    if (target === undefined || !isFilled) return;
+    void house.find(room.id, target).then((isFound) => isFound && setMarked(target));
+  }, [house, room.id, target, isFilled]);
+  useEffect(() => {
+    const index = rows.findIndex((row) => row.kind === 'message' && row.message.id === marked);
+    if (marked !== undefined && index >= 0) virtualizer.scrollToIndex(index, { align: 'center' });
+    // Rows change all the time; only another target is a reason to go there.
+  }, [marked, virtualizer]);
+
+  const onScroll = () => {
+    isFollowing.current = virtualizer.isAtEnd();
+    fetchOlder();
+  };
+  const fetchOlder = () => {
+    if ((scroller.current?.scrollTop ?? Infinity) < AT_BEGINNING) void house.loadOlder(room.id);
+  };
+  // Where the whole page is not as high as the screen nobody can scroll.
+  useEffect(fetchOlder);
+
+  const items = virtualizer.getVirtualItems();
+  return (
+    <div className="relative min-h-0 flex-1">
+      <div
+        ref={scroller}
+        onScroll={onScroll}
+        // Read aloud on demand: pieces of a streamed reply would never let anybody listen to the end.
+        role="log"
+        aria-live="off"
+        aria-label={text.timeline.label}
+        aria-busy={chat.history === 'loading'}
+        className="flex h-full flex-col overflow-y-auto overscroll-contain"
+      >
+        {/* What does not fill the screen stands above the field in which one writes. */}
+        <div className="relative mx-auto mt-auto w-full max-w-3xl shrink-0" style={{ height: virtualizer.getTotalSize() }}>
+          {items.map((item) => {
+            const row = rows[item.index];
+            return (
+              <div
+                key={item.key}
+                ref={virtualizer.measureElement}
+                data-index={item.index}
+                className="absolute inset-x-0 top-0"
+                style={{ transform: `translateY(${item.start}px)` }}
+              >
+                {row !== undefined && <TimelineRow {...{ row, room, chat, onWrite, isMarked: row.key === marked }} />}
+              </div>
+            );
+          })}
+        </div>
+        <Readers room={room} messages={chat.messages} />
+      </div>
+      {chat.history === 'loading' && chat.messages.length === 0 && <Skeleton />}
+      {!isAtEnd && chat.messages.length > 0 && (
+        <Button
+          size="small"
+          className="absolute right-5 bottom-3 animate-appear rounded-full shadow-float"
+          onClick={() => virtualizer.scrollToEnd({ behavior: 'smooth' })}
+        >
+          <ArrowDown size={14} />
+          {text.timeline.newer}
+        </Button>
+      )}
+    </div>
+  );
+}
+
+interface RowProps {
+  row: Row;
+  room: RoomEntry;
+  chat: RoomChat;
+  onWrite: (writing: Writing) => void;
+  isMarked: boolean;
+}
+
+function TimelineRow({ row, room, chat, onWrite, isMarked }: RowProps) {
+  switch (row.kind) {
+    case 'beginning':
+      return (
+        <p className="px-4 pt-10 pb-4 text-center text-sm text-faint md:px-5">{text.timeline.beginning(room.name)}</p>
+      );
+    case 'day':
+      return (
+        <div className="flex items-center gap-4 px-4 py-3 md:px-5" role="separator">
+          <span className="h-px flex-1 bg-line" />
+          <span className="text-xs font-medium text-faint">{dayName(row.ms, Date.now())}</span>
+          <span className="h-px flex-1 bg-line" />
+        </div>
+      );
+    case 'message': {
+      const { message } = row;
+      const parent = message.replyToId && chat.messages.find((other) => other.id === message.replyToId);
+      return (
+        <MessageRow
+          message={message}
+          isContinued={row.isContinued}
+          isMarked={isMarked}
+          isPinned={chat.pinned[message.id] === true}
+          repliedTo={parent || undefined}
+          roomRole={room.role}
+          onWrite={onWrite}
+        />
+      );
+    }
+  }
+}
+
+const WIDTHS = ['w-3/5', 'w-2/5', 'w-4/5', 'w-1/2'];
+
+function Skeleton() {
+  return (
+    <div aria-hidden className="absolute inset-x-0 bottom-4 mx-auto max-w-3xl space-y-6 px-5">
+      {WIDTHS.map((width) => (
+        <div key={width} className="flex animate-pulse-soft gap-3">
+          <div className="size-9 rounded-full bg-hover" />
+          <div className="flex-1 space-y-2 pt-1">
+            <div className="h-3 w-28 rounded bg-hover" />
+            <div className={classes('h-3 rounded bg-hover', width)} />
+          </div>
+        </div>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,57 @@
+/**
+ * A window above the page. Radix keeps the focus in it; its overlay is left out, as that writes a style element into
+ * the document, which our policy forbids.
+ */
+import { X } from 'lucide-react';
+import { Dialog as Radix } from 'radix-ui';
+import type { ReactNode } from 'react';
+import { text } from '../text';
+import { IconButton } from './button';
+import { classes } from './classes';
+
+interface Props {
+  open: boolean;
+  onClose: () => void;
+  title: string;
+  lead?: string;
+  /** Only for those who do not see it; then all the room is the content's. */
+  titleHidden?: boolean;
+  className?: string;
+  children: ReactNode;
+}
+
+export function Dialog({ open, onClose, title, lead, titleHidden, className, children }: Props) {
+  return (
+    <Radix.Root open={open} onOpenChange={(isOpen) => !isOpen && onClose()}>
+      <Radix.Portal>
+        <div className="fixed inset-0 z-40 bg-ground/70 backdrop-blur-[2px]" aria-hidden />
+        <Radix.Content
+          aria-describedby={undefined}
+          className={classes(
+            'fixed top-[12vh] left-1/2 z-50 max-h-[80vh] w-[min(26rem,calc(100vw-2rem))] -translate-x-1/2',
+            'overflow-y-auto rounded-2xl border bg-surface shadow-float outline-none',
+            titleHidden !== true && 'p-5',
+            className,
+          )}
+        >
+          {titleHidden === true ? (
+            <Radix.Title className="sr-only">{title}</Radix.Title>
+          ) : (
+            <header className="mb-4 flex items-start justify-between gap-4">
+              <div>
+                <Radix.Title className="text-lg font-semibold tracking-tight">{title}</Radix.Title>
+                {lead !== undefined && <p className="mt-0.5 text-sm text-soft">{lead}</p>}
+              </div>
+              <Radix.Close asChild>
+                <IconButton label={text.close} className="-mt-1 -mr-1">
+                  <X size={17} />
+                </IconButton>
+              </Radix.Close>
+            </header>
+          )}
+          {children}
+        </Radix.Content>
+      </Radix.Portal>
+    </Radix.Root>
+  );
+}

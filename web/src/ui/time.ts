@@ -1,0 +1,32 @@
+/** Times as people read them. */
+import { text } from '../text';
+
+const CLOCK = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
+const DAY = new Intl.DateTimeFormat('en', { weekday: 'long', day: 'numeric', month: 'long' });
+const DAY_OF_YEAR = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'long', year: 'numeric' });
+const SHORT = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short' });
+const WHOLE = new Intl.DateTimeFormat('en', { dateStyle: 'full', timeStyle: 'medium' });
+
+export function clock(ms: number): string {
+  return CLOCK.format(ms);
+}
+
+export function whole(ms: number): string {
+  return WHOLE.format(ms);
+}
+
+export function dayOf(ms: number): string {
+  return new Date(ms).toDateString();
+}
+
+export function dayName(ms: number, now: number): string {
+  if (dayOf(ms) === dayOf(now)) return text.timeline.today;
+  if (dayOf(ms) === dayOf(now - 86_400_000)) return text.timeline.yesterday;
+  const isThisYear = new Date(ms).getFullYear() === new Date(now).getFullYear();
+  return (isThisYear ? DAY : DAY_OF_YEAR).format(ms);
+}
+
+/** As short as it can be: the time today, the day before. */
+export function brief(ms: number, now: number): string {
+  return dayOf(ms) === dayOf(now) ? clock(ms) : SHORT.format(ms);
+}

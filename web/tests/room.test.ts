@@ -1,0 +1,168 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { ChatMessage } from '../src/chat/state';
+import type { Message } from '../src/generated/api';
+import type { ServerFrame } from '../src/live/frames';
+import { fromMessage } from '../src/live/messages';
+import { after, hears, message, messagesOf, newMessage, NOW, room, ROOM, signedIn } from './made';
+
+function unsent(clientMessageId: string): ChatMessage {
+  const said = fromMessage(message({ id: clientMessageId, seq: 0, senderId: 'ada', clientMessageId }));
+  const { seq: _, ...rest } = said;
+  return { ...rest, sending: 'waiting' };
+}
+
+describe('what one sends', () => {
+  const waiting = after(signedIn, { type: 'PUSH_MESSAGE', message: unsent('c1'), isNews: false });
+  const ack: ServerFrame = { type: 'server:message_ack', clientMessageId: 'c1', messageId: 'm', seq: 5, epoch: 'e' };
+  const told = newMessage(message({ id: 'm', seq: 5, senderId: 'ada', clientMessageId: 'c1' }));
+
+  test('is there once, whichever of acknowledgement and message comes first', () => {
+    for (const frames of [[ack, told], [told, ack], [told], [ack]]) {
+      const [only, ...others] = messagesOf(hears(waiting, ...frames));
+      expect(others).toEqual([]);
+      expect(only).toMatchObject({ id: 'm', seq: 5 });
+      expect(only?.sending).toBeUndefined();
+    }
+  });
+
+  test('can be refused, and tried again', () => {
+    const error: ServerFrame = { type: 'server:error', code: 'RATE_LIMITED', message: 'Too fast', clientMessageId: 'c1' };
+    const refused = hears(waiting, error);
+    expect(messagesOf(refused)[0]).toMatchObject({ sending: 'failed', failure: 'Too fast' });
+    const again = after(refused, { type: 'SEND_AGAIN', roomId: ROOM, clientMessageId: 'c1' });
+    expect(messagesOf(again)[0]).toMatchObject({ sending: 'waiting' });
+    expect(messagesOf(again)[0]?.failure).toBeUndefined();
+  });
+});
+
+describe('the list of rooms', () => {
+  test('counts what others say elsewhere, and mentions apart', () => {
+    const state = hears(
+      signedIn,
+      newMessage(message({ id: 'a', seq: 1 })),
+      newMessage(message({ id: 'b', seq: 2, mentions: ['Ada Lovelace'] })),
+      newMessage(message({ id: 'c', seq: 3, senderId: 'ada' })),
+    );
+    expect(state.rooms[ROOM]).toMatchObject({ unread: 2, mentions: 1, recent: { content: 'text of c' } });
+    expect(after(state, { type: 'ROOM_OPENED', roomId: ROOM }).rooms[ROOM]).toMatchObject({ unread: 0, mentions: 0 });
+  });
+
+  test('counts a message that is told twice once', () => {
+    const frame = newMessage(message({ id: 'a', seq: 1 }));
+    expect(hears(signedIn, frame, frame).rooms[ROOM]?.unread).toBe(1);
+  });
+
+  test('counts nothing in the room that is open', () => {
+    const open = after(signedIn, { type: 'ROOM_OPENED', roomId: ROOM });
+    expect(hears(open, newMessage(message({ id: 'a', seq: 1 }))).rooms[ROOM]?.unread).toBe(0);
+  });
+
+  test('loses what a frame of a room leaves out', () => {
+    const frozen = after(signedIn, { type: 'ROOM_UPDATED', room: room({ frozenAt: 'then', systemPrompt: 'Be brief' }) });
+    const { frozenAt: _, systemPrompt: __, ...thawed } = room();
+    const state = after(frozen, { type: 'ROOM_UPDATED', room: thawed });
+    expect(state.rooms[ROOM]?.frozenAt).toBeUndefined();
+    expect(state.rooms[ROOM]?.systemPrompt).toBeUndefined();
+  });
+});
+
+test('a permission is decided once for everyone to see', () => {
+  const asked: ServerFrame = {
+    type: 'server:permission_request',
+    requestId: 'p',
+    agentId: 'coder',
+    agentName: 'Coder',
+    roomId: ROOM,
+    toolName: 'Bash',
+    toolInput: { command: 'ls' },
+    inputDigest: 'd',
+    expiresAt: new Date(NOW + 60_000).toISOString(),
+  };
+  // Told again to who joins anew.
+  const state = hears(signedIn, asked, asked);
+  expect(state.chats[ROOM]?.permissions).toHaveLength(1);
+  const decided = hears(state, {
+    type: 'server:permission_resolved',
+    requestId: 'p',
+    roomId: ROOM,
+    decision: 'deny',
+    decidedByName: 'Grace',
+    reason: 'no',
+  });
+  expect(decided.chats[ROOM]?.permissions[0]).toMatchObject({ decision: 'deny', decidedByName: 'Grace', reason: 'no' });
+});
+
+test('a position never goes back, except into another epoch', () => {
+  const at = (...positions: string[]) =>
+    after(signedIn, ...positions.map((position) => ({ type: 'POSITION' as const, roomId: ROOM, position }))).chats[ROOM]
+      ?.position;
+  expect(at('e-5', 'e-12', 'e-9')).toBe('e-12');
+  expect(at('e-12', 'f-1')).toBe('f-1');
+});
+
+/** What a hub does to one room, step by step. */
+type Step = { kind: 'post' | 'edit' | 'delete' | 'react'; pick: number };
+const steps = fc.array(
+  fc.record({ kind: fc.constantFrom<Step['kind']>('post', 'post', 'edit', 'delete', 'react'), pick: fc.nat(50) }),
+  { maxLength: 40 },
+);
+
+function play(history: Step[]): { frames: ServerFrame[]; kept: Message[] } {
+  const frames: ServerFrame[] = [];
+  let kept: Message[] = [];
+  history.forEach(({ kind, pick }, index) => {
+    const position = `e-${index + 1}`;
+    const chosen = kept[pick % Math.max(1, kept.length)];
+    if (kind === 'post' || chosen === undefined) {
+      const said = message({ id: `m${index}`, seq: index + 1 });
+      kept.push(said);
+      frames.push({ type: 'server:new_message', message: said, position });
+    } else if (kind === 'delete') {
+      kept = kept.filter((one) => one !== chosen);
+      frames.push({ type: 'server:message_deleted', roomId: ROOM, messageId: chosen.id, position });
+    } else if (kind === 'edit') {
+      const edited = { ...chosen, content: `edited at ${index}`, editedAt: new Date(NOW).toISOString() };
+      kept = kept.map((one) => (one === chosen ? edited : one));
+      frames.push({ type: 'server:message_edited', message: edited, position });
+    } else {
+      const reactions = [{ emoji: '👍', userIds: ['ada'], usernames: [`ada ${index}`] }];
+      kept = kept.map((one) => (one === chosen ? { ...one, reactions } : one));
+      frames.push({ type: 'server:reaction_update', roomId: ROOM, messageId: chosen.id, reactions, position });
+    }
+  });
+  return { frames, kept };
+}
+
+test('a state that was told equals one that is read anew, wherever the reading begins and whatever comes twice', () => {
+  fc.assert(
+    fc.property(steps, fc.nat(40), fc.nat(10), (history, cut, overlap) => {
+      const { frames, kept } = play(history);
+      const anew = after(signedIn, {
+        type: 'HISTORY_LOADED',
+        roomId: ROOM,
+        messages: kept.map(fromMessage),
+        anew: true,
+      });
+      const loadedAt = Math.min(cut, frames.length);
+      const read = after(signedIn, {
+        type: 'HISTORY_LOADED',
+        roomId: ROOM,
+        messages: play(history.slice(0, loadedAt)).kept.map(fromMessage),
+        anew: true,
+      });
+      expect(messagesOf(hears(signedIn, ...frames))).toEqual(messagesOf(anew));
+      expect(messagesOf(hears(read, ...frames.slice(loadedAt)))).toEqual(messagesOf(anew));
+      // At least once on the wire: a resume may repeat what is known already, in order.
+      const repeated = [...frames, ...frames.slice(Math.max(0, frames.length - overlap))];
+      const deleted = new Set(
+        frames.flatMap((frame) => (frame.type === 'server:message_deleted' ? [frame.messageId] : [])),
+      );
+      const lawful = repeated.filter(
+        (frame, index) =>
+          index < frames.length || !('message' in frame && typeof frame.message === 'object' && deleted.has(frame.message.id)),
+      );
+      expect(messagesOf(hears(signedIn, ...lawful))).toEqual(messagesOf(anew));
+    }),
+  );
+});
