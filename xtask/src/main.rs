@@ -15,11 +15,12 @@ mod test;
 #[cfg(test)]
 mod tidy;
 mod types;
+mod web;
 
 const USAGE: &str = "\
 Usage: cargo xtask <command>
 
-  test [--quick]     Check format, lints and layering, then run every test.
+  test [--quick]     Check format, lints and layering, then run every test, of the web page too.
                      --quick installs nothing and runs the unit tests only.
   test real-agents   Fetch agents that others made, and run the tests with them.
   bench [options]    Measure the hub against bare references, in release builds.

@@ -12,7 +12,7 @@ pub struct Package {
 
 pub const FOR_TESTS: &[Package] = &[
     Package { name: "fuse3", needed_for: "the tests that drop unsynced data below the store" },
-    Package { name: "chromium", needed_for: "the test that opens the page in a browser" },
+    Package { name: "chromium", needed_for: "the tests that open the page in a browser" },
 ];
 
 pub const FOR_BENCH: &[Package] =

@@ -2,8 +2,10 @@
 //!
 //! Owns: the steps and their order, cheap ones first. Stops at the first failure.
 
-use crate::{cargo, layers, packages, real_agents, root};
+use crate::{cargo, layers, packages, real_agents, root, web};
 use anyhow::{Result, bail};
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -39,6 +41,8 @@ const STEPS: &[Step] = &[
         ]),
         slow: false,
     },
+    // Behind the lints, which have the page built and with it everything fetched that it needs.
+    Step { name: "web", action: Action::Call(web::check), slow: false },
     Step {
         name: "unit tests",
         action: Action::Cargo(&["test", "--workspace", "--features", "xtask/bench", "--lib", "--bins"]),
@@ -49,6 +53,8 @@ const STEPS: &[Step] = &[
         action: Action::Cargo(&["test", "--workspace", "--features", "xtask/bench"]),
         slow: true,
     },
+    // With the hub that the tests have just built.
+    Step { name: "web flows", action: Action::Call(web::flows), slow: true },
 ];
 
 pub fn run(arguments: &[String]) -> Result<()> {
@@ -91,6 +97,14 @@ fn skipped_tests() -> PathBuf {
     root().join("target/skipped-tests")
 }
 
+/// For what is no test of cargo's.
+pub fn note_skipped(what: &str) -> Result<()> {
+    println!("SKIPPED {what}");
+    let mut list = OpenOptions::new().create(true).append(true).open(skipped_tests())?;
+    writeln!(list, "SKIPPED {what}")?;
+    Ok(())
+}
+
 fn chosen(step: &Step, quick: bool) -> bool {
     // The whole run contains the unit tests already.
     if quick { !step.slow } else { step.name != "unit tests" }
@@ -123,8 +137,8 @@ mod tests {
 
     #[test]
     fn the_whole_run_and_the_quick_run_each_test_once() {
-        check(false, &["packages", "layering", "format", "lints", "all tests"]);
-        check(true, &["layering", "format", "lints", "unit tests"]);
+        check(false, &["packages", "layering", "format", "lints", "web", "all tests", "web flows"]);
+        check(true, &["layering", "format", "lints", "web", "unit tests"]);
     }
 
     #[track_caller]

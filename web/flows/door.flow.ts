@@ -1,0 +1,86 @@
+import { createHmac } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { Tab } from './browser';
+import { Hub, PASSWORD } from './hub';
+import { onStage } from './stage';
+
+const NEW_PASSWORD = 'Other-horse-8';
+
+const stage = onStage(Hub.withAdmin);
+
+test('somebody invited joins, turns on a second factor, and comes back with a code', async () => {
+  const admin = await Tab.signedIn(stage.browser, stage.hub, 'admin');
+  await admin.page.goto(`${stage.hub.url}/app/settings/people`);
+  await admin.page.getByRole('button', { name: 'Make a link' }).click();
+  const link = await admin.page.locator('[data-shown-once]').textContent();
+  admin.expectNoComplaints();
+
+  const tab = await Tab.open(stage.browser, link ?? '');
+  const { page } = tab;
+  await page.getByRole('heading', { name: 'You are invited' }).waitFor();
+  await page.getByLabel('Name for signing in').fill('grace');
+  await page.getByLabel('Password', { exact: true }).fill('weak');
+  await page.getByRole('button', { name: 'Join' }).click();
+  await page.getByRole('alert').waitFor();
+  await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
+  await page.getByRole('button', { name: 'Join' }).click();
+  await page.getByRole('navigation', { name: 'Rooms' }).waitFor();
+  expect(page.url()).not.toContain('token');
+
+  await page.goto(`${stage.hub.url}/app/settings/security`);
+  await page.getByRole('button', { name: 'Set up' }).click();
+  const secret = (await page.locator('p.select-all').textContent()) ?? '';
+  await page.getByLabel('Code', { exact: true }).fill(codeOf(secret, Date.now()));
+  await page.getByRole('button', { name: 'Turn on' }).click();
+  await page.getByText('Backup codes').waitFor();
+  const [backup = ''] = await page.locator('ul.font-mono li').allTextContents();
+  await page.getByText('On. Signing in asks for a code.').waitFor();
+
+  await page.getByRole('button', { name: /grace/ }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await page.getByLabel('Name for signing in').fill('grace');
+  await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByLabel('Code', { exact: true }).fill('000000');
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('alert').waitFor();
+  await page.getByLabel('Code', { exact: true }).fill(backup);
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('navigation', { name: 'Rooms' }).waitFor();
+  tab.expectNoComplaints();
+});
+
+test('another device is signed out from here, and a new password signs out all of them', async () => {
+  const [here, there] = [await Tab.signedIn(stage.browser, stage.hub, 'admin'), await Tab.signedIn(stage.browser, stage.hub, 'admin')];
+  await here.page.goto(`${stage.hub.url}/app/settings/security`);
+  await here.page.getByRole('listitem').getByRole('button', { name: 'Sign out' }).first().click();
+  await there.page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  await here.page.getByLabel('Current password').fill(PASSWORD);
+  await here.page.getByLabel('New password').fill(NEW_PASSWORD);
+  await here.page.getByRole('button', { name: 'Change password' }).click();
+  await here.page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  await here.page.getByLabel('Name for signing in').fill('admin');
+  await here.page.getByLabel('Password', { exact: true }).fill(NEW_PASSWORD);
+  await here.page.getByRole('button', { name: 'Sign in' }).click();
+  await here.page.getByRole('navigation', { name: 'Rooms' }).waitFor();
+  [here, there].forEach((tab) => tab.expectNoComplaints());
+});
+
+test('no token is kept where a script of another day could find it', async () => {
+  const tab = await Tab.signedIn(stage.browser, stage.hub, 'admin');
+  const kept = await tab.page.evaluate(() => [document.cookie, JSON.stringify(localStorage), JSON.stringify(sessionStorage)]);
+  expect(kept[0]).toBe('');
+  expect(kept.join()).not.toMatch(/eyJ|plr_|token/i);
+});
+
+/** RFC 6238, as an authenticator makes it. */
+function codeOf(secret: string, now: number): string {
+  const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+  const bits = Array.from(secret.replace(/[\s=]/g, ''), (letter) => letters.indexOf(letter).toString(2).padStart(5, '0'));
+  const key = Buffer.from((bits.join('').match(/.{8}/g) ?? []).map((byte) => parseInt(byte, 2)));
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(Math.floor(now / 30_000)));
+  const digest = createHmac('sha1', key).update(counter).digest();
+  const at = (digest.at(-1) ?? 0) & 0xf;
+  return String((digest.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, '0');
+}

@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { Tab } from './browser';
+import { Hub } from './hub';
+import { onStage } from './stage';
+
+/** One red pixel. */
+const PICTURE = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==',
+  'base64',
+);
+
+const stage = onStage(Hub.withAdmin);
+
+test('files are attached, previewed and taken along', async () => {
+  await stage.hub.makeRoom(await stage.hub.signIn('admin'), 'Kitchen', []);
+  const tab = await Tab.signedIn(stage.browser, stage.hub, 'admin');
+  await tab.enter('Kitchen');
+  const picker = tab.page.locator('input[type=file]');
+  await picker.setInputFiles([
+    { name: 'dot.png', mimeType: 'image/png', buffer: PICTURE },
+    { name: 'menu.txt', mimeType: 'text/plain', buffer: Buffer.from('soup') },
+  ]);
+  await tab.page.getByRole('button', { name: 'Leave out menu.txt' }).waitFor();
+  await tab.say('Lunch');
+  const message = tab.said('Lunch');
+  await message.getByRole('img', { name: 'dot.png' }).waitFor();
+  const saving = tab.page.waitForEvent('download');
+  await message.getByRole('button', { name: /menu\.txt/ }).click();
+  expect((await saving).suggestedFilename()).toBe('menu.txt');
+  await picker.setInputFiles([{ name: 'page.html', mimeType: 'text/html', buffer: Buffer.from('<html><script>') }]);
+  await tab.page.getByText(/^page\.html: /).waitFor();
+  tab.expectNoComplaints();
+});

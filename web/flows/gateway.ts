@@ -1,0 +1,74 @@
+/** A gateway that does what a test tells it to, over the protocol alone. */
+import WebSocket from 'ws';
+import type { Hub, Person } from './hub';
+
+type Frame = Record<string, unknown>;
+
+export class Gateway {
+  readonly #socket: WebSocket;
+  readonly #heard: Frame[] = [];
+  #bell: () => void = () => undefined;
+
+  private constructor(socket: WebSocket) {
+    this.#socket = socket;
+    socket.on('message', (bytes: Buffer) => {
+      this.#heard.push(JSON.parse(bytes.toString()) as Frame);
+      this.#bell();
+    });
+  }
+
+  static async connect(hub: Hub, owner: Person, agent: { id: string; name: string }): Promise<Gateway> {
+    const socket = new WebSocket(hub.url.replace('http', 'ws') + '/ws/gateway');
+    await new Promise((done, failed) => {
+      socket.once('open', done);
+      socket.once('error', failed);
+    });
+    const gateway = new Gateway(socket);
+    const deviceInfo = { hostname: 'laptop', platform: 'linux', arch: 'x64', nodeVersion: 'v22.0.0' };
+    gateway.send({ type: 'gateway:auth', token: owner.token, gatewayId: 'laptop', deviceInfo, protocolVersion: '1' });
+    await gateway.next('server:gateway_auth_result');
+    const work = { workingDirectory: '/tmp', capabilities: ['code'], type: 'claude-code' };
+    gateway.send({ type: 'gateway:register_agent', agent: { ...agent, ...work } });
+    await gateway.settled();
+    return gateway;
+  }
+
+  send(frame: Frame): void {
+    this.#socket.send(JSON.stringify(frame));
+  }
+
+  /** The next frame of a kind; those before it are passed over. */
+  async next(type: string): Promise<Frame> {
+    for (;;) {
+      const at = this.#heard.findIndex((frame) => frame['type'] === type);
+      const [frame] = at < 0 ? [] : this.#heard.splice(0, at + 1).slice(-1);
+      if (frame !== undefined) return frame;
+      await new Promise<void>((ring) => (this.#bell = ring));
+    }
+  }
+
+  /** Until the hub has dealt with all that was said. */
+  async settled(): Promise<void> {
+    this.send({ type: 'gateway:ping', ts: Date.now() });
+    await this.next('server:pong');
+  }
+
+  chunk(turn: Frame, messageId: string, type: string, content: string, metadata?: Frame): void {
+    const { roomId, agentId } = turn;
+    this.send({ type: 'gateway:message_chunk', roomId, agentId, messageId, chunk: { type, content, metadata } });
+  }
+
+  complete(turn: Frame, messageId: string, fullContent: string): void {
+    const { roomId, agentId, conversationId, depth } = turn;
+    this.send({ type: 'gateway:message_complete', roomId, agentId, messageId, fullContent, conversationId, depth });
+  }
+
+  ask(turn: Frame, requestId: string, toolName: string, toolInput: Frame): void {
+    const { roomId, agentId } = turn;
+    this.send({ type: 'gateway:permission_request', requestId, agentId, roomId, toolName, toolInput });
+  }
+
+  close(): void {
+    this.#socket.close();
+  }
+}

@@ -1,0 +1,85 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startBrowser, Tab } from './browser';
+import { Hub, type Person } from './hub';
+
+const MESSAGES = 160;
+
+let hub: Hub;
+let browser: Browser;
+let admin: Person;
+let room: string;
+const ids: string[] = [];
+
+beforeAll(async () => {
+  [hub, browser] = await Promise.all([Hub.withAdmin(), startBrowser()]);
+  admin = await hub.signIn('admin');
+  room = await hub.makeRoom(admin, 'Archive', []);
+  for (let number = 1; number <= MESSAGES; number += 1) {
+    const content = `Message ${number}. ${'More words. '.repeat(number % 9)}`;
+    const said = await hub.call(admin, 'POST', `/api/rooms/${room}/messages`, { content });
+    ids.push(String(said['id']));
+  }
+});
+afterAll(async () => {
+  await browser.close();
+  await hub.remove();
+});
+
+test('a room opens at its end, and older messages come without a jump', async () => {
+  const tab = await Tab.signedIn(browser, hub, 'admin');
+  const { page } = tab;
+  await tab.enter('Archive');
+  await tab.said(`Message ${MESSAGES}.`).waitFor();
+  expect(await distanceFromEnd(page)).toBeLessThan(5);
+  // Page by page into the past, as a wheel does it; what is read must not move while more is put above it.
+  for (let turns = 0; (await tab.said('Message 1.').count()) === 0; turns += 1) {
+    expect(turns).toBeLessThan(200);
+    const before = await reading(page);
+    await page.getByRole('log').evaluate((log) => log.scrollBy(0, -300));
+    await settled(page);
+    const after = await positionOf(page, before.label);
+    if (after !== undefined) expect(Math.abs(after - before.top - 300)).toBeLessThan(30);
+  }
+  await page.getByText('This is the beginning of Archive.').waitFor();
+  await hub.call(admin, 'POST', `/api/rooms/${room}/messages`, { content: 'Something new' });
+  await page.getByRole('button', { name: 'Newest' }).click();
+  await tab.said('Something new').waitFor();
+  tab.expectNoComplaints();
+});
+
+test('a link leads to its message, however old', async () => {
+  const tab = await Tab.signedIn(browser, hub, 'admin');
+  await tab.page.goto(`${hub.url}/app/rooms/${room}/messages/${ids[4]}`);
+  const message = tab.said('Message 5.');
+  await message.waitFor();
+  await expect.poll(() => message.evaluate((one) => one.className)).toContain('bg-warn-soft');
+  await expect.poll(() => message.evaluate((one) => one.getBoundingClientRect().top)).toBeGreaterThan(0);
+  tab.expectNoComplaints();
+});
+
+function distanceFromEnd(page: Page): Promise<number> {
+  return page.getByRole('log').evaluate((log) => log.scrollHeight - log.scrollTop - log.clientHeight);
+}
+
+/** The message in the middle of the screen, by what it says. */
+async function reading(page: Page): Promise<{ label: string; top: number }> {
+  return page.getByRole('log').evaluate((log) => {
+    const middle = log.getBoundingClientRect().top + log.clientHeight / 2;
+    const rows = [...log.querySelectorAll('article')].filter((row) => row.getBoundingClientRect().bottom > middle);
+    return { label: rows[0]?.innerText ?? '', top: rows[0]?.getBoundingClientRect().top ?? 0 };
+  });
+}
+
+function positionOf(page: Page, label: string): Promise<number | undefined> {
+  return page.getByRole('log').evaluate((log, said) => {
+    const row = [...log.querySelectorAll('article')].find((one) => one.innerText === said);
+    return row?.getBoundingClientRect().top;
+  }, label);
+}
+
+/** Until what was asked for is drawn. */
+async function settled(page: Page): Promise<void> {
+  await page.waitForFunction(() => document.querySelector('[role=log]')?.getAttribute('aria-busy') === 'false');
+  await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
+}

@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { Tab } from './browser';
+import { Hub } from './hub';
+import { firstAdmin, onStage } from './stage';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+const stage = onStage(Hub.fresh);
+
+test('a phone shows one thing at a time, and nothing is wider than it', async () => {
+  const tab = await firstAdmin(stage, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+  const { page } = tab;
+  await tab.say('@guide tool');
+  await tab.said(/I used a pretend tool/).waitFor();
+  await expectToFit(page);
+  await page.getByRole('button', { name: 'Room', exact: true }).tap();
+  await page.getByRole('complementary', { name: 'Room' }).waitFor();
+  expect(await page.getByRole('log').count()).toBe(0);
+  await expectToFit(page);
+  await page.getByRole('button', { name: 'Close' }).tap();
+  await page.getByRole('button', { name: 'Show rooms' }).tap();
+  await page.getByRole('navigation', { name: 'Rooms' }).getByRole('link', { name: 'welcome' }).waitFor();
+  await expectToFit(page);
+  tab.expectNoComplaints();
+});
+
+test('everything can be done without a mouse', async () => {
+  const tab = await firstAdmin(stage);
+  const { page } = tab;
+  await openPalette(page);
+  await page.keyboard.type('new room');
+  await page.keyboard.press('Enter');
+  await page.getByLabel('Name', { exact: true }).waitFor();
+  await page.keyboard.type('Garden');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Garden', level: 1 }).waitFor();
+  await tab.field.focus();
+  await page.keyboard.type('Hello :tad');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  await tab.said('Hello 🎉').waitFor();
+  await openPalette(page);
+  await page.keyboard.type('welc');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'welcome', level: 1 }).waitFor();
+  tab.expectNoComplaints();
+});
+
+test('axe finds nothing serious, in light and in dark', async () => {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const tab = colorScheme === 'light' ? await firstAdmin(stage, { colorScheme }) : await again(colorScheme);
+    const { page } = tab;
+    await tab.said(/Four things to try/).waitFor();
+    await expectAccessible(page);
+    await page.getByRole('button', { name: 'Room', exact: true }).click();
+    await page.getByRole('complementary', { name: 'Room' }).waitFor();
+    await expectAccessible(page);
+    await page.goto(`${stage.hub.url}/app/settings/security`);
+    await page.getByRole('heading', { name: 'Second factor' }).waitFor();
+    await expectAccessible(page);
+  }
+});
+
+async function again(colorScheme: 'dark'): Promise<Tab> {
+  const tab = await Tab.signedIn(stage.browser, stage.hub, 'ada', { colorScheme });
+  await tab.enter('welcome');
+  return tab;
+}
+
+async function openPalette(page: Page): Promise<void> {
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: 'Find or do something' }).waitFor();
+}
+
+async function expectToFit(page: Page): Promise<void> {
+  const [inner, scroll] = await page.evaluate(() => [innerWidth, document.documentElement.scrollWidth]);
+  expect(scroll).toBeLessThanOrEqual(inner ?? 0);
+}
+
+interface Axe {
+  run: () => Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }>;
+}
+
+async function expectAccessible(page: Page): Promise<void> {
+  await page.evaluate(AXE);
+  const { violations } = await page.evaluate(() => (globalThis as unknown as { axe: Axe }).axe.run());
+  const serious = violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 160)).join(' | ')}`);
+  expect(serious).toEqual([]);
+}

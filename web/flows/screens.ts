@@ -1,0 +1,144 @@
+/** Pictures of every main state, for people to look at: `npm run screens`, into `screens/`. */
+import { mkdirSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Browser, BrowserContextOptions } from 'playwright-core';
+import { afterAll, beforeAll, test } from 'vitest';
+import { startBrowser, Tab } from './browser';
+import { EventSource } from './events';
+import { Gateway } from './gateway';
+import { Hub, PASSWORD, type Person } from './hub';
+
+const FOLDER = resolve(import.meta.dirname, '../screens');
+const AGENT = { id: 'coder', name: 'Coder' };
+
+const LOOKS: [string, BrowserContextOptions][] = [
+  ['light', { colorScheme: 'light' }],
+  ['dark', { colorScheme: 'dark' }],
+  ['phone', { colorScheme: 'light', viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }],
+];
+
+let hub: Hub;
+let browser: Browser;
+let gateway: Gateway;
+let admin: Person;
+let room: string;
+
+beforeAll(async () => {
+  mkdirSync(FOLDER, { recursive: true });
+  [hub, browser] = await Promise.all([Hub.fresh(), startBrowser()]);
+  const tab = await Tab.open(browser, await hub.setupLink());
+  await tab.page.getByLabel('Name for signing in').waitFor();
+  await tab.page.screenshot({ path: `${FOLDER}/setup.png` });
+  await tab.page.getByLabel('Name for signing in').fill('ada');
+  await tab.page.getByLabel('Name that others see').fill('Ada Lovelace');
+  await tab.page.getByLabel('Password', { exact: true }).fill(PASSWORD);
+  await tab.page.getByRole('button', { name: 'Open the hub' }).click();
+  await tab.said(/Four things to try/).waitFor();
+  admin = await hub.signIn('ada');
+  const grace = await hub.addPerson(admin, 'grace', 'Grace Hopper');
+  const alan = await hub.addPerson(admin, 'alan', 'Alan Turing');
+  room = await hub.makeRoom(admin, 'Release 0.4', [grace, alan]);
+  await hub.makeRoom(admin, 'Kitchen', [grace]);
+  gateway = await Gateway.connect(hub, admin, AGENT);
+  await hub.call(admin, 'POST', `/api/rooms/${room}/members`, { memberId: AGENT.id, memberType: 'agent' });
+  const say = (who: Person, content: string) => hub.call(who, 'POST', `/api/rooms/${room}/messages`, { content });
+  await say(grace, 'Morning! The tests are green again. Can we tag today?');
+  await say(alan, 'Almost. The retry logic in `upload.ts` still gives up after one try, I would like that fixed first.');
+  await say(admin, '@Coder please make uploads retry three times, and show us the plan before you touch anything.');
+  const turn = await gateway.next('server:send_to_agent');
+  gateway.chunk(turn, 'r1', 'thinking', 'Three attempts, growing pauses. Which errors are worth another try?');
+  gateway.chunk(turn, 'r1', 'tool_use', '{"path":"src/upload.ts"}', { toolName: 'Read', toolId: 't1' });
+  gateway.chunk(turn, 'r1', 'tool_result', '142 lines', { toolName: 'Read', toolId: 't1' });
+  gateway.chunk(turn, 'r1', 'tool_use', '{"pattern":"retry"}', { toolName: 'Grep', toolId: 't2' });
+  gateway.chunk(turn, 'r1', 'tool_result', '3 matches', { toolName: 'Grep', toolId: 't2' });
+  const answer = `Uploads fail for good on the first network error. I would wrap the request:
+
+\`\`\`ts
+for (const pause of [0, 500, 2000]) {
+  await wait(pause);
+  const answer = await attempt(file);
+  if (answer.ok || !isPassing(answer)) return answer;
+}
+\`\`\`
+
+- only **passing** errors are tried again: 429, 502, 503, 504
+- the pause grows, so a busy server is left in peace`;
+  gateway.chunk(turn, 'r1', 'text', answer);
+  gateway.complete(turn, 'r1', answer);
+  await gateway.settled();
+});
+afterAll(async () => {
+  gateway.close();
+  await browser.close();
+  await hub.remove();
+});
+
+test.each(LOOKS)('%s', async (look, options) => {
+  const shoot = (name: string) => tab.page.screenshot({ path: `${FOLDER}/${look}-${name}.png` });
+  const tab = await Tab.signedIn(browser, hub, 'ada', options);
+  const { page } = tab;
+  const events = await EventSource.before(page);
+  await page.goto(`${hub.url}/app/`);
+  await page.getByRole('navigation', { name: 'Rooms' }).or(tab.field).first().waitFor();
+  await shoot('home');
+  await page.goto(`${hub.url}/app/rooms/welcome`);
+  await tab.said(/Four things to try/).last().waitFor();
+  await shoot('welcome');
+  await page.goto(`${hub.url}/app/rooms/${room}`);
+  await tab.said('a busy server is left in peace').waitFor();
+  await tab.said('for (const pause').locator('figure').waitFor();
+  await shoot('room');
+
+  const tell = (event: Parameters<EventSource['tell']>[2]) => events.tell(room, AGENT.id, event);
+  tell({ kind: 'model_fallback', data: { preferred_model: 'big-model', actual_model: 'small-model', reason: 'rate_limited' } });
+  tell({ kind: 'run', phase: 'subagent_spawned', data: { subagent_id: 'tester', task: 'Run the suite' } });
+  const items = [
+    { title: 'Read the upload code', status: 'done' },
+    { title: 'Wrap the request', description: 'Three attempts, growing pauses.', status: 'in_progress' },
+    { title: 'Test it against a server that fails', status: 'pending' },
+    { title: 'Update the changelog', status: 'skipped' },
+  ];
+  tell({ kind: 'run', phase: 'plan_update', data: { plan: { summary: 'Make uploads retry', status: 'planned', items } } });
+  tell({ kind: 'activity', phase: 'doing', text: 'Reading src/upload.ts', data: { status: 'calling_tool' } });
+  await page.getByRole('region', { name: 'Plan' }).waitFor();
+  await shoot('plan');
+  const diff = '@@ -1,3 +1,3 @@\n function upload(file) {\n-  return attempt(file);\n+  return retrying(() => attempt(file));\n }';
+  const files = [{ path: 'src/upload.ts', summary: 'Modified', diff }];
+  tell({ kind: 'run', phase: 'change_report', data: { files, truncated_count: 1 } });
+  tell({ kind: 'run', phase: 'context_usage', data: { estimated_tokens: 41_500, token_limit: 200_000, message_count: 12 } });
+  const options2 = [{ label: 'Three', description: 'As asked' }, { label: 'Five', description: 'For slow networks' }];
+  const questions = [{ question: 'How many attempts?', header: 'Retries', multi_select: false, options: options2 }];
+  tell({ kind: 'ask_user', data: { question_id: 'q', questions } });
+  tell({ kind: 'queue', text: 'Queued 1 message', data: { items: [{ id: '1', preview: 'And the downloads?' }] } });
+  await page.getByRole('region', { name: 'Question' }).waitFor();
+  await page.getByText('src/upload.ts').last().click();
+  await shoot('cards');
+  tell({ kind: 'turn_complete', data: { duration_ms: 48_000 } });
+
+  await page.getByRole('button', { name: 'Room', exact: true }).click();
+  await page.getByRole('complementary', { name: 'Room' }).waitFor();
+  await shoot('details');
+  await page.getByRole('button', { name: 'Close' }).click();
+  await tab.field.fill('@');
+  await page.getByRole('listbox').waitFor();
+  await shoot('mention');
+  await tab.field.fill('');
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: 'Find or do something' }).fill('retry');
+  await page.getByRole('option').filter({ hasText: 'retry' }).first().waitFor();
+  await shoot('palette');
+  await page.keyboard.press('Escape');
+  await tab.say('@Coder go ahead');
+  const turn = await gateway.next('server:send_to_agent');
+  gateway.chunk(turn, `p-${look}`, 'text', 'One question first.');
+  gateway.ask(turn, `ask-${look}`, 'Bash', { command: 'npm test -- --run upload', timeout: 120 });
+  await page.getByRole('region', { name: /wants to use Bash/ }).waitFor();
+  await shoot('permission');
+  gateway.complete(turn, `p-${look}`, 'One question first.');
+  await tab.said('One question first.').last().waitFor();
+  for (const section of ['account', 'security', 'appearance', 'people']) {
+    await page.goto(`${hub.url}/app/settings/${section}`);
+    await page.getByRole('heading', { level: 2 }).first().waitFor();
+    await shoot(`settings-${section}`);
+  }
+});

@@ -1,0 +1,147 @@
+import type { Browser } from 'playwright-core';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { startBrowser, Tab } from './browser';
+import { Gateway } from './gateway';
+import { Hub, type Person } from './hub';
+
+const AGENT = { id: 'coder', name: 'Coder' };
+
+let hub: Hub;
+let browser: Browser;
+let admin: Person;
+let room: string;
+let gateway: Gateway;
+let ada: Tab;
+let grace: Tab;
+
+beforeEach(async () => {
+  [hub, browser] = await Promise.all([Hub.withAdmin(), startBrowser()]);
+  admin = await hub.signIn('admin');
+  const people = [await hub.addPerson(admin, 'ada', 'Ada Lovelace'), await hub.addPerson(admin, 'grace', 'Grace Hopper')];
+  room = await hub.makeRoom(admin, 'Kitchen', people);
+  gateway = await Gateway.connect(hub, admin, AGENT);
+  await hub.call(admin, 'POST', `/api/rooms/${room}/members`, { memberId: AGENT.id, memberType: 'agent' });
+  [ada, grace] = await Promise.all([Tab.signedIn(browser, hub, 'ada'), Tab.signedIn(browser, hub, 'grace')]);
+  await Promise.all([ada.enter('Kitchen'), grace.enter('Kitchen')]);
+});
+afterEach(async () => {
+  gateway.close();
+  await browser.close();
+  await hub.remove();
+});
+
+test('two people and an agent talk, and see each other do so', async () => {
+  await ada.say('Is there any coffee left?');
+  await grace.said('Is there any coffee left?').waitFor();
+  await grace.field.pressSequentially('One cup');
+  await ada.page.getByText('Grace Hopper is typing').waitFor();
+  await grace.field.press('Enter');
+  await ada.said('One cup').waitFor();
+  await ada.page.getByText('Seen by').waitFor({ state: 'detached' });
+
+  await ada.say('@Coder make some more');
+  const turn = await gateway.next('server:send_to_agent');
+  gateway.chunk(turn, 'r1', 'thinking', 'Where is the pot?');
+  await grace.said('Thinking').waitFor();
+  gateway.chunk(turn, 'r1', 'tool_use', '{"cups":2}', { toolName: 'Brew', toolId: 't1' });
+  await grace.said(/Brew/).waitFor();
+  gateway.chunk(turn, 'r1', 'tool_result', 'done', { toolName: 'Brew', toolId: 't1' });
+  gateway.chunk(turn, 'r1', 'text', 'Coffee is **ready**.');
+  gateway.complete(turn, 'r1', 'Coffee is **ready**.');
+  for (const tab of [ada, grace]) {
+    await tab.said('Coffee is ready.').waitFor();
+    await tab.said('1 tool').waitFor();
+    expect(await tab.said('Coffee is ready.').count()).toBe(1);
+    tab.expectNoComplaints();
+  }
+});
+
+test('what one does to a message is seen by the other: answers, reactions, edits, pins, deletion', async () => {
+  await ada.say('First');
+  await grace.said('First').hover();
+  await grace.page.getByRole('button', { name: 'React' }).click();
+  await grace.page.getByRole('menuitem', { name: '🎉' }).click();
+  await ada.said('First').getByRole('button', { name: /🎉 from/ }).waitFor();
+  await grace.said('First').hover();
+  await grace.page.getByRole('button', { name: 'Reply', exact: true }).click();
+  await grace.say('Second');
+  await ada.said('Second').getByText('First').waitFor();
+  await ada.said('First').first().hover();
+  await ada.page.getByRole('button', { name: 'More', exact: true }).click();
+  await ada.page.getByRole('menuitem', { name: 'Edit' }).click();
+  expect(await ada.field.inputValue()).toBe('First');
+  await ada.say('Third');
+  await grace.said(/Third[\s\S]*edited/).first().waitFor();
+  await ada.said('Third').first().hover();
+  await ada.page.getByRole('button', { name: 'More', exact: true }).click();
+  await ada.page.getByRole('menuitem', { name: 'Delete' }).click();
+  await ada.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await grace.said('a message that is not here any more').waitFor();
+  [ada, grace].forEach((tab) => tab.expectNoComplaints());
+});
+
+test('of two people who answer an agent one wins, and both see who', async () => {
+  await ada.say('@Coder tidy up');
+  const turn = await gateway.next('server:send_to_agent');
+  gateway.ask(turn, 'p1', 'Bash', { command: 'rm -r crumbs' });
+  const cards = [ada, grace].map((tab) => tab.page.getByRole('region', { name: 'Coder wants to use Bash' }));
+  for (const card of cards) await card.getByText('"command": "rm -r crumbs"').waitFor();
+  // Both are found before either is pressed: the answer of one takes the other's button away.
+  const buttons = await Promise.all(cards.map((card) => card.getByRole('button', { name: 'Allow once' }).elementHandle()));
+  await Promise.all(buttons.map((button) => button?.evaluate((element) => (element as HTMLElement).click())));
+  for (const card of cards) await card.getByText(/Allowed by (Ada Lovelace|Grace Hopper)/).waitFor();
+  const [first, second] = await Promise.all(cards.map((card) => card.getByRole('status').textContent()));
+  expect(first).toBe(second);
+  expect((await gateway.next('server:permission_response'))['decision']).toBe('allow');
+  gateway.ask(turn, 'p2', 'Bash', { command: 'rm -r cups' });
+  const again = grace.page.getByRole('region', { name: 'Coder wants to use Bash' }).filter({ hasText: 'cups' });
+  await again.getByRole('button', { name: 'Deny' }).click();
+  await again.getByLabel('Why not? (optional)').fill('We need them');
+  await again.getByRole('button', { name: 'Deny' }).click();
+  expect(await gateway.next('server:permission_response')).toMatchObject({ decision: 'deny' });
+  await ada.page.getByText('Denied by Grace Hopper: We need them').waitFor();
+  [ada, grace].forEach((tab) => tab.expectNoComplaints());
+});
+
+test('a reply goes on over a restart of the hub, and what was written meanwhile is sent once', async () => {
+  await ada.say('@Coder count');
+  const turn = await gateway.next('server:send_to_agent');
+  gateway.chunk(turn, 'r1', 'text', 'One, two, ');
+  await ada.said('One, two,').waitFor();
+  await hub.kill();
+  await ada.page.getByText('Offline. Reconnecting…').waitFor();
+  await ada.say('Are you still there?');
+  await grace.say('I am!');
+  // What waits to be sent survives that its page is left.
+  const address = grace.page.url();
+  await grace.page.goto('about:blank');
+  await hub.start();
+  await ada.page.getByText('Offline. Reconnecting…').waitFor({ state: 'detached' });
+  await grace.page.goto(address);
+  await grace.said('Are you still there?').waitFor();
+  await ada.said('I am!').waitFor();
+  gateway = await Gateway.connect(hub, admin, AGENT);
+  gateway.chunk(turn, 'r1', 'text', 'One, two, three.');
+  gateway.complete(turn, 'r1', 'One, two, three.');
+  for (const tab of [ada, grace]) {
+    await tab.said('One, two, three.').waitFor();
+    expect(await tab.said(/One, two/).count()).toBe(1);
+    expect(await tab.said('Are you still there?').count()).toBe(1);
+    expect(await tab.said('I am!').count()).toBe(1);
+    tab.expectNoComplaints();
+  }
+});
+
+test('why an agent did not answer is told', async () => {
+  await ada.page.getByRole('button', { name: 'Freeze agents' }).click();
+  await grace.page.getByText('Agents are silent here: Ada Lovelace froze the room.').waitFor();
+  await ada.say('@Coder hello?');
+  await ada.said('hello?').hover();
+  await ada.page.getByRole('button', { name: 'More', exact: true }).click();
+  await ada.page.getByRole('menuitem', { name: 'Why did nobody answer?' }).click();
+  await ada.page.getByRole('dialog').getByText('was not asked').waitFor();
+  await ada.page.keyboard.press('Escape');
+  await ada.page.getByRole('button', { name: 'Let agents speak' }).click();
+  await grace.page.getByText('Agents are silent here').waitFor({ state: 'detached' });
+  [ada, grace].forEach((tab) => tab.expectNoComplaints());
+});

@@ -1,0 +1,50 @@
+//! The checks of the web page: its types, its unit tests, and its flows through a real browser and a real hub.
+//!
+//! Without npm the page is not built either, and what concerns it is skipped, which the end of the run tells.
+
+use crate::root;
+use crate::test::note_skipped;
+use anyhow::{Result, bail};
+use std::process::{Command, Stdio};
+
+/// Types and rules, in a few seconds. What they need was fetched when the page was built.
+pub fn check() -> Result<()> {
+    if !has_npm() {
+        return note_skipped("the unit tests of the web page: npm is not installed");
+    }
+    npm(&["run", "--silent", "check"])?;
+    npm(&["test", "--silent"])
+}
+
+/// From the setup link to a streamed answer, with everything between and what must never happen.
+pub fn flows() -> Result<()> {
+    if !has_npm() {
+        return note_skipped("the flows through the web page: npm is not installed");
+    }
+    if !is_there("chromium") {
+        return note_skipped("the flows through the web page: there is no chromium in PATH");
+    }
+    npm(&["run", "--silent", "flows"])
+}
+
+fn npm(arguments: &[&str]) -> Result<()> {
+    println!("npm {}", arguments.join(" "));
+    let status = Command::new("npm")
+        .args(arguments)
+        .current_dir(root().join("web"))
+        .env("PARLOR_BIN", root().join("target/debug/parlor"))
+        .status()?;
+    if !status.success() {
+        bail!("`npm {}` ended with {status}", arguments.join(" "));
+    }
+    Ok(())
+}
+
+fn has_npm() -> bool {
+    is_there("npm")
+}
+
+fn is_there(program: &str) -> bool {
+    let asked = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    asked.is_ok_and(|status| status.success())
+}
