@@ -52,13 +52,7 @@ impl Browser {
         let address = timeout(PATIENCE, stderr.find(devtools)).await;
         let Ok(Some((url, path))) = address else { bail!("Chromium did not start:\n{}", stderr.text()) };
         let socket = Socket::open(&url, &path, &[]).await?;
-        Ok(Some(Self {
-            _process: process,
-            _stderr: stderr,
-            _profile: profile,
-            socket,
-            calls: 0,
-        }))
+        Ok(Some(Self { _process: process, _stderr: stderr, _profile: profile, socket, calls: 0 }))
     }
 
     /// Opens an address in a tab of its own.

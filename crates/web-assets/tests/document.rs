@@ -34,11 +34,9 @@ fn it_loads_what_is_embedded_and_nothing_else() {
 fn what_runs_first_is_small() {
     let document = document();
     let first = document.split("src=\"/").chain(document.split("rel=\"modulepreload\" crossorigin href=\"/"));
-    let paths = first.filter(|rest| rest.starts_with("app/assets/")).filter_map(|rest| rest.split('"').next());
-    let bytes: usize = paths
-        .filter_map(parlor_web_assets::find)
-        .filter_map(|asset| asset.gzip)
-        .map(|form| form.len())
-        .sum();
+    let paths =
+        first.filter(|rest| rest.starts_with("app/assets/")).filter_map(|rest| rest.split('"').next());
+    let bytes: usize =
+        paths.filter_map(parlor_web_assets::find).filter_map(|asset| asset.gzip).map(|form| form.len()).sum();
     assert!(bytes < 300_000, "{bytes} bytes of JavaScript before anything is seen");
 }
