@@ -132,6 +132,25 @@ test('a reply goes on over a restart of the hub, and what was written meanwhile 
   }
 });
 
+test('who opens a room late sees what an agent says from its beginning, and stops it', async () => {
+  await ada.say('@Coder count');
+  const turn = await gateway.next('server:send_to_agent');
+  gateway.chunk(turn, 'r1', 'text', 'One. ');
+  await gateway.settled();
+  const late = await Tab.signedIn(browser, hub, 'grace');
+  await late.enter('Kitchen');
+  await late.said('One.').waitFor();
+  gateway.chunk(turn, 'r1', 'text', 'Two.');
+  await late.said('One. Two.').waitFor();
+  await late.page.getByRole('button', { name: 'Stop Coder' }).click();
+  await gateway.next('server:stop_agent');
+  for (const tab of [ada, late]) {
+    await tab.said(/One\. Two\.[\s\S]*Stopped/).waitFor();
+    await tab.page.getByRole('button', { name: 'Stop Coder' }).waitFor({ state: 'detached' });
+    tab.expectNoComplaints();
+  }
+});
+
 test('why an agent did not answer is told', async () => {
   await ada.page.getByRole('button', { name: 'Freeze agents' }).click();
   await grace.page.getByText('Agents are silent here: Ada Lovelace froze the room.').waitFor();
