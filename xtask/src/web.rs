@@ -7,11 +7,12 @@ use crate::test::note_skipped;
 use anyhow::{Result, bail};
 use std::process::{Command, Stdio};
 
-/// Types and rules, in a few seconds. What they need was fetched when the page was built.
+/// Types and rules, in a few seconds.
 pub fn check() -> Result<()> {
     if !has_npm() {
         return note_skipped("the unit tests of the web page: npm is not installed");
     }
+    fetch()?;
     npm(&["run", "--silent", "check"])?;
     npm(&["test", "--silent"])
 }
@@ -25,6 +26,18 @@ pub fn flows() -> Result<()> {
         return note_skipped("the flows through the web page: there is no chromium in PATH");
     }
     npm(&["run", "--silent", "flows"])
+}
+
+/// What the page needs was fetched when it was built, unless cargo found it built already, and somebody removed it.
+fn fetch() -> Result<()> {
+    let web = root().join("web");
+    let lock = std::fs::read(web.join("package-lock.json"))?;
+    let fetched = web.join("node_modules/.fetched-for");
+    if std::fs::read(&fetched).is_ok_and(|of| of == lock) {
+        return Ok(());
+    }
+    npm(&["ci", "--no-audit", "--no-fund"])?;
+    Ok(std::fs::write(fetched, lock)?)
 }
 
 fn npm(arguments: &[&str]) -> Result<()> {
