@@ -20,7 +20,10 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("parlor-backends", &["parlor-wire", "parlor-server", "parlor-agents", "parlor"]),
     ("parlor-server", &["parlor-backends", "parlor-agents", "parlor"]),
     ("parlor-agents", &["parlor-engine", "parlor-backends", "parlor-server", "parlor"]),
-    ("parlor-web-assets", &["parlor-model", "parlor-engine", "parlor-wire", "parlor-backends", "parlor-agents"]),
+    (
+        "parlor-web-assets",
+        &["parlor-model", "parlor-engine", "parlor-wire", "parlor-backends", "parlor-agents"],
+    ),
 ];
 
 const OUTSIDE_THE_LAYERS: &[&str] = &["parlor-testkit", "xtask"];
