@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { ChatAction } from '../src/chat/actions';
 import type { ChatMessage } from '../src/chat/state';
 import type { Message } from '../src/generated/api';
 import type { ServerFrame } from '../src/live/frames';
@@ -51,6 +52,16 @@ describe('the list of rooms', () => {
   test('counts a message that is told twice once', () => {
     const frame = newMessage(message({ id: 'a', seq: 1 }));
     expect(hears(signedIn, frame, frame).rooms[ROOM]?.unread).toBe(1);
+  });
+
+  test('counts once what is told before or after the list that counts it already', () => {
+    const [first, second] = [message({ id: 'a', seq: 1 }), message({ id: 'b', seq: 2 })];
+    const { content, senderName, createdAt } = first;
+    const rooms = [room({ unread: 1, recent: { content, senderName, createdAt } })];
+    const list: ChatAction = { type: 'ROOMS_LOADED', rooms };
+    expect(hears(after(signedIn, list), newMessage(first), newMessage(second)).rooms[ROOM]?.unread).toBe(2);
+    const told = after(hears(signedIn, newMessage(first), newMessage(second)), list);
+    expect(told.rooms[ROOM]).toMatchObject({ unread: 2, recent: { createdAt: second.createdAt } });
   });
 
   test('counts nothing in the room that is open', () => {

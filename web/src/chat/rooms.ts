@@ -34,7 +34,8 @@ export function said(state: ChatState, message: ChatMessage): ChatState {
   const { text, senderName, timestamp, attachments } = message;
   const content = text === '' ? (attachments[0]?.filename ?? '') : text;
   const isMine = message.from === me?.id;
-  const isSeen = isMine || openRoom === message.roomId;
+  const isCounted = timestamp <= (state.rooms[message.roomId]?.countedUntil ?? '');
+  const isSeen = isMine || openRoom === message.roomId || isCounted;
   const mentioned = message.mentions.some((name) => me?.names.includes(name) ?? false);
   return edit(state, message.roomId, (room) => ({
     ...room,
@@ -48,9 +49,13 @@ function loaded(state: ChatState, list: RoomEntry[]): ChatState {
   const known = list.map((room): [string, RoomEntry] => {
     const before = state.rooms[room.id];
     const isOpen = state.openRoom === room.id;
-    const unread = isOpen ? 0 : room.unread;
-    const mentions = isOpen ? 0 : Math.min(before?.mentions ?? 0, room.unread);
-    return [room.id, { ...room, unread, mentions, members: before?.members ?? [] }];
+    // The list may be older than what was told while it was on its way.
+    const isOlder = (before?.recent?.createdAt ?? '') > (room.recent?.createdAt ?? '');
+    const recent = isOlder ? before?.recent : room.recent;
+    const unread = isOpen ? 0 : isOlder ? Math.max(before?.unread ?? 0, room.unread) : room.unread;
+    const mentions = isOpen ? 0 : Math.min(before?.mentions ?? 0, unread);
+    const countedUntil = room.recent?.createdAt;
+    return [room.id, { ...room, recent, unread, mentions, countedUntil, members: before?.members ?? [] }];
   });
   return { ...state, roomsLoaded: true, rooms: Object.fromEntries(known) };
 }

@@ -188,6 +188,8 @@ export interface RoomEntry extends RoomFrame {
   members: MemberFrame[];
   unread: number;
   mentions: number;
+  /** When the newest message was said that `unread` counts because the hub did, and not because it was told. */
+  countedUntil?: string;
   recent?: { content: string; senderName: string; createdAt: string };
 }
 

@@ -21,10 +21,13 @@ export function ActivitySection({ message, phase }: { message: ChatMessage; phas
       </details>
     );
   }
+  // What is in the list already, with a mark that it runs, is not told once more below it.
+  const last = steps.at(-1);
+  const isTold = last?.type === 'tool' && last.isRunning && last.name === message.activitySummary;
   return (
     <div className="space-y-1">
       {steps.length > 0 && <Steps steps={steps} />}
-      <p role="status" className="flex items-center gap-2 text-sm text-soft">
+      <p role="status" className={classes('flex items-center gap-2 text-sm text-soft', isTold && 'sr-only')}>
         {phase === 'thinking' ? (
           <Brain size={15} className="animate-pulse-soft text-accent" />
         ) : (
