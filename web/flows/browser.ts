@@ -1,12 +1,14 @@
 /** Debian's Chromium, and people in front of it. */
 import { chromium, type Browser, type BrowserContextOptions, type Locator, type Page } from 'playwright-core';
 import { expect } from 'vitest';
+import { FRESH_PAGE_ARGUMENTS, useFreshPage } from './fresh-page';
 import { PASSWORD, type Hub } from './hub';
 
 const EXECUTABLE = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
 
 export function startBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: EXECUTABLE, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  const args = ['--no-sandbox', '--disable-dev-shm-usage', ...FRESH_PAGE_ARGUMENTS];
+  return chromium.launch({ executablePath: EXECUTABLE, args });
 }
 
 /** A tab of somebody, and what it complained about. */
@@ -27,6 +29,7 @@ export class Tab {
 
   static async open(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Tab> {
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+    await useFreshPage(context);
     const tab = new Tab(await context.newPage());
     await tab.page.goto(url);
     return tab;
