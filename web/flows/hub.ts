@@ -5,7 +5,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-const BINARY = process.env['PARLOR_BIN'] ?? resolve(import.meta.dirname, '../../target/debug/parlor');
+export const BINARY = process.env['PARLOR_BIN'] ?? resolve(import.meta.dirname, '../../target/debug/parlor');
 export const PASSWORD = 'Correct-horse-7';
 
 export interface Person {
@@ -99,6 +99,12 @@ export class Hub {
   async makeRoom(owner: Person, name: string, members: Person[]): Promise<string> {
     const memberIds = members.map((member) => member.id);
     return String((await this.call(owner, 'POST', '/api/rooms', { name, memberIds }))['id']);
+  }
+
+  /** They come without an envelope. */
+  async settings(person: Person): Promise<Record<string, unknown>> {
+    const answer = await fetch(`${this.url}/api/settings`, { headers: { authorization: `Bearer ${person.token}` } });
+    return fields(await answer.json());
   }
 
   call(person: Person, method: string, path: string, body?: unknown): Promise<Record<string, unknown>> {

@@ -10,6 +10,21 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 const stage = onStage(Hub.fresh);
 
+/** Every page beside the conversations, with the heading by which one knows that it is there. */
+const PAGES: [string, string][] = [
+  ['agents', 'Agents'],
+  ['agents/guide', 'guide'],
+  ['search?q=try', 'Search'],
+  ['rooms/welcome/tasks', 'Tasks of welcome'],
+  ['settings/account', 'Profile'],
+  ['settings/security', 'Second factor'],
+  ['settings/appearance', 'Appearance'],
+  ['settings/keys', 'New key'],
+  ['settings/people', 'Invite somebody'],
+  ['settings/audit', 'Audit log'],
+  ['settings/hub', 'Hub'],
+];
+
 test('a phone shows one thing at a time, and nothing is wider than it', async () => {
   const tab = await firstAdmin(stage, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
   const { page } = tab;
@@ -24,6 +39,11 @@ test('a phone shows one thing at a time, and nothing is wider than it', async ()
   await page.getByRole('button', { name: 'Show rooms' }).tap();
   await page.getByRole('navigation', { name: 'Rooms' }).getByRole('link', { name: 'welcome' }).waitFor();
   await expectToFit(page);
+  for (const [path, heading] of PAGES) {
+    await page.goto(`${stage.hub.url}/app/${path}`);
+    await page.getByRole('heading', { name: heading, exact: true }).waitFor();
+    await expectToFit(page);
+  }
   tab.expectNoComplaints();
 });
 
@@ -58,9 +78,11 @@ test('axe finds nothing serious, in light and in dark', async () => {
     await page.getByRole('button', { name: 'Room', exact: true }).click();
     await page.getByRole('complementary', { name: 'Room' }).waitFor();
     await expectAccessible(page);
-    await page.goto(`${stage.hub.url}/app/settings/security`);
-    await page.getByRole('heading', { name: 'Second factor' }).waitFor();
-    await expectAccessible(page);
+    for (const [path, heading] of PAGES) {
+      await page.goto(`${stage.hub.url}/app/${path}`);
+      await page.getByRole('heading', { name: heading, exact: true }).waitFor();
+      await expectAccessible(page);
+    }
   }
 });
 

@@ -66,6 +66,17 @@ for (const pause of [0, 500, 2000]) {
   gateway.chunk(turn, 'r1', 'text', answer);
   gateway.complete(turn, 'r1', answer);
   await gateway.settled();
+  const tasks = [
+    { title: 'Wrap the request', description: 'Three attempts, growing pauses.', assigneeId: AGENT.id, assigneeType: 'agent' },
+    { title: 'Write the release notes', assigneeId: grace.id, dueDate: '2026-01-05T09:00:00Z' },
+    { title: 'Tell the testers', dueDate: '2099-01-05T09:00:00Z' },
+    { title: 'Choose a name', assigneeId: alan.id },
+  ];
+  const made = [];
+  for (const task of tasks) made.push(await hub.call(admin, 'POST', `/api/tasks/rooms/${room}`, task));
+  for (const [index, status] of [[0, 'in_progress'], [3, 'completed']] as const) {
+    await hub.call(admin, 'PUT', `/api/tasks/${String(made[index]?.['id'])}`, { status });
+  }
 });
 afterAll(async () => {
   gateway.close();
@@ -136,9 +147,28 @@ test.each(LOOKS)('%s', async (look, options) => {
   await shoot('permission');
   gateway.complete(turn, `p-${look}`, 'One question first.');
   await tab.said('One question first.').last().waitFor();
-  for (const section of ['account', 'security', 'appearance', 'people']) {
+  for (const section of ['account', 'security', 'appearance', 'keys', 'people', 'audit', 'hub']) {
     await page.goto(`${hub.url}/app/settings/${section}`);
     await page.getByRole('heading', { level: 2 }).first().waitFor();
+    await page.locator('[aria-busy=true]').waitFor({ state: 'detached' });
     await shoot(`settings-${section}`);
   }
+  await page.goto(`${hub.url}/app/agents`);
+  await page.getByRole('link', { name: /Coder/ }).waitFor();
+  await shoot('agents');
+  await page.getByRole('button', { name: 'Add an agent' }).click();
+  await page.getByLabel('What it is called here').fill('Tester');
+  await shoot('agents-add');
+  await page.getByRole('button', { name: 'Show the commands' }).click();
+  await page.getByText('Waiting for Tester').waitFor();
+  await shoot('agents-commands');
+  await page.goto(`${hub.url}/app/agents/${AGENT.id}`);
+  await page.getByText('Works in').waitFor();
+  await shoot('agent');
+  await page.goto(`${hub.url}/app/search?q=retry`);
+  await page.getByRole('list', { name: 'What was found' }).getByRole('link').first().waitFor();
+  await shoot('search');
+  await page.goto(`${hub.url}/app/rooms/${room}/tasks`);
+  await page.getByRole('listitem', { name: 'Wrap the request' }).waitFor();
+  await shoot('tasks');
 });

@@ -12,6 +12,9 @@ import { useIsWide } from './ui/media';
 import { showPalette, useView } from './view';
 
 const Palette = lazy(() => import('./palette/Palette'));
+const Agents = lazy(() => import('./agents/AgentsPage'));
+const Search = lazy(() => import('./search/SearchPage'));
+const Tasks = lazy(() => import('./tasks/TasksPage'));
 const Settings = lazy(() => import('./settings/Settings'));
 
 /** The frame of the page for who is signed in: rooms on the left, what was chosen beside them. */
@@ -19,21 +22,23 @@ export function Shell({ route }: { route: Route }) {
   const isWide = useIsWide();
   const { palette, newRoom } = useView();
   const roomId = route.name === 'room' ? route.roomId : undefined;
+  const shownRoom = route.name === 'tasks' ? route.roomId : roomId;
   useOpenRoom(roomId);
   useWayHome(route, isWide);
   usePaletteKey();
-  useTitle(roomId);
+  useTitle(shownRoom);
   useNotifications();
-  const isAside = isWide || route.name === 'home' || route.name === 'setup' || route.name === 'register';
+  const isAside = isWide || isHome(route);
   return (
     <div className="flex h-full">
-      {isAside && <Sidebar roomId={roomId} isWide={isWide} />}
+      {isAside && <Sidebar roomId={shownRoom} isAgents={route.name === 'agents'} isWide={isWide} />}
       {route.name === 'room' && <RoomPage key={route.roomId} {...route} isWide={isWide} />}
-      {route.name === 'settings' && (
-        <Suspense>
-          <Settings section={route.section} isWide={isWide} />
-        </Suspense>
-      )}
+      <Suspense>
+        {route.name === 'agents' && <Agents agentId={route.agentId} isWide={isWide} />}
+        {route.name === 'search' && <Search query={route.query} isWide={isWide} />}
+        {route.name === 'tasks' && <Tasks key={route.roomId} roomId={route.roomId} isWide={isWide} />}
+        {route.name === 'settings' && <Settings section={route.section} isWide={isWide} />}
+      </Suspense>
       {isWide && route.name === 'home' && <Nothing />}
       {newRoom && <NewRoom />}
       {palette && (
@@ -43,6 +48,11 @@ export function Shell({ route }: { route: Route }) {
       )}
     </div>
   );
+}
+
+/** Whoever is signed in has come through the door already. */
+function isHome({ name }: Route): boolean {
+  return name === 'home' || name === 'setup' || name === 'register';
 }
 
 function Nothing() {
@@ -65,11 +75,11 @@ function useOpenRoom(roomId: string | undefined): void {
 /** Whoever comes without an address is led where they were, or to the one room there is. */
 function useWayHome(route: Route, isWide: boolean): void {
   const rooms = useChat((state) => state.rooms);
-  const isHome = route.name !== 'room' && route.name !== 'settings';
+  const isAtHome = isHome(route);
   // On a phone the list is a place of its own, to which one goes back.
   const hasArrived = useRef(false);
   useEffect(() => {
-    if (!isHome) {
+    if (!isAtHome) {
       hasArrived.current = true;
       return;
     }
@@ -79,7 +89,7 @@ function useWayHome(route: Route, isWide: boolean): void {
     const room = target ?? only;
     if (room !== undefined) navigate(roomPath(room.id), 'replace');
     else if (location.pathname !== '/app/') navigate('/app/', 'replace');
-  }, [isHome, isWide, rooms]);
+  }, [isAtHome, isWide, rooms]);
 }
 
 function usePaletteKey(): void {

@@ -5,17 +5,23 @@ export type Route =
   | { name: 'setup' | 'register'; token: string }
   | { name: 'home' }
   | { name: 'room'; roomId: string; messageId?: string }
+  | { name: 'tasks'; roomId: string }
+  | { name: 'agents'; agentId?: string }
+  | { name: 'search'; query: string }
   | { name: 'settings'; section: string };
 
-export function parseRoute(path: string, hash: string): Route {
+export function parseRoute(path: string, query: string, hash: string): Route {
   const token = new URLSearchParams(hash.replace(/^#/, '')).get('token') ?? '';
   if (path === '/setup') return { name: 'setup', token };
   if (path === '/register') return { name: 'register', token };
   const [app, area, first, second, third] = path.split('/').filter((part) => part !== '').map(decoded);
   if (app !== 'app') return { name: 'home' };
+  if (area === 'rooms' && first !== undefined && second === 'tasks') return { name: 'tasks', roomId: first };
   if (area === 'rooms' && first !== undefined) {
     return { name: 'room', roomId: first, ...(second === 'messages' && third !== undefined && { messageId: third }) };
   }
+  if (area === 'agents') return { name: 'agents', agentId: first };
+  if (area === 'search') return { name: 'search', query };
   if (area === 'settings') return { name: 'settings', section: first ?? 'account' };
   return { name: 'home' };
 }
@@ -23,6 +29,21 @@ export function parseRoute(path: string, hash: string): Route {
 export function roomPath(roomId: string, messageId?: string): string {
   const room = `/app/rooms/${encodeURIComponent(roomId)}`;
   return messageId === undefined ? room : `${room}/messages/${encodeURIComponent(messageId)}`;
+}
+
+export function tasksPath(roomId: string): string {
+  return `${roomPath(roomId)}/tasks`;
+}
+
+export const AGENTS_PATH = '/app/agents';
+
+export function agentPath(agentId: string): string {
+  return `${AGENTS_PATH}/${encodeURIComponent(agentId)}`;
+}
+
+/** `query` as `inAddress` makes it. */
+export function searchPath(query: string): string {
+  return `/app/search?${query}`;
 }
 
 export function settingsPath(section: string): string {
@@ -41,10 +62,10 @@ export function useRoute(): Route {
       addEventListener('popstate', changed);
       return () => removeEventListener('popstate', changed);
     },
-    () => location.pathname + location.hash,
+    () => location.href,
   );
-  const [path = '/', hash = ''] = address.split(/(?=#)/);
-  return parseRoute(path, hash);
+  const { pathname, search, hash } = new URL(address);
+  return parseRoute(pathname, search, hash);
 }
 
 function decoded(part: string): string {

@@ -1,4 +1,5 @@
-/** Every sentence and label of the page, in one place. */
+/** Every sentence and label of the page, in one place: here, and for the pages beside the rooms in `text/pages.ts`. */
+import { agents, search, tasks } from './text/pages';
 
 function counted(count: number, one: string, many: string): string {
   return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
@@ -51,6 +52,11 @@ export const text = {
   connection: {
     connecting: 'Connecting…',
     waiting: 'Offline. Reconnecting…',
+  },
+
+  notify: {
+    question: (agent: string) => `${agent} has a question`,
+    finished: (agent: string, room: string) => `${agent} is done · ${room}`,
   },
 
   rooms: {
@@ -138,6 +144,9 @@ export const text = {
     pin: 'Pin for everybody',
     unpin: 'Unpin',
     thread: 'Show thread',
+    forward: 'Forward',
+    forwardLead: 'Say it in another room, with the name of who said it first.',
+    forwardTo: 'To which room?',
     why: 'Why did nobody answer?',
     actions: 'Actions for this message',
     gone: 'a message that is not here any more',
@@ -250,6 +259,10 @@ export const text = {
     broadcast: 'by the room’s rule',
   },
 
+  agents,
+  search,
+  tasks,
+
   palette: {
     label: 'Find or do something',
     placeholder: 'Rooms, people, messages, commands…',
@@ -259,6 +272,9 @@ export const text = {
     commands: 'Commands',
     nothing: 'Nothing found',
     newRoom: 'New room',
+    agents: 'Agents',
+    search: 'Search messages',
+    searchFor: (words: string) => `All messages with “${words}”`,
     settings: 'Settings',
     signOut: 'Sign out',
     theme: 'Switch between light and dark',
@@ -306,11 +322,53 @@ export const text = {
     invite: 'Invite somebody',
     inviteLead: 'A link for one person, good for a week.',
     inviteGo: 'Make a link',
+    inviteMore: 'Make another link',
+    invitesOpen: 'Open invitations',
+    inviteFor: (role: string) => (role === 'admin' ? 'For an admin' : 'For one person'),
+    inviteUntil: (when: string) => `until ${when}`,
+    revoke: 'Revoke',
     newAccount: 'New account',
     newAccountGo: 'Make the account',
     accountMade: (name: string) => `${name} signs in with this password. It is shown this once.`,
-    user: 'user',
     admin: 'admin',
+    locked: 'locked',
+    hasFactor: 'second factor',
+    makeAdmin: 'Make admin of the hub',
+    makeUser: 'No longer an admin',
+    newPasswordFor: 'Give a new password',
+    removeAccount: 'Remove the account',
+    removeAccountSure: (name: string) => `Remove the account of ${name}, with their agents and keys? What they said stays.`,
+    keys: 'API keys',
+    newKey: 'New key',
+    newKeyLead: 'For programs of yours: scripts, gateways, bridges. A key can do what its scopes say and no more.',
+    newKeyGo: 'Make the key',
+    keyName: 'What it is for',
+    keyMade: 'The key. It is shown this once.',
+    scopes: 'What it may do',
+    scope: {
+      read: 'see rooms, messages, people',
+      write: 'post, edit, manage rooms',
+      agents: 'host your agents',
+      sources: 'speak as an outside source',
+      'dead-letters': 'what reached nobody',
+      metrics: 'see numbers of the hub',
+      admin: 'what admins may do',
+    },
+    audit: 'Audit log',
+    auditLead: 'Who did what to whom, newest first. Nothing that was said stands here.',
+    auditActor: 'Of whom (a name or an id)',
+    auditNone: 'Nothing',
+    auditActors: { operator: 'Whoever runs the hub', nobody: 'Somebody not signed in' } as Record<string, string>,
+    hub: 'Hub',
+    hubLead: 'What can be changed while it runs.',
+    hubName: 'Name of the hub',
+    invitations: 'Admins can invite people by link',
+    lockoutFailures: 'Wrong passwords that lock an account',
+    lockoutSeconds: 'Seconds it stays locked',
+    health: 'Health',
+    version: 'Version',
+    state: 'State',
+    stateGood: 'All is well',
   },
 } as const;
 

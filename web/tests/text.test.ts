@@ -80,11 +80,11 @@ describe('completion', () => {
 });
 
 test('addresses are read as they are written', () => {
-  expect(parseRoute(roomPath('a b/c', 'm'), '')).toEqual({ name: 'room', roomId: 'a b/c', messageId: 'm' });
-  expect(parseRoute('/app/rooms/welcome', '')).toEqual({ name: 'room', roomId: 'welcome' });
-  expect(parseRoute('/setup', '#token=pls_1')).toEqual({ name: 'setup', token: 'pls_1' });
-  expect(parseRoute('/app/%E0%A4%A', '')).toEqual({ name: 'home' });
-  expect(parseRoute('/', '')).toEqual({ name: 'home' });
+  expect(parseRoute(roomPath('a b/c', 'm'), '', '')).toEqual({ name: 'room', roomId: 'a b/c', messageId: 'm' });
+  expect(parseRoute('/app/rooms/welcome', '', '')).toEqual({ name: 'room', roomId: 'welcome' });
+  expect(parseRoute('/setup', '', '#token=pls_1')).toEqual({ name: 'setup', token: 'pls_1' });
+  expect(parseRoute('/app/%E0%A4%A', '', '')).toEqual({ name: 'home' });
+  expect(parseRoute('/', '', '')).toEqual({ name: 'home' });
 });
 
 test('a terminal overwrites its line, keeps colours, and shows no other escape', () => {

@@ -1,5 +1,5 @@
 /** Everything that can happen to the state. The upper ones bear the names that the documented chat reducer has. */
-import type { NotificationPref, Reaction, RoomFrame, MemberFrame } from '../generated/api';
+import type { NotificationPref, Reaction, RoomFrame, MemberFrame, Task } from '../generated/api';
 import type {
   AgentState,
   AskUser,
@@ -62,6 +62,9 @@ export type ChatAction =
   | { type: 'HISTORY_LOADED'; roomId: string; messages: ChatMessage[]; olderCursor?: string; anew: boolean }
   | { type: 'HISTORY_FAILED'; roomId: string }
   | { type: 'PINS_LOADED'; roomId: string; messageIds: string[] }
+  | { type: 'TASKS_LOADED'; roomId: string; tasks: Task[] }
+  | { type: 'TASK_CHANGED'; roomId: string; task: Task }
+  | { type: 'TASK_REMOVED'; roomId: string; taskId: string }
   | { type: 'PERMISSION_ASKED'; permission: Permission }
   | {
       type: 'PERMISSION_RESOLVED';

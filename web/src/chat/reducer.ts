@@ -5,6 +5,7 @@ import { reply } from './reply';
 import { rooms, said } from './rooms';
 import { emptyChat, emptyState, type ChatState, type RoomChat } from './state';
 import { isAfter } from './position';
+import type { Task } from '../generated/api';
 
 /** Bytes of a terminal that are kept. */
 const MOST_OUTPUT = 20_000;
@@ -91,6 +92,14 @@ function inChat(chat: RoomChat, action: InRoom, now: number): RoomChat {
     }
     case 'PINS_LOADED':
       return { ...chat, pinned: Object.fromEntries(action.messageIds.map((id) => [id, true])) };
+    case 'TASKS_LOADED':
+      return { ...chat, tasks: Object.fromEntries(action.tasks.map((task) => [task.id, newer(chat, task)])) };
+    case 'TASK_CHANGED':
+      return chat.tasks === undefined
+        ? chat
+        : { ...chat, tasks: { ...chat.tasks, [action.task.id]: newer(chat, action.task) } };
+    case 'TASK_REMOVED':
+      return chat.tasks === undefined ? chat : { ...chat, tasks: without(chat.tasks, action.taskId) };
     case 'SEND_AGAIN':
       return sent(chat, action);
     case 'SET_QUEUE': {
@@ -111,10 +120,21 @@ function inChat(chat: RoomChat, action: InRoom, now: number): RoomChat {
     case 'POSITION':
       return isAfter(action.position, chat.position) ? { ...chat, position: action.position } : chat;
     case 'RESYNC':
-      return { ...chat, position: action.position, history: chat.history === 'unread' ? 'unread' : 'stale' };
+      return {
+        ...chat,
+        position: action.position,
+        history: chat.history === 'unread' ? 'unread' : 'stale',
+        tasks: undefined,
+      };
     default:
       return reply(chat, action, now);
   }
+}
+
+/** An answer may be older than what was told since it was asked for. */
+function newer(chat: RoomChat, task: Task): Task {
+  const known = chat.tasks?.[task.id];
+  return known !== undefined && known.updatedAt > task.updatedAt ? known : task;
 }
 
 type Sent = Extract<ChatAction, { type: 'SEND_ACKNOWLEDGED' | 'SEND_FAILED' | 'SEND_AGAIN' }>;

@@ -12,6 +12,7 @@ import type {
   RoomFrame,
   RoomRole,
   SenderType,
+  Task,
 } from '../generated/api';
 
 export interface ChatMessage {
@@ -178,6 +179,8 @@ export interface RoomChat {
   typing: Record<string, { name: string; until: number }>;
   terminals: Record<string, { agentName: string; output: string }>;
   pinned: Record<string, true>;
+  /** By their ids; absent until somebody looked. */
+  tasks?: Record<string, Task>;
 }
 
 export interface RoomEntry extends RoomFrame {

@@ -14,6 +14,7 @@ import type {
   RecentRooms,
   RoomOfMember,
   RoomWithMembers,
+  Task,
   User,
 } from '../generated/api';
 import { LiveConnection } from './connection';
@@ -143,6 +144,13 @@ export class House {
       await this.#load(roomId, chat.olderCursor, 200);
     }
     return false;
+  }
+
+  /** The tasks of a room, and its members, to whom they are given. */
+  async loadTasks(roomId: string): Promise<void> {
+    void this.#loadDetails(roomId);
+    const tasks = await data<Task[]>('GET', `/api/tasks/rooms/${roomId}`);
+    dispatch({ type: 'TASKS_LOADED', roomId, tasks });
   }
 
   async refreshRooms(): Promise<void> {

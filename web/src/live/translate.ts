@@ -67,6 +67,11 @@ function inWords(frame: ServerFrame, now: number): ChatAction[] {
     }
     case 'server:room_cleared':
       return [{ type: 'CLEAR_MESSAGES', roomId: frame.roomId }];
+    case 'server:task_update': {
+      const { roomId, task, removed } = frame;
+      if (removed === true) return [{ type: 'TASK_REMOVED', roomId, taskId: task.id }];
+      return [{ type: 'TASK_CHANGED', roomId, task }];
+    }
     case 'server:typing': {
       const { roomId, userId, username } = frame;
       return [{ type: 'TYPING', roomId, userId, name: username, until: now + TYPING_MS }];

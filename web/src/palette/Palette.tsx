@@ -1,10 +1,11 @@
-import { Hash, MessageSquare, Terminal, UserRound } from 'lucide-react';
+import { Hash, MessageSquare, Search, Terminal, UserRound } from 'lucide-react';
 import { useQuery } from '@tanstack/react-query';
 import { useDeferredValue, useMemo, useState, type KeyboardEvent, type ReactNode } from 'react';
 import { ask } from '../api/http';
 import { useChat } from '../chat/store';
-import type { Found, Hit } from '../generated/api';
-import { navigate, roomPath, settingsPath } from '../router';
+import type { Found } from '../generated/api';
+import { AGENTS_PATH, navigate, roomPath, searchPath, settingsPath } from '../router';
+import { Snippet } from '../search/Snippet';
 import { signOut } from '../session/session';
 import { text } from '../text';
 import { classes } from '../ui/classes';
@@ -25,6 +26,8 @@ interface Entry {
 
 const COMMANDS: Entry[] = [
   command(text.palette.newRoom, () => showNewRoom(true)),
+  command(text.palette.agents, () => navigate(AGENTS_PATH)),
+  command(text.palette.search, () => navigate(searchPath(''))),
   command(text.palette.settings, () => navigate(settingsPath('account'))),
   command(text.palette.theme, () => setTheme(isDark() ? 'light' : 'dark')),
   command(text.palette.markAllRead, () => void ask('POST', '/api/messages/mark-all-read')),
@@ -37,7 +40,10 @@ export default function Palette() {
   const [chosen, setChosen] = useState(0);
   const places = usePlaces();
   const messages = useMessages(useDeferredValue(written.trim()));
-  const found = useMemo(() => [...fitting([...places, ...COMMANDS], written), ...messages], [places, written, messages]);
+  const found = useMemo(
+    () => [...fitting([...places, ...COMMANDS], written), ...messages, ...everywhere(written.trim())],
+    [places, written, messages],
+  );
   const close = () => showPalette(false);
   const run = (entry: Entry | undefined) => {
     if (entry === undefined) return;
@@ -170,30 +176,26 @@ function useMessages(query: string): Entry[] {
     key: `message-${hit.id}`,
     group: text.palette.messages,
     icon: <MessageSquare size={16} />,
-    label: <Snippet hit={hit} />,
+    label: (
+      <>
+        <span className="font-medium">{hit.senderName}</span>{' '}
+        <span className="text-soft">
+          <Snippet hit={hit} />
+        </span>
+      </>
+    ),
     hint: rooms[hit.roomId]?.name,
     words: '',
     run: () => navigate(roomPath(hit.roomId, hit.id)),
   }));
 }
 
-function Snippet({ hit }: { hit: Hit }) {
-  const parts: ReactNode[] = [];
-  let from = 0;
-  for (const { start, end } of hit.highlights) {
-    parts.push(hit.snippet.slice(from, start));
-    parts.push(
-      <mark key={start} className="rounded-xs bg-warn-soft text-warn">
-        {hit.snippet.slice(start, end)}
-      </mark>,
-    );
-    from = end;
-  }
-  return (
-    <>
-      <span className="font-medium">{hit.senderName}</span> <span className="text-soft">{parts}{hit.snippet.slice(from)}</span>
-    </>
-  );
+/** On to the page where one can look further, and more closely. */
+function everywhere(words: string): Entry[] {
+  if (words.length < 2) return [];
+  const run = () => navigate(searchPath(new URLSearchParams({ q: words }).toString()));
+  const label = text.palette.searchFor(words);
+  return [{ key: 'search', group: text.palette.messages, icon: <Search size={16} />, label, words: '', run }];
 }
 
 function command(label: string, run: () => void): Entry {

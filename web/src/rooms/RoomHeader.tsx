@@ -1,7 +1,7 @@
-import { ArrowLeft, PanelRight, Snowflake, Square } from 'lucide-react';
+import { ArrowLeft, ListChecks, PanelRight, Snowflake, Square } from 'lucide-react';
 import { ask } from '../api/http';
 import type { RoomChat, RoomEntry } from '../chat/state';
-import { navigate } from '../router';
+import { navigate, tasksPath } from '../router';
 import { useHouse } from '../session/session';
 import { text } from '../text';
 import { Button, IconButton } from '../ui/button';
@@ -50,6 +50,9 @@ export function RoomHeader({ room, chat, isWide }: Props) {
           <Snowflake size={17} />
         </IconButton>
       )}
+      <IconButton label={text.tasks.heading} onClick={() => navigate(tasksPath(room.id))}>
+        <ListChecks size={18} />
+      </IconButton>
       <IconButton
         label={text.details.heading}
         aria-pressed={isOpen}

@@ -2,26 +2,21 @@ import { Archive, MoreHorizontal, Pin, Snowflake } from 'lucide-react';
 import { memo } from 'react';
 import { ask } from '../api/http';
 import type { RoomEntry } from '../chat/state';
-import { navigate, roomPath } from '../router';
+import { roomPath } from '../router';
 import { text } from '../text';
 import { classes } from '../ui/classes';
+import { Link } from '../ui/link';
 import { Menu, MenuItem, MenuLabel, MenuLine } from '../ui/menu';
 import { brief } from '../ui/time';
 import type { NotificationPref } from '../generated/api';
 
 export const RoomRow = memo(function RoomRow({ room, isOpen }: { room: RoomEntry; isOpen: boolean }) {
   const isUnread = room.unread > 0;
-  const path = roomPath(room.id);
   return (
     <li className="group/row relative">
-      <a
-        href={path}
+      <Link
+        href={roomPath(room.id)}
         aria-current={isOpen ? 'page' : undefined}
-        onClick={(event) => {
-          if (event.metaKey || event.ctrlKey || event.shiftKey) return;
-          event.preventDefault();
-          navigate(path);
-        }}
         className={classes('block rounded-lg px-2.5 py-1.5', isOpen ? 'bg-chosen' : 'hover:bg-hover')}
       >
         <span className="flex items-baseline gap-1.5">
@@ -39,7 +34,7 @@ export const RoomRow = memo(function RoomRow({ room, isOpen }: { room: RoomEntry
           </span>
           <Badge room={room} />
         </span>
-      </a>
+      </Link>
       <RoomMenu room={room} />
     </li>
   );

@@ -1,13 +1,14 @@
-import { ChevronRight, LogOut, Plus, Search, Settings as Gear, WifiOff } from 'lucide-react';
+import { Bot, ChevronRight, LogOut, Plus, Search, Settings as Gear, WifiOff } from 'lucide-react';
 import { useMemo } from 'react';
 import { useChat } from '../chat/store';
 import type { RoomEntry } from '../chat/state';
-import { navigate, settingsPath } from '../router';
+import { AGENTS_PATH, navigate, settingsPath } from '../router';
 import { signOut, useSession } from '../session/session';
 import { text } from '../text';
 import { Avatar } from '../ui/avatar';
 import { Button, IconButton } from '../ui/button';
 import { classes } from '../ui/classes';
+import { Link } from '../ui/link';
 import { Menu, MenuItem, MenuLine } from '../ui/menu';
 import { showNewRoom, showPalette } from '../view';
 import { groups } from './order';
@@ -15,10 +16,11 @@ import { RoomRow } from './RoomRow';
 
 interface Props {
   roomId: string | undefined;
+  isAgents: boolean;
   isWide: boolean;
 }
 
-export function Sidebar({ roomId, isWide }: Props) {
+export function Sidebar({ roomId, isAgents, isWide }: Props) {
   const rooms = useChat((state) => state.rooms);
   const isLoaded = useChat((state) => state.roomsLoaded);
   const { pinned, others, archived } = useMemo(() => groups(Object.values(rooms)), [rooms]);
@@ -45,6 +47,19 @@ export function Sidebar({ roomId, isWide }: Props) {
           <span className="flex-1 text-left">{text.rooms.find}</span>
           <kbd className="hidden font-sans text-xs md:block">{shortcut()}</kbd>
         </button>
+      </div>
+      <div className="px-2 pb-3">
+        <Link
+          href={AGENTS_PATH}
+          aria-current={isAgents ? 'page' : undefined}
+          className={classes(
+            'flex items-center gap-2.5 rounded-lg px-2.5 py-1.5 text-sm font-medium',
+            isAgents ? 'bg-chosen' : 'text-soft hover:bg-hover hover:text-ink',
+          )}
+        >
+          <Bot size={16} aria-hidden />
+          {text.agents.heading}
+        </Link>
       </div>
       <div className="flex-1 space-y-4 overflow-y-auto px-2 pb-4">
         <Group label={text.rooms.pinned} rooms={pinned} roomId={roomId} />

@@ -1,12 +1,14 @@
-import { ArrowLeft } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { navigate, settingsPath } from '../router';
 import { useSession } from '../session/session';
 import { text } from '../text';
-import { IconButton } from '../ui/button';
 import { classes } from '../ui/classes';
+import { Page } from '../ui/page';
 import { AppearanceSettings } from './AppearanceSettings';
+import { AuditSettings } from './AuditSettings';
 import { DeviceSettings } from './DeviceSettings';
+import { HubSettings } from './HubSettings';
+import { KeySettings } from './KeySettings';
 import { PeopleSettings } from './PeopleSettings';
 import { PasswordSettings } from './PasswordSettings';
 import { ProfileSettings } from './ProfileSettings';
@@ -26,7 +28,10 @@ const SECTIONS: { id: string; label: string; admin?: boolean; content: ReactNode
     ),
   },
   { id: 'appearance', label: text.settings.appearance, content: <AppearanceSettings /> },
+  { id: 'keys', label: text.settings.keys, content: <KeySettings /> },
   { id: 'people', label: text.settings.people, admin: true, content: <PeopleSettings /> },
+  { id: 'audit', label: text.settings.audit, admin: true, content: <AuditSettings /> },
+  { id: 'hub', label: text.settings.hub, admin: true, content: <HubSettings /> },
 ];
 
 export default function Settings({ section, isWide }: { section: string; isWide: boolean }) {
@@ -35,36 +40,27 @@ export default function Settings({ section, isWide }: { section: string; isWide:
   const sections = SECTIONS.filter((one) => one.admin !== true || isAdmin);
   const shown = sections.find((one) => one.id === section) ?? sections[0];
   return (
-    <main className="flex min-w-0 flex-1 flex-col bg-surface">
-      <header className="flex h-14 shrink-0 items-center gap-1.5 border-b px-2 md:px-5">
-        {!isWide && (
-          <IconButton label={text.back} onClick={() => navigate('/app/')}>
-            <ArrowLeft size={18} />
-          </IconButton>
-        )}
-        <h1 className="font-semibold tracking-tight">{text.settings.heading}</h1>
-      </header>
-      <div className="flex-1 overflow-y-auto">
-        <div className="mx-auto max-w-2xl px-5 py-6">
-          <nav aria-label={text.settings.heading} className="mb-8 flex gap-1 overflow-x-auto">
-            {sections.map(({ id, label }) => (
-              <button
-                key={id}
-                type="button"
-                aria-current={id === shown?.id ? 'page' : undefined}
-                onClick={() => navigate(settingsPath(id), 'replace')}
-                className={classes(
-                  'rounded-lg px-3 py-1.5 text-sm font-medium whitespace-nowrap',
-                  id === shown?.id ? 'bg-chosen text-ink' : 'text-soft hover:bg-hover',
-                )}
-              >
-                {label}
-              </button>
-            ))}
-          </nav>
-          <div className="space-y-10">{shown?.content}</div>
-        </div>
-      </div>
-    </main>
+    <Page title={text.settings.heading} isWide={isWide}>
+      <nav aria-label={text.settings.heading} className="mb-8 flex gap-1 overflow-x-auto">
+        {sections.map(({ id, label }) => (
+          <button
+            key={id}
+            type="button"
+            aria-current={id === shown?.id ? 'page' : undefined}
+            ref={(tab) => {
+              if (id === shown?.id) tab?.scrollIntoView({ block: 'nearest', inline: 'center' });
+            }}
+            onClick={() => navigate(settingsPath(id), 'replace')}
+            className={classes(
+              'rounded-lg px-3 py-1.5 text-sm font-medium whitespace-nowrap',
+              id === shown?.id ? 'bg-chosen text-ink' : 'text-soft hover:bg-hover',
+            )}
+          >
+            {label}
+          </button>
+        ))}
+      </nav>
+      <div className="space-y-10">{shown?.content}</div>
+    </Page>
   );
 }

@@ -6,7 +6,7 @@ import { text } from '../text';
 export function useAttempt() {
   const [problem, setProblem] = useState<string>();
   const [isBusy, setBusy] = useState(false);
-  const attempt = async (work: () => Promise<void>) => {
+  const attempt = async (work: () => Promise<unknown>) => {
     setBusy(true);
     setProblem(undefined);
     try {

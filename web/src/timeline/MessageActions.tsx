@@ -1,4 +1,4 @@
-import { Copy, CornerUpLeft, HelpCircle, Link, MessagesSquare, MoreHorizontal, Pencil, Pin, SmilePlus, Trash2 } from 'lucide-react';
+import { Copy, CornerUpLeft, Forward, HelpCircle, Link, MessagesSquare, MoreHorizontal, Pencil, Pin, SmilePlus, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { ask } from '../api/http';
 import { useChat } from '../chat/store';
@@ -12,6 +12,7 @@ import { Button, IconButton } from '../ui/button';
 import { Dialog } from '../ui/dialog';
 import { Menu, MenuItem, MenuLine } from '../ui/menu';
 import { showPanel } from '../view';
+import { ForwardDialog } from './ForwardDialog';
 
 interface Props {
   message: ChatMessage;
@@ -22,14 +23,16 @@ interface Props {
   onBusy: (isBusy: boolean) => void;
 }
 
+type OpenDialog = 'why' | 'delete' | 'forward';
+
 const QUICK = ['👍', '❤️', '😄', '🎉', '👀', '✅', '🙏', '🤔'];
 
 export function MessageActions({ message, isPinned, roomRole, onWrite, onBusy }: Props) {
   const me = useChat((state) => state.me?.id);
-  const [dialog, setDialog] = useState<'why' | 'delete'>();
+  const [dialog, setDialog] = useState<OpenDialog>();
   const isMine = message.from === me;
   const mayDelete = isMine || roomRole !== 'member';
-  const show = (next: 'why' | 'delete' | undefined) => {
+  const show = (next: OpenDialog | undefined) => {
     setDialog(next);
     onBusy(next !== undefined);
   };
@@ -73,6 +76,9 @@ export function MessageActions({ message, isPinned, roomRole, onWrite, onBusy }:
         <MenuItem icon={<Link size={15} />} onSelect={() => copy(link())}>
           {text.timeline.copyLink}
         </MenuItem>
+        <MenuItem icon={<Forward size={15} />} onSelect={() => show('forward')}>
+          {text.timeline.forward}
+        </MenuItem>
         <MenuItem
           icon={<Pin size={15} />}
           onSelect={() => void ask(isPinned ? 'DELETE' : 'POST', `/api/messages/${message.id}/pin`)}
@@ -92,6 +98,7 @@ export function MessageActions({ message, isPinned, roomRole, onWrite, onBusy }:
         )}
       </Menu>
       {dialog === 'why' && <WhyDialog messageId={message.id} onClose={() => show(undefined)} />}
+      {dialog === 'forward' && <ForwardDialog message={message} onClose={() => show(undefined)} />}
       {dialog === 'delete' && <DeleteDialog message={message} onClose={() => show(undefined)} />}
     </div>
   );

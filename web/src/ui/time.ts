@@ -5,6 +5,7 @@ const CLOCK = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-d
 const DAY = new Intl.DateTimeFormat('en', { weekday: 'long', day: 'numeric', month: 'long' });
 const DAY_OF_YEAR = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'long', year: 'numeric' });
 const SHORT = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short' });
+const SHORT_OF_YEAR = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', year: 'numeric' });
 const WHOLE = new Intl.DateTimeFormat('en', { dateStyle: 'full', timeStyle: 'medium' });
 
 export function clock(ms: number): string {
@@ -22,11 +23,15 @@ export function dayOf(ms: number): string {
 export function dayName(ms: number, now: number): string {
   if (dayOf(ms) === dayOf(now)) return text.timeline.today;
   if (dayOf(ms) === dayOf(now - 86_400_000)) return text.timeline.yesterday;
-  const isThisYear = new Date(ms).getFullYear() === new Date(now).getFullYear();
-  return (isThisYear ? DAY : DAY_OF_YEAR).format(ms);
+  return (isSameYear(ms, now) ? DAY : DAY_OF_YEAR).format(ms);
 }
 
-/** As short as it can be: the time today, the day before. */
+/** As short as it can be: the time today, the day this year, and the year of any other. */
 export function brief(ms: number, now: number): string {
-  return dayOf(ms) === dayOf(now) ? clock(ms) : SHORT.format(ms);
+  if (dayOf(ms) === dayOf(now)) return clock(ms);
+  return (isSameYear(ms, now) ? SHORT : SHORT_OF_YEAR).format(ms);
+}
+
+function isSameYear(ms: number, now: number): boolean {
+  return new Date(ms).getFullYear() === new Date(now).getFullYear();
 }

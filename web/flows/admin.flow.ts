@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest';
+import { Tab } from './browser';
+import { Hub, PASSWORD } from './hub';
+import { onStage } from './stage';
+
+const stage = onStage(Hub.withAdmin);
+
+test('a key is made, does what it may, and is taken back', async () => {
+  const tab = await Tab.signedIn(stage.browser, stage.hub, 'admin');
+  const { page } = tab;
+  await page.goto(`${stage.hub.url}/app/settings/keys`);
+  await page.getByLabel('What it is for').fill('backup script');
+  await page.getByRole('checkbox', { name: /^read/ }).check();
+  await page.getByRole('button', { name: 'Make the key' }).click();
+  const key = (await page.locator('[data-shown-once]').textContent()) ?? '';
+  const rooms = () => fetch(`${stage.hub.url}/api/rooms`, { headers: { authorization: `Bearer ${key}` } });
+  expect((await rooms()).status).toBe(200);
+  const listed = page.getByRole('list', { name: 'API keys' }).getByRole('listitem');
+  await listed.filter({ hasText: 'backup script' }).getByRole('button', { name: 'Revoke' }).click();
+  await listed.waitFor({ state: 'detached' });
+  expect((await rooms()).status).toBe(401);
+  tab.expectNoComplaints();
+});
+
+test('an admin manages accounts, and the log tells who did what', async () => {
+  const admin = await stage.hub.signIn('admin');
+  await stage.hub.addPerson(admin, 'grace', 'Grace Hopper');
+  const tab = await Tab.signedIn(stage.browser, stage.hub, 'admin');
+  const { page } = tab;
+  await page.goto(`${stage.hub.url}/app/settings/people`);
+  await page.getByRole('button', { name: 'Make a link' }).click();
+  await page.getByRole('list', { name: 'Open invitations' }).getByRole('button', { name: 'Revoke' }).click();
+  await page.getByRole('list', { name: 'Open invitations' }).waitFor({ state: 'detached' });
+
+  await page.getByRole('button', { name: 'More: Grace Hopper' }).click();
+  await page.getByRole('menuitem', { name: 'Give a new password' }).click();
+  const password = (await page.locator('[data-shown-once]').textContent()) ?? '';
+  const login = (given: string) =>
+    fetch(`${stage.hub.url}/api/auth/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ username: 'grace', password: given }),
+    });
+  expect((await login(PASSWORD)).status).toBe(401);
+  expect((await login(password)).status).toBe(200);
+  await page.getByRole('button', { name: 'More: Grace Hopper' }).click();
+  await page.getByRole('menuitem', { name: 'Remove the account' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove the account' }).click();
+  await page.getByRole('button', { name: 'More: Grace Hopper' }).waitFor({ state: 'detached' });
+
+  await page.getByRole('button', { name: 'Audit log' }).click();
+  const entries = page.getByRole('list', { name: 'Audit log' }).getByRole('listitem');
+  await entries.filter({ hasText: /admin.*grace/ }).first().waitFor();
+  tab.expectNoComplaints();
+});
+
+test('settings of the hub hold from that moment on', async () => {
+  const tab = await Tab.signedIn(stage.browser, stage.hub, 'admin');
+  const { page } = tab;
+  await page.goto(`${stage.hub.url}/app/settings/hub`);
+  await page.getByLabel('Name of the hub').fill('The Old Mill');
+  await page.getByRole('checkbox', { name: /invite people/ }).uncheck();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect.poll(async () => (await stage.hub.settings(await stage.hub.signIn('admin')))['hubName']).toBe('The Old Mill');
+  await page.goto(`${stage.hub.url}/app/settings/people`);
+  await page.getByRole('button', { name: 'Make a link' }).click();
+  await page.getByRole('alert').waitFor();
+  tab.expectNoComplaints();
+});
+
+test('who is no admin finds none of it', async () => {
+  await stage.hub.addPerson(await stage.hub.signIn('admin'), 'grace', 'Grace Hopper');
+  const tab = await Tab.signedIn(stage.browser, stage.hub, 'grace');
+  await tab.page.goto(`${stage.hub.url}/app/settings/audit`);
+  await tab.page.getByRole('heading', { name: 'Profile' }).waitFor();
+  for (const name of ['People', 'Audit log', 'Hub']) {
+    expect(await tab.page.getByRole('button', { name, exact: true }).count()).toBe(0);
+  }
+  tab.expectNoComplaints();
+});

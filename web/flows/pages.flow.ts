@@ -1,0 +1,124 @@
+import { expect, test } from 'vitest';
+import { Tab } from './browser';
+import { Host } from './host';
+import { Hub } from './hub';
+import { onStage } from './stage';
+
+const stage = onStage(Hub.withAdmin);
+
+test('what was said is found, narrowed down, and gone to', async () => {
+  const admin = await stage.hub.signIn('admin');
+  const [kitchen, garden] = [await stage.hub.makeRoom(admin, 'Kitchen', []), await stage.hub.makeRoom(admin, 'Garden', [])];
+  for (const [room, content] of [
+    [kitchen, 'The soup needs salt'],
+    [garden, 'Soup from our own carrots'],
+    [garden, 'The carrots are up'],
+  ]) {
+    await stage.hub.call(admin, 'POST', `/api/rooms/${room}/messages`, { content });
+  }
+  const tab = await Tab.signedIn(stage.browser, stage.hub, 'admin');
+  const { page } = tab;
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: 'Find or do something' }).fill('soup');
+  await page.getByRole('option', { name: 'All messages with “soup”' }).click();
+  const results = page.getByRole('list', { name: 'What was found' }).getByRole('link');
+  await expect.poll(() => results.count()).toBe(2);
+  await page.getByRole('combobox', { name: 'Room' }).selectOption('Garden');
+  await expect.poll(() => results.allTextContents()).toEqual([expect.stringContaining('Soup from our own carrots')]);
+  await page.getByRole('searchbox', { name: 'Words to look for' }).fill('"needs salt"');
+  await page.getByText('Nothing found').waitFor();
+  await page.getByRole('combobox', { name: 'Room' }).selectOption('Every room');
+  await results.filter({ hasText: 'The soup' }).click();
+  await page.waitForURL(/\/app\/rooms\/[^/]+\/messages\//);
+  await tab.said('The soup needs salt').waitFor();
+  await page.goBack();
+  await results.first().waitFor();
+  tab.expectNoComplaints();
+});
+
+test('an agent is added with the commands that are shown, brought into a room, and answers', async () => {
+  await stage.hub.makeRoom(await stage.hub.signIn('admin'), 'Kitchen', []);
+  const tab = await Tab.signedIn(stage.browser, stage.hub, 'admin');
+  const { page } = tab;
+  await page.getByRole('link', { name: 'Agents' }).click();
+  await page.getByText('You have no agents yet').waitFor();
+  await page.getByRole('button', { name: 'Add an agent' }).click();
+  await page.getByLabel('What it is called here').fill('Echo');
+  await page.getByLabel('Kind').selectOption('A program of your own');
+  await page.getByLabel('Program', { exact: true }).fill('tail -n 1');
+  await page.getByRole('button', { name: 'Show the commands' }).click();
+  await page.getByText('Waiting for Echo to connect').waitFor();
+  const [join = '', gateway = ''] = await page.locator('[data-shown-once]').allTextContents();
+  const host = new Host();
+  try {
+    await host.run(join);
+    host.start(gateway);
+    await page.getByText('Echo is here.').waitFor();
+    await page.getByRole('button', { name: 'Show it' }).click();
+    await page.getByText('online', { exact: true }).first().waitFor();
+    await page.getByRole('button', { name: 'Bring it in' }).click();
+    await page.getByRole('heading', { name: 'Kitchen', level: 1 }).waitFor();
+    await tab.say('@Echo hello');
+    await tab.said(/^(?=[\s\S]*Echo)[\s\S]*User: @Echo hello/).waitFor();
+    await page.getByRole('link', { name: 'Agents' }).click();
+    await page.getByRole('link', { name: /^Echo/ }).click();
+    await page.getByRole('button', { name: 'Remove the agent' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove the agent' }).click();
+    await page.getByText('You have no agents yet').waitFor();
+  } finally {
+    await host.stop();
+  }
+  tab.expectNoComplaints();
+});
+
+test('a task is made, given to somebody, moved and removed, and everybody sees it', async () => {
+  const admin = await stage.hub.signIn('admin');
+  const grace = await stage.hub.addPerson(admin, 'grace', 'Grace Hopper');
+  await stage.hub.makeRoom(admin, 'Kitchen', [grace]);
+  const [ada, other] = [
+    await Tab.signedIn(stage.browser, stage.hub, 'admin'),
+    await Tab.signedIn(stage.browser, stage.hub, 'grace'),
+  ];
+  for (const tab of [ada, other]) {
+    await tab.enter('Kitchen');
+    await tab.page.getByRole('button', { name: 'Tasks' }).click();
+    await tab.page.getByText('Nothing to do').waitFor();
+  }
+  await ada.page.getByRole('button', { name: 'New task' }).click();
+  await ada.page.getByLabel('What is to be done').fill('Peel the carrots');
+  await ada.page.getByLabel('Who does it').selectOption('Grace Hopper');
+  await ada.page.getByLabel('Until').fill('2001-02-03T04:05');
+  await ada.page.getByRole('button', { name: 'Save' }).click();
+  const column = (tab: Tab, name: string) => tab.page.getByRole('region', { name }).getByRole('listitem', { name: 'Peel the carrots' });
+  await column(other, 'To do').getByText('Grace Hopper').waitFor();
+  await other.page.getByRole('button', { name: 'More: Peel the carrots' }).click();
+  await other.page.getByRole('menuitem', { name: 'Begin' }).click();
+  await column(ada, 'Under way').waitFor();
+  await ada.page.getByRole('button', { name: 'More: Peel the carrots' }).click();
+  await ada.page.getByRole('menuitem', { name: 'Done' }).click();
+  await column(other, 'Over').waitFor();
+  await other.page.getByRole('button', { name: 'More: Peel the carrots' }).click();
+  await other.page.getByRole('menuitem', { name: 'Remove' }).click();
+  for (const tab of [ada, other]) {
+    await tab.page.getByText('Nothing to do').waitFor();
+    tab.expectNoComplaints();
+  }
+});
+
+test('a message is said again in another room, under the name of who said it', async () => {
+  const admin = await stage.hub.signIn('admin');
+  const grace = await stage.hub.addPerson(admin, 'grace', 'Grace Hopper');
+  const room = await stage.hub.makeRoom(admin, 'Kitchen', [grace]);
+  await stage.hub.makeRoom(admin, 'Garden', []);
+  await stage.hub.call(grace, 'POST', `/api/rooms/${room}/messages`, { content: 'We are out of carrots' });
+  const tab = await Tab.signedIn(stage.browser, stage.hub, 'admin');
+  await tab.enter('Kitchen');
+  await tab.said('We are out of carrots').hover();
+  await tab.page.getByRole('button', { name: 'More', exact: true }).click();
+  await tab.page.getByRole('menuitem', { name: 'Forward' }).click();
+  await tab.page.getByRole('searchbox', { name: 'To which room?' }).fill('gard');
+  await tab.page.getByRole('dialog').getByRole('button', { name: 'Garden' }).click();
+  await tab.page.getByRole('heading', { name: 'Garden', level: 1 }).waitFor();
+  await tab.said(/Said by Grace Hopper elsewhere[\s\S]*We are out of carrots/).waitFor();
+  tab.expectNoComplaints();
+});

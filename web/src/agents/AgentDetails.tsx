@@ -1,0 +1,129 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { ask, data } from '../api/http';
+import { useChat } from '../chat/store';
+import type { Agent, AgentChanges, AgentVisibility } from '../generated/api';
+import { AGENTS_PATH, navigate } from '../router';
+import { Block, Problem } from '../settings/Block';
+import { useAttempt } from '../settings/useAttempt';
+import { text } from '../text';
+import { Avatar } from '../ui/avatar';
+import { Button } from '../ui/button';
+import { Dialog } from '../ui/dialog';
+import { Choice } from '../ui/field';
+import { Nothing, Page } from '../ui/page';
+import { whole } from '../ui/time';
+import { BringIn } from './BringIn';
+import { kindName, presence } from './words';
+
+export function AgentDetails({ agentId, isWide }: { agentId: string; isWide: boolean }) {
+  const { data: agent, isError } = useQuery({
+    queryKey: ['agents', agentId],
+    queryFn: () => data<Agent>('GET', `/api/agents/${encodeURIComponent(agentId)}`),
+    retry: false,
+  });
+  const me = useChat((state) => state.me?.id);
+  return (
+    <Page title={agent?.name ?? text.agents.heading} back={AGENTS_PATH} isWide={isWide}>
+      {isError && <Nothing title={text.agents.gone} />}
+      {agent !== undefined && (
+        <div className="space-y-10">
+          <Facts agent={agent} />
+          <BringIn agent={agent} />
+          {agent.ownerId === me && <Ownership agent={agent} />}
+        </div>
+      )}
+    </Page>
+  );
+}
+
+function Facts({ agent }: { agent: Agent }) {
+  const live = useChat((state) => state.agents[agent.id]);
+  const state = presence(live?.status ?? agent.status);
+  const queued = live?.queueDepth ?? 0;
+  const device = agent.deviceInfo;
+  const facts: [string, string | null | undefined][] = [
+    [text.agents.kind, kindName(agent)],
+    [text.agents.model, live?.model ?? agent.model],
+    [text.agents.machine, device && [device.hostname, device.platform, device.arch].filter(Boolean).join(' · ')],
+    [text.agents.folder, agent.workingDirectory],
+    [text.agents.owner, agent.ownerName],
+    [text.agents.seen, state !== 'offline' || agent.lastSeenAt === null ? undefined : whole(Date.parse(agent.lastSeenAt))],
+    [text.agents.can, agent.capabilities.join(', ')],
+  ];
+  return (
+    <section>
+      <div className="flex items-center gap-4">
+        <Avatar id={agent.id} name={agent.name} kind="agent" size={56} state={state} />
+        <div className="min-w-0">
+          <p className="text-lg leading-tight font-semibold tracking-tight">{agent.name}</p>
+          <p className="text-sm text-soft">
+            {text.details[state]}
+            {queued > 0 && ` · ${text.runs.queue(queued)}`}
+          </p>
+        </div>
+      </div>
+      {agent.description !== '' && <p className="mt-4 text-sm whitespace-pre-wrap">{agent.description}</p>}
+      <dl className="mt-5 grid gap-x-6 gap-y-2 text-sm sm:grid-cols-[8rem_1fr]">
+        {facts
+          .filter(([, value]) => value !== undefined && value !== null && value !== '')
+          .map(([name, value]) => (
+            <div key={name} className="contents">
+              <dt className="text-faint max-sm:mt-1">{name}</dt>
+              <dd className="min-w-0 break-words">{value}</dd>
+            </div>
+          ))}
+      </dl>
+    </section>
+  );
+}
+
+function Ownership({ agent }: { agent: Agent }) {
+  const queries = useQueryClient();
+  const { attempt, problem, isBusy } = useAttempt();
+  const [isRemoving, setRemoving] = useState(false);
+  const path = `/api/agents/${encodeURIComponent(agent.id)}`;
+  const change = (changes: AgentChanges) =>
+    attempt(async () => {
+      await ask('PUT', path, changes);
+      await queries.invalidateQueries({ queryKey: ['agents'] });
+    });
+  const remove = () =>
+    attempt(async () => {
+      await ask('DELETE', path);
+      navigate(AGENTS_PATH, 'replace');
+      await queries.invalidateQueries({ queryKey: ['agents'] });
+    });
+  const options: { value: AgentVisibility; label: string }[] = [
+    { value: 'private', label: text.agents.visibility.private },
+    { value: 'all', label: text.agents.visibility.all },
+    ...(agent.visibility === 'whitelist' ? [{ value: 'whitelist' as const, label: text.agents.visibility.whitelist }] : []),
+  ];
+  return (
+    <Block title={text.agents.sharing} lead={text.agents.sharingLead}>
+      <Choice
+        label={text.agents.whoMay}
+        value={agent.visibility}
+        options={options}
+        disabled={isBusy}
+        onChange={(visibility) => visibility !== 'whitelist' && void change({ visibility })}
+      />
+      <Problem>{problem}</Problem>
+      <Button look="danger" size="small" onClick={() => setRemoving(true)}>
+        {text.agents.remove}
+      </Button>
+      {isRemoving && (
+        <Dialog open onClose={() => setRemoving(false)} title={text.agents.remove} lead={text.agents.removeSure(agent.name)}>
+          <div className="flex justify-end gap-2">
+            <Button look="plain" onClick={() => setRemoving(false)}>
+              {text.cancel}
+            </Button>
+            <Button look="danger" disabled={isBusy} onClick={() => void remove()}>
+              {text.agents.remove}
+            </Button>
+          </div>
+        </Dialog>
+      )}
+    </Block>
+  );
+}

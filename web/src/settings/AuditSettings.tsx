@@ -1,0 +1,66 @@
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { useDeferredValue, useState } from 'react';
+import { data } from '../api/http';
+import type { AuditEntry, AuditPage } from '../generated/api';
+import { text } from '../text';
+import { Button } from '../ui/button';
+import { Field } from '../ui/field';
+import { brief, whole } from '../ui/time';
+import { Block, Problem } from './Block';
+
+/** For admins: who did what to whom. */
+export function AuditSettings() {
+  const [actor, setActor] = useState('');
+  const by = useDeferredValue(actor.trim());
+  const { data: found, error, isFetching, hasNextPage, fetchNextPage } = useInfiniteQuery({
+    queryKey: ['audit', by],
+    queryFn: ({ pageParam }) => {
+      const asked = { limit: '50', ...(by !== '' && { actor: by }), ...(pageParam !== '' && { cursor: pageParam }) };
+      return data<AuditPage>('GET', `/api/audit?${new URLSearchParams(asked)}`);
+    },
+    initialPageParam: '',
+    getNextPageParam: (page) => page.nextCursor,
+    placeholderData: (before) => before,
+    retry: false,
+  });
+  const entries = found?.pages.flatMap((page) => page.items) ?? [];
+  return (
+    <Block title={text.settings.audit} lead={text.settings.auditLead}>
+      <Field label={text.settings.auditActor} type="search" value={actor} onChange={({ target }) => setActor(target.value)} />
+      <Problem>{error?.message}</Problem>
+      <ul aria-label={text.settings.audit} aria-busy={isFetching} className="divide-y rounded-xl border">
+        {entries.map((entry) => (
+          <Entry key={entry.id} entry={entry} />
+        ))}
+        {entries.length === 0 && !isFetching && (
+          <li className="px-4 py-6 text-center text-sm text-faint">{text.settings.auditNone}</li>
+        )}
+      </ul>
+      {hasNextPage && (
+        <Button disabled={isFetching} onClick={() => void fetchNextPage()}>
+          {text.search.more}
+        </Button>
+      )}
+    </Block>
+  );
+}
+
+function Entry({ entry }: { entry: AuditEntry }) {
+  const { actor, subject } = entry;
+  const at = Date.parse(entry.lastAt);
+  const who = actor.name ?? actor.id ?? text.settings.auditActors[actor.kind] ?? actor.kind;
+  return (
+    <li className="flex items-baseline gap-3 px-4 py-2 text-sm">
+      <span className="line-clamp-2 min-w-0 flex-1 [overflow-wrap:anywhere]" title={entry.detail}>
+        <span className="font-medium">{who}</span> <span className="text-soft">{entry.action.replaceAll(/[._]/g, ' ')}</span>
+        {subject !== undefined && <span> {subject.name ?? subject.id}</span>}
+        {entry.detail !== undefined && <span className="text-faint"> · {entry.detail}</span>}
+        {entry.count > 1 && <span className="text-faint"> × {entry.count}</span>}
+      </span>
+      {entry.address !== undefined && <span className="hidden shrink-0 text-xs text-faint sm:block">{entry.address}</span>}
+      <time dateTime={entry.lastAt} title={whole(at)} className="shrink-0 text-xs text-faint">
+        {brief(at, Date.now())}
+      </time>
+    </li>
+  );
+}

@@ -1,0 +1,102 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState, type FormEvent } from 'react';
+import { ask, data } from '../api/http';
+import type { CreatedKey, Key, Scope } from '../generated/api';
+import { useSession } from '../session/session';
+import { text } from '../text';
+import { Button } from '../ui/button';
+import { Field } from '../ui/field';
+import { ShownOnce } from '../ui/shown-once';
+import { brief } from '../ui/time';
+import { Block, Problem } from './Block';
+import { useAttempt } from './useAttempt';
+
+const SCOPES: Scope[] = ['read', 'write', 'agents'];
+const SCOPES_OF_ADMINS: Scope[] = ['sources', 'dead-letters', 'metrics', 'admin'];
+
+/** Keys with which one's programs speak to the hub. */
+export function KeySettings() {
+  const queries = useQueryClient();
+  const { attempt, problem, isBusy } = useAttempt();
+  const { data: keys = [] } = useQuery({ queryKey: ['keys'], queryFn: () => data<Key[]>('GET', '/api/keys') });
+  const revoke = (id: string) =>
+    attempt(async () => {
+      await ask('DELETE', `/api/keys/${id}`);
+      await queries.invalidateQueries({ queryKey: ['keys'] });
+    });
+  return (
+    <>
+      <NewKey />
+      {keys.length > 0 && (
+        <Block title={text.settings.keys}>
+          <ul aria-label={text.settings.keys} className="divide-y rounded-xl border">
+            {keys.map((key) => (
+              <li key={key.id} className="flex items-center gap-3 px-4 py-2.5 text-sm">
+                <span className="min-w-0 flex-1">
+                  <span className="font-medium">{key.name}</span>{' '}
+                  <span className="text-xs text-faint">
+                    {key.scopes.join(', ')} · {brief(Date.parse(key.createdAt), Date.now())}
+                  </span>
+                </span>
+                <Button size="small" look="danger" disabled={isBusy} onClick={() => void revoke(key.id)}>
+                  {text.settings.revoke}
+                </Button>
+              </li>
+            ))}
+          </ul>
+          <Problem>{problem}</Problem>
+        </Block>
+      )}
+    </>
+  );
+}
+
+function NewKey() {
+  const queries = useQueryClient();
+  const session = useSession();
+  const isAdmin = session.state === 'in' && session.user.role === 'admin';
+  const [made, setMade] = useState<string>();
+  const { attempt, problem, isBusy } = useAttempt();
+  const make = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = event.currentTarget;
+    const given = new FormData(form);
+    const body = { name: given.get('name'), scopes: given.getAll('scope') };
+    void attempt(async () => {
+      setMade((await data<CreatedKey>('POST', '/api/keys', body)).key);
+      form.reset();
+      await queries.invalidateQueries({ queryKey: ['keys'] });
+    });
+  };
+  return (
+    <Block title={text.settings.newKey} lead={text.settings.newKeyLead}>
+      <form className="space-y-4" onSubmit={make}>
+        <Field label={text.settings.keyName} name="name" maxLength={100} required />
+        <fieldset>
+          <legend className="mb-1.5 text-sm font-medium text-soft">{text.settings.scopes}</legend>
+          <div className="grid gap-1.5 sm:grid-cols-2">
+            {[...SCOPES, ...(isAdmin ? SCOPES_OF_ADMINS : [])].map((scope) => (
+              <label key={scope} className="flex items-baseline gap-2.5 text-sm">
+                <input type="checkbox" name="scope" value={scope} className="size-3.5 translate-y-0.5 accent-(--accent)" />
+                <span>
+                  <code className="font-mono text-[0.92em]">{scope}</code>{' '}
+                  <span className="text-faint">{text.settings.scope[scope]}</span>
+                </span>
+              </label>
+            ))}
+          </div>
+        </fieldset>
+        <Problem>{problem}</Problem>
+        <Button type="submit" disabled={isBusy}>
+          {text.settings.newKeyGo}
+        </Button>
+      </form>
+      {made !== undefined && (
+        <>
+          <p className="text-sm text-soft">{text.settings.keyMade}</p>
+          <ShownOnce words={made} />
+        </>
+      )}
+    </Block>
+  );
+}

@@ -1,0 +1,76 @@
+import { useState, type FormEvent } from 'react';
+import { ask } from '../api/http';
+import type { RoomEntry } from '../chat/state';
+import type { Task } from '../generated/api';
+import { Problem } from '../settings/Block';
+import { useAttempt } from '../settings/useAttempt';
+import { text } from '../text';
+import { Button } from '../ui/button';
+import { Dialog } from '../ui/dialog';
+import { Choice, Field, TextArea } from '../ui/field';
+
+interface Props {
+  room: RoomEntry;
+  /** Absent for a new one. */
+  task: Task | undefined;
+  onClose: () => void;
+}
+
+export function TaskDialog({ room, task, onClose }: Props) {
+  const [assigneeId, setAssignee] = useState(task?.assigneeId ?? '');
+  const { attempt, problem, isBusy } = useAttempt();
+  const save = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    const word = (name: string) => String(form.get(name) ?? '').trim();
+    const assignee = room.members.find((member) => member.memberId === assigneeId);
+    // In a new one what is not there is left out; in an old one it is taken away.
+    const nothing = task === undefined ? undefined : null;
+    const body = {
+      title: word('title'),
+      description: word('description') || nothing,
+      dueDate: word('due') === '' ? nothing : new Date(word('due')).toISOString(),
+      assigneeId: assignee?.memberId ?? nothing,
+      ...(assignee !== undefined && { assigneeType: assignee.memberType }),
+    };
+    void attempt(async () => {
+      if (task === undefined) await ask('POST', `/api/tasks/rooms/${room.id}`, body);
+      else await ask('PUT', `/api/tasks/${task.id}`, body);
+      onClose();
+    });
+  };
+  const members = room.members.map((member) => ({ value: member.memberId, label: member.displayName }));
+  return (
+    <Dialog open onClose={onClose} title={task === undefined ? text.tasks.add : text.tasks.edit}>
+      <form className="space-y-4" onSubmit={save}>
+        <Field label={text.tasks.title} name="title" defaultValue={task?.title} maxLength={200} autoFocus required />
+        <TextArea label={text.tasks.description} name="description" defaultValue={task?.description} />
+        <div className="grid gap-4 sm:grid-cols-2">
+          <Choice
+            label={text.tasks.assignee}
+            value={assigneeId}
+            options={[{ value: '', label: text.tasks.nobody }, ...members]}
+            onChange={setAssignee}
+          />
+          <Field label={text.tasks.due} name="due" type="datetime-local" defaultValue={localTime(task?.dueDate)} />
+        </div>
+        <Problem>{problem}</Problem>
+        <div className="flex justify-end gap-2">
+          <Button look="plain" onClick={onClose}>
+            {text.cancel}
+          </Button>
+          <Button look="primary" type="submit" disabled={isBusy}>
+            {text.save}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+/** As a field for dates wants it: by the clock on the wall, without a zone. */
+function localTime(iso: string | undefined): string {
+  if (iso === undefined) return '';
+  const at = new Date(iso);
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}

@@ -1,0 +1,61 @@
+import { Hash } from 'lucide-react';
+import { useState } from 'react';
+import { ask } from '../api/http';
+import { useChat } from '../chat/store';
+import type { ChatMessage } from '../chat/state';
+import { fitting } from '../palette/fitting';
+import { navigate, roomPath } from '../router';
+import { Problem } from '../settings/Block';
+import { useAttempt } from '../settings/useAttempt';
+import { text } from '../text';
+import { classes } from '../ui/classes';
+import { Dialog } from '../ui/dialog';
+import { INPUT } from '../ui/field';
+
+const MOST = 8;
+
+/** Says the same in another room, with who said it first. */
+export function ForwardDialog({ message, onClose }: { message: ChatMessage; onClose: () => void }) {
+  const [written, setWritten] = useState('');
+  const rooms = useChat((state) => state.rooms);
+  const { attempt, problem, isBusy } = useAttempt();
+  const others = Object.values(rooms).filter((room) => room.id !== message.roomId && room.archivedAt === undefined);
+  const found = fitting(others.map((room) => ({ ...room, words: room.name })), written).slice(0, MOST);
+  const forward = (targetRoomId: string) =>
+    attempt(async () => {
+      await ask('POST', `/api/messages/${message.id}/forward`, { targetRoomId });
+      onClose();
+      navigate(roomPath(targetRoomId));
+    });
+  return (
+    <Dialog open onClose={onClose} title={text.timeline.forward} lead={text.timeline.forwardLead}>
+      <p className="mb-4 line-clamp-3 rounded-lg bg-code px-3 py-2 text-sm whitespace-pre-wrap">{message.text}</p>
+      <input
+        type="search"
+        autoFocus
+        aria-label={text.timeline.forwardTo}
+        placeholder={text.timeline.forwardTo}
+        className={classes(INPUT, 'h-9 py-1 text-sm')}
+        value={written}
+        onChange={({ target }) => setWritten(target.value)}
+      />
+      <ul className="mt-2">
+        {found.length === 0 && <li className="px-2 py-3 text-sm text-faint">{text.palette.nothing}</li>}
+        {found.map((room) => (
+          <li key={room.id}>
+            <button
+              type="button"
+              disabled={isBusy}
+              onClick={() => void forward(room.id)}
+              className="flex w-full items-center gap-2.5 rounded-lg px-2 py-2 text-left text-sm hover:bg-hover"
+            >
+              <Hash size={15} aria-hidden className="text-faint" />
+              <span className="truncate">{room.name}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      <Problem>{problem}</Problem>
+    </Dialog>
+  );
+}

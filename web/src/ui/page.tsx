@@ -1,0 +1,50 @@
+import { ArrowLeft } from 'lucide-react';
+import type { ReactNode } from 'react';
+import { navigate } from '../router';
+import { text } from '../text';
+import { IconButton } from './button';
+import { classes } from './classes';
+
+interface Props {
+  title: string;
+  /** Where the arrow leads; without it, to the list of rooms, and only where that is out of sight. */
+  back?: string;
+  isWide: boolean;
+  actions?: ReactNode;
+  /** For what has columns of its own. */
+  isBroad?: boolean;
+  children: ReactNode;
+}
+
+/** A page beside the rooms that is not a conversation. */
+export function Page({ title, back, isWide, actions, isBroad, children }: Props) {
+  return (
+    <main className="flex min-w-0 flex-1 flex-col bg-surface">
+      <header className="flex h-14 shrink-0 items-center gap-1.5 border-b px-2 md:px-5">
+        {(back !== undefined || !isWide) && (
+          <IconButton label={text.back} onClick={() => navigate(back ?? '/app/')}>
+            <ArrowLeft size={18} />
+          </IconButton>
+        )}
+        <h1 className="min-w-0 flex-1 truncate font-semibold tracking-tight">{title}</h1>
+        {actions}
+      </header>
+      <div className="flex-1 overflow-y-auto">
+        <div className={classes('mx-auto px-4 py-6 md:px-6', isBroad === true ? 'max-w-6xl' : 'max-w-3xl')}>{children}</div>
+      </div>
+    </main>
+  );
+}
+
+/** Where there is nothing yet, with what could be done about it. */
+export function Nothing({ title, lead, children }: { title: string; lead?: string; children?: ReactNode }) {
+  return (
+    <div className="flex flex-col items-center gap-4 rounded-2xl border border-dashed px-6 py-12 text-center">
+      <div>
+        <p className="font-medium">{title}</p>
+        {lead !== undefined && <p className="mx-auto mt-1 max-w-md text-sm text-soft">{lead}</p>}
+      </div>
+      {children}
+    </div>
+  );
+}

@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import { gatewayCommand } from '../src/agents/words';
+import type { Task } from '../src/generated/api';
+import { inAddress, wantedIn } from '../src/search/wanted';
+import { isOverdue, tasksOf } from '../src/tasks/columns';
+import { after, hears, NOW, ROOM, signedIn } from './made';
+
+function task(fields: Partial<Task> & { id: string }): Task {
+  const at = new Date(NOW).toISOString();
+  const made = { createdById: 'ada', createdByType: 'user', createdAt: at, updatedAt: at } as const;
+  return { roomId: ROOM, title: fields.id, status: 'pending', ...made, ...fields };
+}
+
+test('the command that is shown means to a shell what was typed', () => {
+  expect(gatewayCommand('Coder', 'acp:codex', '')).toBe('parlor gateway --agent Coder=acp:codex');
+  expect(gatewayCommand('echo', 'command', 'cat -n')).toBe('parlor gateway --agent echo=command -- cat -n');
+  const hostile = gatewayCommand(`it's; $(rm -rf ~)`, 'claude', '');
+  expect(hostile).toBe(`parlor gateway --agent 'it'\\''s; $(rm -rf ~)=claude'`);
+});
+
+test('what is looked for stands in the address, and what is in an address is looked for', () => {
+  const wanted = { q: '"a b" -c', roomId: ROOM, senderType: 'agent', dateFrom: '2026-01-02' } as const;
+  expect(wantedIn(`?${inAddress(wanted)}`)).toEqual(wanted);
+  expect(wantedIn('?senderType=everything')).toEqual({ q: '' });
+  expect(inAddress({ q: 'x', roomId: '' })).toBe('q=x');
+});
+
+test('a board shows first what is due first, and of what is over the newest', () => {
+  const tasks = [
+    task({ id: 'later' }),
+    task({ id: 'soon', dueDate: '2026-01-03T00:00:00Z' }),
+    task({ id: 'old', status: 'completed', updatedAt: '2026-01-01T00:00:00Z' }),
+    task({ id: 'new', status: 'failed', updatedAt: '2026-01-02T00:00:00Z' }),
+  ];
+  expect(tasksOf(tasks, 'todo').map(({ id }) => id)).toEqual(['soon', 'later']);
+  expect(tasksOf(tasks, 'done').map(({ id }) => id)).toEqual(['new', 'old']);
+  expect(isOverdue(task({ id: 'a', dueDate: '2026-01-01T00:00:00Z' }), NOW)).toBe(true);
+  expect(isOverdue(task({ id: 'a', dueDate: '2026-01-01T00:00:00Z', status: 'completed' }), NOW)).toBe(false);
+});
+
+test('tasks are what was read, changed by what was told, and read anew where that has holes', () => {
+  const told = (one: Task, removed?: true) =>
+    ({ type: 'server:task_update', roomId: ROOM, task: one, ...(removed && { removed }), position: 'e-1' }) as const;
+  const tasksNow = (state: typeof signedIn) => state.chats[ROOM]?.tasks;
+  expect(tasksNow(hears(signedIn, told(task({ id: 'a' }))))).toBeUndefined();
+  const read = after(signedIn, { type: 'TASKS_LOADED', roomId: ROOM, tasks: [task({ id: 'a' }), task({ id: 'b' })] });
+  const begun = task({ id: 'a', status: 'in_progress', updatedAt: new Date(NOW + 1000).toISOString() });
+  const heard = hears(read, told(begun), told(task({ id: 'b' }), true));
+  expect(tasksNow(heard)).toEqual({ a: begun });
+  // An answer that was on its way before the change.
+  const late = after(heard, { type: 'TASKS_LOADED', roomId: ROOM, tasks: [task({ id: 'a' })] });
+  expect(tasksNow(late)).toEqual({ a: begun });
+  expect(tasksNow(hears(late, { type: 'server:resync', roomId: ROOM, position: 'f-1' }))).toBeUndefined();
+});
