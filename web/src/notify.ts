@@ -1,7 +1,7 @@
 /** Tells who is not looking: the title of the tab, and the browser's own notifications. */
 import { useEffect } from 'react';
 import { useChat } from './chat/store';
-import type { ChatState } from './chat/state';
+import { emptyChat, type ChatMessage, type ChatState, type Permission, type RoomChat } from './chat/state';
 import { text } from './text';
 
 export function useTitle(roomId: string | undefined): void {
@@ -25,7 +25,7 @@ export function useNotifications(): void {
     () =>
       useChat.subscribe((state, before) => {
         if (!document.hidden || !('Notification' in globalThis) || Notification.permission !== 'granted') return;
-        for (const { title, body, tag } of news(state, before)) new Notification(title, { body, tag });
+        for (const { title, body, tag } of news(state, before, Date.now())) new Notification(title, { body, tag });
       }),
     [],
   );
@@ -37,8 +37,13 @@ interface News {
   tag: string;
 }
 
+/** A reply that took so long was waited for by somebody who went elsewhere. */
+const LONG_MS = 10_000;
+/** What is further back than this is not news. */
+const LATEST = 30;
+
 /** What happened between two states that is worth calling somebody for. */
-export function news(state: ChatState, before: ChatState): News[] {
+export function news(state: ChatState, before: ChatState, now: number): News[] {
   const mentioned = Object.values(state.rooms)
     .filter((room) => room.notificationPref !== 'none' && room.mentions > (before.rooms[room.id]?.mentions ?? 0))
     .map((room) => ({
@@ -46,21 +51,48 @@ export function news(state: ChatState, before: ChatState): News[] {
       body: room.recent?.content.slice(0, 200) ?? '',
       tag: room.id,
     }));
-  const asked = Object.entries(state.chats).flatMap(([roomId, chat]) =>
-    chat.permissions === before.chats[roomId]?.permissions
-      ? []
-      : chat.permissions.filter(
-          (one) =>
-            one.decision === undefined &&
-            !before.chats[roomId]?.permissions.some((other) => other.requestId === one.requestId),
-        ),
+  const changed = Object.entries(state.chats).filter(([roomId, chat]) => chat !== before.chats[roomId]);
+  const inRooms = changed.flatMap(([roomId, chat]) => {
+    const room = state.rooms[roomId];
+    const earlier = before.chats[roomId] ?? emptyChat;
+    const place = room?.name ?? '';
+    const finished = room?.notificationPref === 'none' ? [] : justFinished(chat, earlier, now);
+    return [
+      ...justAsked(chat, earlier).map((one) => ({
+        title: text.permission.asks(one.agentName, one.toolName),
+        body: place,
+        tag: one.requestId,
+      })),
+      ...questions(chat, earlier).map((one) => ({
+        title: text.notify.question(one.senderName),
+        body: one.askUser?.questions[0]?.question ?? place,
+        tag: one.askUser?.questionId ?? one.id,
+      })),
+      ...finished.map((one) => ({ title: text.notify.finished(one.senderName, place), body: one.text.slice(0, 200), tag: one.id })),
+    ];
+  });
+  return [...mentioned, ...inRooms];
+}
+
+function justAsked(chat: RoomChat, before: RoomChat): Permission[] {
+  if (chat.permissions === before.permissions) return [];
+  const known = new Set(before.permissions.map((one) => one.requestId));
+  return chat.permissions.filter((one) => one.decision === undefined && !known.has(one.requestId));
+}
+
+function questions(chat: RoomChat, before: RoomChat): ChatMessage[] {
+  const known = new Set(before.messages.slice(-LATEST).map((one) => one.askUser?.questionId));
+  return chat.messages
+    .slice(-LATEST)
+    .filter(({ askUser }) => askUser !== undefined && askUser.answeredBy === undefined && !known.has(askUser.questionId));
+}
+
+function justFinished(chat: RoomChat, before: RoomChat, now: number): ChatMessage[] {
+  const speaking = new Map(
+    before.messages.slice(-LATEST).flatMap((one) => (one.isGenerating === true ? [[one.id, one.timestampMs] as const] : [])),
   );
-  return [
-    ...mentioned,
-    ...asked.map((one) => ({
-      title: text.permission.asks(one.agentName, one.toolName),
-      body: state.rooms[one.roomId]?.name ?? '',
-      tag: one.requestId,
-    })),
-  ];
+  return chat.messages.slice(-LATEST).filter((one) => {
+    const begun = speaking.get(one.id);
+    return begun !== undefined && one.isGenerating !== true && now - begun >= LONG_MS;
+  });
 }
