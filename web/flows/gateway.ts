@@ -17,15 +17,15 @@ export class Gateway {
     });
   }
 
-  static async connect(hub: Hub, owner: Person, agent: { id: string; name: string }): Promise<Gateway> {
+  static async connect(hub: Hub, owner: Person, agent: { id: string; name: string }, gatewayId = 'laptop'): Promise<Gateway> {
     const socket = new WebSocket(hub.url.replace('http', 'ws') + '/ws/gateway');
     await new Promise((done, failed) => {
       socket.once('open', done);
       socket.once('error', failed);
     });
     const gateway = new Gateway(socket);
-    const deviceInfo = { hostname: 'laptop', platform: 'linux', arch: 'x64', nodeVersion: 'v22.0.0' };
-    gateway.send({ type: 'gateway:auth', token: owner.token, gatewayId: 'laptop', deviceInfo, protocolVersion: '1' });
+    const deviceInfo = { hostname: gatewayId, platform: 'linux', arch: 'x64', nodeVersion: 'v22.0.0' };
+    gateway.send({ type: 'gateway:auth', token: owner.token, gatewayId, deviceInfo, protocolVersion: '1' });
     await gateway.next('server:gateway_auth_result');
     const work = { workingDirectory: '/tmp', capabilities: ['code'], type: 'claude-code' };
     gateway.send({ type: 'gateway:register_agent', agent: { ...agent, ...work } });

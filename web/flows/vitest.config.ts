@@ -2,8 +2,8 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    // Pictures are made on demand, for people; they prove nothing.
-    include: [process.env['PICTURES'] ?? 'flows/**/*.flow.ts'],
+    // Pictures and measurements are made on demand, for people; they prove nothing.
+    include: [process.env['ONLY'] ?? 'flows/**/*.flow.ts'],
     testTimeout: 90_000,
     hookTimeout: 60_000,
     // Each has a browser and a hub of its own, and machines that build things are busy.

@@ -2,12 +2,13 @@
 //!
 //! Stands outside the `bench` feature, so that asking for a benchmark is what compiles it.
 
-use crate::{cargo, packages, root};
+use crate::{cargo, packages, root, web};
 use anyhow::{Result, bail};
 use std::process::Command;
 
 const USAGE: &str = "\
 Usage: cargo xtask bench [options]
+       cargo xtask bench web [--hub FILE]     The page, in Chromium.
 
   --json FILE      Also write every round's numbers as JSON.
   --strict         Exit with an error when a bar is missed.
@@ -28,6 +29,11 @@ pub fn run(arguments: &[String]) -> Result<()> {
     if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
         print!("{USAGE}");
         return Ok(());
+    }
+    if let [what, options @ ..] = arguments
+        && what == "web"
+    {
+        return run_web(options);
     }
     // Named instead of entered, so that paths among the options keep their meaning.
     let workspace = ["--manifest-path".to_string(), root().join("Cargo.toml").display().to_string()];
@@ -50,6 +56,22 @@ pub fn run(arguments: &[String]) -> Result<()> {
             .args(["--", "bench-run"])
             .args(arguments),
     )
+}
+
+fn run_web(options: &[String]) -> Result<()> {
+    packages::install_missing(packages::FOR_WEB);
+    let hub = match options {
+        [] => {
+            run_to_end(
+                Command::new(cargo()).args(["build", "--release", "--package", "parlor"]).current_dir(root()),
+            )?;
+            root().join("target/release/parlor")
+        }
+        // The measurement runs in another folder.
+        [flag, file] if flag == "--hub" => std::path::absolute(file)?,
+        _ => bail!("`bench web` knows only `--hub FILE`"),
+    };
+    web::bench(&hub)
 }
 
 fn run_to_end(command: &mut Command) -> Result<()> {

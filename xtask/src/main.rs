@@ -24,7 +24,7 @@ Usage: cargo xtask <command>
                      --quick installs nothing and runs the unit tests only.
   test real-agents   Fetch agents that others made, and run the tests with them.
   bench [options]    Measure the hub against bare references, in release builds.
-                     `cargo xtask bench --help` lists the options.
+                     `cargo xtask bench --help` lists the options; `bench web` measures the page.
   types              Write the TypeScript of the web from the Rust types.
 ";
 

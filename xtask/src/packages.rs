@@ -15,6 +15,9 @@ pub const FOR_TESTS: &[Package] = &[
     Package { name: "chromium", needed_for: "the tests that open the page in a browser" },
 ];
 
+pub const FOR_WEB: &[Package] =
+    &[Package { name: "chromium", needed_for: "the measurements of the page, which are made in a browser" }];
+
 pub const FOR_BENCH: &[Package] =
     &[Package { name: "nats-server", needed_for: "the measurements of routing, which compare with NATS" }];
 

@@ -5,6 +5,7 @@
 use crate::root;
 use crate::test::note_skipped;
 use anyhow::{Result, bail};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Types and rules, in a few seconds.
@@ -28,6 +29,12 @@ pub fn flows() -> Result<()> {
     npm(&["run", "--silent", "flows"])
 }
 
+/// How quick the page is, with this hub.
+pub fn bench(hub: &Path) -> Result<()> {
+    fetch()?;
+    npm_with(hub, &["run", "--silent", "bench"])
+}
+
 /// What the page needs was fetched when it was built, unless cargo found it built already, and somebody removed it.
 fn fetch() -> Result<()> {
     let web = root().join("web");
@@ -41,11 +48,15 @@ fn fetch() -> Result<()> {
 }
 
 fn npm(arguments: &[&str]) -> Result<()> {
+    npm_with(&root().join("target/debug/parlor"), arguments)
+}
+
+fn npm_with(hub: &Path, arguments: &[&str]) -> Result<()> {
     println!("npm {}", arguments.join(" "));
     let status = Command::new("npm")
         .args(arguments)
         .current_dir(root().join("web"))
-        .env("PARLOR_BIN", root().join("target/debug/parlor"))
+        .env("PARLOR_BIN", hub)
         .status()?;
     if !status.success() {
         bail!("`npm {}` ended with {status}", arguments.join(" "));

@@ -6,8 +6,12 @@ import { emptyState, type ChatState } from './state';
 
 export const useChat = create<ChatState>(() => emptyState);
 
+/** A picture in between stays as it was: scrolling and typing need the time, and eyes do not see it. */
+const LEAST_MS = 30;
+
 let waiting: ChatAction[] = [];
 let isPlanned = false;
+let flushedAt = 0;
 
 /** At once: for what the person in front of the screen does. */
 export function dispatch(action: ChatAction): void {
@@ -15,18 +19,24 @@ export function dispatch(action: ChatAction): void {
   apply([action]);
 }
 
-/** With the next frame: hundreds of pieces of text a second are one change for each picture. */
+/** With one of the next frames: hundreds of pieces of text a second are one change for each picture. */
 export function dispatchSoon(actions: ChatAction[]): void {
   waiting.push(...actions);
   if (isPlanned || waiting.length === 0) return;
   isPlanned = true;
   // A page that is not to be seen draws no frames.
   if (document.hidden) setTimeout(flush, 50);
-  else requestAnimationFrame(flush);
+  else requestAnimationFrame(flushInTime);
+}
+
+function flushInTime(now: number): void {
+  if (now - flushedAt < LEAST_MS && !document.hidden) requestAnimationFrame(flushInTime);
+  else flush();
 }
 
 export function flush(): void {
   isPlanned = false;
+  flushedAt = performance.now();
   const actions = waiting;
   waiting = [];
   if (actions.length > 0) apply(actions);

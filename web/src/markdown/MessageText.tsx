@@ -1,5 +1,6 @@
 import { lazy, memo, Suspense } from 'react';
 import { isOneOf, splitMentions } from './mentions';
+import { usePaced } from './paced';
 import { upright } from './visible';
 
 const RichText = lazy(() => import('./RichText'));
@@ -15,7 +16,8 @@ interface Props {
 }
 
 /** What somebody said. Most of it is a plain line, which needs nothing but itself. */
-export const MessageText = memo(function MessageText({ text, isStreaming = false, names, mine }: Props) {
+export const MessageText = memo(function MessageText({ text: said, isStreaming = false, names, mine }: Props) {
+  const text = usePaced(said, isStreaming);
   const plain = <PlainText {...{ text, names, mine }} />;
   return (
     <div className="prose-parlor" dir="auto">

@@ -86,8 +86,8 @@ export function Timeline({ room, chat, target, onWrite }: Props) {
   const fetchOlder = () => {
     if ((scroller.current?.scrollTop ?? Infinity) < AT_BEGINNING) void house.loadOlder(room.id);
   };
-  // Where the whole page is not as high as the screen nobody can scroll.
-  useEffect(fetchOlder);
+  // Where the whole page is not as high as the screen nobody can scroll. Asked where that can have changed: it measures.
+  useEffect(fetchOlder, [house, room.id, chat.history, chat.messages.length]);
 
   const items = virtualizer.getVirtualItems();
   return (

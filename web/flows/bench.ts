@@ -1,0 +1,161 @@
+/** What `cargo xtask bench web` prints: the page in Chromium, against a hub with much in it. */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, test } from 'vitest';
+import { startBrowser, Tab } from './browser';
+import { Gateway } from './gateway';
+import { Hub, type Person } from './hub';
+
+const MESSAGES = 10_000;
+const AT_ONCE = 16;
+const ROUNDS = 5;
+const AGENTS = 5;
+const CHUNKS_A_SECOND = 100;
+const SECONDS = 6;
+const WORDS = 'a word **or** two, ';
+
+let hub: Hub;
+let browser: Browser;
+let admin: Person;
+const report: string[] = [];
+
+beforeAll(async () => {
+  [hub, browser] = await Promise.all([Hub.withAdmin(), startBrowser()]);
+  admin = await hub.signIn('admin');
+});
+afterAll(async () => {
+  await browser.close();
+  await hub.remove();
+  console.log(['', ...report, ''].join('\n'));
+});
+
+test('bytes of JavaScript before the first paint', async () => {
+  const tab = await Tab.open(browser, hub.url);
+  await tab.page.getByLabel('Name for signing in').waitFor();
+  const bytes = await tab.page.evaluate(() => {
+    const painted = performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? Infinity;
+    const files = performance.getEntriesByType('resource') as PerformanceResourceTiming[];
+    const before = files.filter((file) => file.name.endsWith('.js') && file.startTime < painted);
+    return before.reduce((sum, file) => sum + file.encodedBodySize, 0);
+  });
+  tell('JavaScript before the first paint, compressed', `${Math.round(bytes / 1000)} KB`, '< 300 KB', bytes < 300_000);
+});
+
+test('opening a room with much in it', async () => {
+  const [large, small] = [await hub.makeRoom(admin, 'Large', []), await hub.makeRoom(admin, 'Small', [])];
+  await hub.call(admin, 'POST', `/api/rooms/${small}/messages`, { content: 'Nothing much' });
+  await fill(large);
+  const tab = await Tab.signedIn(browser, hub, 'admin');
+  const { page } = tab;
+  const newest = tab.said(`Message ${MESSAGES}.`);
+  const loads: number[] = [];
+  const visits: number[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    loads.push(await timed(() => page.goto(`${hub.url}/app/rooms/${large}`), newest));
+    await page.goto(`${hub.url}/app/rooms/${small}`);
+    await tab.said('Nothing much').waitFor();
+    visits.push(await timed(() => page.getByRole('link', { name: 'Large' }).click(), newest));
+  }
+  const isQuick = median(loads) < 1000;
+  tell(`A room of ${MESSAGES} messages, from its link`, `${median(loads)} ms`, '< 1000 ms', isQuick);
+  tell(`A room of ${MESSAGES} messages, from another room`, `${median(visits)} ms`, '< 1000 ms', median(visits) < 1000);
+  const frames = await framesWhile(page, async () => {
+    const end = Date.now() + 4000;
+    while (Date.now() < end) {
+      await page.getByRole('log').evaluate((log) => log.scrollBy(0, -400));
+      await page.evaluate(() => new Promise(requestAnimationFrame));
+    }
+  });
+  tell('Frames a second while scrolling into the past', String(frames), '> 50', frames > 50);
+});
+
+test('agents that stream', async () => {
+  const room = await hub.makeRoom(admin, 'Loud', []);
+  const gateways = await Promise.all(
+    Array.from({ length: AGENTS }, async (_, index) => {
+      const agent = { id: `agent-${index}`, name: `Agent${index}` };
+      const gateway = await Gateway.connect(hub, admin, agent, `machine-${index}`);
+      await hub.call(admin, 'POST', `/api/rooms/${room}/members`, { memberId: agent.id, memberType: 'agent' });
+      return gateway;
+    }),
+  );
+  const tab = await Tab.signedIn(browser, hub, 'admin');
+  await tab.enter('Loud');
+  // They speak up by themselves: how many one message may set off is another matter.
+  const turns = gateways.map((_, index) => ({ roomId: room, agentId: `agent-${index}` }));
+  let sent = 0;
+  const begun = Date.now();
+  const timer = setInterval(() => {
+    // As many as are due by now: timers are late where much is going on.
+    const due = Math.floor(((Date.now() - begun) / 1000) * CHUNKS_A_SECOND);
+    for (; sent < due; sent += 1) {
+      const piece = sent % 40 === 39 ? '\n\n' : WORDS;
+      gateways.forEach((gateway, index) => gateway.chunk(turns[index] ?? {}, `r-${index}`, 'text', piece));
+    }
+  }, 5);
+  await tab.said('a word or two').nth(AGENTS - 1).waitFor();
+  const cpu = await mainThread(tab.page);
+  const frames = await framesWhile(tab.page, () => new Promise((done) => setTimeout(done, SECONDS * 1000)));
+  const busy = Math.round(((await cpu()) * 1000) / SECONDS);
+  clearInterval(timer);
+  gateways.forEach((gateway) => gateway.close());
+  tell(`Frames a second, ${AGENTS} agents, ${CHUNKS_A_SECOND} chunks a second each`, String(frames), '> 50', frames > 50);
+  tell('Work of the page for it, of each second', `${busy} ms`, '< 500 ms', busy < 500);
+});
+
+async function fill(room: string): Promise<void> {
+  let next = 1;
+  const write = async () => {
+    while (next < MESSAGES) {
+      const content = `Message ${next}. ${'More words. '.repeat(next % 9)}`;
+      next += 1;
+      await hub.call(admin, 'POST', `/api/rooms/${room}/messages`, { content });
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, write));
+  await hub.call(admin, 'POST', `/api/rooms/${room}/messages`, { content: `Message ${MESSAGES}.` });
+}
+
+async function timed(act: () => Promise<unknown>, shown: ReturnType<Tab['said']>): Promise<number> {
+  const begun = performance.now();
+  await act();
+  await shown.waitFor();
+  return Math.round(performance.now() - begun);
+}
+
+async function framesWhile(page: Page, act: () => Promise<unknown>): Promise<number> {
+  await page.evaluate(() => {
+    const counting = globalThis as unknown as { frames: number; begun: number };
+    counting.frames = 0;
+    counting.begun = performance.now();
+    const count = () => {
+      counting.frames += 1;
+      requestAnimationFrame(count);
+    };
+    requestAnimationFrame(count);
+  });
+  await act();
+  return page.evaluate(() => {
+    const { frames, begun } = globalThis as unknown as { frames: number; begun: number };
+    return Math.round((frames * 1000) / (performance.now() - begun));
+  });
+}
+
+/** Seconds that the page has worked, whatever else the machine was busy with. */
+async function mainThread(page: Page): Promise<() => Promise<number>> {
+  const session = await page.context().newCDPSession(page);
+  await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+  const worked = async () => {
+    const { metrics } = await session.send('Performance.getMetrics');
+    return metrics.find(({ name }) => name === 'TaskDuration')?.value ?? NaN;
+  };
+  const before = await worked();
+  return async () => (await worked()) - before;
+}
+
+function median(values: number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
+}
+
+function tell(what: string, measured: string, goal: string, isMet: boolean): void {
+  report.push(`${what.padEnd(56)} ${measured.padStart(9)}   ${goal.padEnd(10)} ${isMet ? 'met' : 'MISSED'}`);
+}
