@@ -11,8 +11,8 @@ use parlor_engine::turns::PlainRules;
 use parlor_engine::{Hub, Limits};
 use parlor_model::command::{NewSignIn, NewUser, RoomChanges};
 use parlor_model::{
-    Caller, Command, Delivery, Epoch, Logged, Message, Position, Post, Receipt, RoomId, SecretHash, Seq,
-    Signal, SiteRole, Time,
+    Caller, Command, Delivery, Epoch, Logged, Message, Moment, Position, Post, Receipt, RoomId, SecretHash,
+    Seq, Signal, SiteRole, Time,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -192,7 +192,7 @@ impl Egress for Places {
         Some(logged.seq.0.to_le_bytes().to_vec().into())
     }
 
-    fn room_lost(&self, _: &RoomId) -> Option<Bytes> {
+    fn room_lost(&self, _: &RoomId, _: &Logged) -> Option<Bytes> {
         None
     }
 
@@ -200,7 +200,7 @@ impl Egress for Places {
         None
     }
 
-    fn signal(&self, _: &Signal) -> Option<Bytes> {
+    fn signal(&self, _: &Signal, _: Moment) -> Option<Bytes> {
         None
     }
 

@@ -77,7 +77,7 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             flaws.task(changes.title.as_deref(), description, result);
         }
         Command::ReportTask { result, .. } => flaws.task(None, None, result.as_deref()),
-        Command::Post(post) => flaws.post(post, limits)?,
+        Command::Post(post) | Command::Chat { post, .. } => flaws.post(post, limits)?,
         Command::Edit { text, .. } => {
             flaws.unless(!text.trim().is_empty(), "content", "must not be empty");
             fits(text, limits.message_characters)?;
@@ -120,6 +120,7 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::OpenRun { .. }
         | Command::ReportUsage { .. }
         | Command::NoteBackup { .. }
+        | Command::Pulse
         | Command::TakeReleased { .. }
         | Command::RemoveUser { .. }
         | Command::ChangePassword { .. }

@@ -13,7 +13,7 @@ use parlor_model::{
 pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
     let ask = Ask { caller, facts };
     match command {
-        Command::OfferSetup { .. } | Command::NoteBackup { .. } => ask.operator(),
+        Command::OfferSetup { .. } | Command::NoteBackup { .. } | Command::Pulse => ask.operator(),
         // The evidence is in the command itself and is weighed by its plan.
         Command::SetUp { .. }
         | Command::SignIn(_)
@@ -57,6 +57,10 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
             let agents = members.iter().any(|member| matches!(member, MemberId::Agent(_)));
             // Agents are added one by one, where their owner can be looked at.
             if agents { Err(Refusal::Forbidden) } else { Ok(()) }
+        }
+        Command::Chat { agent, .. } => {
+            ask.signed_in(Scope::Write)?;
+            ask.own_or_shared(agent)
         }
         Command::ChangeRoom { changes, .. } => {
             ask.role_in_room(RoomRole::Admin, Scope::Write)?;
@@ -172,6 +176,9 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         | Query::ApprovalRules { .. }
         | Query::MayFollow { .. } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
         Query::MayStop { .. } => ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ()),
+        Query::Run { .. } => ask.seen_run(),
+        Query::Runs { room: Some(_), .. } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
+        Query::Runs { room: None, .. } => ask.signed_in(Scope::Read).map(|_| ()),
         Query::RunsOf { .. } | Query::Revisions { .. } | Query::Thread { .. } | Query::ReplyCount { .. } => {
             ask.seen_message(facts.membership.as_deref(), Scope::Read).map(|_| ())
         }
@@ -425,6 +432,15 @@ impl<'a> Ask<'a> {
         match (&self.facts.message, own) {
             (Some(message), Some(own)) if message.seq > own.arrangement.cleared_through => Ok(own.role),
             _ => Err(Refusal::NotFound(Thing::Message)),
+        }
+    }
+
+    /// A turn in a room that the caller is in. To everybody else it does not exist.
+    fn seen_run(&self) -> Result<(), Refusal> {
+        self.signed_in(Scope::Read)?;
+        match (&self.facts.run, &self.facts.membership) {
+            (Some(_), Some(_)) => Ok(()),
+            _ => Err(Refusal::NotFound(Thing::Run)),
         }
     }
 

@@ -15,11 +15,11 @@ use crate::turns::{Turns, keeper::keep};
 use crate::{Fault, Limits};
 use bytes::Bytes;
 use parlor_model::audit::NotePage;
-use parlor_model::query::{Answer, Recent};
+use parlor_model::query::{Answer, OfRun, Recent};
 use parlor_model::{
     ApiKey, ApprovalId, BlobDigest, Caller, Command, Epoch, Event, Gateway, HubSettings, Logged, Mailbox,
-    Member, MemberId, Message, Position, Query, Refusal, RoomId, SecondFactor, SecretHash, Seq, Signal, Task,
-    Thing, Time, User, UserId,
+    Member, MemberId, Message, Position, Query, Refusal, RoomId, Run, SecondFactor, SecretHash, Seq, Signal,
+    Task, Thing, Time, User, UserId,
 };
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -101,17 +101,21 @@ impl Hub {
             Writer::new(store, bus.clone(), clock.clone(), ids.clone(), health.clone(), limits.clone())?;
         let questions = close_questions(&mut writer, &*reader)?;
         close_gateways(&mut writer, &*reader)?;
+        // Whatever signals there were before are numbered lower than what is told from now on.
+        at_start(&mut writer, vec![Command::Pulse]);
         let (Head { epoch, seq, .. }, tally) = (writer.head(), writer.tally());
         let released = writer.released();
-        let switchboard = Arc::new(Switchboard::new(epoch, seq, &limits));
+        let switchboard = Arc::new(Switchboard::new(epoch, seq, &limits, clock.clone()));
         let (queue, waiting) = mpsc::channel(limits.waiting_commands);
         let stop = Arc::new(AtomicBool::new(false));
         let turns = Arc::new(Turns::default());
         reader.with(&mut |snapshot| {
+            turns.desk().count_queues_from(seq);
             for run in snapshot.open_runs()? {
                 switchboard.turn(&run);
-                let logged = Logged { seq, at: run.queued_at, event: Event::RunChanged(Arc::new(run)) };
-                turns.learn(&[logged]);
+                let trigger =
+                    run.trigger.as_ref().map(|trigger| snapshot.message(trigger)).transpose()?.flatten();
+                turns.restore(run, trigger);
             }
             for question in &questions {
                 turns.close_question(snapshot.approval(question)?);
@@ -172,6 +176,10 @@ impl Hub {
 
     pub(crate) fn switchboard(&self) -> &Switchboard {
         &self.inner.switchboard
+    }
+
+    pub(crate) fn shared_switchboard(&self) -> Arc<Switchboard> {
+        self.inner.switchboard.clone()
     }
 
     pub(crate) fn limits(&self) -> &Limits {
@@ -526,7 +534,7 @@ impl Hub {
         Ok(through)
     }
 
-    async fn within_log(&self, position: Position) -> Result<(), Refusal> {
+    pub(crate) async fn within_log(&self, position: Position) -> Result<(), Refusal> {
         let head = self.look(|_, snapshot| snapshot.head()).await?;
         let known = position.epoch == head.epoch && position.seq >= head.trimmed && position.seq <= head.seq;
         if known {
@@ -535,7 +543,12 @@ impl Hub {
         Err(Refusal::Resync { now: Position { epoch: head.epoch, seq: head.seq } })
     }
 
-    fn facts(&self, caller: &Caller, query: &Query, snapshot: &mut dyn Snapshot) -> Result<Facts, Fault> {
+    pub(crate) fn facts(
+        &self,
+        caller: &Caller,
+        query: &Query,
+        snapshot: &mut dyn Snapshot,
+    ) -> Result<Facts, Fault> {
         let mut facts = Facts::blank(self.now(), self.inner.epoch, Seq(0));
         facts.about_query(caller, query, snapshot)?;
         Ok(facts)
@@ -549,6 +562,14 @@ impl Hub {
             Ok(())
         })?;
         Ok(admitted)
+    }
+
+    /// Blocks, and passes by everyone who waits for a reader: for who holds up the fan-out meanwhile.
+    pub(crate) fn with_snapshot(
+        &self,
+        read: &mut dyn FnMut(&mut dyn Snapshot) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        self.inner.reader.with(read)
     }
 
     pub(crate) async fn look<T: Send + 'static>(
@@ -610,7 +631,7 @@ fn at_start(writer: &mut Writer, commands: Vec<Command>) {
     }
 }
 
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Refusal> {
     match tokio::task::spawn_blocking(work).await {
@@ -788,13 +809,43 @@ fn answer(
         }
         Query::Approvals { room } => Answer::Approvals(snapshot.open_approvals(Open::Room(room))?),
         Query::ApprovalRules { room } => Answer::ApprovalRules(snapshot.approval_rules(room)?),
-        Query::RunsOf { message } => {
-            let mut runs = Vec::new();
-            for run in snapshot.runs_of(message)? {
-                let name = snapshot.agent(&run.agent)?.map(|agent| agent.name).unwrap_or_default();
-                runs.push((run, name));
+        Query::Run { run, what } => {
+            let found = facts.run.clone().expect("authorised to see it");
+            match what {
+                OfRun::Itself => named(vec![found], snapshot)?,
+                OfRun::Children => {
+                    let mut below = snapshot.runs_below(run)?;
+                    below.retain(|below| below.room == found.room);
+                    named(below, snapshot)?
+                }
+                OfRun::Messages => {
+                    let mut messages = Vec::new();
+                    for id in [&found.trigger, &found.reply].into_iter().flatten() {
+                        messages.extend(snapshot.message(id)?.filter(|said| said.seq > cleared(facts)));
+                    }
+                    Answer::History { messages, more: false }
+                }
             }
-            Answer::Runs(runs)
+        }
+        Query::Runs { room, limit } => {
+            let rooms = match room {
+                Some(room) => vec![room.clone()],
+                None => {
+                    let own = snapshot.memberships(&MemberId::User(own()))?;
+                    own.into_iter().map(|member| member.room).collect()
+                }
+            };
+            let mut runs = Vec::new();
+            for room in rooms {
+                runs.extend(snapshot.runs_in(&room, *limit)?);
+            }
+            runs.sort_by_key(|run| std::cmp::Reverse(run.queued_at));
+            runs.truncate(*limit);
+            named(runs, snapshot)?
+        }
+        Query::RunsOf { message } => {
+            let runs = snapshot.runs_of(message)?;
+            named(runs, snapshot)?
         }
         Query::MayFollow { .. }
         | Query::MayStop { .. }
@@ -807,6 +858,16 @@ fn answer(
         | Query::MayMeasure
         | Query::MayRegister { .. } => Answer::Yes,
     })
+}
+
+/// Turns with the names of their agents.
+fn named(runs: Vec<Run>, snapshot: &mut dyn Snapshot) -> Result<Answer, Fault> {
+    let mut found = Vec::new();
+    for run in runs {
+        let name = snapshot.agent(&run.agent)?.map(|agent| agent.name).unwrap_or_default();
+        found.push((run, name));
+    }
+    Ok(Answer::Runs(found))
 }
 
 /// Everyone sees how they themselves keep the room, and nobody else does.

@@ -11,6 +11,7 @@ pub mod facts;
 mod fault;
 pub mod figures;
 mod follower;
+mod following;
 mod health;
 pub mod hub;
 pub mod janitor;

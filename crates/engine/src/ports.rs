@@ -227,6 +227,10 @@ pub trait Snapshot: Lookup {
     fn dead_letters(&mut self, page: MailPage) -> Result<Vec<DeadLetter>, Fault>;
     /// The turns that wait or run, the oldest first.
     fn open_runs(&mut self) -> Result<Vec<Run>, Fault>;
+    /// The newest turns of a room, the newest first.
+    fn runs_in(&mut self, room: &RoomId, limit: usize) -> Result<Vec<Run>, Fault>;
+    /// The turns that were set off in a turn, the oldest first.
+    fn runs_below(&mut self, run: &RunId) -> Result<Vec<Run>, Fault>;
     /// What is always allowed in a room, by agent, then by tool.
     fn approval_rules(&mut self, room: &RoomId) -> Result<Vec<ApprovalRule>, Fault>;
     /// Whether an upload has this content.

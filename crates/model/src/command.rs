@@ -180,6 +180,12 @@ pub enum Command {
     },
 
     // Messages.
+    /// Begins a conversation with an agent in a room of its own, with the first thing said; the room of the post is
+    /// yet to be made.
+    Chat {
+        agent: AgentId,
+        post: Post,
+    },
     Post(Post),
     Edit {
         message: MessageId,
@@ -236,6 +242,8 @@ pub enum Command {
     NoteBackup {
         through: Seq,
     },
+    /// Takes a place in the log and says nothing, so that signals are numbered higher from here on.
+    Pulse,
 
     // Agents.
     CreateAgent {

@@ -94,7 +94,8 @@ pub enum Event {
     ApprovalAsked(Arc<Approval>),
     /// It has one, or none will come.
     ApprovalDecided(Arc<Approval>),
-    /// Something older than its own deletion, read from the log: its content is gone.
+    /// Something older than its own deletion, read from the log: its content is gone. Also what only takes a place
+    /// in the log.
     Faded,
 }
 

@@ -51,7 +51,7 @@ pub use message::{
     Sender, SenderKind,
 };
 pub use path::{Path, Pattern};
-pub use position::{Epoch, Position, Seq};
+pub use position::{Epoch, Moment, Ordinal, Position, Seq};
 pub use query::{Answer, Query};
 pub use refusal::{Flaw, Refusal, Thing};
 pub use room::{Arrangement, Frozen, Member, Notifications, Policy, Room, RoomKind, RoomRole};
@@ -63,7 +63,7 @@ pub use run_event::{
 };
 pub use second_factor::{SecondFactor, SecondProof};
 pub use settings::{HubSettings, SettingChanges};
-pub use signal::{AgentStatus, Signal};
+pub use signal::{AgentStatus, Queued, Signal};
 pub use task::{Task, TaskStatus};
 pub use time::Time;
 pub use upload::{Attachment, BlobDigest, File, Media, Upload, Use};

@@ -1,5 +1,6 @@
 //! Where in the one order something stands, and since when that order is unbroken.
 
+use crate::Time;
 use std::fmt;
 
 /// The place of an event in the log; assigned inside the commit, without holes.
@@ -59,6 +60,53 @@ impl fmt::Display for Position {
     }
 }
 
+/// Where something stands among everything that is told, whether it is logged or not: the same for whoever hears
+/// it, and always higher than what was told before.
+///
+/// It follows from the `Seq`, so that what is told again out of the log has the number that it had the first time:
+/// an event has [`Ordinal::PARTS`] numbers for what it is told as, and the signals that follow it those after, up
+/// to the next event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ordinal(pub u64);
+
+impl Ordinal {
+    /// Into how many pieces a door may take an event apart.
+    pub const PARTS: u64 = 16;
+    /// Numbers from one event to the next. Exact in a browser for eight thousand million events.
+    const ROOM: u64 = 1 << 20;
+
+    /// The first number of an event.
+    pub fn of(seq: Seq) -> Self {
+        Self(seq.0.saturating_mul(Self::ROOM))
+    }
+
+    /// Where the signals that follow an event begin.
+    pub fn after(seq: Seq) -> Self {
+        Self::of(seq).part(Self::PARTS)
+    }
+
+    pub fn part(self, part: u64) -> Self {
+        Self(self.0 + part)
+    }
+
+    /// So many numbers further on, if that is before the next event.
+    pub fn plus(self, numbers: u64) -> Self {
+        Self((self.0 + numbers).min(self.0 | (Self::ROOM - 1)))
+    }
+
+    /// Whether half of the numbers up to the next event are given.
+    pub fn is_crowded(self) -> bool {
+        self.0 % Self::ROOM >= Self::ROOM / 2
+    }
+}
+
+/// What a signal is told with: its number, and when it was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment {
+    pub ordinal: Ordinal,
+    pub at: Time,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,5 +135,16 @@ mod tests {
         ] {
             assert_eq!(Position::parse(bad, Epoch(1)), None, "{bad:?}");
         }
+    }
+
+    #[test]
+    fn what_follows_has_a_higher_number_also_where_there_are_too_many() {
+        let event = Ordinal::of(Seq(7));
+        let first = Ordinal::after(Seq(7));
+        assert!(event.part(Ordinal::PARTS - 1) < first);
+        assert!(first < first.plus(1) && first.plus(1) < Ordinal::of(Seq(8)));
+        assert!(first.plus(u64::from(u32::MAX)) < Ordinal::of(Seq(8)));
+        assert!(!first.is_crowded() && first.plus(1 << 19).is_crowded());
+        assert!(Ordinal::after(Seq(8_000_000_000)).0 < 1 << 53, "exact in a browser");
     }
 }

@@ -4,8 +4,8 @@ use crate::audit::{NotePage, Noted};
 use crate::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, Bookmark, DeadLetter, Delivery, Gateway, GatewayId,
     HubSettings, Inquiry, Invitation, Mailbox, Member, Message, MessageId, MessageKind, Pin, Revision, Room,
-    RoomId, Router, RouterId, Run, SecretHash, SenderKind, Seq, Session, SignIn, Subscription, Task, Time,
-    Upload, UploadId, User,
+    RoomId, Router, RouterId, Run, RunId, SecretHash, SenderKind, Seq, Session, SignIn, Subscription, Task,
+    Time, Upload, UploadId, User,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -139,6 +139,16 @@ pub enum Query {
     MayManageCredentials {
         gateway: GatewayId,
     },
+    /// One turn, also when it is over.
+    Run {
+        run: RunId,
+        what: OfRun,
+    },
+    /// The newest turns of a room, or of all rooms that the caller is in.
+    Runs {
+        room: Option<RoomId>,
+        limit: usize,
+    },
     /// The turns that a message set off, also those that were refused.
     RunsOf {
         message: MessageId,
@@ -153,6 +163,16 @@ pub enum Query {
     },
     /// Whether the caller may see how the hub is doing, in numbers.
     MayMeasure,
+}
+
+/// What is asked of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OfRun {
+    Itself,
+    /// The turns that it set off, the oldest first.
+    Children,
+    /// What it answers, and what was said in it.
+    Messages,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

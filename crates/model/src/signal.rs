@@ -1,6 +1,7 @@
 //! News that may be lost: no `Seq`, not in the log, dropped first when a reader falls behind.
 
-use crate::{AgentId, Answered, Chunk, MessageId, RoomId, RunEvent, RunId, UserId};
+use crate::run_event::Activity;
+use crate::{AgentId, Answered, Chunk, MessageId, Ordinal, RoomId, RunEvent, RunId, Time, UserId};
 use std::sync::Arc;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +48,30 @@ pub enum Signal {
         room: RoomId,
         agent: AgentId,
         event: Arc<RunEvent>,
+        /// How many of its kind the turn told of, with this one.
+        rev: u64,
+    },
+    /// What an agent is at in a turn, as it says or as it shows.
+    Activity {
+        run: RunId,
+        room: RoomId,
+        agent: AgentId,
+        activity: Activity,
+        detail: Option<Box<str>>,
+        /// Whose it is, if not the agent's own.
+        subagent: Option<Box<str>>,
+        /// Names it from its beginning to its end.
+        began: Ordinal,
+        /// How often it was told, with this.
+        rev: u64,
+        done: bool,
+    },
+    /// What waits for an agent in a room, all of it, in order.
+    Queue {
+        room: RoomId,
+        agent: AgentId,
+        items: Arc<[Queued]>,
+        rev: u64,
     },
     Answered(Box<Answered>),
     /// Everything from a message on was taken back; with what it said, so that it can be said otherwise.
@@ -56,6 +81,16 @@ pub enum Signal {
         removed: Vec<MessageId>,
         text: Arc<str>,
     },
+}
+
+/// A message that waits for an agent to be free.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Queued {
+    pub run: RunId,
+    pub message: Option<MessageId>,
+    /// How it begins.
+    pub preview: Box<str>,
+    pub at: Time,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,19 +7,21 @@ use crate::connection::census::Counted;
 use crate::connection::upgrade::{Upgraded, upgrade};
 use crate::connection::window::Window;
 use crate::connection::{Incoming, LOOK_AGAIN, Socket, frame};
+use crate::events;
 use crate::http::problem::Problem;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
-use parlor_engine::switchboard::{Egress, Farewell, Viewer};
+use parlor_engine::switchboard::{Egress, Farewell, Following, Viewer, ViewerId};
 use parlor_model::command::Judgement;
 use parlor_model::{
-    Caller, Command, Delivery, Epoch, Errand, Logged, Message, Position, Receipt, Refusal, RoomId, Signal,
-    Thing, UserId,
+    Caller, Command, Delivery, Epoch, Errand, Logged, Message, Moment, Position, Receipt, Refusal, RoomId,
+    Signal, Thing, UserId,
 };
 use parlor_wire::agentim::egress;
 use parlor_wire::agentim::ingress::{self, Asked, Draft, Misread, agents::OfAgents};
+use parlor_wire::events::frames::Form;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -42,7 +44,7 @@ impl Egress for ClientEgress {
         egress::event(logged, epoch).map(|text| frame::text(&text))
     }
 
-    fn room_lost(&self, room: &RoomId) -> Option<Bytes> {
+    fn room_lost(&self, room: &RoomId, _: &Logged) -> Option<Bytes> {
         Some(frame::text(&egress::room_removed(room)))
     }
 
@@ -50,7 +52,7 @@ impl Egress for ClientEgress {
         None
     }
 
-    fn signal(&self, signal: &Signal) -> Option<Bytes> {
+    fn signal(&self, signal: &Signal, _: Moment) -> Option<Bytes> {
         egress::signal(signal).map(|text| frame::text(&text))
     }
 
@@ -131,6 +133,8 @@ struct Signed {
     caller: Caller,
     viewer: Viewer,
     username: Box<str>,
+    /// What hears of all rooms, if anything does.
+    following: Option<ViewerId>,
     _counted: Counted,
 }
 
@@ -261,6 +265,11 @@ impl Talk {
             Asked::Auth { token, version } => self.authenticate(socket, &token, version.as_deref()).await,
             _ if self.signed.is_none() => self.refuse(socket, &Refusal::NotSignedIn),
             Asked::Join { room, since } => self.join(socket, room, since.as_deref()).await,
+            Asked::Follow { since } => {
+                if let Err(refusal) = self.follow(since.as_deref()).await {
+                    self.refuse(socket, &refusal);
+                }
+            }
             Asked::Leave { room } => {
                 if let (Some(room), Some(signed)) = (room, &self.signed) {
                     self.app.hub.detach(signed.viewer.id, &room);
@@ -323,7 +332,8 @@ impl Talk {
         let (standing, counted) =
             admit(&self.app, &mut self.guest, &caller, viewer.clone(), greeting).await?;
         self.attempts = 0;
-        self.signed = Some(Signed { caller, viewer, username: standing.user.username, _counted: counted });
+        let username = standing.user.username;
+        self.signed = Some(Signed { caller, viewer, username, following: None, _counted: counted });
         Ok(())
     }
 
@@ -353,6 +363,32 @@ impl Talk {
             }
             Err(refusal) => self.refuse(socket, &refusal),
         }
+    }
+
+    /// Beside the rooms that were joined: what is told there is told here too, as the chat events door has it.
+    async fn follow(&mut self, since: Option<&str>) -> Result<(), Refusal> {
+        let Some(signed) = &mut self.signed else { return Err(Refusal::NotSignedIn) };
+        let since = match since {
+            None | Some("now") => None,
+            Some(text) => {
+                let position = Position::parse(text, self.app.hub.epoch());
+                Some(position.ok_or_else(|| Refusal::invalid("since", "is not a position"))?)
+            }
+        };
+        if let Some(before) = signed.following.take() {
+            self.app.hub.disconnect(before);
+        }
+        self.app.hub.may_follow(&signed.caller, &Following::All).await?;
+        let viewer = Viewer {
+            id: self.app.hub.viewer_id(),
+            egress: self.app.socket_events.clone(),
+            present: false,
+            ..signed.viewer.clone()
+        };
+        self.app.hub.connect(&signed.caller, viewer.clone(), Bytes::new(), |_| Ok(())).await?;
+        signed.following = Some(viewer.id);
+        let made = |text: String| frame::text(&text);
+        events::begin(&self.app, &signed.caller, &viewer, &Following::All, since, Form::Frame, made).await
     }
 
     async fn send(&mut self, socket: &Socket, room: Option<RoomId>, draft: Draft) {
@@ -423,6 +459,9 @@ impl Talk {
     /// Names the person who is gone with this connection, unless another one of theirs is there.
     fn leave(&mut self) -> Option<UserId> {
         let signed = self.signed.take()?;
+        if let Some(following) = signed.following {
+            self.app.hub.disconnect(following);
+        }
         self.app.hub.disconnect(signed.viewer.id).then_some(signed.viewer.user)
     }
 }

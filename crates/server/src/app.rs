@@ -5,10 +5,12 @@ use crate::auth::passwords::Passwords;
 use crate::auth::seal::Seal;
 use crate::auth::second_factor::SecondFactors;
 use crate::auth::throttle::Throttle;
+use crate::auth::tickets::Tickets;
 use crate::auth::tokens::Tokens;
 use crate::broker::BrokerEgress;
 use crate::connection::census::Census;
 use crate::connection::conversations::Conversations;
+use crate::events::{EventsEgress, SocketEvents};
 use crate::gateway::GatewayEgress;
 use crate::http::limits::Limits;
 use crate::measures::Measures;
@@ -37,6 +39,9 @@ pub struct App {
     pub(crate) client_egress: Arc<ClientEgress>,
     pub(crate) broker_egress: Arc<BrokerEgress>,
     pub(crate) gateway_egress: Arc<GatewayEgress>,
+    pub(crate) events_egress: Arc<EventsEgress>,
+    pub(crate) socket_events: Arc<SocketEvents>,
+    pub(crate) tickets: Tickets,
     pub(crate) conversations: Conversations,
     pub(crate) measures: Measures,
     pub(crate) tls: Option<Arc<Tls>>,
@@ -68,6 +73,9 @@ impl App {
             client_egress: Arc::new(ClientEgress),
             broker_egress: Arc::new(BrokerEgress),
             gateway_egress: Arc::new(GatewayEgress),
+            events_egress: Arc::default(),
+            socket_events: Arc::default(),
+            tickets: Tickets::default(),
             conversations: Conversations::default(),
             measures: Measures::new(),
             tls,

@@ -14,7 +14,8 @@ use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use parlor_engine::switchboard::{Egress, Farewell, Viewer};
 use parlor_model::{
-    Caller, Command, Delivery, Epoch, Logged, Mailbox, Message, Query, Receipt, Refusal, RoomId, Signal,
+    Caller, Command, Delivery, Epoch, Logged, Mailbox, Message, Moment, Query, Receipt, Refusal, RoomId,
+    Signal,
 };
 use parlor_wire::broker::ingress::{self, About, Asked, Request as Frame};
 use parlor_wire::broker::{codes, egress};
@@ -41,7 +42,7 @@ impl Egress for BrokerEgress {
         None
     }
 
-    fn room_lost(&self, _: &RoomId) -> Option<Bytes> {
+    fn room_lost(&self, _: &RoomId, _: &Logged) -> Option<Bytes> {
         None
     }
 
@@ -49,7 +50,7 @@ impl Egress for BrokerEgress {
         Some(frame::text(&egress::push(message, delivery)))
     }
 
-    fn signal(&self, _: &Signal) -> Option<Bytes> {
+    fn signal(&self, _: &Signal, _: Moment) -> Option<Bytes> {
         None
     }
 

@@ -15,8 +15,8 @@ use parlor_engine::switchboard::{Egress, Farewell, Outbox, Viewer};
 use parlor_engine::turns::{Answering, Asking, Finished, Host, LinkId, Order, Voice};
 use parlor_model::command::{AgentRegistration, NewGateway};
 use parlor_model::{
-    Caller, Command, ConversationId, Delivery, Device, Epoch, GatewayId, Logged, Message, Receipt, Refusal,
-    RoomId, Signal, TaskStatus, Thing, UserId,
+    Caller, Command, ConversationId, Delivery, Device, Epoch, GatewayId, Logged, Message, Moment, Receipt,
+    Refusal, RoomId, Signal, TaskStatus, Thing, UserId,
 };
 use parlor_wire::agentim::egress as common;
 use parlor_wire::agentim::gateway::egress::{self, InRoom};
@@ -39,7 +39,7 @@ impl Egress for GatewayEgress {
         None
     }
 
-    fn room_lost(&self, _: &RoomId) -> Option<Bytes> {
+    fn room_lost(&self, _: &RoomId, _: &Logged) -> Option<Bytes> {
         None
     }
 
@@ -47,7 +47,7 @@ impl Egress for GatewayEgress {
         None
     }
 
-    fn signal(&self, _: &Signal) -> Option<Bytes> {
+    fn signal(&self, _: &Signal, _: Moment) -> Option<Bytes> {
         None
     }
 

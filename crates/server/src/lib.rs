@@ -8,6 +8,7 @@ mod auth;
 mod broker;
 mod config;
 mod connection;
+mod events;
 mod gateway;
 mod http;
 mod listen;

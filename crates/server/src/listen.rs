@@ -3,7 +3,7 @@
 use crate::connection::stream::Stream;
 use crate::http::{Peer, forwarded, limits, trace};
 use crate::patience::Patient;
-use crate::{App, agentim, broker, gateway, measures, page, rest, uploads};
+use crate::{App, agentim, broker, events, gateway, measures, page, rest, uploads};
 use axum::Router;
 use axum::extract::Request;
 use axum::routing::get;
@@ -62,6 +62,7 @@ fn router(app: Arc<App>) -> Router {
         .route("/ws/client", get(agentim::mount))
         .route("/ws/broker", get(broker::mount))
         .route("/ws/gateway", get(gateway::mount))
+        .route("/api/events", get(events::stream))
         .route("/uploads/{id}", get(uploads::read))
         // Whatever it is called there: a name makes a link that says what is behind it.
         .route("/uploads/{id}/{name}", get(uploads::read_named))

@@ -4,6 +4,7 @@ pub mod agentim;
 pub mod broker;
 pub mod browser;
 pub mod crash;
+pub mod events;
 pub mod faultfs;
 pub mod gateway;
 pub mod hosting;

@@ -6,6 +6,7 @@
 pub mod agentim;
 pub mod broker;
 pub mod canonical;
+pub mod events;
 pub mod files;
 pub mod json;
 pub mod time;

@@ -9,8 +9,8 @@ use parlor_model::audit::{Actor, NotePage, Noted};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
     Agent, ApiKey, ApprovalRule, BlobDigest, Bookmark, DeadLetter, Delivery, Invitation, Logged, Mailbox,
-    Member, MemberId, Message, MessageId, Pin, Revision, RoomId, Run, Sender, Seq, SignIn, Task, Time, User,
-    UserId,
+    Member, MemberId, Message, MessageId, Pin, Revision, RoomId, Run, RunId, Sender, Seq, SignIn, Task, Time,
+    User, UserId,
 };
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -234,6 +234,15 @@ impl Snapshot for View {
 
     fn open_runs(&mut self) -> Result<Vec<Run>, Fault> {
         Ok(self.tables.runs.rows().filter(|run| !run.has_ended()).cloned().collect())
+    }
+
+    fn runs_in(&mut self, room: &RoomId, limit: usize) -> Result<Vec<Run>, Fault> {
+        let here: Vec<&Run> = self.tables.runs.rows().filter(|run| run.room == *room).collect();
+        Ok(here.into_iter().rev().take(limit).cloned().collect())
+    }
+
+    fn runs_below(&mut self, run: &RunId) -> Result<Vec<Run>, Fault> {
+        Ok(self.tables.runs.rows().filter(|below| below.parent.as_ref() == Some(run)).cloned().collect())
     }
 
     fn refers_to(&mut self, digest: &BlobDigest) -> Result<bool, Fault> {

@@ -11,8 +11,8 @@ use parlor_model::audit::{NotePage, Noted};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
     Agent, AgentId, ApiKey, ApprovalRule, BlobDigest, Bookmark, DeadLetter, Delivery, Invitation, Logged,
-    Mailbox, Member, Message, MessageId, Pin, Revision, RoomId, Run, Seq, SessionId, SignIn, Task, Time,
-    User, UserId,
+    Mailbox, Member, Message, MessageId, Pin, Revision, RoomId, Run, RunId, Seq, SessionId, SignIn, Task,
+    Time, User, UserId,
 };
 use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
@@ -252,6 +252,16 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
     fn open_runs(&mut self) -> Result<Vec<Run>, Fault> {
         let query = format!("SELECT {} FROM runs WHERE state < 2 ORDER BY place", rows::RUN);
         all(self.sql(), &query, &[], rows::a_run)
+    }
+
+    fn runs_in(&mut self, room: &RoomId, limit: usize) -> Result<Vec<Run>, Fault> {
+        let query = format!("SELECT {} FROM runs WHERE room = ?1 ORDER BY place DESC LIMIT ?2", rows::RUN);
+        all(self.sql(), &query, &[&room.as_str(), &number(limit)], rows::a_run)
+    }
+
+    fn runs_below(&mut self, run: &RunId) -> Result<Vec<Run>, Fault> {
+        let query = format!("SELECT {} FROM runs WHERE parent = ?1 ORDER BY place", rows::RUN);
+        all(self.sql(), &query, &[&run.as_str()], rows::a_run)
     }
 
     fn refers_to(&mut self, digest: &BlobDigest) -> Result<bool, Fault> {

@@ -258,7 +258,7 @@ impl Facts {
     ) -> Result<(), Fault> {
         self.who(caller, store, memo)?;
         match command {
-            Command::NoteBackup { .. } => {}
+            Command::NoteBackup { .. } | Command::Pulse => {}
             Command::OfferSetup { .. } => self.admins = store.admins()?,
             Command::SetUp { account, .. } => {
                 self.admins = store.admins()?;
@@ -400,6 +400,10 @@ impl Facts {
             Command::ReportTask { task, agent, .. } => {
                 self.about_task(caller, task, None, store, memo, limits)?;
                 self.agent_in_room(agent, store)?;
+            }
+            Command::Chat { agent, post } => {
+                self.agent = store.agent(agent)?;
+                self.about_attachments(post, store)?;
             }
             Command::Post(post) => self.about_post(caller, post, store, routes, memo, limits)?,
             Command::Edit { message, text } => {
@@ -566,6 +570,14 @@ impl Facts {
                     self.in_room(caller, room, store, memo)?;
                 }
             }
+            Query::Run { run, .. } => {
+                self.run = store.run(run)?;
+                if let Some(run) = self.run.clone() {
+                    self.in_room(caller, &run.room, store, memo)?;
+                }
+            }
+            Query::Runs { room: Some(room), .. } => self.in_room(caller, room, store, memo)?,
+            Query::Runs { room: None, .. } => {}
             Query::RunsOf { message }
             | Query::Revisions { message }
             | Query::Thread { message, .. }

@@ -14,6 +14,10 @@ pub fn plan(command: &Command, mut draft: Draft) -> Result<Plan, Refusal> {
     match command {
         // It happened elsewhere: all there is to do is to note it.
         Command::NoteBackup { .. } => draft.done(Receipt::Done),
+        Command::Pulse => {
+            draft.tell(Event::Faded);
+            draft.done(Receipt::Done)
+        }
         Command::OfferSetup { token, expires_at } => {
             if draft.facts.admins > 0 {
                 return Err(Refusal::AlreadyExists(Thing::User));

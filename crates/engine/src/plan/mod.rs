@@ -6,6 +6,7 @@ mod accounts;
 mod agents;
 mod approvals;
 mod arrangement;
+mod chats;
 mod gateways;
 #[cfg(test)]
 mod given;
@@ -204,6 +205,7 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
     let draft = Draft::new(facts, mint);
     match command {
         Command::NoteBackup { .. }
+        | Command::Pulse
         | Command::OfferSetup { .. }
         | Command::SetUp { .. }
         | Command::CreateUser(_)
@@ -246,6 +248,7 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
         | Command::ChangeTask { .. }
         | Command::RemoveTask { .. }
         | Command::ReportTask { .. } => tasks::plan(command, draft),
+        Command::Chat { agent, post } => chats::plan(agent, post, draft),
         Command::Arrange { room, how } => arrangement::plan(room, *how, draft),
         Command::Post(_)
         | Command::Edit { .. }

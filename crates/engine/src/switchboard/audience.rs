@@ -12,6 +12,7 @@ pub struct Seat {
     pub user: UserId,
     pub egress: Arc<dyn Egress>,
     pub outbox: Arc<Outbox>,
+    pub keeps_one_order: bool,
 }
 
 impl Seat {
@@ -21,6 +22,7 @@ impl Seat {
             user: viewer.user.clone(),
             egress: viewer.egress.clone(),
             outbox: viewer.outbox.clone(),
+            keeps_one_order: viewer.egress.keeps_one_order(),
         }
     }
 }

@@ -4,41 +4,58 @@
 //! from the room while n is told, and so receives nothing after it. A frame for many viewers of one
 //! door is encoded once and shared.
 
+mod activities;
 mod audience;
+mod joining;
 mod outbox;
 mod questions;
 mod replies;
 mod shared;
 
+pub use joining::{Followed, Following, Joined};
 pub use outbox::{Caps, Outbox, Taken};
 pub use replies::Unsaid;
 
+use crate::ports::Clock;
 use crate::turns::rollup::Bounds;
 use crate::{Fault, Limits};
+use activities::Activities;
 use audience::{Audience, Seat};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use parlor_model::{
-    Chunk, Delivery, Epoch, Event, Logged, Mailbox, MemberChange, Message, MessageId, Position, Principal,
-    Reaction, Refusal, RoomId, Run, RunId, RunState, Seq, Signal, UserId,
+    Chunk, Delivery, Epoch, Event, Logged, Mailbox, MemberChange, Message, MessageId, Moment, Ordinal,
+    Principal, Reaction, Refusal, RoomId, Run, RunEvent, RunId, RunState, Seq, Signal, UserId,
 };
 use questions::Questions;
 use replies::Replies;
-use shared::{Encoded, Mail, Neighbours};
+use shared::{Encoded, Kept, Mail, Neighbours};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 /// How a door tells things: complete bytes for its kind of socket, framing included.
 pub trait Egress: Send + Sync {
     /// `None` where the door has no words for it.
     fn event(&self, logged: &Logged, epoch: Epoch) -> Option<Bytes>;
-    /// To somebody who just lost the room.
-    fn room_lost(&self, room: &RoomId) -> Option<Bytes>;
+    /// What happened before and still stands, shown to who comes later.
+    fn shown(&self, logged: &Logged, epoch: Epoch, _: Moment) -> Option<Bytes> {
+        self.event(logged, epoch)
+    }
+    /// To somebody who just lost the room, by this event.
+    fn room_lost(&self, room: &RoomId, by: &Logged) -> Option<Bytes>;
     fn delivery(&self, message: &Message, delivery: &Delivery) -> Option<Bytes>;
-    fn signal(&self, signal: &Signal) -> Option<Bytes>;
+    fn signal(&self, signal: &Signal, given: Moment) -> Option<Bytes>;
     fn farewell(&self, reason: Farewell) -> Bytes;
+    /// Whether all connections of its door have this one: then what it makes of something is worth keeping.
+    fn is_shared(&self) -> bool {
+        true
+    }
+    /// Whether its readers hear of all their rooms in one order. Others do in that of each room.
+    fn keeps_one_order(&self) -> bool {
+        false
+    }
 }
 
 /// Why the hub ends a connection.
@@ -67,6 +84,9 @@ pub struct Viewer {
 pub struct Switchboard {
     next_viewer: AtomicU64,
     epoch: Epoch,
+    clock: Arc<dyn Clock>,
+    /// Rung when the numbers for signals run short before the next event.
+    crowded: Notify,
     recent_events: usize,
     recent_bytes: usize,
     /// Where the feed stands, for those who wait for it.
@@ -77,8 +97,10 @@ pub struct Switchboard {
 
 struct State {
     seen: Seq,
+    /// The highest number that was given.
+    number: Ordinal,
     /// What last happened in rooms, in order, for those who come back; what is only for mailboxes is read from there.
-    recent: VecDeque<Logged>,
+    recent: VecDeque<Kept>,
     /// Nothing of a room that happened from here on is missing there.
     kept_from: Seq,
     /// How much was said in these, by its length.
@@ -86,40 +108,37 @@ struct State {
     viewers: HashMap<ViewerId, Viewer>,
     by_user: HashMap<UserId, Vec<ViewerId>>,
     rooms: Audience<RoomId>,
+    /// Connections that follow the rooms of their person as these come and go.
+    following: HashMap<ViewerId, Following>,
     mailboxes: Audience<Mailbox>,
     /// Under the same lock as who is in a room: a piece is in what a newcomer is told first, or told live.
     replies: Replies,
+    activities: Activities,
     questions: Questions,
 }
 
-/// How an attempt to follow a room live ended.
-pub enum Joined {
-    Live {
-        from: Position,
-    },
-    /// What was missed is older than what is kept in memory, or more than the outbox holds: read the store first.
-    Behind,
-    /// The position is of something committed that is still to be told here: wait for it.
-    Ahead,
-}
-
 impl Switchboard {
-    pub fn new(epoch: Epoch, seen: Seq, limits: &Limits) -> Self {
+    pub fn new(epoch: Epoch, seen: Seq, limits: &Limits, clock: Arc<dyn Clock>) -> Self {
         let state = State {
             seen,
+            number: Ordinal::after(seen),
             recent: VecDeque::new(),
             kept_from: seen.next(),
             recent_bytes: 0,
             viewers: HashMap::new(),
             by_user: HashMap::new(),
             rooms: Audience::default(),
+            following: HashMap::new(),
             mailboxes: Audience::default(),
             replies: Replies::default(),
+            activities: Activities::default(),
             questions: Questions::default(),
         };
         Self {
             next_viewer: AtomicU64::new(1),
             epoch,
+            clock,
+            crowded: Notify::new(),
             recent_events: limits.recent_events,
             recent_bytes: limits.recent_bytes,
             told: watch::Sender::new(seen),
@@ -149,7 +168,9 @@ impl Switchboard {
             Err(refusal) => return Ok(Err(refusal)),
         };
         let first = viewer.present && !state.is_present(&viewer.user);
-        viewer.outbox.push(greeting);
+        if !greeting.is_empty() {
+            viewer.outbox.push(greeting);
+        }
         state.by_user.entry(viewer.user.clone()).or_default().push(viewer.id);
         state.viewers.insert(viewer.id, viewer);
         Ok(Ok((admission, first)))
@@ -168,62 +189,6 @@ impl Switchboard {
 
     pub fn connections(&self) -> usize {
         self.state.lock().viewers.len()
-    }
-
-    /// Goes live in a room from `since`, telling what is kept in memory first, and what agents who are speaking have
-    /// said so far. `admitted` is asked under the lock, so that no removal can slip between the question and the first
-    /// event; `welcome` is said under it too, so that what it tells of the position is true where it stands.
-    pub fn join(
-        &self,
-        id: ViewerId,
-        room: &RoomId,
-        since: Option<Seq>,
-        admitted: impl FnOnce() -> Result<bool, Fault>,
-        welcome: impl FnOnce(Position) -> Option<Bytes>,
-    ) -> Result<Option<Joined>, Fault> {
-        let mut state = self.state.lock();
-        if since.is_some_and(|since| since.next() < state.kept_from) {
-            return Ok(Some(Joined::Behind));
-        }
-        if since.is_some_and(|since| since > state.seen) {
-            return Ok(Some(Joined::Ahead));
-        }
-        if !admitted()? {
-            return Ok(None);
-        }
-        let Some(viewer) = state.viewers.get(&id).cloned() else { return Ok(None) };
-        let mut frames = Vec::new();
-        if let Some(since) = since {
-            let missed = state.recent.iter().filter(|logged| logged.seq > since);
-            let for_them =
-                |logged: &&Logged| logged.event.person().is_none_or(|person| *person == viewer.user);
-            // What is open is shown to everyone who takes a seat, below.
-            let told = |logged: &&Logged| !matches!(logged.event, Event::ApprovalAsked(_));
-            let missed =
-                missed.filter(|logged| logged.event.room() == Some(room)).filter(for_them).filter(told);
-            frames.extend(missed.filter_map(|logged| viewer.egress.event(logged, self.epoch)));
-        }
-        let anything_missed = !frames.is_empty();
-        let from = Position { epoch: self.epoch, seq: state.seen };
-        frames.extend(welcome(from));
-        if anything_missed && !viewer.outbox.fits(&frames) {
-            return Ok(Some(Joined::Behind));
-        }
-        for frame in frames {
-            viewer.outbox.push(frame);
-        }
-        if !state.rooms.contains(room, id) {
-            state.rooms.add(room.clone(), Seat::of(&viewer));
-            for reply in state.replies.in_room(room) {
-                viewer.outbox.tell_anew(reply, &viewer.egress);
-            }
-            for question in state.questions.in_room(room) {
-                // Whoever has no room for it can ask for it; to close the connection would only bring them back.
-                let frame = viewer.egress.event(question, self.epoch);
-                push(frame.filter(|frame| viewer.outbox.fits(std::slice::from_ref(frame))), &viewer);
-            }
-        }
-        Ok(Some(Joined::Live { from }))
     }
 
     pub fn leave(&self, id: ViewerId, room: &RoomId) {
@@ -256,27 +221,31 @@ impl Switchboard {
         let (mut neighbours, mut mail) = (Neighbours::default(), Mail::default());
         for logged in batch {
             debug_assert_eq!(logged.seq, state.seen.next(), "the follower hands over a feed without holes");
-            state.seen = logged.seq;
-            state.questions.learn(logged);
             if !matches!(logged.event, Event::MessagePosted { .. }) {
                 neighbours.flush(&state, self.epoch);
                 mail.flush();
             }
+            if let Event::RunChanged(run) = &logged.event {
+                self.wind_up(&mut state, run);
+            }
+            state.seen = logged.seq;
+            state.number = Ordinal::after(logged.seq);
+            state.questions.learn(logged);
             self.tell(&mut state, logged, &mut neighbours, &mut mail);
             if let Event::MessageDeleted { message, .. } = &logged.event {
                 state.fade(message);
             }
             if logged.event.room().is_some() {
                 state.recent_bytes += length(&logged.event);
-                state.recent.push_back(logged.clone());
+                state.recent.push_back(Kept::new(logged.clone()));
             }
         }
         neighbours.flush(&state, self.epoch);
         mail.flush();
         while state.recent.len() > self.recent_events || state.recent_bytes > self.recent_bytes {
             let Some(oldest) = state.recent.pop_front() else { break };
-            state.recent_bytes -= length(&oldest.event);
-            state.kept_from = oldest.seq.next();
+            state.recent_bytes -= length(&oldest.logged.event);
+            state.kept_from = oldest.logged.seq.next();
         }
         self.told.send_replace(state.seen);
     }
@@ -296,7 +265,7 @@ impl Switchboard {
         match &logged.event {
             Event::MessagePosted { message, deliveries } => {
                 if message.place.room().is_some() {
-                    neighbours.add(logged.clone());
+                    neighbours.add(logged.clone(), !state.following.is_empty());
                 }
                 for delivery in deliveries.iter() {
                     state.mailboxes.each(&delivery.mailbox, |seat| {
@@ -312,13 +281,16 @@ impl Switchboard {
                     MemberChange::Added(member) => {
                         // A newcomer's connections learn of the room before they have joined it.
                         let newcomers = member.user().map(|user| state.viewers_of(user)).unwrap_or_default();
-                        for viewer in newcomers.iter().filter(|v| !state.rooms.contains(&room.id, v.id)) {
-                            push(viewer.egress.event(logged, self.epoch), viewer);
+                        for viewer in newcomers {
+                            if !state.rooms.contains(&room.id, viewer.id) {
+                                push(viewer.egress.event(logged, self.epoch), &viewer);
+                                self.follow_further(state, &viewer, &room.id);
+                            }
                         }
                     }
                     MemberChange::Removed(member) => {
                         for viewer in member.user().map(|user| state.viewers_of(user)).unwrap_or_default() {
-                            push(viewer.egress.room_lost(&room.id), &viewer);
+                            push(viewer.egress.room_lost(&room.id, logged), &viewer);
                             state.rooms.remove(&room.id, viewer.id);
                         }
                     }
@@ -328,10 +300,11 @@ impl Switchboard {
             Event::RoomRemoved { room, people } => {
                 self.tell_room(state, room, logged);
                 state.replies.close_where(|reply| reply.room == *room);
+                state.activities.close_where(|of, _| of == room);
                 let in_room = state.rooms.clear(room);
                 for viewer in people.iter().flat_map(|user| state.viewers_of(user)) {
                     if !in_room.contains(&viewer.id) {
-                        push(viewer.egress.room_lost(room), &viewer);
+                        push(viewer.egress.room_lost(room, logged), &viewer);
                     }
                 }
             }
@@ -347,6 +320,7 @@ impl Switchboard {
             Event::AgentRemoved(agent) => {
                 state.mailboxes.clear_where(|mailbox| mailbox.agent == *agent);
                 state.replies.close_where(|reply| reply.agent == *agent);
+                state.activities.close_where(|_, of| of == agent);
             }
             Event::KeyRevoked { user, key } => {
                 state.end(
@@ -363,6 +337,13 @@ impl Switchboard {
             Event::RunChanged(run) => {
                 state.turn(run);
                 self.tell_room(state, &run.room, logged);
+                let begun = state.activities.begin(run, state.number.plus(1));
+                self.pass_on(state, &run.room, &begun);
+            }
+            Event::AgentChanged(agent) => {
+                for viewer in state.viewers_of(&agent.owner) {
+                    push(viewer.egress.event(logged, self.epoch), &viewer);
+                }
             }
             Event::MessageEdited(_)
             | Event::MessageDeleted { .. }
@@ -376,7 +357,6 @@ impl Switchboard {
             | Event::TaskChanged(_)
             | Event::TaskRemoved { .. }
             | Event::UserChanged(_)
-            | Event::AgentChanged(_)
             | Event::Faded => {
                 if let Some(room) = logged.event.room() {
                     self.tell_room(state, room, logged);
@@ -396,7 +376,18 @@ impl Switchboard {
 
     /// A turn is as it was committed: its agent can speak from its start to its end.
     pub fn turn(&self, run: &Run) {
-        self.state.lock().turn(run);
+        let mut state = self.state.lock();
+        state.turn(run);
+        let next = state.number.plus(1);
+        state.activities.begin(run, next);
+    }
+
+    /// Tells the end of what a turn was at before the end of the turn itself: nothing of it comes after.
+    fn wind_up(&self, state: &mut State, run: &Run) {
+        if run.has_ended() {
+            let ended: Vec<Signal> = state.activities.end(&run.id).into_iter().collect();
+            self.pass_on(state, &run.room, &ended);
+        }
     }
 
     /// An agent says the next piece of its reply, to everyone live in the room.
@@ -408,11 +399,14 @@ impl Switchboard {
         chunk: &Chunk,
         bounds: Bounds,
     ) -> Result<(), Unsaid> {
-        let state = self.state.lock();
-        let reply = state.replies.of(run).ok_or(Unsaid::Over)?;
-        let (from, to) = reply.add(message, agent_name, chunk, bounds)?;
-        if from < to {
-            state.rooms.each(&reply.room, |seat| seat.outbox.tell(reply, &seat.egress, from, to));
+        let state = &mut *self.state.lock();
+        let reply = state.replies.of(run).ok_or(Unsaid::Over)?.clone();
+        let marks = reply.add(message, agent_name, chunk, bounds)?;
+        let shown = state.activities.shown(run, chunk, state.number.plus(1));
+        self.pass_on(state, &reply.room, &shown);
+        if marks.0 < marks.1 {
+            let numbers = self.number(state, replies::numbers(chunk.content.len()));
+            state.rooms.each(&reply.room, |seat| seat.outbox.tell(&reply, &seat.egress, marks, numbers));
         }
         Ok(())
     }
@@ -420,6 +414,52 @@ impl Switchboard {
     /// How much of the reply of a turn was heard: so many whole parts, and so many bytes of the next.
     pub fn heard(&self, run: &RunId) -> (usize, usize) {
         self.state.lock().replies.of(run).map_or((0, 0), |reply| reply.end().place())
+    }
+
+    /// An agent tells something of its turn beside what it says, unless that is over.
+    pub fn run_event(&self, run: &RunId, room: &RoomId, event: RunEvent) {
+        let state = &mut *self.state.lock();
+        let signals = state.activities.told(run, event, state.number.plus(1));
+        self.pass_on(state, room, &signals);
+    }
+
+    /// So many numbers that nothing else has: the first, and the last with the time of now.
+    fn number(&self, state: &mut State, count: u64) -> (Ordinal, Moment) {
+        let first = state.number.plus(1);
+        let before = state.number.is_crowded();
+        state.number = state.number.plus(count);
+        if !before && state.number.is_crowded() {
+            self.crowded.notify_one();
+        }
+        (first, Moment { ordinal: state.number, at: self.clock.now() })
+    }
+
+    /// A number that nothing else has, for what one connection is told alone.
+    pub fn moment(&self) -> Moment {
+        self.number(&mut self.state.lock(), 1).1
+    }
+
+    /// Waits until the numbers run short, once each time they do.
+    pub async fn crowded(&self) {
+        self.crowded.notified().await;
+    }
+
+    fn pass_on(&self, state: &mut State, room: &RoomId, signals: &[Signal]) {
+        for signal in signals {
+            self.tell_signal(state, room, signal, None);
+        }
+    }
+
+    fn tell_signal(&self, state: &mut State, room: &RoomId, signal: &Signal, from: Option<&UserId>) {
+        let (_, given) = self.number(state, 1);
+        let mut encoded = Encoded::default();
+        state.rooms.each(room, |seat| {
+            if from != Some(&seat.user)
+                && let Some(bytes) = encoded.by(&seat.egress, |egress| egress.signal(signal, given))
+            {
+                seat.outbox.push_signal(bytes);
+            }
+        });
     }
 
     /// The reply of a turn as it is to be kept, if it goes on; `said` is what the agent says it was.
@@ -438,23 +478,16 @@ impl Switchboard {
 
     /// Tells a signal to whoever is live in a room, except the person it comes from.
     pub fn signal_room(&self, room: &RoomId, signal: &Signal, from: Option<&UserId>) {
-        let state = self.state.lock();
-        let mut encoded = Encoded::default();
-        state.rooms.each(room, |seat| {
-            if from != Some(&seat.user)
-                && let Some(bytes) = encoded.by(&seat.egress, |egress| egress.signal(signal))
-            {
-                seat.outbox.push_signal(bytes);
-            }
-        });
+        self.tell_signal(&mut self.state.lock(), room, signal, from);
     }
 
     /// Tells a signal to every connection of these people.
     pub fn signal_people<'a>(&self, people: impl IntoIterator<Item = &'a UserId>, signal: &Signal) {
-        let state = self.state.lock();
+        let mut state = self.state.lock();
+        let (_, given) = self.number(&mut state, 1);
         let mut encoded = Encoded::default();
         for viewer in people.into_iter().flat_map(|user| state.viewers_of(user)) {
-            if let Some(bytes) = encoded.by(&viewer.egress, |egress| egress.signal(signal)) {
+            if let Some(bytes) = encoded.by(&viewer.egress, |egress| egress.signal(signal, given)) {
                 viewer.outbox.push_signal(bytes);
             }
         }
@@ -462,8 +495,10 @@ impl Switchboard {
 
     /// Tells a signal to one connection, if it is there.
     pub fn signal_viewer(&self, id: ViewerId, signal: &Signal) {
-        let viewer = self.state.lock().viewers.get(&id).cloned();
-        if let Some((bytes, viewer)) = viewer.and_then(|viewer| Some((viewer.egress.signal(signal)?, viewer)))
+        let mut state = self.state.lock();
+        let (_, given) = self.number(&mut state, 1);
+        if let Some(viewer) = state.viewers.get(&id)
+            && let Some(bytes) = viewer.egress.signal(signal, given)
         {
             viewer.outbox.push_signal(bytes);
         }
@@ -495,15 +530,15 @@ impl State {
     /// What was deleted is not told again to those who come back.
     fn fade(&mut self, deleted: &MessageId) {
         let mut faded = 0;
-        for logged in &mut self.recent {
-            let about = match &logged.event {
+        for kept in &mut self.recent {
+            let about = match &kept.logged.event {
                 Event::MessagePosted { message, .. } | Event::MessageEdited(message) => &message.id,
                 Event::ReactionsChanged { message, .. } => message,
                 _ => continue,
             };
             if about == deleted {
-                faded += length(&logged.event);
-                logged.event = Event::Faded;
+                faded += length(&kept.logged.event);
+                kept.fade();
             }
         }
         self.recent_bytes -= faded;
@@ -528,6 +563,7 @@ impl State {
             }
         }
         self.rooms.remove_everywhere(id);
+        self.following.remove(&id);
         self.mailboxes.remove_everywhere(id);
         Some(viewer)
     }

@@ -10,6 +10,7 @@ use super::replies::Reply;
 use crate::turns::rollup::Mark;
 use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
+use parlor_model::{Moment, Ordinal};
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use tokio::sync::Notify;
@@ -37,16 +38,20 @@ pub struct Outbox {
 #[derive(Default)]
 struct Waiting {
     queue: VecDeque<Item>,
-    /// For each `Item::Spoken`.
-    unread: Vec<Unread>,
     bytes: usize,
     closed: bool,
+    /// How many events were thrown away because the reader was too slow.
+    lost: u64,
 }
 
 enum Item {
-    Frame(Bytes),
-    /// What is new in a reply; it goes on growing while it waits.
-    Spoken(Weak<Reply>),
+    Frame {
+        bytes: Bytes,
+        /// How many events are in it.
+        events: u64,
+    },
+    /// What is new in a reply; it goes on growing until something else comes behind it.
+    Spoken(Unread),
 }
 
 /// What was told of a reply and is still to be read. Weak: a connection that no longer reads keeps no text.
@@ -56,6 +61,9 @@ struct Unread {
     from: Mark,
     /// Up to here and no further: who is put out of the room hears nothing of what follows.
     to: Mark,
+    /// The numbers that these pieces were given; what is told together has that of its last piece.
+    next: Ordinal,
+    last: Moment,
 }
 
 /// What one turn of the writer gets.
@@ -73,6 +81,11 @@ impl Outbox {
 
     /// Adds what must arrive. `false` when the connection is ending and nothing more goes out.
     pub fn push(&self, bytes: Bytes) -> bool {
+        self.push_events(bytes, 1)
+    }
+
+    /// The same with several events in one buffer.
+    pub fn push_events(&self, bytes: Bytes, events: u64) -> bool {
         let mut waiting = self.waiting.lock();
         if waiting.closed {
             return false;
@@ -81,14 +94,14 @@ impl Outbox {
         // times, is not, and its bytes are shared with the other readers.
         let over = waiting.bytes >= self.caps.bytes || waiting.queue.len() >= self.caps.buffers;
         if over {
+            waiting.lost = events + waiting.queue.iter().map(Item::events).sum::<u64>();
             waiting.queue.clear();
-            waiting.unread.clear();
             waiting.bytes = self.too_slow.len();
-            waiting.queue.push_back(Item::Frame(self.too_slow.clone()));
+            waiting.queue.push_back(Item::Frame { bytes: self.too_slow.clone(), events: 0 });
             waiting.closed = true;
         } else {
             waiting.bytes += bytes.len();
-            waiting.queue.push_back(Item::Frame(bytes));
+            waiting.queue.push_back(Item::Frame { bytes, events });
         }
         let open = !waiting.closed;
         drop(waiting);
@@ -97,6 +110,11 @@ impl Outbox {
             self.changed.notify_waiters();
         }
         open
+    }
+
+    /// How many events were thrown away because the reader was too slow.
+    pub fn lost(&self) -> u64 {
+        self.waiting.lock().lost
     }
 
     /// Adds what may be lost, while there is plenty of room.
@@ -110,51 +128,70 @@ impl Outbox {
         }
     }
 
-    /// Something was added to a reply of which this connection has been told everything before.
-    pub fn tell(&self, reply: &Arc<Reply>, egress: &Arc<dyn Egress>, from: Mark, to: Mark) {
+    /// Something was added to a reply of which this connection has been told everything before; `first` and `last`
+    /// are the numbers it was given.
+    pub fn tell(
+        &self,
+        reply: &Arc<Reply>,
+        egress: &Arc<dyn Egress>,
+        (from, to): (Mark, Mark),
+        (first, last): (Ordinal, Moment),
+    ) {
         let mut waiting = self.waiting.lock();
         if waiting.closed {
             return;
         }
-        if let Some(unread) = waiting.unread.iter_mut().find(|unread| unread.is_of(reply)) {
-            unread.to = to;
-            return;
-        }
-        let (weak, egress) = (Arc::downgrade(reply), egress.clone());
-        waiting.queue.push_back(Item::Spoken(weak.clone()));
-        waiting.unread.push(Unread { reply: weak, egress, from, to });
+        // Nothing overtakes what came before it, but for other replies, behind which it gets in line again.
+        let behind = waiting.queue.iter().rposition(|item| matches!(item, Item::Frame { .. }));
+        let open = behind.map_or(0, |place| place + 1);
+        let grows = (open..waiting.queue.len()).find(|place| waiting.queue[*place].is_by(reply, egress));
+        let unread = match grows.and_then(|place| waiting.queue.remove(place)) {
+            Some(Item::Spoken(unread)) => Unread { to, last, ..unread },
+            _ => {
+                let (reply, egress) = (Arc::downgrade(reply), egress.clone());
+                Unread { reply, egress, from, to, next: first, last }
+            }
+        };
+        waiting.queue.push_back(Item::Spoken(unread));
         drop(waiting);
         self.filled.notify_one();
     }
 
     /// A reply as it stands, from its beginning: also for who has read some of it before.
-    pub fn tell_anew(&self, reply: &Arc<Reply>, egress: &Arc<dyn Egress>) {
-        self.waiting.lock().forget(reply);
-        let (from, to) = (Mark::default(), reply.end());
-        if from < to {
-            self.tell(reply, egress, from, to);
+    pub fn tell_anew(&self, reply: &Arc<Reply>, egress: &Arc<dyn Egress>, numbers: (Ordinal, Moment)) {
+        self.waiting.lock().queue.retain(|item| !item.is_by(reply, egress));
+        let marks = (Mark::default(), reply.end());
+        if marks.0 < marks.1 {
+            self.tell(reply, egress, marks, numbers);
         }
     }
 
     /// The reply is over: what is unread of it becomes frames like any other. If that is too much it is left out,
     /// since the whole of it follows as a message.
     pub fn settle(&self, reply: &Arc<Reply>) {
-        let mut waiting = self.waiting.lock();
-        let Some(unread) = waiting.unread.iter().find(|unread| unread.is_of(reply)) else { return };
-        let fits = waiting.bytes + reply.length(unread.from, unread.to) <= self.caps.bytes / 2;
-        let mut frames = BytesMut::new();
-        let mut from = unread.from;
-        while let Some((frame, reached)) = fits.then(|| reply.next(&unread.egress, from, unread.to)).flatten()
-        {
-            frames.extend_from_slice(&frame.unwrap_or_default());
-            from = reached;
-        }
-        let item = waiting.queue.iter().position(|item| item.is_of(reply));
-        if let Some(item) = item.filter(|_| !frames.is_empty()) {
-            waiting.bytes += frames.len();
-            waiting.queue[item] = Item::Frame(frames.freeze());
-        }
-        waiting.forget(reply);
+        let waiting = &mut *self.waiting.lock();
+        let length = |item: &Item| match item {
+            Item::Spoken(unread) if item.is_of(reply) => reply.length(unread.from, unread.to),
+            _ => 0,
+        };
+        let fits = waiting.bytes + waiting.queue.iter().map(length).sum::<usize>() <= self.caps.bytes / 2;
+        let mut added = 0;
+        waiting.queue.retain_mut(|item| {
+            let Item::Spoken(unread) = item else { return true };
+            if !unread.is_of(reply) {
+                return true;
+            }
+            let (mut bytes, mut events) = (BytesMut::new(), 0);
+            while let Some(frame) = fits.then(|| unread.read()).flatten() {
+                bytes.extend_from_slice(&frame.unwrap_or_default());
+                events += 1;
+            }
+            added += bytes.len();
+            let some = !bytes.is_empty();
+            *item = Item::Frame { bytes: bytes.freeze(), events };
+            some
+        });
+        waiting.bytes += added;
     }
 
     /// Ends the connection after what already waits and these last words.
@@ -163,7 +200,7 @@ impl Outbox {
         if !waiting.closed {
             waiting.closed = true;
             waiting.bytes += last.len();
-            waiting.queue.push_back(Item::Frame(last));
+            waiting.queue.push_back(Item::Frame { bytes: last, events: 0 });
         }
         drop(waiting);
         self.filled.notify_one();
@@ -186,7 +223,6 @@ impl Outbox {
                     if empty {
                         // An idle connection holds no memory for what it once had to say.
                         waiting.queue = VecDeque::new();
-                        waiting.unread = Vec::new();
                     }
                     let last = waiting.closed && empty;
                     drop(waiting);
@@ -247,58 +283,63 @@ impl Waiting {
         while out.len() < most {
             match self.queue.pop_front() {
                 None => break,
-                Some(Item::Frame(bytes)) => {
+                Some(Item::Frame { bytes, .. }) => {
                     self.bytes -= bytes.len();
                     out.push(bytes);
                 }
-                Some(Item::Spoken(reply)) => {
-                    if !self.read(&reply, out, most, &mut spoken) {
-                        self.queue.push_front(Item::Spoken(reply));
+                Some(Item::Spoken(mut unread)) => {
+                    if !unread.read_into(out, most, &mut spoken) {
+                        self.queue.push_front(Item::Spoken(unread));
                         break;
                     }
                 }
             }
         }
     }
+}
 
+impl Unread {
     /// Reads on in a reply; says whether nothing of it is left.
-    fn read(&mut self, of: &Weak<Reply>, out: &mut Vec<Bytes>, most: usize, spoken: &mut usize) -> bool {
-        let Some(place) = self.unread.iter().position(|unread| unread.reply.ptr_eq(of)) else { return true };
-        let unread = &mut self.unread[place];
-        if let Some(reply) = of.upgrade() {
-            while unread.from < unread.to {
-                if out.len() == most || *spoken >= SPOKEN_AT_ONCE {
-                    return false;
-                }
-                let Some((frame, reached)) = reply.next(&unread.egress, unread.from, unread.to) else {
-                    break;
-                };
-                unread.from = reached;
-                *spoken += frame.as_ref().map_or(0, Bytes::len);
-                out.extend(frame);
+    fn read_into(&mut self, out: &mut Vec<Bytes>, most: usize, spoken: &mut usize) -> bool {
+        while self.from < self.to {
+            if out.len() == most || *spoken >= SPOKEN_AT_ONCE {
+                return false;
             }
+            let Some(frame) = self.read() else { break };
+            *spoken += frame.as_ref().map_or(0, Bytes::len);
+            out.extend(frame);
         }
-        self.unread.swap_remove(place);
         true
     }
 
-    fn forget(&mut self, reply: &Arc<Reply>) {
-        if let Some(place) = self.unread.iter().position(|unread| unread.is_of(reply)) {
-            self.unread.swap_remove(place);
-            self.queue.retain(|item| !item.is_of(reply));
-        }
+    /// The frame of the next piece, if the door has one for it; `None` when there is no more.
+    fn read(&mut self) -> Option<Option<Bytes>> {
+        let reply = self.reply.upgrade()?;
+        let (frame, reached) = reply.next(&self.egress, (self.from, self.to), (self.next, self.last))?;
+        (self.from, self.next) = (reached, self.next.plus(1).min(self.last.ordinal));
+        Some(frame)
+    }
+
+    fn is_of(&self, reply: &Arc<Reply>) -> bool {
+        Weak::as_ptr(&self.reply) == Arc::as_ptr(reply)
     }
 }
 
 impl Item {
-    fn is_of(&self, reply: &Arc<Reply>) -> bool {
-        matches!(self, Self::Spoken(of) if Weak::as_ptr(of) == Arc::as_ptr(reply))
+    /// One connection may hear the same through two doors.
+    fn is_by(&self, reply: &Arc<Reply>, egress: &Arc<dyn Egress>) -> bool {
+        matches!(self, Self::Spoken(unread) if unread.is_of(reply) && Arc::ptr_eq(&unread.egress, egress))
     }
-}
 
-impl Unread {
     fn is_of(&self, reply: &Arc<Reply>) -> bool {
-        Weak::as_ptr(&self.reply) == Arc::as_ptr(reply)
+        matches!(self, Self::Spoken(unread) if unread.is_of(reply))
+    }
+
+    fn events(&self) -> u64 {
+        match self {
+            Self::Frame { events, .. } => *events,
+            Self::Spoken(_) => 1,
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use super::Egress;
 use crate::turns::rollup::{Bounds, Mark, Rollup, TooLong};
 use bytes::Bytes;
 use parking_lot::Mutex;
-use parlor_model::{AgentId, Chunk, MessageId, RoomId, Run, RunId, Signal};
+use parlor_model::{AgentId, Chunk, MessageId, Moment, Ordinal, RoomId, Run, RunId, Signal};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -49,8 +49,8 @@ struct Voice {
 /// What a door makes of the next piece between two marks.
 struct Encoded {
     egress: Arc<dyn Egress>,
-    from: Mark,
-    to: Mark,
+    marks: (Mark, Mark),
+    numbers: (Ordinal, Moment),
     frame: Option<Bytes>,
     reached: Mark,
 }
@@ -80,13 +80,21 @@ impl Reply {
     }
 
     /// The frame of the next piece between the marks, and how far it reaches; made once for all readers of a door.
-    pub fn next(&self, egress: &Arc<dyn Egress>, from: Mark, to: Mark) -> Option<(Option<Bytes>, Mark)> {
+    /// The last piece gets the last of the numbers, those before it the next one each.
+    pub fn next(
+        &self,
+        egress: &Arc<dyn Egress>,
+        marks: (Mark, Mark),
+        numbers: (Ordinal, Moment),
+    ) -> Option<(Option<Bytes>, Mark)> {
         let mut so_far = self.so_far.lock();
-        let fits =
-            |known: &&Encoded| (known.from, known.to) == (from, to) && Arc::ptr_eq(&known.egress, egress);
+        let fits = |known: &&Encoded| {
+            (known.marks, known.numbers) == (marks, numbers) && Arc::ptr_eq(&known.egress, egress)
+        };
         if let Some(known) = so_far.encoded.iter().find(fits) {
             return Some((known.frame.clone(), known.reached));
         }
+        let ((from, to), (next, last)) = (marks, numbers);
         let (chunk, reached) = so_far.rollup.next(from, to, PIECE)?;
         let voice = so_far.voice.as_ref()?;
         let signal = Signal::Chunk {
@@ -97,18 +105,30 @@ impl Reply {
             chunk,
             first: from == Mark::default(),
         };
-        let frame = egress.signal(&signal);
+        let ordinal = if reached < to { next } else { last.ordinal };
+        let frame = egress.signal(&signal, Moment { ordinal, ..last });
         if so_far.encoded.len() == ENCODED {
             so_far.encoded.pop_front();
         }
-        let kept = Encoded { egress: egress.clone(), from, to, frame: frame.clone(), reached };
+        let kept = Encoded { egress: egress.clone(), marks, numbers, frame: frame.clone(), reached };
         so_far.encoded.push_back(kept);
         Some((frame, reached))
+    }
+
+    /// How many numbers it takes to tell all of it so far.
+    pub fn numbers(&self) -> u64 {
+        let so_far = self.so_far.lock();
+        2 * so_far.rollup.parts() as u64 + numbers(so_far.rollup.length(Mark::default(), so_far.rollup.end()))
     }
 
     fn finish(&self, said: Option<&str>) -> (Arc<str>, Vec<Chunk>) {
         self.so_far.lock().rollup.finish(said)
     }
+}
+
+/// How many numbers a piece of so many bytes gets: it may have to be cut, at its end and within.
+pub fn numbers(length: usize) -> u64 {
+    2 + (length / PIECE) as u64
 }
 
 /// The replies of all turns that have begun and are not over.

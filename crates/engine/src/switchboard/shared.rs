@@ -2,40 +2,60 @@
 
 use super::{Egress, Outbox, Seat, State, ViewerId};
 use bytes::{Bytes, BytesMut};
-use parlor_model::{Epoch, Logged, RoomId};
+use parlor_model::{Epoch, Event, Logged, RoomId};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Neighbouring messages of a batch: those of one room go to each viewer as one buffer.
 #[derive(Default)]
-pub struct Neighbours(HashMap<RoomId, Vec<Logged>>);
+pub struct Neighbours {
+    by_room: HashMap<RoomId, Vec<Logged>>,
+    /// The same for those who hear of all their rooms in one order: only what lies side by side is told together.
+    in_order: Vec<(RoomId, Vec<Logged>)>,
+}
 
 impl Neighbours {
-    pub fn add(&mut self, logged: Logged) {
-        if let Some(room) = logged.event.room() {
-            self.0.entry(room.clone()).or_default().push(logged);
+    pub fn add(&mut self, logged: Logged, also_in_order: bool) {
+        let Some(room) = logged.event.room() else { return };
+        if also_in_order {
+            match self.in_order.last_mut().filter(|(last, _)| last == room) {
+                Some((_, events)) => events.push(logged.clone()),
+                None => self.in_order.push((room.clone(), vec![logged.clone()])),
+            }
         }
+        self.by_room.entry(room.clone()).or_default().push(logged);
     }
 
     pub fn flush(&mut self, state: &State, epoch: Epoch) {
-        for (room, events) in self.0.drain() {
-            let mut encoded = Encoded::default();
-            state.rooms.each(&room, |seat| {
-                let bytes = encoded.by(&seat.egress, |egress| {
-                    let mut frames = events.iter().filter_map(|logged| egress.event(logged, epoch));
-                    let first = frames.next()?;
-                    let Some(second) = frames.next() else { return Some(first) };
-                    let mut joined = BytesMut::from(&first[..]);
-                    joined.extend_from_slice(&second);
-                    frames.for_each(|frame| joined.extend_from_slice(&frame));
-                    Some(joined.freeze())
-                });
-                if let Some(bytes) = bytes {
-                    seat.outbox.push(bytes);
-                }
-            });
+        for (room, events) in self.by_room.drain() {
+            tell(state, epoch, &room, &events, false);
+        }
+        for (room, events) in self.in_order.drain(..) {
+            tell(state, epoch, &room, &events, true);
         }
     }
+}
+
+fn tell(state: &State, epoch: Epoch, room: &RoomId, events: &[Logged], in_order: bool) {
+    let mut encoded = Encoded::default();
+    let others = |seat: &Seat| seat.keeps_one_order != in_order;
+    state.rooms.each(room, |seat| {
+        if others(seat) {
+            return;
+        }
+        let bytes = encoded.by(&seat.egress, |egress| {
+            let mut frames = events.iter().filter_map(|logged| egress.event(logged, epoch));
+            let first = frames.next()?;
+            let Some(second) = frames.next() else { return Some(first) };
+            let mut joined = BytesMut::from(&first[..]);
+            joined.extend_from_slice(&second);
+            frames.for_each(|frame| joined.extend_from_slice(&frame));
+            Some(joined.freeze())
+        });
+        if let Some(bytes) = bytes {
+            seat.outbox.push_events(bytes, events.len() as u64);
+        }
+    });
 }
 
 /// New mail of a batch: each connection that listens gets it as one buffer, or as a few if it is long.
@@ -80,5 +100,30 @@ impl Encoded {
         let bytes = encode(&**egress);
         self.0.push((egress.clone(), bytes.clone()));
         bytes
+    }
+}
+
+/// Something that was told lately, and what doors made of it for those who came back: many come back at once, and
+/// all of them under the lock of the fan-out.
+pub struct Kept {
+    pub logged: Logged,
+    encoded: Encoded,
+}
+
+impl Kept {
+    pub fn new(logged: Logged) -> Self {
+        Self { logged, encoded: Encoded::default() }
+    }
+
+    pub fn by(&mut self, egress: &Arc<dyn Egress>, epoch: Epoch) -> Option<Bytes> {
+        if !egress.is_shared() {
+            return egress.event(&self.logged, epoch);
+        }
+        self.encoded.by(egress, |egress| egress.event(&self.logged, epoch))
+    }
+
+    /// Its content is gone.
+    pub fn fade(&mut self) {
+        (self.logged.event, self.encoded) = (Event::Faded, Encoded::default());
     }
 }

@@ -6,11 +6,14 @@
 
 mod asking;
 mod named;
+mod queues;
 mod rewinds;
 mod undecided;
 
 pub use asking::Asks;
 pub use named::{Over, Resumed};
+use queues::Queues;
+pub use queues::Waits;
 
 use super::host::Host;
 use super::inquiries::Inquiries;
@@ -18,7 +21,7 @@ use super::questions::Questions;
 use super::terminal::Filter;
 use parlor_model::{
     AgentId, AgentStatus, Approval, Chunk, ConversationId, Event, GatewayId, MemberChange, MessageId,
-    Outcome, RoomId, Run, RunId, RunState, UserId,
+    Outcome, RoomId, Run, RunId, RunState, Time, UserId,
 };
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -67,6 +70,7 @@ pub struct Desk {
     undecided: HashMap<(AgentId, RoomId), Undecided>,
     /// Turns that wait until there is room for another of these.
     held: HashMap<RunId, Instant>,
+    queues: Queues,
     /// What people asked of agents, until it is answered.
     pub inquiries: Inquiries,
 }
@@ -92,6 +96,9 @@ pub struct Seat {
 struct Waiting {
     run: RunId,
     room: RoomId,
+    message: Option<MessageId>,
+    preview: Box<str>,
+    at: Time,
 }
 
 struct Live {
@@ -183,6 +190,7 @@ impl Desk {
     pub fn seat(&mut self, agent: &AgentId, link: LinkId, name: &str, now: Instant) -> Option<LinkId> {
         let seat = Seat { link, name: name.into(), status: AgentStatus::Online, queue_depth: 0 };
         let before = self.seats.insert(agent.clone(), seat);
+        self.queues.touch(agent);
         self.hand_answers_out();
         let before = before?.link;
         if before != link {
@@ -222,6 +230,7 @@ impl Desk {
             return false;
         }
         self.seats.remove(agent);
+        self.queues.touch(agent);
         self.lose(agent, now);
         true
     }
@@ -250,7 +259,11 @@ impl Desk {
     /// Takes in what was committed.
     pub fn learn(&mut self, event: &Event, now: Instant) {
         match event {
+            Event::MessagePosted { message, .. } => self.queues.posted(message),
+            Event::MessageEdited(message) => self.reword(&message.id, &message.text),
+            Event::MessageDeleted { message, .. } => self.reword(message, ""),
             Event::RunChanged(run) => {
+                self.queues.touch(&run.agent);
                 self.learn_run(run, now);
                 if run.has_ended() {
                     self.questions.run_ended(&run.id);
@@ -280,6 +293,7 @@ impl Desk {
             }
             Event::RoomRemoved { room, .. } => {
                 self.questions.room_gone(room);
+                self.queues.gone(|_, of| of == room);
                 let (agents, lost) = self.in_room(room);
                 for (run, agent) in lost {
                     self.forget(&run, &agent);
@@ -298,6 +312,7 @@ impl Desk {
             }
             Event::AgentRemoved(agent) => {
                 self.questions.agent_gone(agent);
+                self.queues.gone(|of, _| of == agent);
                 for run in self.runs_of.get(agent).cloned().unwrap_or_default() {
                     self.forget(&run, agent);
                 }
@@ -347,7 +362,13 @@ impl Desk {
             RunState::Queued => {
                 let queue = self.queued.entry(run.agent.clone()).or_default();
                 if !queue.iter().any(|waiting| waiting.run == run.id) {
-                    queue.push_back(Waiting { run: run.id.clone(), room: run.room.clone() });
+                    queue.push_back(Waiting {
+                        run: run.id.clone(),
+                        room: run.room.clone(),
+                        message: run.trigger.clone(),
+                        preview: self.queues.preview(run.trigger.as_ref()),
+                        at: run.queued_at,
+                    });
                 }
             }
             // Its usage may change while it runs.
@@ -393,6 +414,7 @@ impl Desk {
     }
 
     fn forget(&mut self, run: &RunId, agent: &AgentId) {
+        self.queues.touch(agent);
         self.starting.remove(run);
         self.held.remove(run);
         if let Some(queue) = self.queued.get_mut(agent) {
@@ -440,36 +462,43 @@ impl Desk {
 
     /// The runs that can begin now; each is given once, until it is told to be tried again.
     pub fn ready(&mut self, now: Instant) -> Vec<RunId> {
-        let mut ready = Vec::new();
-        for (agent, queue) in &self.queued {
-            let Some(seat) = self.seats.get(agent) else { continue };
-            let by_room = self.links.get(&seat.link).is_some_and(|link| link.by_room);
-            let running = self.runs_of.get(agent).into_iter().flatten();
-            let mut taken: HashSet<&RoomId> =
-                running.filter_map(|run| self.running.get(run)).map(|live| &live.room).collect();
-            let stopping = self
-                .stopped
-                .iter()
-                .filter(|((stopped, _), since)| stopped == agent && now.duration_since(**since) < STOPPING);
-            taken.extend(stopping.map(|((_, room), _)| room));
-            for waiting in queue {
-                // It holds up nobody: whether it is wanted at all is not known.
-                if self.held.get(&waiting.run).is_some_and(|until| *until > now) {
-                    continue;
-                }
-                let free = if by_room { !taken.contains(&waiting.room) } else { taken.is_empty() };
-                if free && !self.starting.contains(&waiting.run) {
-                    ready.push(waiting.run.clone());
-                }
-                // One that is about to start, or must wait, is not overtaken in its room.
-                taken.insert(&waiting.room);
-                if !by_room {
-                    break;
-                }
-            }
-        }
+        let free = self.queued.keys().flat_map(|agent| self.free(agent, now));
+        let ready: Vec<RunId> =
+            free.filter(|waiting| !self.starting.contains(&waiting.run)).map(|w| w.run.clone()).collect();
         self.starting.extend(ready.iter().cloned());
         ready
+    }
+
+    /// What waits for an agent and need not: it is there, and does nothing else.
+    fn free(&self, agent: &AgentId, now: Instant) -> Vec<&Waiting> {
+        let (Some(queue), Some(seat)) = (self.queued.get(agent), self.seats.get(agent)) else {
+            return Vec::new();
+        };
+        let by_room = self.links.get(&seat.link).is_some_and(|link| link.by_room);
+        let running = self.runs_of.get(agent).into_iter().flatten();
+        let mut taken: HashSet<&RoomId> =
+            running.filter_map(|run| self.running.get(run)).map(|live| &live.room).collect();
+        let stopping = self
+            .stopped
+            .iter()
+            .filter(|((stopped, _), since)| stopped == agent && now.duration_since(**since) < STOPPING);
+        taken.extend(stopping.map(|((_, room), _)| room));
+        let mut free = Vec::new();
+        for waiting in queue {
+            // It holds up nobody: whether it is wanted at all is not known.
+            if self.held.get(&waiting.run).is_some_and(|until| *until > now) {
+                continue;
+            }
+            if if by_room { !taken.contains(&waiting.room) } else { taken.is_empty() } {
+                free.push(waiting);
+            }
+            // One that is about to start, or must wait, is not overtaken in its room.
+            taken.insert(&waiting.room);
+            if !by_room {
+                break;
+            }
+        }
+        free
     }
 
     /// A run that could not be started is tried again.

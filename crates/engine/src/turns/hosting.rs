@@ -9,8 +9,8 @@ use parking_lot::{Mutex, MutexGuard};
 use parlor_model::command::NewTask;
 use parlor_model::{
     Agent, AgentId, AgentStatus, Approval, Caller, Chunk, Command, ConversationId, Event, GatewayId, Logged,
-    MemberId, MessageId, Outcome, Query, Receipt, Refusal, Room, RoomId, Run, RunEvent, RunId, RunState,
-    Said, Signal, TaskId, TaskStatus, Thing, UsageReport, UserId, mention,
+    MemberId, Message, MessageId, Outcome, Query, Receipt, Refusal, Room, RoomId, Run, RunEvent, RunId,
+    RunState, Said, Signal, TaskId, TaskStatus, Thing, UsageReport, UserId, mention,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub struct Turns {
 }
 
 impl Turns {
-    pub(super) fn desk(&self) -> MutexGuard<'_, Desk> {
+    pub(crate) fn desk(&self) -> MutexGuard<'_, Desk> {
         self.desk.lock()
     }
 
@@ -46,6 +46,15 @@ impl Turns {
         drop(desk);
         self.tell_answers();
         self.bell.notify_one();
+    }
+
+    /// Takes in a turn that was open when the hub began, and what set it off.
+    pub fn restore(&self, run: Run, trigger: Option<Arc<Message>>) {
+        let (mut desk, now) = (self.desk(), Instant::now());
+        if let Some(message) = trigger {
+            desk.learn(&Event::MessagePosted { message, deliveries: Arc::new([]) }, now);
+        }
+        desk.learn(&Event::RunChanged(Arc::new(run)), now);
     }
 
     /// Hands out what was decided, at once: an agent waits for it.
@@ -433,9 +442,7 @@ impl Hub {
             let new = NewTask { room: room.clone(), by, title, description, due_at: None, assignee };
             self.call(caller, Command::CreateTask(new)).await?;
         }
-        let (agent, event) = (agent.clone(), Arc::new(event));
-        let signal = Signal::RunEvent { run, room: room.clone(), agent, event };
-        self.switchboard().signal_room(&room, &signal, None);
+        self.switchboard().run_event(&run, &room, event);
         Ok(())
     }
 

@@ -22,25 +22,39 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// Messages that an agent is told of beside the one it is to answer.
 const EARLIER: usize = 20;
 
-pub async fn keep(hub: WeakHub) {
+pub async fn keep(weak: WeakHub) {
     loop {
-        let Some(hub) = hub.upgrade().filter(|hub| !hub.is_closing()) else { return };
+        let Some(hub) = weak.upgrade().filter(|hub| !hub.is_closing()) else { return };
         hub.tend_turns().await;
-        let turns = hub.shared_turns();
+        let (turns, switchboard) = (hub.shared_turns(), hub.shared_switchboard());
         let deadline = turns.desk().next_deadline(hub.limits().gateway_grace, Instant::now());
         // The hub must be able to end while nothing happens.
         drop(hub);
-        match deadline {
-            Some(deadline) => {
-                let _ = tokio::time::timeout_at(deadline.into(), turns.bell.notified()).await;
+        let deadline = async {
+            match deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+                None => std::future::pending().await,
             }
-            None => turns.bell.notified().await,
+        };
+        tokio::select! {
+            () = turns.bell.notified() => {}
+            () = deadline => {}
+            () = switchboard.crowded() => {
+                let Some(hub) = weak.upgrade() else { return };
+                // Only signals suffer where the store does not take it.
+                let _ = hub.call(&Caller::OPERATOR, Command::Pulse).await;
+            }
         }
     }
 }
 
 impl Hub {
     async fn tend_turns(&self) {
+        // Here alone, so that they are told in the order in which they were made.
+        let queues = self.turns().desk().take_queues(Instant::now());
+        for (room, signal) in queues {
+            self.switchboard().signal_room(&room, &signal, None);
+        }
         let (ready, unwanted, due, stale, changed, removed, stops, overdue, over) = {
             let (mut desk, now) = (self.turns().desk(), Instant::now());
             let removed = desk.take_removed().into_iter();
@@ -89,7 +103,7 @@ impl Hub {
     }
 
     /// Ends a turn that waits, or that has begun in this very moment.
-    async fn call_off(&self, run: RunId, outcome: Outcome) {
+    pub(super) async fn call_off(&self, run: RunId, outcome: Outcome) {
         let finished = FinishedRun { run, outcome, said: None };
         while let Err(Refusal::Unavailable) =
             self.call(&Caller::OPERATOR, Command::FinishRun(finished.clone())).await

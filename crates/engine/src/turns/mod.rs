@@ -7,6 +7,7 @@ mod hosting;
 mod inquiries;
 pub(crate) mod keeper;
 mod questions;
+mod queue;
 mod relays;
 mod resuming;
 pub mod rollup;
@@ -14,7 +15,7 @@ mod terminal;
 mod triage;
 
 pub use approvals::Asking;
-pub use desk::LinkId;
+pub use desk::{LinkId, Waits};
 pub use host::{Beside, Host, Order};
 pub use hosting::{Finished, Turns, Voice};
 pub use relays::Answering;

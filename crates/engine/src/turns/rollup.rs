@@ -79,6 +79,10 @@ impl Rollup {
         self.parts.is_empty()
     }
 
+    pub fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
     /// Behind everything that was said.
     pub fn end(&self) -> Mark {
         match self.parts.last() {

@@ -6,7 +6,7 @@ use parlor_model::command::{
     AgentProfile, AgentRegistration, Judgement, NewApproval, NewGateway, NewInvitation, NewRouter, NewSignIn,
     NewTask, NewUpload, NewUser, ProfileChanges, RoomChanges, RouterChanges, TaskChanges, UserChanges,
 };
-use parlor_model::query::{AgentCards, MailPage, Page, Search, SearchPlace};
+use parlor_model::query::{AgentCards, MailPage, OfRun, Page, Search, SearchPlace};
 use parlor_model::{
     AgentId, ApprovalId, Arranging, BlobDigest, Command, Device, Digest, File, FinishedRun, GatewayId,
     Inquiry, InvitationId, KeyId, Look, Mailbox, Media, MemberId, MessageId, ModelAccess, ModelApi, Outcome,
@@ -263,6 +263,19 @@ pub fn arrange(how: Arranging) -> Command {
 
 pub fn remove(member: MemberId) -> Command {
     Command::RemoveMember { room: lobby(), member }
+}
+
+pub fn a_run() -> Query {
+    Query::Run { run: RunId::stored("run"), what: OfRun::Itself }
+}
+
+pub fn runs(room: Option<RoomId>) -> Query {
+    Query::Runs { room, limit: 10 }
+}
+
+pub fn chat() -> Command {
+    let Command::Post(post) = post() else { unreachable!("a post is a post") };
+    Command::Chat { agent: coder(), post }
 }
 
 pub fn post() -> Command {

@@ -132,6 +132,12 @@ table! { Command,
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   create_room(somebody()), READY;
         "who   who   no    no    no    no    no    no    no    no    no    who  ", WRITE,   create_room(coder_member()), READY;
     }
+    Command::Chat { .. } => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   chat(), OWN_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", WRITE,   chat(), KEEPERS_AGENT;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   chat(), AGENT_SHARED_WITH_ALL;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", WRITE,   chat(), READY;
+    }
     Command::ChangeRoom { .. } => {
         "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   route_room(), OWN_ROUTER;
         "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   route_room(), SHARED_ROUTER;
@@ -309,6 +315,9 @@ table! { Command,
     }
     Command::NoteBackup { .. } => {
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  note_backup(), READY;
+    }
+    Command::Pulse => {
+        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  Command::Pulse, READY;
     }
 
     Command::CreateAgent { .. } => {

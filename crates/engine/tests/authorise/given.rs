@@ -3,11 +3,11 @@
 use crate::who::{Who, coder_member, lobby, member, person, somebody, someone, user};
 use parlor_engine::facts::{Facts, Standing};
 use parlor_model::{
-    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Device, Digest, File, Forwarded,
-    Frozen, Gateway, GatewayId, Host, Invitation, InvitationId, KeyId, Media, Member, MemberId, Message,
-    MessageId, MessageKind, ModelAccess, ModelApi, Pairing, Path, Payload, Pin, Place, RoomRole, Router,
-    RouterId, RunId, Scope, Sender, Seq, SignIn, SignInId, SiteRole, Task, TaskId, TaskStatus, Time, Upload,
-    UploadId, Use, UserId, Visibility,
+    Addressed, Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, ConversationId,
+    Device, Digest, File, Forwarded, Frozen, Gateway, GatewayId, Host, Invitation, InvitationId, KeyId,
+    Lineage, Media, Member, MemberId, Message, MessageId, MessageKind, ModelAccess, ModelApi, Pairing, Path,
+    Payload, Pin, Place, RoomRole, Router, RouterId, Run, RunId, RunState, Scope, Sender, Seq, SignIn,
+    SignInId, SiteRole, Task, TaskId, TaskStatus, Time, Upload, UploadId, Usage, Use, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -278,6 +278,34 @@ pub const ANOTHERS_PIN: Given = |facts, who| {
     ANOTHERS_MESSAGE(facts, who);
     facts.pin = Some(pin(someone()));
 };
+
+pub const A_RUN: Given = |facts, _| facts.run = Some(run());
+pub const A_RUN_IN_NO_ROOM: Given = |facts, who| {
+    A_RUN(facts, who);
+    NO_ROOM(facts, who);
+};
+
+fn run() -> Run {
+    let agent = AgentId::stored("coder");
+    Run {
+        id: RunId::stored("run"),
+        agent: agent.clone(),
+        room: lobby(),
+        trigger: None,
+        task: None,
+        asked_by: None,
+        arrival: None,
+        addressed: Addressed::Directly,
+        lineage: Lineage::begun(ConversationId::stored("c"), agent),
+        parent: None,
+        state: RunState::Running,
+        reply: None,
+        usage: Usage::default(),
+        queued_at: Time(5),
+        started_at: Some(Time(5)),
+        ended_at: None,
+    }
+}
 
 pub const QUESTION: Given = |facts, _| facts.approval = Some(question());
 pub const QUESTION_FOR_ADMINS: Given = |facts, who| {

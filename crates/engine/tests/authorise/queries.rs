@@ -79,6 +79,16 @@ table! { Query,
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    revisions(), MESSAGE_ON_A_PATH;
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    revisions(), NO_ROOM;
     }
+    Query::Run { .. } => {
+        "who   who   ?run  yes   yes   yes   ?run  ?run  ?run  no    yes   who  ", READ,    a_run(), A_RUN;
+        "who   who   ?run  ?run  ?run  ?run  ?run  ?run  ?run  no    ?run  who  ", READ,    a_run(), READY;
+        "who   who   ?run  ?run  ?run  ?run  ?run  ?run  ?run  no    ?run  who  ", READ,    a_run(), A_RUN_IN_NO_ROOM;
+    }
+    Query::Runs { .. } => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    runs(Some(lobby())), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    runs(Some(lobby())), NO_ROOM;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    runs(None), READY;
+    }
     Query::RunsOf { .. } => {
         "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", READ,    runs_of(), ANOTHERS_MESSAGE;
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    runs_of(), MESSAGE_CLEARED_AWAY;

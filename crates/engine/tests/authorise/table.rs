@@ -54,6 +54,7 @@ fn meaning(verdict: &str) -> Result<(), Refusal> {
         "?room" => not_found(Thing::Room),
         "?mate" => not_found(Thing::Member),
         "?msg" => not_found(Thing::Message),
+        "?run" => not_found(Thing::Run),
         "?pin" => not_found(Thing::Pin),
         "?file" => not_found(Thing::Upload),
         "?bot" => not_found(Thing::Agent),

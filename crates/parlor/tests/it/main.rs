@@ -13,6 +13,7 @@ mod crash;
 mod dedupe;
 mod disk_faults;
 mod endings;
+mod events;
 mod files;
 pub mod gateway;
 mod limits;

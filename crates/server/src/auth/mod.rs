@@ -6,6 +6,7 @@ pub mod seal;
 pub mod second_factor;
 pub mod secrets;
 pub mod throttle;
+pub mod tickets;
 pub mod tokens;
 
 use crate::App;

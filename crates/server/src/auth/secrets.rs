@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 pub const KEY_PREFIX: &str = "plk_";
 const REFRESH_PREFIX: &str = "plr_";
 const SETUP_PREFIX: &str = "pls_";
+const TICKET_PREFIX: &str = "plt_";
 const INVITATION_PREFIX: &str = "pli_";
 
 pub fn random_bytes<const COUNT: usize>() -> [u8; COUNT] {
@@ -58,6 +59,10 @@ pub fn pairing_code() -> String {
 pub fn typed_code(typed: &str) -> SecretHash {
     let letters = typed.chars().filter(char::is_ascii_alphanumeric).take(64);
     hash(&letters.map(|c| c.to_ascii_uppercase()).collect::<String>())
+}
+
+pub fn ticket() -> String {
+    format!("{TICKET_PREFIX}{}", random())
 }
 
 pub fn hash(secret: &str) -> SecretHash {

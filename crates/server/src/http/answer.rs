@@ -56,6 +56,13 @@ answer!(/// 200 `{ok: true, data: […]}`
 answer!(/// 200 and a body that is more than `{ok, data}`.
     Whole, OK, |sheet| sheet.form::<T>());
 
+answer!(/// 200 `[…]`
+    Items, OK, |sheet| Array::new(sheet.form::<T>()));
+
+pub fn items<T: Serialize>(items: impl IntoIterator<Item = T>) -> Items<T> {
+    Items::encode(items.into_iter().collect::<Vec<T>>())
+}
+
 impl<T> Data<T> {
     /// Where this is one of several things that may be answered.
     pub fn one_of<U: From<T>>(self) -> Data<U> {

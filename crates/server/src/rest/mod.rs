@@ -6,6 +6,7 @@ mod approvals;
 mod arrangement;
 mod audit;
 mod auth;
+mod events;
 mod health;
 mod invitations;
 mod keys;
@@ -132,6 +133,14 @@ pub fn router() -> Router<Arc<App>> {
         .put("/tasks/{id}", "Changes a task", &[CONFLICT], tasks::change)
         .patch("/tasks/{id}", "The same", &[CONFLICT], tasks::change)
         .delete("/tasks/{id}", "Removes a task", &[], tasks::remove)
+        .post("/events/ticket", "Gives a ticket for one stream of events", &[], events::ticket)
+        .post("/chat", "Says something to an agent", &[NOT_FOUND], events::chat)
+        .get("/queue", "What waits for agents", &[NOT_FOUND], events::queue)
+        .delete("/queue", "Takes back what waits for agents", &[NOT_FOUND], events::unqueue)
+        .get("/agent-runs", "The newest turns of agents", &[NOT_FOUND], events::runs)
+        .get("/agent-children", "The turns that a turn set off", &[NOT_FOUND], events::children)
+        .get("/agent-context", "What a turn answers, and what was said in it", &[NOT_FOUND], events::context)
+        .post("/agent-cancel", "Ends a turn and what came of it", &[NOT_FOUND], events::cancel)
         .get("/agents", "One's agents", &[], agents::list)
         .post("/agents", "Makes an agent before its gateway registers it", &[CONFLICT], agents::create)
         .post("/agents/spawn", "Has a gateway start an agent", &[NOT_FOUND], agents::spawn)

@@ -7,8 +7,8 @@ use crate::http::multipart::{Form, Received, blocking};
 use crate::http::parameters::Path;
 use crate::http::problem::Problem;
 use axum::extract::State;
-use parlor_engine::janitor;
 use parlor_engine::ports::Kept;
+use parlor_engine::{Sniffer, janitor};
 use parlor_model::command::NewUpload;
 use parlor_model::{Caller, Command, File, Query, Receipt, Refusal, Upload, UploadId};
 use parlor_wire::agentim::rest;
@@ -42,6 +42,29 @@ async fn take(app: &Arc<App>, caller: Caller, form: Form, avatar: bool) -> Resul
     let received = form.receive(most, app.blobs.clone()).await?;
     // By itself: whoever sent it may be gone by now, and the content must be held until the store refers to it.
     let kept = tokio::spawn(keep(app.clone(), caller, received, avatar));
+    Ok(kept.await.unwrap_or(Err(Refusal::Unavailable))?)
+}
+
+/// A picture that came with a message.
+pub async fn keep_picture(
+    app: &Arc<App>,
+    caller: &Caller,
+    name: &str,
+    content: Vec<u8>,
+) -> Result<Arc<Upload>, Problem> {
+    app.hub.may(caller, Query::MayUpload).await?;
+    let mut sniffer = Sniffer::default();
+    sniffer.look(&content);
+    let media = sniffer.kind(name).filter(|media| media.as_str().starts_with("image/"));
+    let media = media.ok_or_else(|| Problem::invalid("images", "must be JPEG, PNG, GIF or WebP"))?;
+    let blobs = app.blobs.clone();
+    let incoming = blocking(move || {
+        let mut incoming = blobs.receive()?;
+        incoming.write(&content)?;
+        Ok(incoming)
+    });
+    let received = Received { name: name.into(), media, incoming: incoming.await? };
+    let kept = tokio::spawn(keep(app.clone(), caller.clone(), received, false));
     Ok(kept.await.unwrap_or(Err(Refusal::Unavailable))?)
 }
 

@@ -176,7 +176,7 @@ pub fn signal(signal: &Signal) -> Option<String> {
         Signal::Rewound { room, message, removed, text } => {
             agents::room_rewound(room, message, removed, text)
         }
-        Signal::RunEvent { .. } => return None,
+        Signal::RunEvent { .. } | Signal::Activity { .. } | Signal::Queue { .. } => return None,
     })
 }
 

@@ -17,13 +17,32 @@ pub struct FrameLimits {
 /// What a person's client asks for.
 #[derive(Debug, PartialEq)]
 pub enum Asked {
-    Auth { token: Box<str>, version: Option<Box<str>> },
-    Join { room: Option<RoomId>, since: Option<Box<str>> },
-    Leave { room: Option<RoomId> },
-    Send { room: Option<RoomId>, post: Draft },
-    Typing { room: Option<RoomId> },
+    Auth {
+        token: Box<str>,
+        version: Option<Box<str>>,
+    },
+    Join {
+        room: Option<RoomId>,
+        since: Option<Box<str>>,
+    },
+    Leave {
+        room: Option<RoomId>,
+    },
+    /// Everything in all of one's rooms, as chat events.
+    Follow {
+        since: Option<Box<str>>,
+    },
+    Send {
+        room: Option<RoomId>,
+        post: Draft,
+    },
+    Typing {
+        room: Option<RoomId>,
+    },
     OfAgents(OfAgents),
-    Ping { ts: serde_json::Number },
+    Ping {
+        ts: serde_json::Number,
+    },
 }
 
 /// A message as the client wrote it, its room already read.
@@ -99,6 +118,10 @@ pub fn read(text: &str, limits: &FrameLimits) -> Result<Asked, Misread> {
             let Join { room_id, since } = parse(text)?;
             Asked::Join { room: RoomId::parse(&room_id).ok(), since }
         }
+        "client:subscribe_events" => {
+            let Follow { since } = parse(text)?;
+            Asked::Follow { since }
+        }
         "client:leave_room" => Asked::Leave { room: room(text)? },
         "client:typing" => Asked::Typing { room: room(text)? },
         "client:send_message" => {
@@ -151,6 +174,11 @@ struct Auth {
 struct Join<'a> {
     #[serde(borrow)]
     room_id: Cow<'a, str>,
+    since: Option<Box<str>>,
+}
+
+#[derive(Deserialize)]
+struct Follow {
     since: Option<Box<str>>,
 }
 

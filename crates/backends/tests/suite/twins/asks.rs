@@ -43,7 +43,7 @@ pub struct Ask {
 type Make = fn(&mut Dice, &mut World) -> Command;
 
 /// Each kind of command, and how often it is asked for compared with the others.
-const KINDS: [(u32, Make); 78] = [
+const KINDS: [(u32, Make); 80] = [
     (24, turns::start),
     (4, turns::open),
     (24, turns::finish),
@@ -55,6 +55,7 @@ const KINDS: [(u32, Make); 78] = [
     (8, approvals::revoke_rule),
     (30, post),
     (12, answer),
+    (4, chat),
     (8, edit),
     (10, delete),
     (4, delete_many),
@@ -136,6 +137,7 @@ const KINDS: [(u32, Make); 78] = [
     (6, create_key),
     (4, |dice, world| Command::RevokeKey { key: dice.known(&world.keys, KeyId::stored("never")) }),
     (1, |dice, _| Command::NoteBackup { through: parlor_model::Seq(dice.one_of(&[0, 7])) }),
+    (1, |_, _| Command::Pulse),
     (1, |dice, world| Command::OfferSetup { token: world.new_secret(), expires_at: later(dice, world) }),
     (1, |dice, world| Command::SetUp {
         token: dice.known(&world.tokens, SecretHash([9; 32])),
@@ -383,6 +385,11 @@ fn post(dice: &mut Dice, world: &mut World) -> Command {
         reply_to: dice.once_in(4).then(|| message(dice, world)),
         attachments: if dice.once_in(3) { some_uploads(dice, world) } else { Vec::new() },
     })
+}
+
+fn chat(dice: &mut Dice, world: &mut World) -> Command {
+    let Command::Post(post) = post(dice, world) else { unreachable!("a post is a post") };
+    Command::Chat { agent: agents::agent(dice, world), post: Post { attachments: Vec::new(), ..post } }
 }
 
 /// To something said in a room.

@@ -25,6 +25,7 @@ pub fn caller(
         | Command::ExpireApproval { .. }
         | Command::OfferSetup { .. }
         | Command::NoteBackup { .. }
+        | Command::Pulse
         | Command::CreateUser(_)
         | Command::ChangeUser { .. }
         | Command::RemoveUser { .. }
@@ -98,6 +99,7 @@ pub fn caller(
             // The first person is the site's admin, who may speak as a source.
             _ => world.users.first().cloned(),
         },
+        Command::Chat { agent, .. } => keeper_of(agent, store)?,
         Command::ChangeAgent { id, .. } | Command::RemoveAgent { id } => keeper_of(id, store)?,
         Command::ConnectGateway(new) => owner_of_gateway(&new.id, store)?,
         Command::DisconnectGateway { .. } if dice.once_in(2) => return Ok(Some(Caller::OPERATOR)),

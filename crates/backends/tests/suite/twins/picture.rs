@@ -209,6 +209,7 @@ impl Picture {
         }
         for id in &world.runs {
             picture.runs.1.push(store.run(id)?);
+            picture.runs.0.extend(store.runs_below(id)?);
         }
         for content in 0..4 {
             picture.contents.1.push(store.refers_to(&BlobDigest([content; 32]))?);
@@ -424,6 +425,7 @@ fn queries(world: &World) -> Vec<Query> {
             history(Page::After(Seq(20)), 2),
             Query::Pins { room: room.clone() },
             Query::Tasks { room: room.clone() },
+            Query::Runs { room: Some(room.clone()), limit: 3 },
             Query::Approvals { room: room.clone() },
             Query::ApprovalRules { room: room.clone() },
             Query::MayFollow { room: room.clone() },

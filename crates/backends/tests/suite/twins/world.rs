@@ -121,6 +121,10 @@ impl World {
             Receipt::Posted(posted) => {
                 learn(&mut self.messages, &posted.id);
                 let room = posted.message.as_ref().and_then(|message| message.place.room());
+                if let (Some(room), Command::Chat { agent, .. }) = (room, command) {
+                    learn(&mut self.rooms, room);
+                    learn(&mut self.memberships, &(room.clone(), MemberId::Agent(agent.clone())));
+                }
                 if let Some(room) = room {
                     learn(&mut self.said, &(room.clone(), posted.id.clone()));
                 }

@@ -1,7 +1,11 @@
-mod replies;
+pub mod replies;
 
 use super::*;
 use parlor_model::{AgentId, DeliveryState, MessageKind, Path, Place, Sender, Time};
+
+fn clock() -> Arc<dyn Clock> {
+    Arc::new(crate::local::SystemClock)
+}
 
 fn said(seq: u64, length: usize) -> Logged {
     let message = Message {
@@ -59,13 +63,13 @@ fn viewer(switchboard: &Switchboard, outbox: &Arc<Outbox>) -> Viewer {
 }
 
 fn kept(switchboard: &Switchboard) -> Vec<u64> {
-    switchboard.state.lock().recent.iter().map(|logged| logged.seq.0).collect()
+    switchboard.state.lock().recent.iter().map(|kept| kept.logged.seq.0).collect()
 }
 
 #[test]
 fn what_is_kept_for_those_who_come_back_is_bounded_in_number_and_length() {
     let limits = Limits { recent_events: 3, recent_bytes: 100, ..Limits::default() };
-    let switchboard = Switchboard::new(Epoch(1), Seq(0), &limits);
+    let switchboard = Switchboard::new(Epoch(1), Seq(0), &limits, clock());
     switchboard.publish(&[said(1, 1), said(2, 1), said(3, 1), said(4, 1)]);
     assert_eq!(kept(&switchboard), [2, 3, 4]);
     switchboard.publish(&[said(5, 99)]);
@@ -81,7 +85,7 @@ fn what_is_kept_for_those_who_come_back_is_bounded_in_number_and_length() {
 #[test]
 fn what_is_only_for_mailboxes_takes_no_place_from_what_happened_in_rooms() {
     let limits = Limits { recent_events: 2, ..Limits::default() };
-    let switchboard = Switchboard::new(Epoch(1), Seq(0), &limits);
+    let switchboard = Switchboard::new(Epoch(1), Seq(0), &limits, clock());
     switchboard.publish(&[mailed(1), said(2, 1), mailed(3), mailed(4), mailed(5)]);
     assert_eq!((kept(&switchboard), switchboard.state.lock().kept_from), (vec![2], Seq(1)));
     switchboard.publish(&[said(6, 1), mailed(7), said(8, 1)]);
@@ -95,7 +99,7 @@ impl Egress for Plain {
         Some(Bytes::from_static(b"event"))
     }
 
-    fn room_lost(&self, _: &RoomId) -> Option<Bytes> {
+    fn room_lost(&self, _: &RoomId, _: &Logged) -> Option<Bytes> {
         None
     }
 
@@ -103,7 +107,7 @@ impl Egress for Plain {
         Some(Bytes::copy_from_slice(message.id.as_str().as_bytes()))
     }
 
-    fn signal(&self, _: &Signal) -> Option<Bytes> {
+    fn signal(&self, _: &Signal, _: Moment) -> Option<Bytes> {
         None
     }
 
@@ -114,7 +118,7 @@ impl Egress for Plain {
 
 #[test]
 fn a_replay_that_leaves_no_room_for_its_answer_is_read_from_the_store() {
-    let switchboard = Switchboard::new(Epoch(1), Seq(0), &Limits::default());
+    let switchboard = Switchboard::new(Epoch(1), Seq(0), &Limits::default(), clock());
     switchboard.publish(&[said(1, 1), said(2, 1)]);
     let outbox = Arc::new(Outbox::new(Caps { bytes: 1000, buffers: 3 }, Bytes::new()));
     let viewer = viewer(&switchboard, &outbox);
@@ -132,7 +136,7 @@ fn a_replay_that_leaves_no_room_for_its_answer_is_read_from_the_store() {
 
 #[tokio::test]
 async fn new_mail_of_a_batch_is_one_buffer_for_each_who_listens_and_comes_before_what_follows_it() {
-    let switchboard = Switchboard::new(Epoch(1), Seq(0), &Limits::default());
+    let switchboard = Switchboard::new(Epoch(1), Seq(0), &Limits::default(), clock());
     let outbox = Arc::new(Outbox::new(Caps { bytes: 1000, buffers: 9 }, Bytes::new()));
     let viewer = viewer(&switchboard, &outbox);
     let id = viewer.id;

@@ -16,7 +16,7 @@ impl Egress for Plain {
         None
     }
 
-    fn room_lost(&self, _: &RoomId) -> Option<Bytes> {
+    fn room_lost(&self, _: &RoomId, _: &Logged) -> Option<Bytes> {
         Some(Bytes::from_static(b"lost;"))
     }
 
@@ -24,7 +24,7 @@ impl Egress for Plain {
         None
     }
 
-    fn signal(&self, signal: &Signal) -> Option<Bytes> {
+    fn signal(&self, signal: &Signal, _: Moment) -> Option<Bytes> {
         let Signal::Chunk { chunk, first, .. } = signal else { return None };
         let begin = if *first { "!" } else { "" };
         Some(format!("{begin}{}:{};", chunk.kind.as_str(), chunk.content).into())
@@ -47,7 +47,7 @@ struct Reader {
 
 impl House {
     fn new() -> Self {
-        let switchboard = Switchboard::new(Epoch(1), Seq(0), &Limits::default());
+        let switchboard = Switchboard::new(Epoch(1), Seq(0), &Limits::default(), super::clock());
         Self { switchboard, egress: Arc::new(Plain) }
     }
 
@@ -127,7 +127,7 @@ fn room() -> RoomId {
     RoomId::stored("lobby")
 }
 
-fn run(id: &str, state: RunState) -> Run {
+pub fn run(id: &str, state: RunState) -> Run {
     Run {
         id: RunId::stored(id),
         agent: AgentId::stored("coder"),

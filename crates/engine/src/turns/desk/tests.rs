@@ -40,7 +40,7 @@ pub(super) fn a_run(id: &str, room: &str, state: RunState) -> Run {
     }
 }
 
-fn run(id: &str, room: &str, state: RunState) -> Event {
+pub(super) fn run(id: &str, room: &str, state: RunState) -> Event {
     Event::RunChanged(Arc::new(a_run(id, room, state)))
 }
 

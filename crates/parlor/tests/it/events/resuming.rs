@@ -1,0 +1,186 @@
+//! Numbers and positions: the same for everyone, never back, and nothing lost on the way.
+
+use super::{live, resumed, texts};
+use crate::scene::{Scene, following};
+use parlor_testkit::agentim::Client;
+use parlor_testkit::events::Stream;
+use parlor_testkit::rng::Rng;
+use parlor_testkit::socket::PATIENCE;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::sync::Arc;
+use tokio::sync::Barrier;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn numbers_are_the_same_for_everyone_and_grow_over_a_restart() {
+    let mut scene = Scene::start().await;
+    let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
+    let (mut one, mut two) = (live(&scene.admin).await, live(&scene.admin).await);
+    let other = scene.person("bob").await;
+    let path = format!("/api/rooms/{room}/members");
+    scene.admin.post(&path, json!({ "memberId": other.user_id(), "memberType": "user" })).await.unwrap();
+    let mut at_bob = following(&other, &room).await;
+    at_bob.send(&json!({ "type": "client:typing", "roomId": room })).await.unwrap();
+    at_bob.say_acked(&room, "hello", "c1").await.unwrap();
+    let end = |message: &Value| message["kind"] == "message";
+    let (first, second) = (one.until(end).await.unwrap(), two.until(end).await.unwrap());
+    assert_eq!(first, second);
+    assert!(first.iter().any(|message| message["kind"] == "typing"), "{first:?}");
+    let (highest, position) = (first.last().unwrap()["seq"].as_u64().unwrap(), one.position.clone().unwrap());
+    // Another connection: one alone may not say so twice in a second.
+    let mut at_bob = following(&other, &room).await;
+    at_bob.send(&json!({ "type": "client:typing", "roomId": room })).await.unwrap();
+    let typing = one.wait_for_kind("typing").await.unwrap();
+    assert!(typing["seq"].as_u64().unwrap() > highest);
+
+    scene.kill_and_restart().await;
+    // The same event has the same number when it is told again.
+    let earlier = position_before(&position, 1);
+    let again = resumed(&scene.admin, &earlier).await.until(end).await.unwrap();
+    assert_eq!(again.last(), first.last());
+    let mut after = live(&scene.admin).await;
+    let mut at_bob = following(&other.at(scene.url()), &room).await;
+    at_bob.send(&json!({ "type": "client:typing", "roomId": room })).await.unwrap();
+    let signal = after.wait_for_kind("typing").await.unwrap();
+    assert!(signal["seq"].as_u64().unwrap() > typing["seq"].as_u64().unwrap(), "{signal} after {typing}");
+    scene.ends_well().await;
+}
+
+fn position_before(position: &str, by: u64) -> String {
+    let (epoch, seq) = position.split_once('-').unwrap();
+    format!("{epoch}-{}", seq.parse::<u64>().unwrap() - by)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_position_that_is_not_known_is_answered_with_resync_and_the_count() {
+    let scene = Scene::start().await;
+    let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
+    let position = live(&scene.admin).await.position.clone().unwrap();
+    let (epoch, seq) = position.split_once('-').unwrap();
+    let other = if epoch == "00000001" { "00000002" } else { "00000001" };
+    let ahead = seq.parse::<u64>().unwrap() + 1000;
+    for (since, lost) in [(format!("{other}-0"), Value::Null), (format!("{epoch}-{ahead}"), json!(1000))] {
+        let told = resumed(&scene.admin, &since).await.wait_for_kind("run").await.unwrap();
+        assert_eq!((&told["phase"], &told["data"]["lagged_count"]), (&json!("resync"), &lost), "{told}");
+        assert_eq!(told["data"]["position"], position);
+    }
+    let mut stream = resumed(&scene.admin, &format!("{other}-0")).await;
+    stream.wait_for_kind("run").await.unwrap();
+    scene.admin.post_message(&room, "after").await.unwrap();
+    assert_eq!(stream.wait_for_kind("message").await.unwrap()["text"], "after", "it is live from there on");
+    scene.ends_well().await;
+}
+
+/// Says many things, several at a time.
+async fn say_many(writer: &mut Client, room: &str, count: usize) {
+    let mut under_way = 0;
+    for n in 0..count {
+        writer.say(room, &n.to_string(), &format!("m{n}")).await.unwrap();
+        under_way += 1;
+        while under_way >= 64 || (n + 1 == count && under_way > 0) {
+            writer.wait_for_type("server:message_ack").await.unwrap();
+            under_way -= 1;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn streams_cut_at_random_bring_everything_once_and_in_order() {
+    // Four million messages to read take a test that is not optimised longer than anybody waits.
+    const FULL: bool = !cfg!(debug_assertions);
+    const READERS: usize = if FULL { 200 } else { 40 };
+    const MESSAGES: usize = if FULL { 20_000 } else { 3_000 };
+    const CUTS: usize = if FULL { 50 } else { 20 };
+    let scene = Scene::start().await;
+    let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
+    let position = live(&scene.admin).await.position.clone().unwrap();
+    let seed = std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64;
+    println!("seed {seed}");
+    let begin = Arc::new(Barrier::new(READERS + 1));
+    let mut readers = tokio::task::JoinSet::new();
+    for n in 0..READERS {
+        let (person, begin, mut position) = (scene.admin.clone(), begin.clone(), position.clone());
+        let mut rng = Rng::new(seed ^ n as u64);
+        readers.spawn(async move {
+            begin.wait().await;
+            let (mut seen, mut cuts) = (Vec::with_capacity(MESSAGES), 0);
+            while seen.len() < MESSAGES {
+                // The form of each message is looked at elsewhere: here it is the order of very many.
+                let mut stream = Stream::open(&person, "", Some(&position)).await.unwrap();
+                let most = 1 + rng.below(2 * (MESSAGES / CUTS) as u64);
+                for _ in 0..most {
+                    let message = stream.next(PATIENCE).await.unwrap().expect("not ended");
+                    assert_ne!(message["phase"], "resync");
+                    if message["kind"] == "message" {
+                        let number: usize = message["text"].as_str().unwrap().parse().unwrap();
+                        seen.push((number, message["seq"].as_u64().unwrap()));
+                    }
+                    if seen.len() == MESSAGES {
+                        break;
+                    }
+                }
+                position = stream.position.clone().unwrap();
+                cuts += 1;
+            }
+            (seen, cuts)
+        });
+    }
+    begin.wait().await;
+    let mut writer = Client::connect(&scene.admin).await.unwrap();
+    say_many(&mut writer, &room, MESSAGES).await;
+    let (mut numbers, mut all_cuts) = (HashMap::new(), 0);
+    while let Some(reader) = readers.join_next().await {
+        let (seen, cuts) = reader.unwrap();
+        let order: Vec<usize> = seen.iter().map(|(number, _)| *number).collect();
+        assert!(order.iter().copied().eq(0..MESSAGES), "a hole or a repeat");
+        for (number, seq) in seen {
+            assert_eq!(*numbers.entry(number).or_insert(seq), seq, "one number for everyone");
+        }
+        all_cuts += cuts;
+    }
+    assert!(all_cuts > READERS * CUTS / 2, "only {all_cuts} cuts");
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_that_stops_slows_nobody_and_is_told_when_it_reads_again() {
+    const MESSAGES: usize = 400;
+    let scene = Scene::with(&[("PARLOR_OUTBOX_MAX_BYTES", "1000000")]).await;
+    let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
+    let mut slow = live(&scene.admin).await;
+    let (mut quick, person) = (live(&scene.admin).await, scene.admin.clone());
+    let reading = tokio::spawn(async move {
+        let mut seen = 0;
+        while seen < MESSAGES {
+            match quick.next(PATIENCE).await.unwrap() {
+                Some(message) => seen += usize::from(message["kind"] == "message"),
+                // On a busy machine even who reads falls behind at times.
+                None => quick = resumed(&person, quick.position.as_deref().unwrap()).await,
+            }
+        }
+    });
+    let mut writer = Client::connect(&scene.admin).await.unwrap();
+    for n in 0..MESSAGES {
+        writer.say_acked(&room, &format!("{n} {}", "x".repeat(60_000)), &format!("m{n}")).await.unwrap();
+    }
+    reading.await.unwrap();
+    let (mut seen, mut told) = (Vec::new(), None);
+    while let Some(message) = slow.next(PATIENCE).await.unwrap() {
+        match message["kind"].as_str() {
+            Some("message") => seen.push(message),
+            Some("run") if message["phase"] == "resync" => told = Some(message),
+            _ => {}
+        }
+    }
+    let told = told.expect("told that something was lost");
+    assert_eq!(told["data"]["reason"], "broadcast_lag");
+    assert!(told["data"]["lagged_count"].as_u64().unwrap() > 0, "{told}");
+    assert!(seen.len() < MESSAGES, "it was never too slow");
+    let mut back = resumed(&scene.admin, slow.position.as_deref().unwrap()).await;
+    while seen.len() < MESSAGES {
+        seen.push(back.wait_for_kind("message").await.unwrap());
+    }
+    let number = |text: &str| text.split(' ').next().unwrap().parse::<usize>().unwrap();
+    assert!(texts(&seen).into_iter().map(number).eq(0..MESSAGES), "and it comes back to the rest");
+    scene.ends_well().await;
+}

@@ -1,0 +1,257 @@
+//! The plain calls of the chat events door: talking to agents, what waits for them, and their turns.
+
+use super::rooms::room_id;
+use crate::App;
+use crate::auth::tickets;
+use crate::http::Signed;
+use crate::http::answer::{Items, Whole, items, whole};
+use crate::http::body::Body;
+use crate::http::parameters::Parameters;
+use crate::http::problem::Problem;
+use crate::rest::uploads;
+use axum::extract::State;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use parlor_engine::switchboard::Following;
+use parlor_model::query::{AgentCards, OfRun};
+use parlor_model::{
+    AgentId, Answer, Caller, Command, MemberId, Post, Query, Receipt, Refusal, RoomId, Run, RunId, RunState,
+    Thing,
+};
+use parlor_wire::events::ingress;
+use parlor_wire::events::rest::{
+    AgentRun, Cancelled, ChatAccepted, NewCancel, NewChat, QueueItem, QueueList, QueueRemoved, RunContext,
+    Ticket,
+};
+use serde::Deserialize;
+use std::sync::Arc;
+use std::time::Instant;
+use utoipa::IntoParams;
+
+/// Pictures in one message.
+const MOST_IMAGES: usize = 8;
+/// Turns in one list.
+const MOST_RUNS: usize = 200;
+
+pub async fn ticket(State(app): State<Arc<App>>, Signed(caller): Signed) -> Result<Whole<Ticket>, Problem> {
+    app.hub.may_follow(&caller, &Following::All).await?;
+    let ticket = app.tickets.give(&caller, Instant::now())?;
+    Ok(whole(Ticket { ticket, expires_in: tickets::GOOD_FOR.as_secs() }))
+}
+
+fn agent_id(text: &str) -> Result<AgentId, Problem> {
+    AgentId::parse(text).map_err(|_| Refusal::NotFound(Thing::Agent).into())
+}
+
+/// There are none that the hub knows.
+fn no_root(root: Option<&String>) -> Result<(), Problem> {
+    if root.is_some() { Err(Refusal::Forbidden.into()) } else { Ok(()) }
+}
+
+pub async fn chat(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Body(body): Body<NewChat>,
+) -> Result<Whole<ChatAccepted>, Problem> {
+    app.hub.may(&caller, Query::MayUpload).await?;
+    no_root(body.project_root.as_ref())?;
+    let room = body.session_id.as_deref().map(room_id).transpose()?;
+    let (mut agent, mut text) = (agent_id(&body.agent_id)?, body.message.as_str());
+    if let Some((named, rest)) = ingress::addressed(text)
+        && is_there(&app, &caller, room.as_ref(), &named).await?
+    {
+        (agent, text) = (named, rest);
+    }
+    let text = match body.mode.as_deref() {
+        None | Some("") => text.into(),
+        Some("plan") if text.starts_with("/plan ") => text.into(),
+        Some("plan") => format!("/plan {text}").into(),
+        Some(_) => return Err(Problem::invalid("mode", "must be plan, or left out")),
+    };
+    if room.is_some() && !is_there(&app, &caller, room.as_ref(), &agent).await? {
+        return Err(Refusal::NotFound(Thing::Agent).into());
+    }
+    let attachments = pictures(&app, &caller, body.images.unwrap_or_default()).await?;
+    let (mentions, reply_to, client_message_id) = (vec![agent.as_str().into()], None, None);
+    let new = room.is_none();
+    let room = room.unwrap_or_else(|| RoomId::stored("new"));
+    let post = Post { room, text, mentions, reply_to, attachments, client_message_id };
+    let command = if new { Command::Chat { agent: agent.clone(), post } } else { Command::Post(post) };
+    let Receipt::Posted(posted) = app.hub.call(&caller, command).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    let message = posted.message.ok_or(Refusal::Unavailable)?;
+    let session = message.place.room().ok_or(Refusal::Unavailable)?.as_str().to_owned();
+    let Answer::Runs(runs) = app.hub.read(&caller, Query::RunsOf { message: message.id.clone() }).await?
+    else {
+        return Err(Refusal::Unavailable.into());
+    };
+    let run = runs.into_iter().map(|(run, _)| run).find(|run| run.agent == agent);
+    let (status, reason) = match &run {
+        None => ("refused", Some("nobody hosts this agent".to_owned())),
+        Some(Run { state: RunState::Ended(outcome), .. }) if outcome.reason().is_some() => {
+            ("refused", outcome.reason().map(Into::into))
+        }
+        Some(run) if run.state == RunState::Queued && app.hub.must_wait(run).await => ("queued", None),
+        Some(_) => ("started", None),
+    };
+    Ok(whole(ChatAccepted {
+        status,
+        session_id: session,
+        message_id: message.id.as_str().into(),
+        run_id: run.map(|run| run.id.as_str().into()),
+        reason,
+    }))
+}
+
+/// Whether the caller can speak to this agent: in this room, or at all.
+async fn is_there(
+    app: &App,
+    caller: &Caller,
+    room: Option<&RoomId>,
+    agent: &AgentId,
+) -> Result<bool, Refusal> {
+    let Some(room) = room else {
+        let card = app.hub.read(caller, Query::AgentCards(AgentCards::One(agent.clone()))).await;
+        return match card {
+            Ok(_) => Ok(true),
+            Err(Refusal::NotFound(_)) => Ok(false),
+            Err(refusal) => Err(refusal),
+        };
+    };
+    let query = Query::Members { room: room.clone(), limit: usize::MAX, offset: 0 };
+    let Answer::Members { members, .. } = app.hub.read(caller, query).await? else {
+        return Err(Refusal::Unavailable);
+    };
+    Ok(members.iter().any(|member| member.member == MemberId::Agent(agent.clone())))
+}
+
+/// Pictures become files of the caller, on the message that they come with.
+async fn pictures(app: &Arc<App>, caller: &Caller, images: Vec<String>) -> Result<Vec<Box<str>>, Problem> {
+    if images.len() > MOST_IMAGES {
+        return Err(Problem::invalid("images", "at most 8"));
+    }
+    let mut kept = Vec::new();
+    for (number, image) in images.iter().enumerate() {
+        let content = BASE64_STANDARD.decode(ingress::picture(image));
+        let content = content.map_err(|_| Problem::invalid("images", "must be base64"))?;
+        let name = format!("image-{}", number + 1);
+        kept.push(uploads::keep_picture(app, caller, &name, content).await?.id.as_str().into());
+    }
+    Ok(kept)
+}
+
+/// `?session_id=&agent_id=`
+#[derive(Deserialize, IntoParams)]
+pub struct InQueue {
+    session_id: Option<String>,
+    agent_id: Option<String>,
+}
+
+/// `?session_id=&agent_id=&id=`
+#[derive(Deserialize, IntoParams)]
+pub struct OutOfQueue {
+    session_id: String,
+    agent_id: Option<String>,
+    /// One item only.
+    id: Option<String>,
+}
+
+pub async fn queue(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Parameters(asked): Parameters<InQueue>,
+) -> Result<Whole<QueueList>, Problem> {
+    let room = asked.session_id.as_deref().map(room_id).transpose()?;
+    let agent = asked.agent_id.as_deref().map(agent_id).transpose()?;
+    let waiting = app.hub.queue(&caller, room).await?;
+    let wanted = waiting.iter().filter(|waits| agent.as_ref().is_none_or(|agent| *agent == waits.agent));
+    let items = wanted.map(|waits| QueueItem::new(&waits.item, &waits.room, &waits.agent)).collect();
+    Ok(whole(QueueList { items }))
+}
+
+pub async fn unqueue(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Parameters(asked): Parameters<OutOfQueue>,
+) -> Result<Whole<QueueRemoved>, Problem> {
+    let (room, agent) = (room_id(&asked.session_id)?, asked.agent_id.as_deref().map(agent_id).transpose()?);
+    let run = asked.id.as_deref().map(run_id).transpose()?;
+    let removed = app.hub.unqueue(&caller, &room, agent.as_ref(), run.as_ref()).await?;
+    Ok(whole(QueueRemoved { removed: removed.iter().map(ToString::to_string).collect() }))
+}
+
+fn run_id(text: &str) -> Result<RunId, Problem> {
+    RunId::parse(text).map_err(|_| Refusal::NotFound(Thing::Run).into())
+}
+
+/// `?session_id=&project_root=`
+#[derive(Deserialize, IntoParams)]
+pub struct OfSession {
+    session_id: Option<String>,
+    project_root: Option<String>,
+}
+
+pub async fn runs(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Parameters(asked): Parameters<OfSession>,
+) -> Result<Items<AgentRun>, Problem> {
+    no_root(asked.project_root.as_ref())?;
+    let room = asked.session_id.as_deref().map(room_id).transpose()?;
+    list(&app, &caller, Query::Runs { room, limit: MOST_RUNS }).await
+}
+
+/// `?run_id=&view=`
+#[derive(Deserialize, IntoParams)]
+pub struct OfOneRun {
+    run_id: String,
+    /// `summary`, or `raw` with what was said.
+    view: Option<String>,
+}
+
+pub async fn children(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Parameters(asked): Parameters<OfOneRun>,
+) -> Result<Items<AgentRun>, Problem> {
+    list(&app, &caller, Query::Run { run: run_id(&asked.run_id)?, what: OfRun::Children }).await
+}
+
+async fn list(app: &App, caller: &Caller, query: Query) -> Result<Items<AgentRun>, Problem> {
+    let Answer::Runs(runs) = app.hub.read(caller, query).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    Ok(items(runs.iter().map(|(run, name)| AgentRun::new(run, name))))
+}
+
+pub async fn context(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Parameters(asked): Parameters<OfOneRun>,
+) -> Result<Whole<RunContext>, Problem> {
+    let raw = match asked.view.as_deref() {
+        None | Some("summary") => false,
+        Some("raw") => true,
+        Some(_) => return Err(Problem::invalid("view", "must be summary or raw")),
+    };
+    let run = run_id(&asked.run_id)?;
+    let of = |what| Query::Run { run: run.clone(), what };
+    let Answer::Runs(found) = app.hub.read(&caller, of(OfRun::Itself)).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    let Answer::History { messages, .. } = app.hub.read(&caller, of(OfRun::Messages)).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    let (run, name) = found.first().ok_or(Refusal::NotFound(Thing::Run))?;
+    Ok(whole(RunContext::new(run, name, &messages, raw)))
+}
+
+pub async fn cancel(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Body(body): Body<NewCancel>,
+) -> Result<Whole<Cancelled>, Problem> {
+    let cancelled = app.hub.cancel(&caller, &run_id(&body.run_id)?).await?;
+    Ok(whole(Cancelled { cancelled_run_ids: cancelled.iter().map(ToString::to_string).collect() }))
+}

@@ -1,0 +1,348 @@
+//! From what happened to blocks of the stream.
+//!
+//! Owns: a block has an `id:` only where it is the last of an event that is in the log, so that who was cut off
+//! within one gets all of it again, under the numbers that it had.
+
+mod signals;
+
+pub use signals::{queued, signal};
+
+use super::frames::{Form, UiMessage};
+use crate::time::iso;
+use parlor_model::{
+    AgentId, Approval, Decision, Epoch, Event, Logged, Member, MemberChange, MemberId, Message, MessageId,
+    Moment, Ordinal, Outcome, Position, Room, RoomId, Run, RunState, Sender, Task,
+};
+use serde_json::{Value, json};
+
+/// What a reader wants to hear of, and how; nothing said is everything.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Filter {
+    pub form: Form,
+    pub session: Option<RoomId>,
+    pub agent: Option<AgentId>,
+}
+
+impl Filter {
+    /// What may have changed anywhere is everybody's business.
+    fn passes(&self, message: &UiMessage) -> bool {
+        let sync = matches!(message.phase, Some("sync" | "resync"));
+        let wanted = |wanted: Option<&str>, is: Option<&str>| wanted.is_none_or(|wanted| Some(wanted) == is);
+        let session = wanted(self.session.as_ref().map(RoomId::as_str), message.session_id);
+        session && (sync || wanted(self.agent.as_ref().map(AgentId::as_str), message.agent_id))
+    }
+}
+
+/// Empty where this door has nothing to say of it.
+pub fn event(logged: &Logged, epoch: Epoch, filter: &Filter) -> Vec<String> {
+    let numbered = (0..).zip(parts(logged)).map(|(part, told)| (Ordinal::of(logged.seq).part(part), told));
+    let told: Vec<_> = numbered.filter(|(_, told)| filter.passes(told)).collect();
+    let (last, position) = (told.len(), Position { epoch, seq: logged.seq });
+    let written = (1..).zip(told).map(|(place, (ordinal, message))| {
+        message.write(filter.form, ordinal, logged.at, (place == last).then_some(position))
+    });
+    written.collect()
+}
+
+/// What happened before and still stands, for who comes later: at a place of its own.
+pub fn shown(logged: &Logged, given: Moment, filter: &Filter) -> Option<String> {
+    let message = parts(logged).pop().filter(|message| filter.passes(message))?;
+    Some(message.write(filter.form, given.ordinal, logged.at, None))
+}
+
+/// Where a reader stands, without a word.
+pub fn position(position: Position, form: Form) -> String {
+    match form {
+        Form::Block => format!("id: {position}\n\n"),
+        Form::Frame => format!(r#"{{"type":"server:events_subscribed","position":"{position}"}}"#),
+    }
+}
+
+/// To somebody who lost a room; behind everything else that is told of the same event.
+pub fn room_lost(room: &RoomId, by: &Logged, filter: &Filter) -> Option<String> {
+    let message = UiMessage::new(format!("room-lost-{}", by.seq), "room").phase("removed").at(room);
+    let last = Ordinal::of(by.seq).part(Ordinal::PARTS - 1);
+    filter.passes(&message).then(|| message.write(filter.form, last, by.at, None))
+}
+
+/// Something was missed that cannot be told again.
+pub fn resync(
+    reason: &str,
+    lost: Option<u64>,
+    position: Option<Position>,
+    given: Moment,
+    form: Form,
+) -> String {
+    let mut data = json!({ "reason": reason, "lagged_count": lost });
+    if let Some(position) = position {
+        data["position"] = position.to_string().into();
+    }
+    let message = UiMessage::new(format!("run-resync-{}", given.ordinal.0), "run").phase("resync");
+    message.text("Resync required").data(data).write(form, given.ordinal, given.at, None)
+}
+
+/// What a door tells of one event, in order; fewer than [`Ordinal::PARTS`].
+fn parts(logged: &Logged) -> Vec<UiMessage<'_>> {
+    let named = |name: &str| format!("{name}-{}", logged.seq);
+    let sync = |room| refresh(room, logged);
+    let of_message = |name, room, message| marked(name, room, message, logged);
+    match &logged.event {
+        Event::MessagePosted { message, .. } => said(message),
+        Event::MessageEdited(message) => said(message)
+            .into_iter()
+            .filter(|told| told.kind == "message")
+            .map(|told| edited(told, logged))
+            .collect(),
+        Event::MessageDeleted { room, message } => vec![of_message("deleted", room, message)],
+        Event::MessagePinned(pin) => vec![of_message("pinned", &pin.room, &pin.message)],
+        Event::MessageUnpinned { room, message } => vec![of_message("unpinned", room, message)],
+        Event::BookmarkChanged { room, message, kept, .. } => {
+            vec![of_message(if *kept { "bookmarked" } else { "unbookmarked" }, room, message)]
+        }
+        Event::ReactionsChanged { room, message, reactions } => {
+            let one = |reaction: &parlor_model::Reaction| {
+                let ids: Vec<&str> = reaction.people.iter().map(|person| person.user.as_str()).collect();
+                let names: Vec<&str> = reaction.people.iter().map(|person| &*person.username).collect();
+                json!({ "emoji": reaction.emoji, "user_ids": ids, "usernames": names })
+            };
+            let reactions: Vec<Value> = reactions.iter().map(one).collect();
+            let data = json!({ "message_id": message.as_str(), "reactions": reactions });
+            vec![UiMessage::new(named("reaction"), "reaction").at(room).data(data)]
+        }
+        Event::RoomRead { room, user, username, at } => {
+            let data = json!({ "user_id": user.as_str(), "username": username, "read_at": iso(*at) });
+            vec![UiMessage::new(named("receipt"), "receipt").at(room).data(data)]
+        }
+        Event::RoomChanged(room) => {
+            let message = UiMessage::new(named("room"), "room").phase("changed").at(&room.id);
+            vec![message.data(json!({ "room": about_room(room) })), sync(Some(&room.id))]
+        }
+        Event::MembersChanged { room, change, members } => {
+            let (word, member) = match change {
+                MemberChange::Added(member) => ("added", member),
+                MemberChange::Changed(member) => ("changed", member),
+                MemberChange::Removed(member) => ("removed", member),
+            };
+            let members: Vec<Value> = members.iter().map(about_member).collect();
+            let data = json!({
+                "room": about_room(room), "change": word, "member": member_id(member), "members": members,
+            });
+            let message = UiMessage::new(named("room"), "room").phase("members").at(&room.id).data(data);
+            vec![message, sync(Some(&room.id))]
+        }
+        Event::RoomRemoved { room, .. } => {
+            vec![UiMessage::new(named("room"), "room").phase("removed").at(room), sync(Some(room))]
+        }
+        Event::RoomArranged(member) => {
+            let own = &member.arrangement;
+            let data = json!({
+                "pinned": own.pinned_at.is_some(),
+                "archived": own.archived_at.is_some(),
+                "notifications": own.notifications.as_str(),
+            });
+            vec![UiMessage::new(named("room"), "room").phase("arranged").at(&member.room).data(data)]
+        }
+        Event::RoomCleared { room, .. } => {
+            vec![UiMessage::new(named("room"), "room").phase("cleared").at(room)]
+        }
+        Event::TaskChanged(task) => {
+            let message = UiMessage::new(named("task"), "task").phase("changed").at(&task.room);
+            vec![message.text(&task.title).data(about_task(task)), sync(Some(&task.room))]
+        }
+        Event::TaskRemoved { room, task } => {
+            let message = UiMessage::new(named("task"), "task").phase("removed").at(room);
+            vec![message.data(json!({ "id": task.as_str() })), sync(Some(room))]
+        }
+        Event::AgentChanged(agent) => vec![UiMessage { agent_id: Some(agent.id.as_str()), ..sync(None) }],
+        Event::RunChanged(run) => ended(run, logged),
+        Event::ApprovalAsked(approval) => asked(approval).into_iter().collect(),
+        Event::ApprovalDecided(approval) => vec![decided(approval)],
+        Event::UserChanged(_)
+        | Event::UserRemoved(_)
+        | Event::SignInsEnded(_)
+        | Event::SignInEnded { .. }
+        | Event::KeyRevoked { .. }
+        | Event::AgentRemoved(_)
+        | Event::Faded => Vec::new(),
+    }
+}
+
+fn refresh<'a>(room: Option<&'a RoomId>, logged: &Logged) -> UiMessage<'a> {
+    let message = UiMessage::new(format!("run-sync-{}", logged.seq), "run").phase("sync");
+    UiMessage { session_id: room.map(RoomId::as_str), ..message.text("State updated") }
+}
+
+fn marked<'a>(how: &'static str, room: &'a RoomId, message: &MessageId, logged: &Logged) -> UiMessage<'a> {
+    let data = json!({ "message_id": message.as_str() });
+    UiMessage::new(format!("msg-{how}-{}", logged.seq), "message").phase(how).at(room).data(data)
+}
+
+/// A message; what an agent said in a turn ends its tokens and is a finished piece of text too.
+fn said(message: &Message) -> Vec<UiMessage<'_>> {
+    let Some(room) = message.place.room() else { return Vec::new() };
+    let addressed = message.mentions.iter().find_map(|mention| mention.member.agent());
+    let (from, role, agent) = match &message.sender {
+        Sender::Agent(agent) => (agent.as_str(), "assistant", Some(agent)),
+        Sender::User(_) => ("user", "user", addressed),
+        Sender::Source(name) => (&**name, "user", addressed),
+    };
+    let mut data = json!({
+        "message_id": message.id.as_str(),
+        "from": from,
+        "role": role,
+        "name": message.sender_name,
+        "sender_id": message.sender.id(),
+        "sender_type": message.sender.kind(),
+    });
+    let to = if role == "assistant" { Some("user") } else { addressed.map(AgentId::as_str) };
+    let optional = [
+        ("to", to.map(Value::from)),
+        ("reply_to", message.reply_to.as_ref().map(|id| id.as_str().into())),
+        ("run_id", message.turn.as_ref().map(|turn| turn.run.as_str().into())),
+        ("outcome", message.turn.as_ref().map(|turn| turn.outcome.as_str().into())),
+        ("attachments", attachments(message)),
+    ];
+    for (name, value) in optional {
+        if let Some(value) = value {
+            data[name] = value;
+        }
+    }
+    let with_agent = |told| match agent {
+        Some(agent) => UiMessage::of(told, agent),
+        None => told,
+    };
+    let told = UiMessage::new(format!("msg-{}", message.id), "message").at(room).text(&message.text);
+    let told = with_agent(told.data(data));
+    let Some(turn) = &message.turn else { return vec![told] };
+    let run = json!({ "run_id": turn.run.as_str(), "message_id": message.id.as_str() });
+    let end = UiMessage::new(format!("token-{}-done", turn.run), "token").phase("done").text("");
+    let segment = UiMessage::new(format!("text-seg-{}", message.id), "text_segment").text(&message.text);
+    vec![with_agent(end.at(room).data(run.clone())), with_agent(segment.at(room).data(run)), told]
+}
+
+fn edited<'a>(told: UiMessage<'a>, logged: &Logged) -> UiMessage<'a> {
+    UiMessage { id: format!("msg-edit-{}", logged.seq), phase: Some("edited"), ..told }
+}
+
+fn attachments(message: &Message) -> Option<Value> {
+    let one = |attachment: &parlor_model::Attachment| {
+        let file = &attachment.file;
+        json!({
+            "id": attachment.id.as_str(), "name": file.name, "content_type": file.media.as_str(), "size": file.size,
+        })
+    };
+    (!message.attachments.is_empty()).then(|| message.attachments.iter().map(one).collect())
+}
+
+/// How a turn ended. Read from the log later, its beginning tells of its end too: that is told in its place only.
+fn ended<'a>(run: &'a Run, logged: &Logged) -> Vec<UiMessage<'a>> {
+    let RunState::Ended(outcome) = &run.state else { return Vec::new() };
+    if run.ended_at != Some(logged.at) {
+        return Vec::new();
+    }
+    let milliseconds = |started: parlor_model::Time| (logged.at.0 - started.0).max(0) / 1000;
+    let began = run.started_at.map(milliseconds);
+    let about = |id: String, kind| UiMessage::new(id, kind).at(&run.room).of(&run.agent);
+    let mut what = json!({
+        "type": "none", "status": status(outcome), "handled": began.is_some(),
+    });
+    if let Some(reason) = outcome.reason() {
+        what["reason"] = reason.into();
+    }
+    let mut data = json!({ "outcome": what, "run_id": run.id.as_str() });
+    if let Some(trigger) = &run.trigger {
+        data["message_id"] = trigger.as_str().into();
+    }
+    let over =
+        about(format!("run-outcome-{}", run.id), "run").phase("outcome").text("Run outcome").data(data);
+    if began.is_none() {
+        return vec![over];
+    }
+    let idle = json!({ "status": "idle", "run_id": run.id.as_str(), "parent_id": null });
+    let idle = about(format!("act-{}", run.id), "activity").phase("done").data(idle);
+    let tokens = run.usage.input_tokens + run.usage.output_tokens;
+    let complete = json!({
+        "run_id": run.id.as_str(),
+        "duration_ms": began,
+        "context_tokens": (tokens > 0).then_some(tokens),
+        "parent_id": run.parent.as_ref().map(|parent| parent.as_str()),
+    });
+    let complete = about(format!("turn-complete-{}", run.id), "turn_complete").data(complete);
+    vec![idle, over, complete]
+}
+
+/// The states of runs as this door calls them.
+pub fn status(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Complete => "completed",
+        Outcome::Failed(_) => "failed",
+        Outcome::Cancelled => "cancelled",
+        Outcome::Interrupted => "interrupted",
+        Outcome::Refused(_) => "refused",
+    }
+}
+
+fn asked(approval: &Approval) -> Option<UiMessage<'_>> {
+    let input: Value = serde_json::from_str(&approval.input.0).unwrap_or_default();
+    let data = json!({
+        "request_id": approval.id.as_str(),
+        "run_id": approval.run.as_str(),
+        "agent_name": approval.agent_name,
+        "tool": approval.tool,
+        "input": input,
+        "input_digest": approval.digest.to_string(),
+        "expires_at": iso(approval.expires_at),
+    });
+    let message = UiMessage::new(format!("approval-{}", approval.id), "approval").phase("asked");
+    approval.decision.is_none().then(|| message.at(&approval.room).of(&approval.agent).data(data))
+}
+
+fn decided(approval: &Approval) -> UiMessage<'_> {
+    let mut data = json!({
+        "request_id": approval.id.as_str(),
+        "run_id": approval.run.as_str(),
+        // Nobody's answer is never a yes.
+        "decision": approval.decision.as_ref().map_or("deny", Decision::as_str),
+    });
+    if let Some(Decision::Allowed { by } | Decision::Denied { by, .. }) = &approval.decision {
+        data["decided_by"] = by.user.as_str().into();
+        data["decided_by_name"] = (*by.name).into();
+    }
+    let message = UiMessage::new(format!("approval-{}", approval.id), "approval").phase("resolved").rev(2);
+    message.at(&approval.room).of(&approval.agent).data(data)
+}
+
+fn about_room(room: &Room) -> Value {
+    json!({
+        "id": room.id.as_str(),
+        "name": room.name,
+        "kind": room.kind.as_str(),
+        "policy": room.policy.as_str(),
+        "frozen": room.is_frozen(),
+    })
+}
+
+fn member_id(member: &MemberId) -> Value {
+    let kind = if member.user().is_some() { "user" } else { "agent" };
+    json!({ "id": member.as_str(), "type": kind })
+}
+
+fn about_member(member: &Member) -> Value {
+    let mut about = member_id(&member.member);
+    about["name"] = (*member.name).into();
+    about["role"] = member.role.as_str().into();
+    about
+}
+
+fn about_task(task: &Task) -> Value {
+    let mut about = json!({
+        "id": task.id.as_str(),
+        "title": task.title,
+        "status": task.status.as_str(),
+        "created_by": member_id(&task.created_by),
+    });
+    if let Some(assignee) = &task.assignee {
+        about["assignee"] = member_id(assignee);
+    }
+    about
+}

@@ -1,0 +1,255 @@
+//! What is told and not logged: tokens, what agents are at, and what they tell of their turns.
+
+use super::Filter;
+use crate::events::frames::UiMessage;
+use parlor_model::run_event::{
+    ChangeReport, ContextUsage, Plan, Question, Questions, Subagent, SubagentChange, UsageReport,
+};
+use parlor_model::{AgentId, Chunk, ChunkKind, MessageId, Moment, Queued, RoomId, RunEvent, RunId, Signal};
+use serde_json::{Value, json};
+
+/// `None` where this door has nothing to say of it.
+pub fn signal(signal: &Signal, given: Moment, filter: &Filter) -> Option<String> {
+    let number = given.ordinal.0;
+    let message = match signal {
+        Signal::Typing { room, user, username } => {
+            let data = json!({ "user_id": user.as_str(), "username": username });
+            UiMessage::new(format!("typing-{number}"), "typing").at(room).data(data)
+        }
+        Signal::Presence { user, username, online } => {
+            let data = json!({ "user_id": user.as_str(), "username": username, "online": online });
+            UiMessage::new(format!("presence-{number}"), "presence").data(data)
+        }
+        Signal::AgentStatus { agent, name, status, queue_depth, .. } => {
+            let data = json!({ "name": name, "status": status.as_str(), "queue_depth": queue_depth });
+            UiMessage::new(format!("presence-{number}"), "presence").of(agent).data(data)
+        }
+        Signal::Chunk { room, agent, message, chunk, first, .. } => {
+            let place = Place { room, agent, message, number };
+            place.chunk(chunk, *first)
+        }
+        Signal::Terminal { room, agent, data, .. } => {
+            UiMessage::new(format!("terminal-{number}"), "terminal").at(room).of(agent).text(data)
+        }
+        Signal::Rewound { room, message, removed, .. } => {
+            let removed: Vec<&str> = removed.iter().map(MessageId::as_str).collect();
+            let data = json!({ "message_id": message.as_str(), "removed": removed });
+            UiMessage::new(format!("rewound-{number}"), "message").phase("rewound").at(room).data(data)
+        }
+        Signal::Activity { run, room, agent, activity, detail, subagent, began, rev, done } => {
+            let data = json!({ "status": activity.as_str(), "run_id": run.as_str(), "parent_id": subagent });
+            let message = UiMessage::new(format!("status-{}", began.0), "activity").rev(*rev);
+            let message = message.phase(if *done { "done" } else { "doing" });
+            let text = detail.as_deref().unwrap_or(match activity.as_str() {
+                "model_loading" => "Loading model",
+                "thinking" => "Thinking",
+                "calling_tool" => "Calling tool",
+                _ => "Working",
+            });
+            message.at(room).of(agent).text(text).data(data)
+        }
+        Signal::Queue { room, agent, items, rev } => {
+            let text = match items.len() {
+                1 => "Queued 1 message".to_owned(),
+                count => format!("Queued {count} messages"),
+            };
+            let items: Vec<Value> = items.iter().map(|item| queued(item, room, agent)).collect();
+            let message = UiMessage::new(format!("queue-{room}|{agent}"), "queue").rev(*rev);
+            let message = message.at(room).of(agent).text(&text).data(json!({ "items": items }));
+            return filter
+                .passes(&message)
+                .then(|| message.write(filter.form, given.ordinal, given.at, None));
+        }
+        Signal::RunEvent { run, room, agent, event, rev } => {
+            return run_event(run, event, number, *rev, |message, text| {
+                let message = UiMessage { text: text.or(message.text), ..message.at(room).of(agent) };
+                filter.passes(&message).then(|| message.write(filter.form, given.ordinal, given.at, None))
+            });
+        }
+        Signal::Answered(_) => return None,
+    };
+    filter.passes(&message).then(|| message.write(filter.form, given.ordinal, given.at, None))
+}
+
+/// An item of a queue.
+pub fn queued(item: &Queued, room: &RoomId, agent: &AgentId) -> Value {
+    json!({
+        "id": item.run.as_str(),
+        "agent_id": agent.as_str(),
+        "session_id": room.as_str(),
+        "message_id": item.message.as_ref().map(MessageId::as_str),
+        "preview": item.preview,
+        "timestamp": item.at.0.div_euclid(1_000_000),
+        "status": "queued",
+    })
+}
+
+/// Where an agent says something.
+struct Place<'a> {
+    room: &'a RoomId,
+    agent: &'a AgentId,
+    message: &'a MessageId,
+    number: u64,
+}
+
+impl<'a> Place<'a> {
+    fn chunk(&self, chunk: &'a Chunk, first: bool) -> UiMessage<'a> {
+        let metadata = chunk.metadata.as_ref().and_then(|metadata| serde_json::from_str(&metadata.0).ok());
+        let metadata: Value = metadata.unwrap_or_default();
+        let block = || match metadata["toolId"].as_str() {
+            Some(tool) => format!("{}-{tool}", self.message),
+            None => format!("{}-{}", self.message, self.number),
+        };
+        let message = match chunk.kind {
+            ChunkKind::Text | ChunkKind::Thinking => {
+                let mut data = json!({ "message_id": self.message.as_str() });
+                if chunk.kind == ChunkKind::Thinking {
+                    data["thinking"] = true.into();
+                }
+                // Whoever has some of it already begins anew.
+                if first {
+                    data["first"] = true.into();
+                }
+                let id = format!("token-{}-{}", self.agent, self.number);
+                UiMessage::new(id, "token").text(&chunk.content).data(data)
+            }
+            ChunkKind::ToolResult => {
+                let failed = metadata["isError"].as_bool().unwrap_or(false);
+                let data = json!({
+                    "block_id": block(),
+                    "message_id": self.message.as_str(),
+                    "status": if failed { "failed" } else { "done" },
+                    "summary": &*chunk.content,
+                    "is_error": failed,
+                    "parent_id": null,
+                });
+                let id = format!("cb-update-{}-{}", block(), self.number);
+                UiMessage::new(id, "content_block").phase("update").text(&chunk.content).data(data)
+            }
+            ChunkKind::ToolUse | ChunkKind::Error | ChunkKind::WorkspaceStatus => {
+                let kind = chunk.kind.as_str();
+                let mut data = json!({
+                    "block_id": block(),
+                    "message_id": self.message.as_str(),
+                    "block_type": kind,
+                    "tool": metadata["toolName"],
+                    "args": &*chunk.content,
+                    "parent_id": null,
+                });
+                if chunk.kind == ChunkKind::WorkspaceStatus {
+                    data["metadata"] = metadata.clone();
+                }
+                UiMessage::new(format!("cb-start-{}", block()), "content_block").phase("start").data(data)
+            }
+        };
+        message.at(self.room).of(self.agent)
+    }
+}
+
+/// Hands the message to `tell`, with a text of its own where it has one.
+fn run_event(
+    run: &RunId,
+    event: &RunEvent,
+    number: u64,
+    rev: u64,
+    tell: impl Fn(UiMessage<'_>, Option<&str>) -> Option<String>,
+) -> Option<String> {
+    let about = |name: &str| format!("{name}-{run}-{number}");
+    match event {
+        RunEvent::Plan(plan) => {
+            let message = UiMessage::new(format!("run-plan-{run}"), "run").phase("plan_update").rev(rev);
+            let data = json!({ "plan": plan_data(plan), "run_id": run.as_str() });
+            tell(message.text("Plan updated").data(data), None)
+        }
+        RunEvent::Questions(asked) => {
+            let message = UiMessage::new(format!("ask-user-{}", asked.id), "ask_user");
+            tell(message.data(questions(asked, run)), None)
+        }
+        RunEvent::Usage(usage) => {
+            let message = UiMessage::new(format!("run-context-{run}"), "run").phase("context_usage").rev(rev);
+            tell(message.data(context(usage, run)), None)
+        }
+        RunEvent::Subagent(Subagent { id, parent, change }) => {
+            let (name, phase, text, data) = match change {
+                SubagentChange::Spawned { task } => {
+                    let data = json!({ "subagent_id": id, "task": task, "parent_id": parent });
+                    ("run-subagent-spawned", "subagent_spawned", format!("Spawned subagent {id}"), data)
+                }
+                SubagentChange::Returned { outcome, result } => {
+                    let outcome = json!({ "type": "none", "status": outcome.as_str(), "result": result });
+                    let data = json!({ "subagent_id": id, "outcome": outcome, "parent_id": parent });
+                    ("run-subagent-result", "subagent_result", format!("Subagent {id} returned"), data)
+                }
+            };
+            tell(UiMessage::new(about(name), "run").phase(phase).data(with_run(data, run)), Some(&text))
+        }
+        RunEvent::Changes(ChangeReport { files, left_out }) => {
+            let one = |file: &parlor_model::run_event::ChangedFile| json!({ "path": file.path, "summary": file.summary, "diff": file.diff });
+            let files: Vec<Value> = files.iter().map(one).collect();
+            let data = with_run(json!({ "files": files, "truncated_count": left_out }), run);
+            let message = UiMessage::new(format!("run-change-report-{run}"), "run").phase("change_report");
+            tell(message.rev(rev).text("Change report").data(data), None)
+        }
+        RunEvent::ToolProgress { tool, line, stream } => {
+            let data = with_run(json!({ "tool": tool, "line": line, "stream": stream.as_str() }), run);
+            tell(UiMessage::new(about("tool-progress"), "tool_progress").data(data), Some(line))
+        }
+        RunEvent::ModelFallback { preferred, actual, reason } => {
+            let text = format!("Using {actual} model ({preferred} unavailable: {reason})");
+            let data = json!({ "preferred_model": preferred, "actual_model": actual, "reason": reason });
+            let message = UiMessage::new(about("model-fallback"), "model_fallback");
+            tell(message.data(with_run(data, run)), Some(&text))
+        }
+        // The task itself is told of, and what an agent is at has a signal of its own.
+        RunEvent::Task { .. } | RunEvent::Status { .. } => None,
+    }
+}
+
+fn with_run(mut data: Value, run: &RunId) -> Value {
+    data["run_id"] = run.as_str().into();
+    data
+}
+
+/// A plan as it stands.
+pub fn plan_data(plan: &Plan) -> Value {
+    let step = |step: &parlor_model::run_event::PlanStep| json!({ "title": step.title, "description": step.description, "status": step.state.as_str() });
+    let items: Vec<Value> = plan.steps.iter().map(step).collect();
+    json!({
+        "summary": plan.summary, "items": items, "status": plan.state.as_str(), "plan_text": plan.text,
+    })
+}
+
+/// What an agent asks people.
+pub fn questions(asked: &Questions, run: &RunId) -> Value {
+    let one = |question: &Question| {
+        let option = |choice: &parlor_model::run_event::Choice| json!({ "label": choice.label, "description": choice.description, "preview": choice.preview });
+        let options: Vec<Value> = question.options.iter().map(option).collect();
+        json!({
+            "question": question.text,
+            "header": question.header,
+            "options": options,
+            "multi_select": question.several,
+        })
+    };
+    let questions: Vec<Value> = asked.questions.iter().map(one).collect();
+    with_run(json!({ "question_id": asked.id, "questions": questions }), run)
+}
+
+fn context(usage: &UsageReport, run: &RunId) -> Value {
+    let spent = usage.spent.as_ref();
+    let of = |field: fn(&ContextUsage) -> Value| usage.context.as_ref().map_or(Value::Null, field);
+    let prompt = usage.context.as_ref().and_then(|context| context.prompt_tokens);
+    let completion = usage.context.as_ref().and_then(|context| context.completion_tokens);
+    let data = json!({
+        "stage": usage.context.as_ref().map_or("post", |context| &context.stage),
+        "message_count": of(|context| context.messages.into()),
+        "char_count": of(|context| context.characters.into()),
+        "estimated_tokens": of(|context| context.estimated_tokens.into()),
+        "token_limit": of(|context| context.token_limit.into()),
+        "actual_prompt_tokens": prompt.or(spent.map(|spent| spent.input_tokens)),
+        "actual_completion_tokens": completion.or(spent.map(|spent| spent.output_tokens)),
+        "compressed": usage.context.as_ref().is_some_and(|context| context.compressed),
+        "summary_count": usage.context.as_ref().map_or(0, |context| context.summaries),
+    });
+    with_run(data, run)
+}

@@ -1,0 +1,229 @@
+//! The bodies of the plain calls: bare, as the seed of this door has them. Times are in seconds.
+
+use super::egress::{queued, status};
+use parlor_model::{AgentId, Message, Queued, RoomId, Run, RunState, Sender, Time};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+#[derive(Serialize, ToSchema)]
+pub struct Ticket {
+    pub ticket: String,
+    /// In seconds.
+    pub expires_in: u64,
+}
+
+/// `POST /api/chat`
+#[derive(Deserialize, ToSchema)]
+pub struct NewChat {
+    pub agent_id: String,
+    pub message: String,
+    /// A room; without it one is made.
+    #[schema(nullable = false)]
+    pub session_id: Option<String>,
+    /// Must be a root that the hub knows.
+    #[schema(nullable = false)]
+    pub project_root: Option<String>,
+    /// `plan`, or left out.
+    #[schema(nullable = false)]
+    pub mode: Option<String>,
+    /// In base64, with or without `data:…;base64,` before it.
+    #[schema(nullable = false)]
+    pub images: Option<Vec<String>>,
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct ChatAccepted {
+    /// `started`, `queued`, or `refused` where the agent gets no turn.
+    pub status: &'static str,
+    pub session_id: String,
+    pub message_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub run_id: Option<String>,
+    /// Why there is no turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub reason: Option<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct QueueItem {
+    pub id: String,
+    pub agent_id: String,
+    pub session_id: String,
+    #[schema(required)]
+    pub message_id: Option<String>,
+    pub preview: String,
+    pub timestamp: i64,
+    pub status: &'static str,
+}
+
+impl QueueItem {
+    pub fn new(item: &Queued, room: &RoomId, agent: &AgentId) -> Self {
+        let shown = queued(item, room, agent);
+        Self {
+            id: item.run.as_str().into(),
+            agent_id: agent.as_str().into(),
+            session_id: room.as_str().into(),
+            message_id: item.message.as_ref().map(|message| message.as_str().into()),
+            preview: item.preview.clone().into(),
+            timestamp: shown["timestamp"].as_i64().unwrap_or_default(),
+            status: "queued",
+        }
+    }
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct QueueList {
+    pub items: Vec<QueueItem>,
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct QueueRemoved {
+    pub removed: Vec<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct AgentRun {
+    pub run_id: String,
+    #[schema(required)]
+    pub repo_path: Option<String>,
+    pub session_id: String,
+    pub agent_id: String,
+    pub agent_name: String,
+    #[schema(required)]
+    pub agent_kind: Option<String>,
+    #[schema(required)]
+    pub parent_run_id: Option<String>,
+    /// `queued`, `running`, `completed`, `failed`, `cancelled`, `interrupted`, `refused`.
+    pub status: &'static str,
+    /// Why there was no turn, if there was none.
+    #[schema(required)]
+    pub detail: Option<String>,
+    #[schema(required)]
+    pub message_id: Option<String>,
+    #[schema(required)]
+    pub reply_id: Option<String>,
+    pub queued_at: i64,
+    #[schema(required)]
+    pub started_at: Option<i64>,
+    #[schema(required)]
+    pub ended_at: Option<i64>,
+    pub queued_at_ms: i64,
+    #[schema(required)]
+    pub started_at_ms: Option<i64>,
+    #[schema(required)]
+    pub ended_at_ms: Option<i64>,
+}
+
+fn seconds(time: Time) -> i64 {
+    time.0.div_euclid(1_000_000)
+}
+
+fn milliseconds(time: Time) -> i64 {
+    time.0.div_euclid(1000)
+}
+
+impl AgentRun {
+    pub fn new(run: &Run, name: &str) -> Self {
+        let (status, detail) = match &run.state {
+            RunState::Queued => ("queued", None),
+            RunState::Running => ("running", None),
+            RunState::Ended(outcome) => (status(outcome), outcome.reason().map(Into::into)),
+        };
+        Self {
+            run_id: run.id.as_str().into(),
+            repo_path: None,
+            session_id: run.room.as_str().into(),
+            agent_id: run.agent.as_str().into(),
+            agent_name: name.into(),
+            agent_kind: None,
+            parent_run_id: run.parent.as_ref().map(|parent| parent.as_str().into()),
+            status,
+            detail,
+            message_id: run.trigger.as_ref().map(|message| message.as_str().into()),
+            reply_id: run.reply.as_ref().map(|message| message.as_str().into()),
+            queued_at: seconds(run.queued_at),
+            started_at: run.started_at.map(seconds),
+            ended_at: run.ended_at.map(seconds),
+            queued_at_ms: milliseconds(run.queued_at),
+            started_at_ms: run.started_at.map(milliseconds),
+            ended_at_ms: run.ended_at.map(milliseconds),
+        }
+    }
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct RunContext {
+    pub run: AgentRun,
+    pub summary: RunSummary,
+    /// With `view=raw` only.
+    #[schema(required)]
+    pub messages: Option<Vec<RunMessage>>,
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct RunSummary {
+    pub message_count: usize,
+    pub user_messages: usize,
+    pub agent_messages: usize,
+    pub system_messages: usize,
+    #[schema(required)]
+    pub started_at: Option<i64>,
+    #[schema(required)]
+    pub ended_at: Option<i64>,
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct RunMessage {
+    pub message_id: String,
+    pub agent_id: String,
+    pub from_id: String,
+    pub to_id: String,
+    pub content: String,
+    pub timestamp: i64,
+    pub timestamp_ms: i64,
+    pub is_observation: bool,
+}
+
+impl RunContext {
+    pub fn new(run: &Run, name: &str, messages: &[std::sync::Arc<Message>], raw: bool) -> Self {
+        let by_agent = |message: &&std::sync::Arc<Message>| matches!(message.sender, Sender::Agent(_));
+        let agents = messages.iter().filter(by_agent).count();
+        let said = |message: &std::sync::Arc<Message>| {
+            let own = message.sender == Sender::Agent(run.agent.clone());
+            RunMessage {
+                message_id: message.id.as_str().into(),
+                agent_id: run.agent.as_str().into(),
+                from_id: message.sender.id().into(),
+                to_id: if own { "user".into() } else { run.agent.as_str().into() },
+                content: (&*message.text).into(),
+                timestamp: seconds(message.at),
+                timestamp_ms: milliseconds(message.at),
+                is_observation: false,
+            }
+        };
+        Self {
+            run: AgentRun::new(run, name),
+            summary: RunSummary {
+                message_count: messages.len(),
+                user_messages: messages.len() - agents,
+                agent_messages: agents,
+                system_messages: 0,
+                started_at: run.started_at.map(seconds),
+                ended_at: run.ended_at.map(seconds),
+            },
+            messages: raw.then(|| messages.iter().map(said).collect()),
+        }
+    }
+}
+
+#[derive(Deserialize, ToSchema)]
+pub struct NewCancel {
+    pub run_id: String,
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct Cancelled {
+    pub cancelled_run_ids: Vec<String>,
+}
