@@ -8,6 +8,7 @@ pub mod events;
 pub mod faultfs;
 pub mod gateway;
 pub mod hosting;
+pub mod http;
 pub mod hub;
 pub mod messages;
 pub mod model_endpoint;

@@ -3,13 +3,14 @@
 //! What it does is said by the last `play:…` of what it is asked; without one it greets. Such programs ask more than a
 //! test wants to know of, so it is told with the question and not beforehand.
 
-use anyhow::{Context, Result};
+use crate::http::{self, Request};
+use anyhow::Result;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::sync::Arc;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
 pub const TOOL_COMMAND: &str = "echo made > made-by-claude.txt && cat made-by-claude.txt";
@@ -22,30 +23,22 @@ pub struct Messages {
 
 impl Messages {
     pub async fn start() -> Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let url = format!("http://{}", listener.local_addr()?);
         let refused = Arc::<Mutex<HashSet<String>>>::default();
-        let mut serving = JoinSet::new();
-        serving.spawn(async move {
-            let mut connections = JoinSet::new();
-            while let Ok((stream, _)) = listener.accept().await {
-                let refused = refused.clone();
-                // Whoever asked may be gone at any moment.
-                connections.spawn(async move { drop(serve(stream, &refused).await) });
-            }
-        });
-        Ok(Self { url, _serving: serving })
+        let (url, _serving) = http::listen(move |request, stream| {
+            let refused = refused.clone();
+            async move { serve(request, stream, &refused).await }
+        })
+        .await?;
+        Ok(Self { url, _serving })
     }
 }
 
-async fn serve(stream: TcpStream, refused: &Mutex<HashSet<String>>) -> Result<()> {
-    let mut stream = BufReader::new(stream);
-    let (path, body) = request(&mut stream).await?;
-    let stream = stream.get_mut();
+async fn serve(request: Request, mut stream: TcpStream, refused: &Mutex<HashSet<String>>) -> Result<()> {
+    let (path, stream) = (request.path, &mut stream);
     if !path.starts_with("/v1/messages") || path.contains("count_tokens") {
         return whole(stream, 404, &json!({ "type": "error" })).await;
     }
-    let asked: Value = serde_json::from_slice(&body)?;
+    let asked: Value = serde_json::from_slice(&request.body)?;
     let messages = asked["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let answered = messages.iter().rposition(|message| message["role"] == "assistant").map_or(0, |at| at + 1);
     let news = json!(messages[answered..]).to_string();
@@ -107,35 +100,8 @@ fn result_of_tool(news: &[Value]) -> Option<String> {
     })
 }
 
-/// Path and body.
-async fn request(stream: &mut BufReader<TcpStream>) -> Result<(String, Vec<u8>)> {
-    let mut line = String::new();
-    stream.read_line(&mut line).await?;
-    let path = line.split(' ').nth(1).context("no request")?.to_owned();
-    let mut length = 0;
-    loop {
-        line.clear();
-        stream.read_line(&mut line).await?;
-        match line.trim_end().split_once(": ") {
-            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => length = value.parse()?,
-            Some(_) => {}
-            None => break,
-        }
-    }
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body).await?;
-    Ok((path, body))
-}
-
 async fn whole(stream: &mut TcpStream, status: u16, body: &Value) -> Result<()> {
-    let body = body.to_string();
-    let head = format!(
-        "HTTP/1.1 {status} Said\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
-        body.len()
-    );
-    stream.write_all(head.as_bytes()).await?;
-    stream.write_all(body.as_bytes()).await?;
-    Ok(stream.shutdown().await?)
+    http::whole(stream, status, &[], &body.to_string()).await
 }
 
 /// An answer as a stream of events.
@@ -147,8 +113,7 @@ struct Voice<'a> {
 
 impl Voice<'_> {
     async fn begin(&mut self) -> Result<()> {
-        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
-        self.stream.write_all(head.as_bytes()).await?;
+        http::begin_events(self.stream).await?;
         static COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
         let id = format!("msg_{}", COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
         let message = json!({ "id": id, "type": "message", "role": "assistant", "model": self.model, "content": [],
@@ -193,8 +158,6 @@ impl Voice<'_> {
     }
 
     async fn event(&mut self, event: Value) -> Result<()> {
-        let kind = event["type"].as_str().unwrap_or_default();
-        self.stream.write_all(format!("event: {kind}\ndata: {event}\n\n").as_bytes()).await?;
-        Ok(self.stream.flush().await?)
+        http::event(self.stream, &event).await
     }
 }

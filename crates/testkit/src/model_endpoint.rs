@@ -1,14 +1,15 @@
 //! A model endpoint on loopback that says what a test wants, in the two ways that models are spoken to.
 
+use crate::http::{self, Request};
 use anyhow::{Context, Result};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 
 /// How one request is answered.
@@ -21,6 +22,8 @@ pub enum Act {
     },
     /// Streams text and then nothing more, with the connection open.
     Stall(String),
+    /// Streams text, and the rest when it is rung for.
+    Wait(String, Arc<Notify>, String),
     /// Streams text and ends the connection in the middle.
     BreakOff(String),
     /// Streams text, and then an error as an event.
@@ -74,23 +77,15 @@ pub struct ModelEndpoint {
 
 impl ModelEndpoint {
     pub async fn start() -> Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let url = format!("http://{}", listener.local_addr()?);
         let acts = Arc::new(Mutex::new(VecDeque::new()));
         let (tell, asked) = mpsc::unbounded_channel();
-        let mut serving = JoinSet::new();
         let queue = acts.clone();
-        serving.spawn(async move {
-            let mut connections = JoinSet::new();
-            while let Ok((stream, _)) = listener.accept().await {
-                let (queue, tell) = (queue.clone(), tell.clone());
-                connections.spawn(async move {
-                    // Whoever asked may be gone at any moment.
-                    let _ = serve(stream, &queue, &tell).await;
-                });
-            }
-        });
-        Ok(Self { url, acts, asked, _serving: serving })
+        let (url, _serving) = http::listen(move |request, stream| {
+            let (queue, tell) = (queue.clone(), tell.clone());
+            async move { serve(request, stream, &queue, &tell).await }
+        })
+        .await?;
+        Ok(Self { url, acts, asked, _serving })
     }
 
     /// How the next request that has no answer yet is answered; without any, with a greeting.
@@ -112,19 +107,21 @@ impl ModelEndpoint {
 }
 
 async fn serve(
-    stream: TcpStream,
+    request: Request,
+    mut stream: TcpStream,
     acts: &Mutex<VecDeque<Act>>,
     tell: &mpsc::UnboundedSender<Asked>,
 ) -> Result<()> {
-    let mut stream = BufReader::new(stream);
-    let asked = request(&mut stream).await?;
+    let Request { method, path, headers, body } = request;
+    let body = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body)? };
+    let asked = Asked { method, path, headers, body };
     let (messages, lists) = (asked.path.ends_with("/messages"), asked.method == "GET");
     let model = asked.body["model"].as_str().unwrap_or_default().to_owned();
-    let stream = stream.get_mut();
+    let stream = &mut stream;
     if lists {
         let body = json!({ "data": [{ "id": "small" }, { "id": "large" }] }).to_string();
         let _ = tell.send(asked);
-        return whole(stream, 200, &[], &body).await;
+        return http::whole(stream, 200, &[], &body).await;
     }
     let act = acts.lock().pop_front();
     let _ = tell.send(asked);
@@ -150,6 +147,13 @@ async fn serve(
             voice.piece("text", &text).await?;
             gone(voice.stream).await
         }
+        Act::Wait(text, bell, rest) => {
+            voice.begin().await?;
+            voice.piece("text", &text).await?;
+            bell.notified().await;
+            voice.piece("text", &rest).await?;
+            voice.end("end_turn", "stop").await
+        }
         Act::BreakOff(text) => {
             voice.begin().await?;
             voice.piece("text", &text).await
@@ -161,13 +165,13 @@ async fn serve(
             voice.event(&json!({ "type": "error", "error": error })).await
         }
         Act::Hang => gone(voice.stream).await,
-        Act::Status { status, headers, body } => whole(voice.stream, status, &headers, &body).await,
+        Act::Status { status, headers, body } => http::whole(voice.stream, status, &headers, &body).await,
         Act::Garbage => {
-            voice.head().await?;
+            http::begin_events(voice.stream).await?;
             Ok(voice.stream.write_all(b"data: <html>\x00\xff\n\n").await?)
         }
         Act::EndlessLine => {
-            voice.head().await?;
+            http::begin_events(voice.stream).await?;
             voice.stream.write_all(b"data: ").await?;
             loop {
                 voice.stream.write_all(&[b'x'; 64 * 1024]).await?;
@@ -181,39 +185,9 @@ async fn serve(
         }
         Act::NotAStream => {
             let body = json!({ "choices": [{ "message": { "content": "hello" } }] }).to_string();
-            whole(voice.stream, 200, &[], &body).await
+            http::whole(voice.stream, 200, &[], &body).await
         }
     }
-}
-
-async fn request(stream: &mut BufReader<TcpStream>) -> Result<Asked> {
-    let mut first = String::new();
-    stream.read_line(&mut first).await?;
-    let mut words = first.split_whitespace();
-    let method = words.next().context("no method")?.to_owned();
-    let path = words.next().context("no path")?.to_owned();
-    let mut headers = BTreeMap::new();
-    loop {
-        let mut line = String::new();
-        stream.read_line(&mut line).await?;
-        let Some((name, value)) = line.trim().split_once(':') else { break };
-        headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
-    }
-    let length = headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body).await?;
-    let body = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body)? };
-    Ok(Asked { method, path, headers, body })
-}
-
-async fn whole(stream: &mut TcpStream, status: u16, headers: &[(String, String)], body: &str) -> Result<()> {
-    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-    let length = body.len();
-    let head = format!(
-        "HTTP/1.1 {status} Said\r\ncontent-type: application/json\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n"
-    );
-    stream.write_all(head.as_bytes()).await?;
-    Ok(stream.write_all(body.as_bytes()).await?)
 }
 
 /// Until whoever asked is gone.
@@ -230,14 +204,8 @@ struct Voice<'a> {
 }
 
 impl Voice<'_> {
-    async fn head(&mut self) -> Result<()> {
-        let head =
-            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\nconnection: close\r\n\r\n";
-        Ok(self.stream.write_all(head.as_bytes()).await?)
-    }
-
     async fn begin(&mut self) -> Result<()> {
-        self.head().await?;
+        http::begin_events(self.stream).await?;
         if self.messages {
             let usage = json!({ "input_tokens": 20, "cache_read_input_tokens": 5, "output_tokens": 1 });
             self.event(&json!({ "type": "message_start", "message": { "usage": usage } })).await?;
@@ -273,7 +241,6 @@ impl Voice<'_> {
     }
 
     async fn event(&mut self, event: &Value) -> Result<()> {
-        let name = event["type"].as_str().map(|name| format!("event: {name}\n")).unwrap_or_default();
-        Ok(self.stream.write_all(format!("{name}data: {event}\n\n").as_bytes()).await?)
+        http::event(self.stream, event).await
     }
 }
