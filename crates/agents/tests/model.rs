@@ -109,6 +109,8 @@ async fn another_model_takes_over_and_that_is_said() {
         reason: "the model's server is overloaded: busy".into(),
     };
     assert_eq!(played.told, [fallback]);
+    let words = "small did not answer: the model's server is overloaded: busy. large answers instead.";
+    assert_eq!(played.errors, words, "for those who are not told of events");
     assert_eq!((first.unseen(), second.unseen()), (3, 1));
 }
 

@@ -68,6 +68,11 @@ impl Endpoint {
         Self { dialect, base, key, model: model.into(), most_tokens: None, patience, client }
     }
 
+    /// Another model of the same server.
+    pub fn with_model(&self, model: &str) -> Self {
+        Self { model: model.into(), ..self.clone() }
+    }
+
     /// Asks for an answer, which comes piece by piece.
     pub async fn ask(&self, roles: &Roles) -> Result<Answer<'_>, Trouble> {
         let until = Instant::now() + self.patience.whole;

@@ -83,7 +83,10 @@ impl Model {
             actual: second.model.clone(),
             reason: trouble.to_string().into(),
         };
-        if stage.tell(fallback).await.is_err() {
+        // Not every door tells of events, and nobody is to take one model for the other.
+        let words =
+            format!("{} did not answer: {trouble}. {} answers instead.", self.first.model, second.model);
+        if stage.tell(fallback).await.is_err() || stage.say(ChunkKind::Error, words).await.is_err() {
             return Ending::Stopped;
         }
         ending(patiently(second, roles, stage).await)

@@ -19,11 +19,7 @@ impl Model {
         let second = match recipe.further.get("fallback") {
             None => None,
             // Another model of the same server.
-            Some(Value::String(model)) => {
-                let mut second = first.clone();
-                second.model = model.as_str().into();
-                Some(second)
-            }
+            Some(Value::String(model)) => Some(first.with_model(model)),
             Some(Value::Object(fields)) => {
                 if let Some(odd) = fields.keys().find(|field| !OF_A_MODEL.contains(&field.as_str())) {
                     return Err(format!("{odd} is nothing that the fallback of a model knows").into());
