@@ -2,12 +2,25 @@
 
 use crate::Limits;
 use crate::search::Wanted;
-use parlor_model::command::{AgentProfile, AgentRegistration, NewUser, RoomChanges, TaskChanges};
+use parlor_model::command::{
+    AgentProfile, AgentRegistration, ModelChanges, NewUser, RoomChanges, TaskChanges,
+};
 use parlor_model::letters::{is_deceptive, is_seen};
 use parlor_model::{
     Chunk, Command, Device, Errand, File, Flaw, Post, Query, Refusal, Route, Said, SettingChanges, Visibility,
 };
 use unicode_segmentation::UnicodeSegmentation;
+
+/// What a model's address, name and key are called where they are given.
+#[derive(Clone, Copy)]
+struct Fields {
+    base_url: &'static str,
+    model: &'static str,
+    key: &'static str,
+}
+
+const ROUTER: Fields = Fields { base_url: "llmBaseUrl", model: "llmModel", key: "llmApiKey" };
+const SERVICE: Fields = Fields { base_url: "config.baseUrl", model: "config.model", key: "config.apiKey" };
 
 pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
     let mut flaws = Flaws::default();
@@ -47,15 +60,26 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         Command::Pair { name, .. } => flaws.line("name", name, 100),
         Command::CreateRouter(new) => {
             flaws.line("name", &new.name, 100);
-            flaws.model(Some(&new.model.base_url), Some(&new.model.model));
+            flaws.model(Some(&new.model.base_url), Some(&new.model.model), ROUTER);
         }
         Command::ChangeRouter { changes, .. } => {
             if let Some(name) = &changes.name {
                 flaws.line("name", name, 100);
             }
-            flaws.model(changes.base_url.as_deref(), changes.model.as_deref());
-            let keyless = changes.base_url.is_some() && changes.key.is_none();
-            flaws.unless(!keyless, "llmApiKey", "must be given again for another address");
+            flaws.model_changes(&changes.model, ROUTER);
+        }
+        Command::CreateService(new) => {
+            flaws.model(Some(&new.model.base_url), Some(&new.model.model), SERVICE);
+            let (description, fallback) = (Some(&*new.description), new.fallback.as_deref());
+            flaws.service(Some(&new.name), description, fallback, new.instructions.as_deref());
+            flaws.most_tokens(new.most_tokens);
+        }
+        Command::ChangeService { changes, .. } => {
+            flaws.model_changes(&changes.model, SERVICE);
+            let fallback = changes.fallback.as_ref().and_then(Option::as_deref);
+            let instructions = changes.instructions.as_ref().and_then(Option::as_deref);
+            flaws.service(changes.name.as_deref(), changes.description.as_deref(), fallback, instructions);
+            flaws.most_tokens(changes.most_tokens.flatten());
         }
         Command::CreateRoom { changes, members } => {
             flaws.unless(changes.name.is_some(), "name", "is required");
@@ -132,6 +156,7 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::RevokeInvitation { .. }
         | Command::OfferPairing { .. }
         | Command::RemoveRouter { .. }
+        | Command::RemoveService { .. }
         | Command::OfferSecondFactor { .. }
         | Command::ConfirmSecondFactor { .. }
         | Command::DropSecondFactor { .. }
@@ -228,13 +253,42 @@ impl Flaws {
         self.unless(!text.chars().any(is_deceptive), field, "must not contain control characters");
     }
 
-    fn model(&mut self, base_url: Option<&str>, model: Option<&str>) {
+    fn model(&mut self, base_url: Option<&str>, model: Option<&str>, fields: Fields) {
         if let Some(url) = base_url {
-            self.unless(url.len() <= 500, "llmBaseUrl", "is too long");
+            self.unless(url.len() <= 500, fields.base_url, "is too long");
         }
         if let Some(model) = model {
-            self.line("llmModel", model, 200);
+            self.line(fields.model, model, 200);
         }
+    }
+
+    fn model_changes(&mut self, changes: &ModelChanges, fields: Fields) {
+        self.model(changes.base_url.as_deref(), changes.model.as_deref(), fields);
+        let keyless = changes.base_url.is_some() && changes.key.is_none();
+        self.unless(!keyless, fields.key, "must be given again for another address");
+    }
+
+    fn service(
+        &mut self,
+        name: Option<&str>,
+        description: Option<&str>,
+        fallback: Option<&str>,
+        instructions: Option<&str>,
+    ) {
+        if let Some(name) = name {
+            self.line("name", name, 100);
+        }
+        if let Some(fallback) = fallback {
+            self.line("config.fallbackModel", fallback, 200);
+        }
+        let short = |text: Option<&str>, most| text.is_none_or(|text| text.chars().count() <= most);
+        self.unless(short(description, 2000), "description", "is longer than 2000 characters");
+        let rule = "is longer than 20000 characters";
+        self.unless(short(instructions, 20_000), "config.systemPrompt", rule);
+    }
+
+    fn most_tokens(&mut self, most: Option<u32>) {
+        self.unless(most != Some(0), "config.maxTokens", "must be above 0");
     }
 
     fn account(&mut self, account: &NewUser) {

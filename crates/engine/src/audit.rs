@@ -108,6 +108,16 @@ fn notes(command: &Command, facts: &Facts, plan: &Plan) -> Vec<Told> {
         (Command::RemoveRouter { .. }, _) => {
             vec![(Action::RouterRemoved, facts.router.as_ref().map(router), String::new())]
         }
+        (Command::CreateService(_), Receipt::Service { agent: new, service }) => {
+            told(Action::ServiceCreated, agent(&new.id, Some(&new.name)), reached(&service.model))
+        }
+        (Command::ChangeService { .. }, Receipt::Service { agent: new, service }) => {
+            told(Action::ServiceChanged, agent(&new.id, Some(&new.name)), reached(&service.model))
+        }
+        (Command::RemoveService { .. }, _) => {
+            let removed = facts.agent.as_ref().map(|removed| agent(&removed.id, Some(&removed.name)));
+            vec![(Action::ServiceRemoved, removed, String::new())]
+        }
         (Command::ChangeSettings(changes), _) => vec![(Action::SettingsChanged, None, settings(changes))],
         (Command::CreateRoom { members, .. }, Receipt::Room(new)) => {
             told(Action::RoomCreated, room(&new.id), format!("with {} others", members.len()))

@@ -51,6 +51,13 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         }
         Command::RemoveRouter { .. } => ask.own_router(Scope::Write),
 
+        Command::CreateService(_) => {
+            ask.site_admin()?;
+            // Somebody answers for it.
+            ask.signed_in(Scope::Admin).map(|_| ())
+        }
+        Command::ChangeService { .. } | Command::RemoveService { .. } => ask.service(),
+
         Command::CreateRoom { members, changes } => {
             ask.signed_in(Scope::Write)?;
             ask.give_router(changes)?;
@@ -163,6 +170,8 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         Query::Routers => ask.signed_in(Scope::Read).map(|_| ()),
         Query::MayMakeRouter { shared } => ask.make_router(*shared),
         Query::OwnRouter { .. } => ask.own_router(Scope::Write),
+        Query::Services => ask.site_admin(),
+        Query::Service { .. } => ask.service(),
         Query::MayRegister { .. } => ask.invited(),
         Query::Settings => ask.operator().or_else(|_| ask.signed_in(Scope::Read).map(|_| ())),
         Query::SignIns => ask.person().map(|_| ()),
@@ -308,6 +317,15 @@ impl<'a> Ask<'a> {
         match &self.facts.router {
             Some(router) if router.shared || router.created_by == standing.user.id => Ok(()),
             _ => Err(Refusal::NotFound(Thing::Router)),
+        }
+    }
+
+    /// Site admins set up what answers from within the hub, whoever made it.
+    fn service(&self) -> Result<(), Refusal> {
+        self.site_admin()?;
+        match (&self.facts.agent, &self.facts.service) {
+            (Some(_), Some(_)) => Ok(()),
+            _ => Err(Refusal::NotFound(Thing::Service)),
         }
     }
 

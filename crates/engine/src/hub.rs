@@ -46,6 +46,7 @@ struct Inner {
     health: Arc<HealthCell>,
     tally: Arc<Tally>,
     released: Arc<Notify>,
+    services: Arc<Notify>,
     /// Reads run on blocking threads; this many at once, the rest wait.
     reads: Arc<Semaphore>,
     searches: Arc<Semaphore>,
@@ -104,7 +105,7 @@ impl Hub {
         // Whatever signals there were before are numbered lower than what is told from now on.
         at_start(&mut writer, vec![Command::Pulse]);
         let (Head { epoch, seq, .. }, tally) = (writer.head(), writer.tally());
-        let released = writer.released();
+        let (released, services) = (writer.released(), writer.services());
         let switchboard = Arc::new(Switchboard::new(epoch, seq, &limits, clock.clone()));
         let (queue, waiting) = mpsc::channel(limits.waiting_commands);
         let stop = Arc::new(AtomicBool::new(false));
@@ -145,6 +146,7 @@ impl Hub {
             health,
             tally,
             released,
+            services,
             reads: Arc::new(Semaphore::new(reads)),
             searches: Arc::new(Semaphore::new(searches)),
             threads: parking_lot::Mutex::new(threads),
@@ -281,6 +283,11 @@ impl Hub {
             Ok(())
         })?;
         Ok(refers)
+    }
+
+    /// Waits until what answers from within the hub was changed. For one who waits.
+    pub async fn services_changed(&self) {
+        self.inner.services.notified().await;
     }
 
     /// Waits until files may have become nobody's.
@@ -710,6 +717,11 @@ fn answer(
         Query::Settings => Answer::Settings(snapshot.settings()?),
         Query::Routers => Answer::Routers(snapshot.routers(&own())?),
         Query::OwnRouter { .. } => Answer::Router(facts.router.clone().expect("authorised as one's own")),
+        Query::Services => Answer::Services(snapshot.services()?),
+        Query::Service { .. } => {
+            let agent = facts.agent.clone().expect("authorised as there");
+            Answer::Service(agent, facts.service.clone().expect("authorised as there"))
+        }
         Query::Invitations => Answer::Invitations(snapshot.invitations(facts.now)?),
         Query::Keys => Answer::Keys(snapshot.keys(me.map(|user| &user.id))?),
         Query::Rooms => {

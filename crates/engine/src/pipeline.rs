@@ -35,6 +35,7 @@ pub struct Writer {
     health: Arc<HealthCell>,
     /// Told when files may have become nobody's.
     released: Arc<Notify>,
+    services: Arc<Notify>,
     limits: Limits,
     tally: Arc<Tally>,
     routes: Routes,
@@ -65,12 +66,16 @@ impl Writer {
         let routes = Routes::build(agents, subscriptions);
         let tally = Arc::new(Tally::default());
         tally.head.store(head.seq.0, Ordering::Relaxed);
-        let released = Arc::new(Notify::new());
-        Ok(Self { store, bus, clock, ids, health, released, limits, tally, routes, head, indexed })
+        let (released, services) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        Ok(Self { store, bus, clock, ids, health, released, services, limits, tally, routes, head, indexed })
     }
 
     pub fn released(&self) -> Arc<Notify> {
         self.released.clone()
+    }
+
+    pub fn services(&self) -> Arc<Notify> {
+        self.services.clone()
     }
 
     pub fn head(&self) -> Head {
@@ -158,7 +163,7 @@ impl Writer {
         let mut news = Vec::with_capacity(group.len());
         let mut outcomes = Vec::with_capacity(group.len());
         let mut memo = Memo::default();
-        let mut released = false;
+        let (mut released, mut services) = (false, false);
         let mut transaction = self.store.begin()?;
         for Submitted { caller, command, .. } in group {
             let now = head.at.next_after(self.clock.now());
@@ -177,6 +182,7 @@ impl Writer {
                         self.indexed = Seq(0);
                     }
                     released |= plan.changes.iter().any(Change::may_release_files);
+                    services |= plan.changes.iter().any(|change| matches!(change, Change::PutService(_)));
                     for change in &plan.routes {
                         self.routes.apply(change);
                     }
@@ -193,6 +199,9 @@ impl Writer {
         transaction.commit()?;
         if released {
             self.released.notify_one();
+        }
+        if services {
+            self.services.notify_one();
         }
         self.head = head;
         Ok((outcomes, news))

@@ -10,8 +10,8 @@ use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, ConversationId,
     DeadLetter, Delivery, Epoch, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Logged,
     Mailbox, Member, MemberId, Message, MessageId, Pairing, Pin, RefreshToken, Revision, Room, RoomId,
-    Router, RouterId, Run, RunId, SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, Subscription,
-    Task, TaskId, Time, Upload, UploadId, User, UserId,
+    Router, RouterId, Run, RunId, SecondFactor, SecretHash, Seq, Service, Session, SignIn, SignInId,
+    Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
 };
 use std::io::{Read, Seek};
 use std::ops::ControlFlow;
@@ -38,6 +38,7 @@ pub trait Lookup {
     fn router(&mut self, id: &RouterId) -> Result<Option<Router>, Fault>;
     /// Somebody's own and those for everybody, oldest first, then by id.
     fn routers(&mut self, user: &UserId) -> Result<Vec<Router>, Fault>;
+    fn service(&mut self, agent: &AgentId) -> Result<Option<Service>, Fault>;
     /// The newest note of a failed sign-in as this person, or under a name that nobody has.
     fn last_failed_sign_in(&mut self, user: Option<&UserId>) -> Result<Option<Noted>, Fault>;
     fn settings(&mut self) -> Result<HubSettings, Fault>;
@@ -183,6 +184,8 @@ pub trait Snapshot: Lookup {
     fn keys(&mut self, owner: Option<&UserId>) -> Result<Vec<ApiKey>, Fault>;
     /// Those that have not run out, oldest first.
     fn invitations(&mut self, now: Time) -> Result<Vec<Invitation>, Fault>;
+    /// Every agent that answers from within the hub, oldest first, then by id.
+    fn services(&mut self) -> Result<Vec<(Agent, Service)>, Fault>;
     fn audit(&mut self, page: &NotePage) -> Result<Vec<Noted>, Fault>;
     fn member_count(&mut self, room: &RoomId) -> Result<usize, Fault>;
     /// Only what lies beyond a place.

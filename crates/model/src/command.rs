@@ -7,8 +7,8 @@ use crate::{
     File, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox, MemberId, Message,
     MessageId, ModelAccess, ModelApi, Notifications, Outcome, Path, Pattern, Payload, Pin, Policy, Position,
     Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId, Scope, SealedKey, SecondProof,
-    SecretHash, Seq, SettingChanges, SignIn, SignInId, SiteRole, Subscription, Task, TaskId, TaskStatus,
-    Time, Upload, Usage, User, UserId, Visibility,
+    SecretHash, Seq, Service, SettingChanges, SignIn, SignInId, SiteRole, Subscription, Task, TaskId,
+    TaskStatus, Time, Upload, Usage, User, UserId, Visibility,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -117,6 +117,17 @@ pub enum Command {
     },
     RemoveRouter {
         router: RouterId,
+    },
+
+    // Models that answer as agents from within the hub.
+    CreateService(NewService),
+    ChangeService {
+        agent: AgentId,
+        changes: ServiceChanges,
+    },
+    /// With the agent that it is.
+    RemoveService {
+        agent: AgentId,
     },
 
     // Rooms.
@@ -492,12 +503,41 @@ pub struct NewRouter {
 pub struct RouterChanges {
     pub name: Option<Box<str>>,
     pub shared: Option<bool>,
+    pub model: ModelChanges,
+}
+
+/// What is absent stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ModelChanges {
     pub api: Option<ModelApi>,
     /// With its key, or without any: a key is good for one address.
     pub base_url: Option<Box<str>>,
     pub model: Option<Box<str>>,
     /// `Some(None)` takes the key away.
     pub key: Option<Option<SealedKey>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewService {
+    pub name: Box<str>,
+    pub description: Box<str>,
+    pub active: bool,
+    pub model: ModelAccess,
+    pub fallback: Option<Box<str>>,
+    pub instructions: Option<Box<str>>,
+    pub most_tokens: Option<u32>,
+}
+
+/// What is absent stays as it is; `Some(None)` takes away.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ServiceChanges {
+    pub name: Option<Box<str>>,
+    pub description: Option<Box<str>>,
+    pub active: Option<bool>,
+    pub model: ModelChanges,
+    pub fallback: Option<Option<Box<str>>>,
+    pub instructions: Option<Option<Box<str>>>,
+    pub most_tokens: Option<Option<u32>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -586,6 +626,10 @@ pub enum Receipt {
     Key(Arc<ApiKey>),
     Invitation(Arc<Invitation>),
     Router(Arc<Router>),
+    Service {
+        agent: Arc<Agent>,
+        service: Arc<Service>,
+    },
     Settings(Arc<HubSettings>),
     Room(Arc<Room>),
     Member(Arc<crate::Member>),

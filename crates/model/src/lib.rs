@@ -26,6 +26,7 @@ pub mod router;
 pub mod run;
 pub mod run_event;
 pub mod second_factor;
+pub mod service;
 pub mod settings;
 pub mod signal;
 pub mod task;
@@ -62,6 +63,7 @@ pub use run_event::{
     Questions, RunEvent, StepState, Stream, Subagent, SubagentChange, SubagentOutcome, UsageReport,
 };
 pub use second_factor::{SecondFactor, SecondProof};
+pub use service::Service;
 pub use settings::{HubSettings, SettingChanges};
 pub use signal::{AgentStatus, Queued, Signal};
 pub use task::{Task, TaskStatus};

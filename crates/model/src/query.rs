@@ -4,8 +4,8 @@ use crate::audit::{NotePage, Noted};
 use crate::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, Bookmark, DeadLetter, Delivery, Gateway, GatewayId,
     HubSettings, Inquiry, Invitation, Mailbox, Member, Message, MessageId, MessageKind, Pin, Revision, Room,
-    RoomId, Router, RouterId, Run, RunId, SecretHash, SenderKind, Seq, Session, SignIn, Subscription, Task,
-    Time, Upload, UploadId, User,
+    RoomId, Router, RouterId, Run, RunId, SecretHash, SenderKind, Seq, Service, Session, SignIn,
+    Subscription, Task, Time, Upload, UploadId, User,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,6 +32,11 @@ pub enum Query {
     /// One of them, which the caller may change.
     OwnRouter {
         router: RouterId,
+    },
+    /// Models that answer from within the hub.
+    Services,
+    Service {
+        agent: AgentId,
     },
     Settings,
     Audit(NotePage),
@@ -241,6 +246,9 @@ pub enum Answer {
     Invitations(Vec<Invitation>),
     Routers(Vec<Router>),
     Router(Router),
+    /// In the order in which they were made.
+    Services(Vec<(Agent, Service)>),
+    Service(Agent, Service),
     Settings(HubSettings),
     Audit {
         notes: Vec<Noted>,

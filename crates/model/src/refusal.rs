@@ -28,6 +28,7 @@ pub enum Thing {
     Approval,
     ApprovalRule,
     Router,
+    Service,
 }
 
 /// One field that broke one rule. The rule is a stable word; doors may translate it.

@@ -1,5 +1,6 @@
-//! Models that the hub asks which agents should answer.
+//! Models that the hub asks which agents should answer, and how models are reached.
 
+use crate::command::ModelChanges;
 use crate::{RouterId, Time, UserId};
 use std::fmt;
 
@@ -23,6 +24,21 @@ pub struct ModelAccess {
     pub model: Box<str>,
     /// Sealed for this very address: it does not open for another.
     pub key: Option<SealedKey>,
+}
+
+impl ModelAccess {
+    pub fn change(&mut self, changes: &ModelChanges) {
+        self.api = changes.api.unwrap_or(self.api);
+        if let Some(url) = &changes.base_url {
+            self.base_url = url.clone();
+        }
+        if let Some(model) = &changes.model {
+            self.model = model.clone();
+        }
+        if let Some(key) = &changes.key {
+            self.key = key.clone();
+        }
+    }
 }
 
 #[derive(Clone, PartialEq, Eq)]

@@ -17,6 +17,7 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub struct House {
     pub hub: Hub,
@@ -61,6 +62,8 @@ pub fn open(settings: &Settings) -> anyhow::Result<House> {
         room_turns: settings.max_turns_per_day,
         room_tokens: settings.max_tokens_per_day,
         gateway_grace: settings.gateway_grace,
+        // Who asks the model gives up first, and says why.
+        triage_patience: settings.triage_timeout + Duration::from_secs(2),
         ..Limits::default()
     };
     let models = Reached::new(settings)?;

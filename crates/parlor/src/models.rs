@@ -5,17 +5,17 @@
 use crate::house;
 use crate::settings::Settings;
 use anyhow::Context;
-use parlor_agents::kinds::model::{Dialect, Endpoint, Key};
+use parlor_agents::kinds::model::{Dialect, Endpoint, Key, Model};
 use parlor_agents::outside::{self, Barred, Client, Reach};
-use parlor_model::{ModelApi, Router};
+use parlor_model::{ModelAccess, ModelApi, Service};
 use parlor_server::{MODEL_KEYS, Models, Seal};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
 
-/// For a word or two.
-pub const PATIENCE: Duration = Duration::from_secs(8);
+/// For a word or two, where nobody waits for it in a room.
+const PATIENCE: Duration = Duration::from_secs(8);
 
 pub struct Reached {
     keys: Seal,
@@ -25,6 +25,8 @@ pub struct Reached {
     everywhere: Client,
     /// Who decides where a room has nobody of its own.
     triage: Option<Arc<Endpoint>>,
+    /// For who decides.
+    pub patience: Duration,
 }
 
 impl Reached {
@@ -40,7 +42,7 @@ impl Reached {
                 let base =
                     outside::address(url.as_str(), Reach::Everywhere).context("triage_url cannot be used")?;
                 let dialect = settings.triage_api.dialect();
-                Some(Arc::new(brief(Endpoint::through(everywhere.clone(), dialect, base, key, model))))
+                Some(Arc::new(Endpoint::through(everywhere.clone(), dialect, base, key, model)))
             }
             _ => None,
         };
@@ -50,6 +52,7 @@ impl Reached {
             public: outside::client(Reach::Public),
             everywhere,
             triage,
+            patience: settings.triage_timeout,
         }))
     }
 
@@ -57,9 +60,8 @@ impl Reached {
         self.triage.as_ref()
     }
 
-    /// The model behind a router. What was allowed when it was made may not be any more.
-    pub fn endpoint(&self, router: &Router) -> Result<Endpoint, &'static str> {
-        let model = &router.model;
+    /// A model that somebody named. What was allowed then may not be any more.
+    pub fn endpoint(&self, model: &ModelAccess) -> Result<Endpoint, &'static str> {
         let (base, reach) = self.checked(&model.base_url).map_err(|_| "its address is not allowed")?;
         let key = match &model.key {
             None => None,
@@ -77,7 +79,15 @@ impl Reached {
             ModelApi::OpenAi => Dialect::OpenAi,
             ModelApi::Anthropic => Dialect::Anthropic,
         };
-        Ok(brief(Endpoint::through(client.clone(), dialect, base, key, &model.model)))
+        Ok(Endpoint::through(client.clone(), dialect, base, key, &model.model))
+    }
+
+    /// What answers as an agent.
+    pub fn model(&self, service: &Service) -> Result<Model, &'static str> {
+        let mut first = self.endpoint(&service.model)?;
+        first.most_tokens = service.most_tokens;
+        let second = service.fallback.as_deref().map(|model| first.with_model(model));
+        Ok(Model { first, second, instructions: service.instructions.clone() })
     }
 
     fn checked(&self, text: &str) -> Result<(Url, Reach), Barred> {
@@ -89,11 +99,6 @@ impl Reached {
     }
 }
 
-fn brief(mut endpoint: Endpoint) -> Endpoint {
-    endpoint.patience.silence = PATIENCE;
-    endpoint
-}
-
 impl Models for Reached {
     fn address(&self, text: &str) -> Result<Box<str>, &'static str> {
         match self.checked(text) {
@@ -102,8 +107,8 @@ impl Models for Reached {
         }
     }
 
-    fn probe(&self, router: Router) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> {
-        let endpoint = self.endpoint(&router);
+    fn probe(&self, model: ModelAccess) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> {
+        let endpoint = self.endpoint(&model);
         Box::pin(async move {
             let answer = endpoint?.ask_briefly("Answer with the word YES.", "Are you there?", PATIENCE).await;
             answer.map(drop).map_err(|trouble| trouble.to_string())

@@ -1,6 +1,7 @@
 //! Puts the hub together and runs it until it is told to stop.
 
 use crate::agents::local::{self, Roster};
+use crate::agents::services;
 use crate::backup::LastBackup;
 use crate::control::ControlSocket;
 use crate::guide;
@@ -62,6 +63,10 @@ pub async fn serve(settings: Settings, config: Option<PathBuf>) -> anyhow::Resul
     ));
     let guide = tokio::spawn(guide::keep(app.clone()));
     let agents = tokio::spawn(local::keep(app.clone(), roster));
+    let services = tokio::spawn({
+        let (app, models, data) = (app.clone(), house.models.clone(), settings.data.clone());
+        async move { services::keep(app, models, &data).await }
+    });
     let janitor = tokio::spawn(janitor::run(house.hub.clone(), house.blobs.clone()));
     let listening = parlor_server::serve(app, listener).context("cannot listen")?;
     let facts = StartFacts::new(&settings, listening.address, setup);
@@ -89,6 +94,7 @@ pub async fn serve(settings: Settings, config: Option<PathBuf>) -> anyhow::Resul
     guide.abort();
     // With everything that they started.
     agents.abort();
+    services.abort();
     let _ = janitor.await;
     house.hub.close().await;
     log.finish().await;

@@ -171,6 +171,9 @@ table::settings! {
         triage_key: Option<Secret> = SecretText { at_least: 1 }, secret;
         /// How it is spoken to: "openai", as nearly everybody understands, or "anthropic".
         triage_api: ModelApi = choice(), default "openai";
+        /// How long a model may take to decide that, in seconds. What it has not decided then is
+        /// answered, within bounds.
+        triage_timeout: Duration = seconds(1..=60), default 8;
         /// Places in private networks that people may name for models of theirs, with their
         /// port, such as "localhost:11434". Otherwise only addresses of the internet are taken.
         allowed_endpoints: Vec<String> = List(HostAndPort), default Vec::<String>::new();

@@ -1,6 +1,6 @@
 //! Has a model decide which agents answer what was said to nobody by name: one question for each message.
 
-use crate::models::{PATIENCE, Reached};
+use crate::models::Reached;
 use parking_lot::Mutex;
 use parlor_agents::kinds::model::Endpoint;
 use parlor_agents::pick::{Candidate, Question, pick};
@@ -10,6 +10,7 @@ use parlor_engine::{Fault, Severity};
 use parlor_model::{AgentId, MessageId};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::OnceCell;
 
 /// Messages whose decision is known; the agents of one are asked about at nearly the same time.
@@ -46,13 +47,13 @@ impl ByModel {
 impl Triage for ByModel {
     fn wants(&self, case: TriageCase) -> Verdict {
         let endpoint = match (&case.router, self.models.triage()) {
-            (Some(router), _) => self.models.endpoint(router).map(Arc::new),
+            (Some(router), _) => self.models.endpoint(&router.model).map(Arc::new),
             (None, Some(endpoint)) => Ok(endpoint.clone()),
             (None, None) => return PlainRules.wants(case),
         };
-        let decision = self.decision(&case.message.id);
+        let (decision, patience) = (self.decision(&case.message.id), self.models.patience);
         Box::pin(async move {
-            match decision.get_or_init(|| picked(endpoint, &case)).await {
+            match decision.get_or_init(|| picked(endpoint, &case, patience)).await {
                 Some(picked) => Ok(picked.contains(&case.agent.id)),
                 None => Err(Fault::new("cannot pick agents", Severity::Passing, "the model gave no answer")),
             }
@@ -60,7 +61,11 @@ impl Triage for ByModel {
     }
 }
 
-async fn picked(endpoint: Result<Arc<Endpoint>, &'static str>, case: &TriageCase) -> Option<Vec<AgentId>> {
+async fn picked(
+    endpoint: Result<Arc<Endpoint>, &'static str>,
+    case: &TriageCase,
+    patience: Duration,
+) -> Option<Vec<AgentId>> {
     let candidates = case.candidates.iter().map(|agent| Candidate {
         name: &agent.name,
         description: &agent.description,
@@ -73,7 +78,7 @@ async fn picked(endpoint: Result<Arc<Endpoint>, &'static str>, case: &TriageCase
         text: &case.message.text,
     };
     let picked = match endpoint {
-        Ok(endpoint) => pick(&endpoint, &question, PATIENCE).await.map_err(|trouble| trouble.to_string()),
+        Ok(endpoint) => pick(&endpoint, &question, patience).await.map_err(|trouble| trouble.to_string()),
         Err(reason) => Err(reason.to_owned()),
     };
     match picked {

@@ -1,6 +1,6 @@
 //! Models that people name. How they are reached is not the server's business.
 
-use parlor_model::Router;
+use parlor_model::ModelAccess;
 use std::pin::Pin;
 
 /// For [`crate::Seal`]: the keys of models.
@@ -10,5 +10,5 @@ pub trait Models: Send + Sync {
     /// The address as it is kept, or why it cannot be one.
     fn address(&self, text: &str) -> Result<Box<str>, &'static str>;
     /// Asks the model something simple; if nothing comes of it, why.
-    fn probe(&self, router: Router) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+    fn probe(&self, model: ModelAccess) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 }

@@ -165,10 +165,15 @@ impl Gateway {
 
     /// Hosts an agent from the next connection on.
     pub fn add(&mut self, plan: Plan) -> Result<(), Box<str>> {
-        let kind = Arc::new(Kind::new(&plan.recipe)?);
-        let hosted = Hosted { name: plan.name, recipe: plan.recipe, kind, rooms: HashMap::new() };
-        self.agents.insert(plan.id, hosted);
+        let kind = Kind::new(&plan.recipe)?;
+        self.add_made(plan, kind);
         Ok(())
+    }
+
+    /// The same, where there is more to its kind than a recipe may say.
+    pub fn add_made(&mut self, plan: Plan, kind: Kind) {
+        let Plan { id, name, recipe } = plan;
+        self.agents.insert(id, Hosted { name, recipe, kind: Arc::new(kind), rooms: HashMap::new() });
     }
 
     /// Hosts no others any more.

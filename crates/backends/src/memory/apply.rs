@@ -45,6 +45,9 @@ impl Tables {
             Change::PutRouter(router) => {
                 self.routers.insert(router.id.clone(), router.as_ref().clone());
             }
+            Change::PutService(service) => {
+                self.services.insert(service.agent.clone(), service.as_ref().clone());
+            }
             Change::RemoveRouter(id) => self.remove_router(id),
             Change::Note(note) => {
                 self.noted += 1;
@@ -267,6 +270,7 @@ impl Tables {
 
     fn remove_agent(&mut self, agent: &AgentId) {
         self.agents.remove(agent);
+        self.services.remove(agent);
         self.sessions.retain(|(owner, _)| owner != agent);
         self.subscriptions.retain(|(owner, _, _)| owner != agent);
         self.deliveries.retain(|(_, mailbox)| mailbox.agent != *agent);

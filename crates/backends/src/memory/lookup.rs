@@ -9,8 +9,8 @@ use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, ConversationId,
     Delivery, DeliveryState, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox,
     Member, MemberId, Message, MessageId, Outcome, Pairing, Pin, RefreshToken, Room, RoomId, Router,
-    RouterId, Run, RunId, RunState, SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, SiteRole,
-    Subscription, Task, TaskId, Time, Upload, UploadId, Use, User, UserId,
+    RouterId, Run, RunId, RunState, SecondFactor, SecretHash, Seq, Service, Session, SignIn, SignInId,
+    SiteRole, Subscription, Task, TaskId, Time, Upload, UploadId, Use, User, UserId,
 };
 use std::sync::Arc;
 
@@ -51,6 +51,10 @@ impl Lookup for View {
 
     fn router(&mut self, id: &RouterId) -> Result<Option<Router>, Fault> {
         Ok(self.tables.routers.get(id).cloned())
+    }
+
+    fn service(&mut self, agent: &AgentId) -> Result<Option<Service>, Fault> {
+        Ok(self.tables.services.get(agent).cloned())
     }
 
     fn routers(&mut self, user: &UserId) -> Result<Vec<Router>, Fault> {

@@ -9,8 +9,8 @@ use parlor_model::audit::{Actor, NotePage, Noted};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
     Agent, ApiKey, ApprovalRule, BlobDigest, Bookmark, DeadLetter, Delivery, Invitation, Logged, Mailbox,
-    Member, MemberId, Message, MessageId, Pin, Revision, RoomId, Run, RunId, Sender, Seq, SignIn, Task, Time,
-    User, UserId,
+    Member, MemberId, Message, MessageId, Pin, Revision, RoomId, Run, RunId, Sender, Seq, Service, SignIn,
+    Task, Time, User, UserId,
 };
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -64,6 +64,15 @@ impl Snapshot for View {
         let all = self.tables.invitations.rows().map(|(invitation, _)| invitation);
         let open = all.filter(|invitation| invitation.expires_at > now);
         Ok(sorted(open.cloned(), |invitation| (invitation.created_at, invitation.id.clone())))
+    }
+
+    fn services(&mut self) -> Result<Vec<(Agent, Service)>, Fault> {
+        let services = self.tables.services.values();
+        let found = services.filter_map(|service| {
+            let agent = self.tables.agents.get(&service.agent)?;
+            Some((agent.clone(), service.clone()))
+        });
+        Ok(sorted(found, |(agent, _)| (agent.created_at, agent.id.clone())))
     }
 
     fn audit(&mut self, page: &NotePage) -> Result<Vec<Noted>, Fault> {

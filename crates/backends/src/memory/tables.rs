@@ -8,8 +8,8 @@ use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, DeadLetter, Delivery,
     Epoch, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox, Member, MemberId,
     Message, MessageId, Pairing, Pattern, Pin, Place, RefreshToken, Revision, Room, RoomId, Router, RouterId,
-    Run, RunId, SecondFactor, SecretHash, Seq, Session, SessionId, SignIn, SignInId, Subscription, Task,
-    TaskId, Time, Upload, UploadId, User, UserId,
+    Run, RunId, SecondFactor, SecretHash, Seq, Service, Session, SessionId, SignIn, SignInId, Subscription,
+    Task, TaskId, Time, Upload, UploadId, User, UserId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -33,6 +33,7 @@ pub struct Tables {
     pub invitations: Table<InvitationId, (Invitation, SecretHash)>,
     pub pairings: BTreeMap<UserId, (Pairing, SecretHash)>,
     pub routers: BTreeMap<RouterId, Router>,
+    pub services: BTreeMap<AgentId, Service>,
     pub audit: BTreeMap<u64, Noted>,
     pub noted: u64,
     pub settings: HubSettings,
@@ -79,6 +80,7 @@ impl Tables {
             invitations: Table::default(),
             pairings: BTreeMap::new(),
             routers: BTreeMap::new(),
+            services: BTreeMap::new(),
             audit: BTreeMap::new(),
             noted: 0,
             settings: HubSettings::default(),

@@ -4,7 +4,7 @@ use super::agents;
 use super::approvals;
 use super::audit;
 use super::insert::Row;
-use super::routers;
+use super::models;
 use super::rows::{self, Stored, run};
 use super::search;
 use super::tasks;
@@ -119,7 +119,8 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
         Change::RemoveInvitation(id) => {
             run(sql, "DELETE FROM invitations WHERE id = ?1", &[&id.as_str()])?;
         }
-        Change::PutRouter(router) => routers::put(sql, router)?,
+        Change::PutRouter(router) => models::put_router(sql, router)?,
+        Change::PutService(service) => models::put_service(sql, service)?,
         Change::RemoveRouter(id) => {
             run(sql, "UPDATE rooms SET router = NULL WHERE router = ?1", &[&id.as_str()])?;
             run(sql, "DELETE FROM routers WHERE id = ?1", &[&id.as_str()])?;
@@ -557,6 +558,7 @@ fn remove_user(sql: &Connection, user: &UserId) -> Result<(), Fault> {
         "DELETE FROM approvals WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM approval_rules WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM approval_rules WHERE decider = ?1",
+        "DELETE FROM services WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM agents WHERE owner = ?1",
         "DELETE FROM gateways WHERE owner = ?1",
         "DELETE FROM members WHERE kind = 0 AND member = ?1",
@@ -576,6 +578,7 @@ fn remove_agent(sql: &Connection, agent: &AgentId) -> Result<(), Fault> {
         "DELETE FROM runs WHERE agent = ?1",
         "DELETE FROM approvals WHERE agent = ?1",
         "DELETE FROM approval_rules WHERE agent = ?1",
+        "DELETE FROM services WHERE agent = ?1",
         "DELETE FROM agents WHERE id = ?1",
     ];
     steps.iter().try_for_each(|step| run(sql, step, &[&agent.as_str()]).map(drop))

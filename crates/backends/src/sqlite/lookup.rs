@@ -2,7 +2,7 @@
 
 use super::On;
 use super::agents;
-use super::routers;
+use super::models;
 use super::rows::{self, all, number, one, place};
 use super::tasks;
 use parlor_engine::Fault;
@@ -12,8 +12,8 @@ use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, ConversationId,
     Delivery, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox, Member, MemberId,
     Message, MessageId, Pairing, Pin, RefreshToken, Room, RoomId, Router, RouterId, Run, RunId, SecondFactor,
-    SecretHash, Seq, Session, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload, UploadId, User,
-    UserId,
+    SecretHash, Seq, Service, Session, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload, UploadId,
+    User, UserId,
 };
 use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
@@ -81,16 +81,21 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
     }
 
     fn router(&mut self, id: &RouterId) -> Result<Option<Router>, Fault> {
-        let query = format!("SELECT {} FROM routers WHERE id = ?1", routers::ROUTER);
-        one(self.sql(), &query, &[&id.as_str()], routers::router)
+        let query = format!("SELECT {} FROM routers WHERE id = ?1", models::ROUTER);
+        one(self.sql(), &query, &[&id.as_str()], models::router)
     }
 
     fn routers(&mut self, user: &UserId) -> Result<Vec<Router>, Fault> {
         let query = format!(
             "SELECT {} FROM routers WHERE shared OR created_by = ?1 ORDER BY created_at, id",
-            routers::ROUTER
+            models::ROUTER
         );
-        all(self.sql(), &query, &[&user.as_str()], routers::router)
+        all(self.sql(), &query, &[&user.as_str()], models::router)
+    }
+
+    fn service(&mut self, agent: &AgentId) -> Result<Option<Service>, Fault> {
+        let query = format!("SELECT {} FROM services s WHERE s.agent = ?1", models::SERVICE);
+        one(self.sql(), &query, &[&agent.as_str()], models::service)
     }
 
     fn invitation(&mut self, id: &InvitationId) -> Result<Option<Invitation>, Fault> {
@@ -476,6 +481,7 @@ macro_rules! through {
             pairing(code: &parlor_model::SecretHash) -> Option<parlor_model::Pairing>;
             router(id: &parlor_model::RouterId) -> Option<parlor_model::Router>;
             routers(user: &parlor_model::UserId) -> Vec<parlor_model::Router>;
+            service(agent: &parlor_model::AgentId) -> Option<parlor_model::Service>;
             last_failed_sign_in(user: Option<&parlor_model::UserId>) -> Option<parlor_model::audit::Noted>;
             settings() -> parlor_model::HubSettings;
             second_factor(user: &parlor_model::UserId) -> Option<parlor_model::SecondFactor>;

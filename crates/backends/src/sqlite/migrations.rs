@@ -5,7 +5,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 /// Every step ever taken; `user_version` says how many a file has behind it. A step that was released never
 /// changes.
-pub const MIGRATIONS: [&str; 17] = [
+pub const MIGRATIONS: [&str; 18] = [
     include_str!("migrations/0001_first.sql"),
     include_str!("migrations/0002_arrangements.sql"),
     include_str!("migrations/0003_marks.sql"),
@@ -23,6 +23,7 @@ pub const MIGRATIONS: [&str; 17] = [
     include_str!("migrations/0015_pairings.sql"),
     include_str!("migrations/0016_routers.sql"),
     include_str!("migrations/0017_runs_by_room.sql"),
+    include_str!("migrations/0018_services.sql"),
 ];
 
 /// All missing steps in one transaction: a file is of its old age or of today's, never between.

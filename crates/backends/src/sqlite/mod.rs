@@ -13,7 +13,7 @@ mod insert;
 mod log;
 mod lookup;
 mod migrations;
-mod routers;
+mod models;
 mod rows;
 mod search;
 mod snapshot;

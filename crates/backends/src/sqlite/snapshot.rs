@@ -2,6 +2,7 @@
 
 use super::On;
 use super::agents;
+use super::models;
 use super::rows::{self, all, number, one, place};
 use super::tasks;
 use parlor_engine::Fault;
@@ -11,8 +12,8 @@ use parlor_model::audit::{NotePage, Noted};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
     Agent, AgentId, ApiKey, ApprovalRule, BlobDigest, Bookmark, DeadLetter, Delivery, Invitation, Logged,
-    Mailbox, Member, Message, MessageId, Pin, Revision, RoomId, Run, RunId, Seq, SessionId, SignIn, Task,
-    Time, User, UserId,
+    Mailbox, Member, Message, MessageId, Pin, Revision, RoomId, Run, RunId, Seq, Service, SessionId, SignIn,
+    Task, Time, User, UserId,
 };
 use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
@@ -72,6 +73,18 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
             rows::INVITATION
         );
         all(self.sql(), &query, &[&now.0], rows::invitation)
+    }
+
+    fn services(&mut self) -> Result<Vec<(Agent, Service)>, Fault> {
+        let query = format!(
+            "SELECT {} FROM services s JOIN agents a ON a.id = s.agent ORDER BY a.created_at, a.id",
+            models::SERVICE
+        );
+        let mut found = Vec::new();
+        for service in all(self.sql(), &query, &[], models::service)? {
+            found.extend(self.agent(&service.agent)?.map(|agent| (agent, service)));
+        }
+        Ok(found)
     }
 
     fn audit(&mut self, page: &NotePage) -> Result<Vec<Noted>, Fault> {

@@ -30,6 +30,27 @@ impl Facts {
         Ok(())
     }
 
+    pub(super) fn about_service(
+        &mut self,
+        agent: &AgentId,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<(), Fault> {
+        self.agent = store.agent(agent)?;
+        self.service = store.service(agent)?;
+        Ok(())
+    }
+
+    /// The agent that the command is about with those below it, and the rooms that they are in.
+    pub(super) fn agents_from(
+        &mut self,
+        id: &AgentId,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<(), Fault> {
+        self.agents = store.agents_below(id)?;
+        self.agents.extend(self.agent.clone());
+        self.memberships_of_agents(store)
+    }
+
     pub(super) fn about_known_agent(
         &mut self,
         caller: &Caller,

@@ -23,8 +23,8 @@ use parlor_model::query::AgentCards;
 use parlor_model::{
     Agent, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, Command, Delivery, Epoch, Gateway,
     HubSettings, Invitation, Mailbox, Member, MemberId, Message, Pairing, Path, Pin, Query, RefreshToken,
-    Room, RoomId, Router, Run, Scope, SecondFactor, SecondProof, SecretHash, Seq, Session, SignIn, SiteRole,
-    Subscription, Task, Time, Upload, User, UserId,
+    Room, RoomId, Router, Run, Scope, SecondFactor, SecondProof, SecretHash, Seq, Service, Session, SignIn,
+    SiteRole, Subscription, Task, Time, Upload, User, UserId,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -57,6 +57,8 @@ pub struct Facts {
     pub setup: Option<(SecretHash, Time)>,
     pub invitation: Option<Invitation>,
     pub pairing: Option<Pairing>,
+    /// What makes the agent that the command is about answer from within the hub.
+    pub service: Option<Service>,
     /// The router that the command is about, or that it gives a room.
     pub router: Option<Router>,
     /// How many the caller made.
@@ -199,6 +201,7 @@ impl Facts {
             invitation: None,
             pairing: None,
             router: None,
+            service: None,
             routers: 0,
             settings: HubSettings::default(),
             failed_before: None,
@@ -350,6 +353,16 @@ impl Facts {
             Command::ChangeRouter { router, .. } | Command::RemoveRouter { router } => {
                 self.router = store.router(router)?;
             }
+            Command::CreateService(_) => {
+                if let Some(user) = caller.user() {
+                    self.agents = store.agents_of(user)?;
+                }
+            }
+            Command::ChangeService { agent, .. } => self.about_service(agent, store)?,
+            Command::RemoveService { agent } => {
+                self.about_service(agent, store)?;
+                self.agents_from(agent, store)?;
+            }
             Command::CreateRoom { members, changes } => {
                 self.given_router(changes, store)?;
                 for member in members {
@@ -453,9 +466,7 @@ impl Facts {
             }
             Command::RemoveAgent { id } => {
                 self.agent = store.agent(id)?;
-                self.agents = store.agents_below(id)?;
-                self.agents.extend(self.agent.clone());
-                self.memberships_of_agents(store)?;
+                self.agents_from(id, store)?;
                 if let Some(user) = caller.user() {
                     self.gateways = store.gateways(Some(user))?;
                 }
@@ -595,6 +606,7 @@ impl Facts {
                 self.about_known_agent(caller, id, store)?
             }
             Query::OwnRouter { router } => self.router = store.router(router)?,
+            Query::Service { agent } => self.about_service(agent, store)?,
             Query::Upload { id } => self.about_reading_upload(caller, id, store, memo)?,
             Query::MayRegister { token } => self.invited(token, store)?,
             Query::Subscriptions { mailbox } | Query::Mail { mailbox, .. } => {
@@ -607,6 +619,7 @@ impl Facts {
             | Query::Keys
             | Query::Invitations
             | Query::Routers
+            | Query::Services
             | Query::Settings
             | Query::Audit(_)
             | Query::Rooms

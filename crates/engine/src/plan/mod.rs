@@ -18,6 +18,7 @@ mod rooms;
 mod routers;
 mod routing;
 mod second_factor;
+mod services;
 mod tasks;
 mod turns;
 mod uploads;
@@ -37,8 +38,8 @@ use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Command, Delivery, Event, Gateway,
     GatewayId, HubSettings, Invitation, InvitationId, KeyId, Logged, Mailbox, Member, MemberId, Message,
     MessageId, Pairing, Pattern, Pin, Position, Reaction, Receipt, Refusal, Revision, Room, RoomId, Router,
-    RouterId, Run, SecondFactor, SecretHash, Seq, Session, SignIn, SignInId, Subscription, Task, TaskId,
-    Time, Upload, UploadId, User, UserId,
+    RouterId, Run, SecondFactor, SecretHash, Seq, Service, Session, SignIn, SignInId, Subscription, Task,
+    TaskId, Time, Upload, UploadId, User, UserId,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -75,6 +76,8 @@ pub enum Change {
     PutRouter(Arc<Router>),
     /// Rooms that had it have none.
     RemoveRouter(RouterId),
+    /// Removed with its agent.
+    PutService(Arc<Service>),
     Note(Arc<Note>),
     /// The same once more.
     NoteAgain {
@@ -235,6 +238,9 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
         }
         Command::CreateRouter(_) | Command::ChangeRouter { .. } | Command::RemoveRouter { .. } => {
             routers::plan(command, draft)
+        }
+        Command::CreateService(_) | Command::ChangeService { .. } | Command::RemoveService { .. } => {
+            services::plan(command, draft)
         }
         Command::CreateRoom { .. }
         | Command::ChangeRoom { .. }

@@ -43,16 +43,7 @@ fn change(changes: &RouterChanges, draft: Draft) -> Result<Plan, Refusal> {
         router.name = name.trim().into();
     }
     router.shared = changes.shared.unwrap_or(router.shared);
-    router.model.api = changes.api.unwrap_or(router.model.api);
-    if let Some(url) = &changes.base_url {
-        router.model.base_url = url.clone();
-    }
-    if let Some(model) = &changes.model {
-        router.model.model = model.clone();
-    }
-    if let Some(key) = &changes.key {
-        router.model.key = key.clone();
-    }
+    router.model.change(&changes.model);
     router.updated_at = draft.facts.now;
     put(router, draft)
 }

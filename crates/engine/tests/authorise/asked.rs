@@ -3,8 +3,9 @@
 use crate::who::{lobby, someone};
 use parlor_model::audit::NotePage;
 use parlor_model::command::{
-    AgentProfile, AgentRegistration, Judgement, NewApproval, NewGateway, NewInvitation, NewRouter, NewSignIn,
-    NewTask, NewUpload, NewUser, ProfileChanges, RoomChanges, RouterChanges, TaskChanges, UserChanges,
+    AgentProfile, AgentRegistration, Judgement, NewApproval, NewGateway, NewInvitation, NewRouter,
+    NewService, NewSignIn, NewTask, NewUpload, NewUser, ProfileChanges, RoomChanges, RouterChanges,
+    ServiceChanges, TaskChanges, UserChanges,
 };
 use parlor_model::query::{AgentCards, MailPage, OfRun, Page, Search, SearchPlace};
 use parlor_model::{
@@ -157,9 +158,7 @@ pub fn create_room(member: MemberId) -> Command {
 }
 
 pub fn create_router(shared: bool) -> Command {
-    let model =
-        ModelAccess { api: ModelApi::OpenAi, base_url: "https://a.b".into(), model: "m".into(), key: None };
-    Command::CreateRouter(NewRouter { name: "picker".into(), shared, model })
+    Command::CreateRouter(NewRouter { name: "picker".into(), shared, model: a_model() })
 }
 
 pub fn change_router(shared: Option<bool>) -> Command {
@@ -169,6 +168,34 @@ pub fn change_router(shared: Option<bool>) -> Command {
 
 pub fn remove_router() -> Command {
     Command::RemoveRouter { router: RouterId::stored("router") }
+}
+
+fn a_model() -> ModelAccess {
+    ModelAccess { api: ModelApi::OpenAi, base_url: "https://a.b".into(), model: "m".into(), key: None }
+}
+
+pub fn create_service() -> Command {
+    Command::CreateService(NewService {
+        name: "Sage".into(),
+        description: "".into(),
+        active: true,
+        model: a_model(),
+        fallback: None,
+        instructions: None,
+        most_tokens: None,
+    })
+}
+
+pub fn change_service() -> Command {
+    Command::ChangeService { agent: AgentId::stored("coder"), changes: ServiceChanges::default() }
+}
+
+pub fn remove_service() -> Command {
+    Command::RemoveService { agent: AgentId::stored("coder") }
+}
+
+pub fn service() -> Query {
+    Query::Service { agent: AgentId::stored("coder") }
 }
 
 pub fn own_router() -> Query {

@@ -6,8 +6,9 @@ use parlor_model::{
     Addressed, Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, ConversationId,
     Device, Digest, File, Forwarded, Frozen, Gateway, GatewayId, Host, Invitation, InvitationId, KeyId,
     Lineage, Media, Member, MemberId, Message, MessageId, MessageKind, ModelAccess, ModelApi, Pairing, Path,
-    Payload, Pin, Place, RoomRole, Router, RouterId, Run, RunId, RunState, Scope, Sender, Seq, SignIn,
-    SignInId, SiteRole, Task, TaskId, TaskStatus, Time, Upload, UploadId, Usage, Use, UserId, Visibility,
+    Payload, Pin, Place, RoomRole, Router, RouterId, Run, RunId, RunState, Scope, Sender, Seq, Service,
+    SignIn, SignInId, SiteRole, Task, TaskId, TaskStatus, Time, Upload, UploadId, Usage, Use, UserId,
+    Visibility,
 };
 use std::sync::Arc;
 
@@ -45,6 +46,22 @@ pub const ANOTHERS_KEY: Given = |facts, _| facts.key = Some(key(someone()));
 pub const OWN_ROUTER: Given = |facts, who| facts.router = who.user().map(|user| router(user, false));
 pub const ANOTHERS_ROUTER: Given = |facts, _| facts.router = Some(router(someone(), false));
 pub const SHARED_ROUTER: Given = |facts, _| facts.router = Some(router(someone(), true));
+
+/// Of somebody else: every admin sets them up.
+pub const A_SERVICE: Given = |facts, _| {
+    facts.agent = Some(agent(someone()));
+    facts.service = Some(Service {
+        agent: AgentId::stored("coder"),
+        active: true,
+        model: router(someone(), true).model,
+        fallback: None,
+        instructions: None,
+        most_tokens: None,
+        updated_at: Time(1),
+    });
+};
+/// Which nobody made answer from within the hub.
+pub const NO_SERVICE: Given = |facts, who| facts.agent = who.user().map(agent);
 
 /// Made by whoever runs the hub.
 pub const INVITATION: Given = |facts, _| facts.invitation = Some(invitation(None));

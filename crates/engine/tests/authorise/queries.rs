@@ -40,6 +40,13 @@ table! { Query,
         "who   who   ?rout ?rout ?rout ?rout ?rout ?rout ?rout no    ?rout who  ", WRITE,   own_router(), ANOTHERS_ROUTER;
         "who   who   ?rout ?rout ?rout ?rout yes   ?rout ?rout no    ?rout who  ", WRITE,   own_router(), SHARED_ROUTER;
     }
+    Query::Services => {
+        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  Query::Services, READY;
+    }
+    Query::Service { .. } => {
+        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  service(), A_SERVICE;
+        "who   who   no    no    no    no    ?serv no    no    no    ?serv ?serv", ADMINS,  service(), NO_SERVICE;
+    }
     Query::Audit(_) => {
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  audit(), READY;
     }

@@ -4,9 +4,10 @@
 //! around its rules.
 
 use super::entry::{self, AgentEntry};
+use super::within;
 use anyhow::{Context, bail};
 use parlor_agents::gateway::data::{Data, replace};
-use parlor_agents::gateway::{Gateway, Plan, Spawning};
+use parlor_agents::gateway::{Gateway, Plan};
 use parlor_engine::plan::HUB;
 use parlor_model::command::AgentRegistration;
 use parlor_model::{AgentId, Answer, Caller, Command, GatewayId, Query, Refusal, SiteRole, UserId};
@@ -14,14 +15,7 @@ use parlor_server::App;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::sync::{mpsc, watch};
-
-/// Frames that may wait in each direction.
-const WAITING: usize = 256;
-/// Between two tries to have them hosted.
-const AGAIN: Duration = Duration::from_secs(1);
-const NEWS: usize = 16;
+use tokio::sync::watch;
 
 /// An agent of the hub, and whose it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -152,27 +146,17 @@ async fn host(app: &App, roster: &Roster) -> anyhow::Result<()> {
     if app.hub.set_up().await.is_err() {
         return Ok(());
     }
-    let data = Arc::new(Data::open(&roster.directory()).context("cannot use the directory of the agents")?);
-    let (news, mut heard) = mpsc::channel(NEWS);
-    let mut gateway = Gateway::new(data.clone(), Spawning::default(), news)?;
+    let (data, mut gateway) =
+        within::open(&roster.directory()).context("cannot use the directory of the agents")?;
     loop {
         changed.mark_unchanged();
         let owner = arrange(app, roster, &data, &mut gateway).await?;
-        let Some(owner) = owner else {
-            changed.changed().await?;
-            continue;
-        };
-        let (ours, theirs) = parlor_agents::link(WAITING);
-        let hosting = parlor_server::host_locally(app, &owner, ours.incoming, ours.outgoing);
-        let again = tokio::select! {
-            hosted = hosting => hosted.is_err(),
-            () = gateway.serve(theirs) => true,
-            _ = changed.changed() => false,
-            // They are in the room; the log needs no more of them.
-            () = async { while heard.recv().await.is_some() {} } => false,
-        };
-        if again {
-            tokio::time::sleep(AGAIN).await;
+        let mut later = changed.clone();
+        // The roster lives as long as this does.
+        let news = async { drop(later.changed().await) };
+        match owner {
+            Some(owner) => within::connect(app, &owner, &mut gateway, news).await,
+            None => news.await,
         }
     }
 }

@@ -5,6 +5,8 @@ pub mod entry;
 pub mod gateway;
 pub mod join;
 pub mod local;
+pub mod services;
 pub mod show;
+mod within;
 
 pub use entry::AgentEntry;

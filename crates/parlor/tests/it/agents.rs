@@ -4,6 +4,8 @@ mod acp;
 mod hostile;
 mod local;
 mod lost;
+mod model;
+mod model_documented;
 mod orphans;
 mod pairing;
 mod walk;
@@ -83,6 +85,6 @@ async fn until_said(room: &mut Room, text: &mut String, found: impl Fn(&str) -> 
     }
 }
 
-fn outcome(reply: &Value) -> &str {
+pub fn outcome(reply: &Value) -> &str {
     reply["metadata"]["outcome"].as_str().unwrap_or_default()
 }

@@ -26,6 +26,7 @@ mod recorded_page;
 mod rest;
 mod resume;
 mod scene;
+mod service_agents;
 mod sign_in;
 mod slow_reader;
 mod walks;

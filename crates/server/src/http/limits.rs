@@ -47,7 +47,9 @@ impl Limits {
             ("PUT", "/api/users/me/password") => Some(&self.passwords),
             ("GET", "/api/messages/search") => Some(&self.searches),
             ("POST", "/api/upload" | "/api/upload/avatar") => Some(&self.uploads),
-            ("POST", "/api/routers/{id}/test") => Some(&self.router_tests),
+            ("POST", "/api/routers/{id}/test" | "/api/service-agents/{id}/validate") => {
+                Some(&self.router_tests)
+            }
             _ => None,
         }
     }

@@ -12,11 +12,13 @@ mod invitations;
 mod keys;
 mod marks;
 mod messages;
+mod model_access;
 mod pairing;
 mod rooms;
 mod routers;
 mod search;
 mod second_factor;
+mod services;
 mod settings;
 mod tasks;
 mod turns;
@@ -127,6 +129,13 @@ pub fn router() -> Router<Arc<App>> {
         .put("/routers/{id}", "Changes one", &[], routers::change)
         .delete("/routers/{id}", "Removes one, also from its rooms", &[], routers::remove)
         .post("/routers/{id}/test", "Asks its model something simple", &[], routers::test)
+        .get("/service-agents", "Models that answer from within the hub", &[], services::list)
+        .post("/service-agents", "Makes one", &[], services::create)
+        .get("/service-agents/providers", "What kinds there are", &[], services::providers)
+        .get("/service-agents/{id}", "One of them", &[], services::show)
+        .put("/service-agents/{id}", "Changes one, at once", &[], services::change)
+        .delete("/service-agents/{id}", "Removes one, also from its rooms", &[], services::remove)
+        .post("/service-agents/{id}/validate", "Asks its model something simple", &[], services::validate)
         .get("/tasks", "One's tasks", &[], tasks::own)
         .get("/tasks/rooms/{id}", "The tasks of a room", &[], tasks::list)
         .post("/tasks/rooms/{id}", "Makes a task", &[], tasks::create)

@@ -1,5 +1,6 @@
 //! Routers: models that pick which agents answer.
 
+use super::model_access::Written;
 use crate::App;
 use crate::http::Signed;
 use crate::http::answer::{Created, Data, Done, List, created, data, list as all};
@@ -8,10 +9,7 @@ use crate::http::parameters::Path;
 use crate::http::problem::Problem;
 use axum::extract::State;
 use parlor_model::command::{NewRouter, RouterChanges};
-use parlor_model::{
-    Answer, Caller, Command, ModelAccess, ModelApi, Query, Receipt, Refusal, Router, RouterId, SealedKey,
-    Thing,
-};
+use parlor_model::{Answer, Caller, Command, ModelApi, Query, Receipt, Refusal, Router, RouterId, Thing};
 use parlor_wire::agentim::rest;
 use std::sync::Arc;
 
@@ -52,19 +50,8 @@ pub async fn create(
     let shared = shared(body.scope.as_deref())?.unwrap_or(false);
     // Asked first: what may be reached from here is told to nobody else.
     app.hub.may(&caller, Query::MayMakeRouter { shared }).await?;
-    let url = body.llm_base_url.as_deref().ok_or(Problem::invalid("llmBaseUrl", "is required"))?;
-    let base_url = address(&app, url)?;
-    let key = sealed(&app, &base_url, body.llm_api_key.as_ref())?;
-    let new = NewRouter {
-        name: body.name.unwrap_or_default(),
-        shared,
-        model: ModelAccess {
-            api: api(body.llm_api.as_deref())?.unwrap_or_default(),
-            base_url,
-            model: body.llm_model.unwrap_or_default(),
-            key: key.flatten(),
-        },
-    };
+    let (name, model) = (body.name.clone().unwrap_or_default(), written(&body)?.access(&app)?);
+    let new = NewRouter { name, shared, model };
     let Receipt::Router(router) = app.hub.call(&caller, Command::CreateRouter(new)).await? else {
         return Err(Refusal::Unavailable.into());
     };
@@ -80,18 +67,10 @@ pub async fn change(
     let router = router_id(&id)?;
     // Asked first: only who may change it learns for which address its key is good.
     let known = own(&app, &caller, router.clone()).await?;
-    let base_url = body.llm_base_url.as_deref().map(|url| address(&app, url)).transpose()?;
-    // The same once more is no change, and needs no key again.
-    let base_url = base_url.filter(|url| *url != known.model.base_url);
-    let key = sealed(&app, base_url.as_ref().unwrap_or(&known.model.base_url), body.llm_api_key.as_ref())?;
     let changes = RouterChanges {
-        name: body.name,
         shared: shared(body.scope.as_deref())?,
-        api: api(body.llm_api.as_deref())?,
-        // Without a key there is none to give again.
-        key: if base_url.is_some() && known.model.key.is_none() { key.or(Some(None)) } else { key },
-        base_url,
-        model: body.llm_model,
+        model: written(&body)?.changes(&app, &known.model)?,
+        name: body.name,
     };
     let Receipt::Router(router) = app.hub.call(&caller, Command::ChangeRouter { router, changes }).await?
     else {
@@ -116,7 +95,7 @@ pub async fn test(
     Path(id): Path<String>,
 ) -> Result<Data<rest::RouterTest>, Problem> {
     let router = own(&app, &caller, router_id(&id)?).await?;
-    let error = app.config.models.probe(router).await.err();
+    let error = app.config.models.probe(router.model).await.err();
     Ok(data(rest::RouterTest { success: error.is_none(), error }))
 }
 
@@ -127,25 +106,13 @@ async fn own(app: &App, caller: &Caller, router: RouterId) -> Result<Router, Pro
     }
 }
 
-fn address(app: &App, url: &str) -> Result<Box<str>, Problem> {
-    app.config.models.address(url).map_err(|rule| Problem::invalid("llmBaseUrl", rule))
-}
-
-/// A key as it is kept: readable by this hub, for this address.
-fn sealed(
-    app: &App,
-    base_url: &str,
-    key: Option<&Option<Box<str>>>,
-) -> Result<Option<Option<SealedKey>>, Problem> {
-    let Some(key) = key else { return Ok(None) };
-    let Some(key) = key.as_deref().map(str::trim).filter(|key| !key.is_empty()) else {
-        return Ok(Some(None));
-    };
-    // As it must travel in a header.
-    if key.len() > 1000 || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(Problem::invalid("llmApiKey", "cannot be a key"));
-    }
-    Ok(Some(Some(SealedKey(app.model_keys.close(base_url, key.as_bytes())))))
+fn written(body: &rest::RouterBody) -> Result<Written<'_>, Problem> {
+    Ok(Written {
+        url: ("llmBaseUrl", body.llm_base_url.as_deref()),
+        key: ("llmApiKey", body.llm_api_key.as_ref()),
+        model: body.llm_model.clone(),
+        api: api(body.llm_api.as_deref())?,
+    })
 }
 
 fn shared(scope: Option<&str>) -> Result<Option<bool>, Problem> {

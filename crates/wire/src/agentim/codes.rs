@@ -104,6 +104,7 @@ fn name(thing: Thing) -> &'static str {
         Thing::Approval => "Permission request",
         Thing::ApprovalRule => "Rule",
         Thing::Router => "Router",
+        Thing::Service => "Service agent",
     }
 }
 

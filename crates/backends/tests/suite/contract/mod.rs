@@ -19,6 +19,7 @@ mod rooms;
 mod routers;
 mod search;
 mod second_factor;
+mod services;
 mod tasks;
 mod transactions;
 mod trimming;

@@ -5,12 +5,13 @@ use super::approvals;
 use super::dice::{Bytes, Dice};
 use super::fitting;
 use super::people;
+use super::services;
 use super::tasks;
 use super::turns;
 use super::world::{World, learn};
 use crate::house::House;
 use parlor_model::command::{
-    NewRouter, NewSignIn, NewUpload, NewUser, RoomChanges, RouterChanges, UserChanges,
+    ModelChanges, NewRouter, NewSignIn, NewUpload, NewUser, RoomChanges, RouterChanges, UserChanges,
 };
 use parlor_model::{
     Arranging, BlobDigest, Caller, Command, File, KeyId, Media, MemberId, MessageId, ModelAccess, ModelApi,
@@ -43,7 +44,7 @@ pub struct Ask {
 type Make = fn(&mut Dice, &mut World) -> Command;
 
 /// Each kind of command, and how often it is asked for compared with the others.
-const KINDS: [(u32, Make); 80] = [
+const KINDS: [(u32, Make); 83] = [
     (24, turns::start),
     (4, turns::open),
     (24, turns::finish),
@@ -126,6 +127,9 @@ const KINDS: [(u32, Make); 80] = [
     (5, create_router),
     (4, change_router),
     (2, |dice, world| Command::RemoveRouter { router: router(dice, world) }),
+    (5, services::create),
+    (5, services::change),
+    (2, services::remove),
     (6, people::offer_second_factor),
     (6, people::confirm_second_factor),
     (3, people::drop_second_factor),
@@ -348,15 +352,17 @@ fn change_router(dice: &mut Dice, world: &mut World) -> Command {
     let changes = RouterChanges {
         name: dice.maybe(|dice| dice.one_of(&NAMES).into()),
         shared: dice.maybe(|dice| dice.once_in(2)),
-        api: dice.maybe(|dice| dice.one_of(&[ModelApi::OpenAi, ModelApi::Anthropic])),
-        base_url: dice.maybe(|_| "https://c.example/".into()),
-        model: dice.maybe(|_| "large".into()),
-        key: dice.maybe(|dice| dice.maybe(sealed_key)),
+        model: ModelChanges {
+            api: dice.maybe(|dice| dice.one_of(&[ModelApi::OpenAi, ModelApi::Anthropic])),
+            base_url: dice.maybe(|_| "https://c.example/".into()),
+            model: dice.maybe(|_| "large".into()),
+            key: dice.maybe(|dice| dice.maybe(sealed_key)),
+        },
     };
     Command::ChangeRouter { router: router(dice, world), changes }
 }
 
-fn sealed_key(dice: &mut Dice) -> SealedKey {
+pub fn sealed_key(dice: &mut Dice) -> SealedKey {
     SealedKey([dice.one_of(&[1, 2, 3])].into())
 }
 

@@ -55,6 +55,9 @@ pub fn caller(
         Command::ReportTask { agent, .. } => keeper_of(agent, store)?,
         // The first person is the site's admin.
         Command::CreateRouter(new) if new.shared => world.users.first().cloned(),
+        Command::CreateService(_) | Command::ChangeService { .. } | Command::RemoveService { .. } => {
+            world.users.first().cloned()
+        }
         Command::ChangeRouter { router, .. } | Command::RemoveRouter { router } => {
             store.router(router)?.map(|router| router.created_by)
         }

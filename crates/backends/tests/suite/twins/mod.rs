@@ -12,6 +12,7 @@ mod people;
 mod picture;
 mod prelude;
 mod run;
+mod services;
 mod tasks;
 mod turns;
 mod world;

@@ -15,7 +15,7 @@ use parlor_model::{
     Agent, AgentId, Answer, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, DeadLetter,
     Delivery, Event, Gateway, GatewayId, Invitation, Logged, Member, MemberId, Message, MessageId, Pairing,
     Pin, Query, RefreshToken, Refusal, Revision, Room, RoomId, Router, SecondFactor, SecretHash, Seq,
-    Session, SignIn, Subscription, Task, Time, Upload, User, UserId,
+    Service, Session, SignIn, Subscription, Task, Time, Upload, User, UserId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -44,6 +44,7 @@ pub struct Picture {
     pub invitations: (Vec<Invitation>, Vec<Option<Invitation>>),
     pub pairings: Vec<Option<Pairing>>,
     pub routers: Vec<Option<Router>>,
+    pub services: (Vec<(Agent, Service)>, Vec<Option<Service>>),
     pub audit: (Vec<Noted>, Option<Noted>),
     pub rooms: Vec<Inside>,
     pub messages: Vec<Said>,
@@ -164,6 +165,7 @@ impl Picture {
             invitations: (store.invitations(world.now)?, Vec::new()),
             pairings: Vec::new(),
             routers: Vec::new(),
+            services: (store.services()?, Vec::new()),
             audit: (store.audit(&ALL_NOTES)?, store.last_failed_sign_in(None)?),
             rooms: Vec::new(),
             messages: Vec::new(),
@@ -196,6 +198,9 @@ impl Picture {
         }
         for id in &world.routers {
             picture.routers.push(store.router(id)?);
+        }
+        for id in &world.services {
+            picture.services.1.push(store.service(id)?);
         }
         for id in &world.rooms {
             picture.runs.0.extend(store.open_runs_in(id)?);
@@ -250,6 +255,7 @@ impl Picture {
         prop_assert_eq!(&self.pairings, &other.pairings, "pairings of memory and {}", name);
         prop_assert_eq!(&self.invitations, &other.invitations, "invitations of memory and {}", name);
         prop_assert_eq!(&self.routers, &other.routers, "routers of memory and {}", name);
+        prop_assert_eq!(&self.services, &other.services, "service agents of memory and {}", name);
         prop_assert_eq!(&self.audit, &other.audit, "audit logs of memory and {}", name);
         prop_assert_eq!(&self.rooms, &other.rooms, "rooms of memory and {}", name);
         prop_assert_eq!(&self.messages, &other.messages, "messages of memory and {}", name);
@@ -394,6 +400,7 @@ fn queries(world: &World) -> Vec<Query> {
         Query::Keys,
         Query::Invitations,
         Query::Routers,
+        Query::Services,
         Query::Settings,
         Query::Audit(NotePage { limit: 5, before: Some(9), ..NotePage::default() }),
         Query::Audit(NotePage { limit: 3, action: Some(Action::SignInFailed), ..NotePage::default() }),
@@ -439,6 +446,7 @@ fn queries(world: &World) -> Vec<Query> {
             Query::RunsOf { message: message.clone() },
         ]);
     }
+    queries.extend(world.services.iter().take(3).map(|agent| Query::Service { agent: agent.clone() }));
     queries.extend(world.uploads.iter().take(8).map(|id| Query::Upload { id: id.clone() }));
     let noon = Time(world.now.0 - 60 * 60 * 1_000_000);
     let pages = [

@@ -18,6 +18,7 @@ pub struct World {
     pub invitations: Vec<(InvitationId, SecretHash)>,
     pub pairings: Vec<SecretHash>,
     pub routers: Vec<RouterId>,
+    pub services: Vec<AgentId>,
     pub rooms: Vec<RoomId>,
     pub memberships: Vec<(RoomId, MemberId)>,
     pub messages: Vec<MessageId>,
@@ -51,6 +52,7 @@ impl World {
             invitations: Vec::new(),
             pairings: Vec::new(),
             routers: Vec::new(),
+            services: Vec::new(),
             rooms: Vec::new(),
             memberships: Vec::new(),
             messages: Vec::new(),
@@ -109,6 +111,10 @@ impl World {
                 }
             }
             Receipt::Router(router) => learn(&mut self.routers, &router.id),
+            Receipt::Service { agent, .. } => {
+                learn(&mut self.services, &agent.id);
+                learn(&mut self.agents, &agent.id);
+            }
             Receipt::Room(room) => {
                 learn(&mut self.rooms, &room.id);
                 if let Command::CreateRoom { members, .. } = command {

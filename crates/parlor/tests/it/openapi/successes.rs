@@ -27,6 +27,7 @@ pub async fn all(tour: &Tour, scene: &Scene) {
     agents(tour, scene).await;
     tasks(tour, scene).await;
     routers(tour, scene).await;
+    services(tour, scene).await;
     messages(tour, scene).await;
     marks(tour, scene).await;
 }
@@ -161,6 +162,21 @@ async fn routers(tour: &Tour, scene: &Scene) {
     tour.tell(admin, "PUT /api/routers/{id}", &[id(&router)], change, 200).await;
     tour.ask(admin, "POST /api/routers/{id}/test", &[id(&router)], 200).await;
     tour.ask(admin, "DELETE /api/routers/{id}", &[id(&router)], 200).await;
+}
+
+async fn services(tour: &Tour, scene: &Scene) {
+    let admin = &scene.admin;
+    tour.ask(admin, "GET /api/service-agents/providers", &[], 200).await;
+    let config = json!({ "baseUrl": "https://model.example/v1", "apiKey": "sk-1", "model": "small",
+                         "fallbackModel": "tiny", "systemPrompt": "Be kind.", "maxTokens": 100 });
+    let body = json!({ "name": "Sage", "type": "anthropic-chat", "description": "knows", "config": config });
+    let sage = tour.tell(admin, "POST /api/service-agents", &[], body, 201).await;
+    tour.ask(admin, "GET /api/service-agents", &[], 200).await;
+    tour.ask(admin, "GET /api/service-agents/{id}", &[id(&sage)], 200).await;
+    let change = json!({ "status": "inactive", "config": { "apiKey": null, "systemPrompt": null } });
+    tour.tell(admin, "PUT /api/service-agents/{id}", &[id(&sage)], change, 200).await;
+    tour.ask(admin, "POST /api/service-agents/{id}/validate", &[id(&sage)], 200).await;
+    tour.ask(admin, "DELETE /api/service-agents/{id}", &[id(&sage)], 200).await;
 }
 
 async fn tasks(tour: &Tour, scene: &Scene) {

@@ -1,6 +1,6 @@
 //! Routers: models that pick which agents answer; the bodies and answers of `/api/routers`.
 
-use super::{ModelApi, given};
+use super::{HIDDEN_KEY, ModelApi, given};
 use crate::time::iso;
 use serde::{Deserialize, Serialize};
 #[cfg(test)]
@@ -66,7 +66,7 @@ impl<'a> From<&'a parlor_model::Router> for Router<'a> {
             scope: if router.shared { RouterScope::Global } else { RouterScope::Personal },
             llm_api: router.model.api.into(),
             llm_base_url: &router.model.base_url,
-            llm_api_key: router.model.key.as_ref().map(|_| "********"),
+            llm_api_key: router.model.key.as_ref().map(|_| HIDDEN_KEY),
             llm_model: &router.model.model,
             created_by_id: router.created_by.as_str(),
             created_at: iso(router.created_at),

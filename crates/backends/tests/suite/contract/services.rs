@@ -1,0 +1,66 @@
+//! Models that answer as agents from within the hub.
+
+use super::{Ports, each};
+use crate::made::{agent, agent_id, user_id};
+use parlor_engine::plan::Change;
+use parlor_model::{Agent, ModelAccess, ModelApi, SealedKey, Service, Time};
+use std::sync::Arc;
+
+fn service(id: &str) -> Service {
+    Service {
+        agent: agent_id(id),
+        active: true,
+        model: ModelAccess {
+            api: ModelApi::Anthropic,
+            base_url: "https://model.example/".into(),
+            model: "small".into(),
+            key: Some(SealedKey([1, 2, 3].into())),
+        },
+        fallback: Some("smaller".into()),
+        instructions: Some("Be kind.".into()),
+        most_tokens: Some(u32::MAX),
+        updated_at: Time(7),
+    }
+}
+
+fn put(ports: &mut Ports, id: &str, owner: &str, created: i64) -> Agent {
+    let agent = Agent { created_at: Time(created), ..agent(id, owner) };
+    let made = [Change::PutAgent(Arc::new(agent.clone())), Change::PutService(Arc::new(service(id)))];
+    ports.change(made.into());
+    agent
+}
+
+#[test]
+fn every_one_is_found_with_its_agent_oldest_first() {
+    each(|ports| {
+        let (late, early) = (put(ports, "a", "ann", 2), put(ports, "b", "bob", 1));
+        ports.change(vec![Change::PutAgent(Arc::new(agent("c", "ann")))]);
+        assert_eq!(ports.read(|s| s.services()), [(early, service("b")), (late.clone(), service("a"))]);
+        let bare = Service {
+            active: false,
+            model: ModelAccess { api: ModelApi::OpenAi, key: None, ..service("a").model },
+            fallback: None,
+            instructions: None,
+            most_tokens: None,
+            ..service("a")
+        };
+        ports.change(vec![Change::PutService(Arc::new(bare.clone()))]);
+        assert_eq!(ports.read(|s| s.service(&late.id)), Some(bare));
+        assert_eq!(ports.read(|s| s.service(&agent_id("c"))), None);
+    });
+}
+
+#[test]
+fn one_goes_with_its_agent_and_its_agent_with_its_owner() {
+    each(|ports| {
+        for (id, owner) in [("a", "ann"), ("b", "bob"), ("c", "bob")] {
+            put(ports, id, owner, 1);
+        }
+        ports.change(vec![Change::RemoveAgent(agent_id("c")), Change::RemoveUser(user_id("ann"))]);
+        let left = ports.read(|s| s.services());
+        assert_eq!(left.iter().map(|(agent, _)| agent.id.as_str()).collect::<Vec<_>>(), ["b"]);
+        for gone in ["a", "c"] {
+            assert_eq!(ports.read(|s| s.service(&agent_id(gone))), None);
+        }
+    });
+}

@@ -1,0 +1,84 @@
+//! The agents that admins define over the API: models that answer without a gateway of anybody's.
+
+use super::within;
+use crate::models::Reached;
+use anyhow::Context;
+use parlor_agents::gateway::{Gateway, Plan};
+use parlor_agents::kinds::{Kind, Recipe};
+use parlor_model::{Answer, Caller, Query, Refusal, UserId};
+use parlor_server::App;
+use serde_json::{Map, json};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Hosts what is defined, for as long as the hub runs.
+pub async fn keep(app: Arc<App>, models: Arc<Reached>, data: &Path) {
+    // A hub whose store cannot be read any more says so elsewhere.
+    if let Err(error) = host(&app, &models, &data.join("service-agents")).await {
+        tracing::error!(error = format!("{error:#}"), "the service agents cannot be hosted");
+    }
+}
+
+async fn host(app: &App, models: &Reached, directory: &Path) -> anyhow::Result<()> {
+    let mut gateway = None;
+    loop {
+        let wanted = wanted(app, models).await.map_err(|_| anyhow::anyhow!("the store cannot be read"))?;
+        // Without an agent nothing is made on the disk.
+        let gateway = match (&mut gateway, wanted.is_empty()) {
+            (None, true) => {
+                app.hub.services_changed().await;
+                continue;
+            }
+            (Some(gateway), _) => gateway,
+            (none, false) => {
+                let (_, made) = within::open(directory).context("cannot use the directory of the agents")?;
+                none.insert(made)
+            }
+        };
+        let owner = arrange(gateway, wanted);
+        match owner {
+            Some(owner) => within::connect(app, &owner, gateway, app.hub.services_changed()).await,
+            None => app.hub.services_changed().await,
+        }
+    }
+}
+
+/// An agent that is to answer, and whose it is.
+struct Wanted {
+    owner: UserId,
+    plan: Plan,
+    kind: Kind,
+}
+
+async fn wanted(app: &App, models: &Reached) -> Result<Vec<Wanted>, Refusal> {
+    let Answer::Services(services) = app.hub.read(&Caller::OPERATOR, Query::Services).await? else {
+        return Err(Refusal::Unavailable);
+    };
+    let mut wanted = Vec::new();
+    for (agent, service) in services.into_iter().filter(|(_, service)| service.active) {
+        let model = match models.model(&service) {
+            Ok(model) => model,
+            Err(reason) => {
+                tracing::warn!(agent = &*agent.name, reason, "a service agent cannot answer");
+                continue;
+            }
+        };
+        let further = Map::from_iter([("model".to_owned(), json!(service.model.model))]);
+        let recipe = Recipe { kind: agent.host.kind.to_string(), further, ..Recipe::default() };
+        let plan = Plan { id: agent.id, name: agent.name, recipe };
+        wanted.push(Wanted { owner: agent.owner, plan, kind: Kind::Model(model) });
+    }
+    Ok(wanted)
+}
+
+/// Has the gateway host these and no others; gives the owner of one of them.
+fn arrange(gateway: &mut Gateway, wanted: Vec<Wanted>) -> Option<UserId> {
+    let known: Vec<_> = wanted.iter().map(|one| one.plan.id.clone()).collect();
+    gateway.keep_only(&known);
+    let mut some_owner = None;
+    for Wanted { owner, plan, kind } in wanted {
+        gateway.add_made(plan, kind);
+        some_owner.get_or_insert(owner);
+    }
+    some_owner
+}

@@ -1,0 +1,153 @@
+//! Service agents: models that admins have answer from within the hub.
+
+use super::model_access::Written;
+use crate::App;
+use crate::http::Signed;
+use crate::http::answer::{Created, Data, Done, List, created, data, list as all};
+use crate::http::body::Body;
+use crate::http::parameters::Path;
+use crate::http::problem::Problem;
+use axum::extract::State;
+use parlor_model::command::{NewService, ServiceChanges};
+use parlor_model::{Agent, AgentId, Answer, Caller, Command, ModelApi, Query, Receipt, Refusal, Service};
+use parlor_wire::agentim::rest::{
+    ServiceAgent, ServiceAgentBody, ServiceAgentSettings, ServiceAgentType, ServiceProvider,
+    ServiceValidation,
+};
+use std::sync::Arc;
+
+fn agent_id(id: &str) -> Result<AgentId, Problem> {
+    AgentId::parse(id).map_err(|_| Problem::not_an_id())
+}
+
+pub async fn providers(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+) -> Result<List<ServiceProvider>, Problem> {
+    app.hub.may(&caller, Query::Services).await?;
+    Ok(all(ServiceProvider::all()))
+}
+
+pub async fn list(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+) -> Result<List<ServiceAgent<'static>>, Problem> {
+    let Answer::Services(services) = app.hub.read(&caller, Query::Services).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    Ok(all(services.iter().map(|(agent, service)| ServiceAgent::new(agent, service))))
+}
+
+pub async fn show(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+) -> Result<Data<ServiceAgent<'static>>, Problem> {
+    let (agent, service) = known(&app, &caller, agent_id(&id)?).await?;
+    Ok(data(ServiceAgent::new(&agent, &service)))
+}
+
+pub async fn create(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Body(body): Body<ServiceAgentBody>,
+) -> Result<Created<ServiceAgent<'static>>, Problem> {
+    // Asked first: what may be reached from here is told to nobody else.
+    app.hub.may(&caller, Query::Services).await?;
+    let api = api(body.kind.as_deref())?.unwrap_or_default();
+    let active = active(body.status.as_deref())?.unwrap_or(true);
+    let mut config = body.config.unwrap_or_default();
+    config.base_url.get_or_insert_with(|| ServiceProvider::base_url(api).into());
+    let new = NewService {
+        name: body.name.unwrap_or_default(),
+        description: body.description.unwrap_or_default(),
+        active,
+        model: written(&mut config, Some(api)).access(&app)?,
+        fallback: config.fallback_model.flatten().and_then(some),
+        instructions: config.system_prompt.flatten().and_then(some),
+        most_tokens: config.max_tokens.flatten(),
+    };
+    match app.hub.call(&caller, Command::CreateService(new)).await? {
+        Receipt::Service { agent, service } => Ok(created(ServiceAgent::new(&agent, &service))),
+        _ => Err(Refusal::Unavailable.into()),
+    }
+}
+
+pub async fn change(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+    Body(body): Body<ServiceAgentBody>,
+) -> Result<Data<ServiceAgent<'static>>, Problem> {
+    let agent = agent_id(&id)?;
+    let (_, known) = known(&app, &caller, agent.clone()).await?;
+    let api = api(body.kind.as_deref())?;
+    let mut config = body.config.unwrap_or_default();
+    let changes = ServiceChanges {
+        name: body.name,
+        description: body.description,
+        active: active(body.status.as_deref())?,
+        model: written(&mut config, api).changes(&app, &known.model)?,
+        fallback: config.fallback_model.map(|model| model.and_then(some)),
+        instructions: config.system_prompt.map(|prompt| prompt.and_then(some)),
+        most_tokens: config.max_tokens,
+    };
+    match app.hub.call(&caller, Command::ChangeService { agent, changes }).await? {
+        Receipt::Service { agent, service } => Ok(data(ServiceAgent::new(&agent, &service))),
+        _ => Err(Refusal::Unavailable.into()),
+    }
+}
+
+pub async fn remove(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+) -> Result<Done, Problem> {
+    app.hub.call(&caller, Command::RemoveService { agent: agent_id(&id)? }).await?;
+    Ok(Done)
+}
+
+pub async fn validate(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+) -> Result<Data<ServiceValidation>, Problem> {
+    let (_, service) = known(&app, &caller, agent_id(&id)?).await?;
+    let error = app.config.models.probe(service.model).await.err();
+    Ok(data(ServiceValidation { valid: error.is_none(), error }))
+}
+
+async fn known(app: &App, caller: &Caller, agent: AgentId) -> Result<(Agent, Service), Problem> {
+    match app.hub.read(caller, Query::Service { agent }).await? {
+        Answer::Service(agent, service) => Ok((agent, service)),
+        _ => Err(Refusal::Unavailable.into()),
+    }
+}
+
+fn written(config: &mut ServiceAgentSettings, api: Option<ModelApi>) -> Written<'_> {
+    Written {
+        model: config.model.take(),
+        url: ("config.baseUrl", config.base_url.as_deref()),
+        key: ("config.apiKey", config.api_key.as_ref()),
+        api,
+    }
+}
+
+/// What is empty is not there.
+fn some(text: Box<str>) -> Option<Box<str>> {
+    Some(text).filter(|text| !text.trim().is_empty())
+}
+
+fn active(status: Option<&str>) -> Result<Option<bool>, Problem> {
+    match status {
+        None => Ok(None),
+        Some("active") => Ok(Some(true)),
+        Some("inactive") => Ok(Some(false)),
+        Some(_) => Err(Problem::invalid("status", "must be active or inactive")),
+    }
+}
+
+fn api(word: Option<&str>) -> Result<Option<ModelApi>, Problem> {
+    let unknown = || Problem::invalid("type", "must be openai-chat or anthropic-chat");
+    word.map(|word| ServiceAgentType::parse(word).ok_or_else(unknown)).transpose()
+}
