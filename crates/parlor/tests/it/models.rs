@@ -2,6 +2,7 @@
 
 use crate::gateway::scenes::Room;
 use crate::scene::{Scene, assert_refused, bytes_in, contains};
+use crate::service_agents::{allowed, make_service_agent};
 use parlor_testkit::gateway::Gateway;
 use parlor_testkit::model_endpoint::{Act, ModelEndpoint};
 use parlor_testkit::rest::Rest;
@@ -12,10 +13,6 @@ const CANARY: &str = "sk-canary-of-a-router-0123";
 /// Where a router may be in these tests.
 async fn scene(endpoint: &ModelEndpoint) -> Scene {
     Scene::with(&[allowed(endpoint), ("PARLOR_LOG_LEVEL", "trace")]).await
-}
-
-fn allowed(endpoint: &ModelEndpoint) -> (&str, &str) {
-    ("PARLOR_ALLOWED_ENDPOINTS", endpoint.url.trim_start_matches("http://"))
 }
 
 async fn make_router(person: &Rest, url: &str, more: Value) -> Value {
@@ -191,6 +188,66 @@ async fn where_nobody_can_decide_everybody_answers() {
         assert_eq!(agents, ["anna", "bert"]);
         room.scene.ends_well().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_says_nothing_in_time_decides_nothing() {
+    let mut endpoint = ModelEndpoint::start().await.unwrap();
+    let scene = Scene::with(&[allowed(&endpoint), ("PARLOR_TRIAGE_TIMEOUT", "1")]).await;
+    for act in [Act::Hang, Act::Stall("YES ".into())] {
+        endpoint.will(act);
+    }
+    let (mut room, mut gateway) = picked_room(scene, Some(&endpoint.url), &["anna"]).await;
+    for number in 0..2 {
+        let said = room.say("is anybody there?").await;
+        let turn = gateway.turn().await.unwrap();
+        assert_eq!((&turn["agentId"], &turn["messageId"]), (&json!("anna"), &json!(said)));
+        gateway.complete(&turn, &format!("r{number}"), "I am").await.unwrap();
+        room.reply().await;
+    }
+    assert_eq!(endpoint.unseen(), 2);
+    room.scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_nobody_decided_is_answered_within_the_budget_of_a_day() {
+    let endpoint = ModelEndpoint::start().await.unwrap();
+    let scene = Scene::with(&[allowed(&endpoint), ("PARLOR_MAX_TURNS_PER_DAY", "1")]).await;
+    for _ in 0..2 {
+        endpoint.will(Act::status(500, "broken"));
+    }
+    let (mut room, mut gateway) = picked_room(scene, Some(&endpoint.url), &["anna"]).await;
+    room.say("is anybody there?").await;
+    let turn = gateway.turn().await.unwrap();
+    gateway.complete(&turn, "r1", "I am").await.unwrap();
+    room.reply().await;
+    let again = room.say("and now?").await;
+    assert_eq!(room.deliveries(&again).await[0]["reason"], "the turns of this day are used up");
+    room.scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn models_pick_among_models() {
+    let (mut judge, mut speaker) =
+        (ModelEndpoint::start().await.unwrap(), ModelEndpoint::start().await.unwrap());
+    let places = [&judge, &speaker].map(|endpoint| allowed(endpoint).1).join(",");
+    let mut room = Room::on(Scene::with(&[("PARLOR_ALLOWED_ENDPOINTS", &places)]).await).await;
+    let sage = make_service_agent(&room.scene.admin, &speaker.url, json!({})).await;
+    room.add(sage["id"].as_str().unwrap()).await;
+    let router = make_router(&room.alice, &judge.url, json!({})).await;
+    let changes = json!({ "policy": "triage", "routerId": router["id"] });
+    room.alice.put(&format!("/api/rooms/{}", room.room), changes).await.unwrap().data().unwrap();
+    judge.will(Act::say("NO")).will(Act::say("YES 1"));
+    let ignored = room.say("I am off").await;
+    let asked = judge.asked().await.unwrap().body;
+    let question: Value = serde_json::from_str(asked["messages"][1]["content"].as_str().unwrap()).unwrap();
+    let known = &question["agents"][0];
+    assert_eq!((&known["name"], &known["description"]), (&json!("Sage"), &json!("knows things")));
+    room.say("who knows the way?").await;
+    assert_eq!(room.reply().await["content"], "Hello from small");
+    assert_eq!(room.deliveries(&ignored).await[0]["reason"], "it was not for this agent");
+    assert_eq!(speaker.unseen(), 1);
+    room.scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
