@@ -125,9 +125,9 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::ConnectGateway(new) => ask.connect_gateway(&new.id),
         Command::DisconnectGateway { .. } => {
             // The connection is over, also where whoever it belonged to may do nothing any more.
-            if ask.is_operator() { ask.gateway().map(|_| ()) } else { ask.own_gateway() }
+            if ask.is_operator() { ask.gateway().map(|_| ()) } else { ask.own_gateway(Scope::Hosting) }
         }
-        Command::RemoveGateway { .. } => ask.own_gateway(),
+        Command::RemoveGateway { .. } => ask.own_gateway(Scope::Agents),
         Command::RegisterAgent(_) => ask.register_agent(),
         Command::HostAgent { owner, .. } => {
             ask.operator()?;
@@ -192,11 +192,11 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
             ask.seen_message(facts.membership.as_deref(), Scope::Read).map(|_| ())
         }
         Query::MayInquire { agent, room, inquiry } => ask.inquire(agent, room.is_some(), inquiry),
-        Query::MaySpawn { .. } => ask.own_gateway(),
+        Query::MaySpawn { .. } => ask.own_gateway(Scope::Agents),
         Query::MayManageCredentials { .. } => {
             // No program of theirs gets at what its owner's machine may use.
             ask.person()?;
-            ask.own_gateway()
+            ask.own_gateway(Scope::Agents)
         }
         Query::MayListen { agent } => ask.own_agent(agent),
         Query::Agent { id } => ask.known_agent(id, Scope::Agents),
@@ -484,7 +484,11 @@ impl<'a> Ask<'a> {
 
     /// One's own agent; those that live in the hub act through it.
     fn acting_agent(&self, agent: &AgentId) -> Result<(), Refusal> {
-        if self.is_operator() { Ok(()) } else { self.own_agent(agent) }
+        if self.is_operator() {
+            return Ok(());
+        }
+        self.signed_in(Scope::Hosting)?;
+        self.own_agent_of(agent)
     }
 
     /// One's own agent, which is a member of the room.
@@ -582,7 +586,7 @@ impl<'a> Ask<'a> {
     }
 
     fn connect_gateway(&self, id: &GatewayId) -> Result<(), Refusal> {
-        let standing = self.signed_in(Scope::Agents)?;
+        let standing = self.signed_in(Scope::Hosting)?;
         match &self.facts.gateway {
             // Whoever took it could have the hub itself start agents, and ask it for credentials.
             _ if id.as_str() == HUB => Err(Refusal::BelongsToAnother(Thing::Gateway)),
@@ -594,8 +598,8 @@ impl<'a> Ask<'a> {
     }
 
     /// Somebody else's and none at all are told alike.
-    fn own_gateway(&self) -> Result<(), Refusal> {
-        let standing = self.signed_in(Scope::Agents)?;
+    fn own_gateway(&self, scope: Scope) -> Result<(), Refusal> {
+        let standing = self.signed_in(scope)?;
         let gateway = self.gateway()?;
         let own = gateway.owner == standing.user.id && gateway.id.as_str() != HUB;
         if own { Ok(()) } else { Err(Refusal::NotFound(Thing::Gateway)) }
@@ -603,12 +607,12 @@ impl<'a> Ask<'a> {
 
     /// Through one's own gateway: one's own agent, or one that nobody has yet.
     fn register_agent(&self) -> Result<(), Refusal> {
-        self.own_gateway()?;
-        let standing = self.signed_in(Scope::Agents)?;
+        self.own_gateway(Scope::Hosting)?;
+        let standing = self.signed_in(Scope::Hosting)?;
         match &self.facts.agent {
             Some(agent) if agent.owner == standing.user.id => Ok(()),
             Some(_) => Err(Refusal::BelongsToAnother(Thing::Agent)),
-            None => self.create_agent(&[]),
+            None => self.family_of(&standing.user.id),
         }
     }
 

@@ -107,8 +107,10 @@ pub enum Scope {
     Read,
     /// Post, edit and manage rooms.
     Write,
-    /// Act as the owner's agents on the broker.
+    /// Act as the owner's agents on the broker, and host them.
     Agents,
+    /// Host the owner's agents on a gateway, and nothing else.
+    Hosting,
     /// Route as an outside source such as `slack-bridge`.
     Sources,
     /// Read and clear what reached nobody.
@@ -120,19 +122,33 @@ pub enum Scope {
 }
 
 impl Scope {
-    pub const ALL: [Self; 7] =
-        [Self::Read, Self::Write, Self::Agents, Self::Sources, Self::DeadLetters, Self::Metrics, Self::Admin];
+    pub const ALL: [Self; 8] = [
+        Self::Read,
+        Self::Write,
+        Self::Agents,
+        Self::Hosting,
+        Self::Sources,
+        Self::DeadLetters,
+        Self::Metrics,
+        Self::Admin,
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
             Self::Write => "write",
             Self::Agents => "agents",
+            Self::Hosting => "hosting",
             Self::Sources => "sources",
             Self::DeadLetters => "dead-letters",
             Self::Metrics => "metrics",
             Self::Admin => "admin",
         }
+    }
+
+    /// Whether a key with this scope does what needs that one.
+    pub fn gives(self, needed: Self) -> bool {
+        self == needed || (self == Self::Agents && needed == Self::Hosting)
     }
 
     /// What the owner must be an admin for, at the moment of use.

@@ -10,7 +10,7 @@ export type RoomPolicy = "mention" | "triage" | "all";
 
 export type TaskStatus = "pending" | "in_progress" | "input_required" | "completed" | "failed" | "cancelled";
 
-export type Scope = "read" | "write" | "agents" | "sources" | "dead-letters" | "metrics" | "admin";
+export type Scope = "read" | "write" | "agents" | "hosting" | "sources" | "dead-letters" | "metrics" | "admin";
 
 export type MessageType = "text" | "agent_response";
 

@@ -143,7 +143,7 @@ pub struct Standing {
 impl Standing {
     /// A key gives no more than its owner has by now.
     pub fn has(&self, scope: Scope) -> bool {
-        let given = self.scopes.as_ref().is_none_or(|scopes| scopes.contains(&scope));
+        let given = self.scopes.as_ref().is_none_or(|scopes| scopes.iter().any(|given| given.gives(scope)));
         given && (self.user.role == SiteRole::Admin || !scope.is_for_admins())
     }
 

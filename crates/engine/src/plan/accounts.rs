@@ -77,7 +77,7 @@ pub fn plan(command: &Command, mut draft: Draft) -> Result<Plan, Refusal> {
             let pairing = draft.facts.pairing.as_ref().ok_or(Refusal::NotFound(Thing::Pairing))?;
             // Here and nowhere else it is spent: of two who come at once, the second finds none.
             draft.change(Change::RemovePairing(pairing.user.clone()));
-            create_key(Some(&pairing.user), name, &[Scope::Agents], secret, draft)
+            create_key(Some(&pairing.user), name, &[Scope::Hosting], secret, draft)
         }
         Command::RevokeKey { key } => {
             let found = draft.facts.key.as_ref().ok_or(Refusal::NotFound(Thing::Key))?;

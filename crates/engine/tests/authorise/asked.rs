@@ -20,6 +20,7 @@ pub use crate::who::{coder_member, person, somebody};
 pub const READ: Option<Scope> = Some(Scope::Read);
 pub const WRITE: Option<Scope> = Some(Scope::Write);
 pub const AGENTS: Option<Scope> = Some(Scope::Agents);
+pub const HOSTING: Option<Scope> = Some(Scope::Hosting);
 pub const SOURCES: Option<Scope> = Some(Scope::Sources);
 pub const LETTERS: Option<Scope> = Some(Scope::DeadLetters);
 pub const METRICS: Option<Scope> = Some(Scope::Metrics);
@@ -28,7 +29,7 @@ pub const ADMINS: Option<Scope> = Some(Scope::Admin);
 pub const PERSON: Option<Scope> = None;
 
 /// What anybody may give to a key of their own; the rest is for admins to give.
-pub const COMMON: [Scope; 4] = [Scope::Read, Scope::Write, Scope::Agents, Scope::Admin];
+pub const COMMON: [Scope; 5] = [Scope::Read, Scope::Write, Scope::Agents, Scope::Hosting, Scope::Admin];
 
 const TOKEN: SecretHash = SecretHash([7; 32]);
 const LATER: Time = Time(9_000);

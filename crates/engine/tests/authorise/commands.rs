@@ -165,9 +165,9 @@ table! { Command,
     Command::CreateTask(_) => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   create_task(None), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   create_task(None), NO_ROOM;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   yes  ", AGENTS,  create_task(Some("coder")), KEEPERS_AGENT_IN_ROOM;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  out   ?bot  no    out   out  ", AGENTS,  create_task(Some("coder")), KEEPERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?room ?bot  no    ?room ?room", AGENTS,  create_task(Some("coder")), KEEPERS_AGENT_NO_ROOM;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   yes  ", HOSTING, create_task(Some("coder")), KEEPERS_AGENT_IN_ROOM;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  out   ?bot  no    out   out  ", HOSTING, create_task(Some("coder")), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?room ?bot  no    ?room ?room", HOSTING, create_task(Some("coder")), KEEPERS_AGENT_NO_ROOM;
     }
     Command::ChangeTask { .. } => {
         "who   who   ?task yes   yes   yes   ?task ?task ?task no    yes   who  ", WRITE,   change_status(), A_TASK;
@@ -182,10 +182,10 @@ table! { Command,
         "who   who   ?task ?task ?task ?task ?task ?task ?task no    ?task who  ", WRITE,   remove_task(), READY;
     }
     Command::ReportTask { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   yes  ", AGENTS,  report_task(), TASK_FOR_CODER;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?task ?bot  no    ?task ?task", AGENTS,  report_task(), TASK_FOR_CODER_WHO_LEFT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?task ?bot  no    ?task ?task", AGENTS,  report_task(), TASK_FOR_NOBODY_CODER_IN_ROOM;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?task ?bot  no    ?task ?task", AGENTS,  report_task(), KEEPERS_AGENT_IN_ROOM;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   yes  ", HOSTING, report_task(), TASK_FOR_CODER;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?task ?bot  no    ?task ?task", HOSTING, report_task(), TASK_FOR_CODER_WHO_LEFT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?task ?bot  no    ?task ?task", HOSTING, report_task(), TASK_FOR_NOBODY_CODER_IN_ROOM;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?task ?bot  no    ?task ?task", HOSTING, report_task(), KEEPERS_AGENT_IN_ROOM;
     }
     Command::Freeze { .. } => {
         "who   who   out   yes   yes   yes   out   out   out   no    no    yes  ", PERSON,  freeze(), READY;
@@ -352,13 +352,13 @@ table! { Command,
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  remove_agent(), OWN_AGENT_OF_ANOTHER_NAME;
     }
     Command::ConnectGateway(_) => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  connect_gateway("laptop"), READY;
-        "who   who   !gate !gate !gate !gate !gate yes   !gate no    yes   who  ", AGENTS,  connect_gateway("laptop"), KEEPERS_GATEWAY;
-        "who   who   !gate !gate !gate !gate !gate !gate !gate no    !gate who  ", AGENTS,  connect_gateway("hub"), READY;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", HOSTING, connect_gateway("laptop"), READY;
+        "who   who   !gate !gate !gate !gate !gate yes   !gate no    yes   who  ", HOSTING, connect_gateway("laptop"), KEEPERS_GATEWAY;
+        "who   who   !gate !gate !gate !gate !gate !gate !gate no    !gate who  ", HOSTING, connect_gateway("hub"), READY;
     }
     Command::DisconnectGateway { .. } => {
-        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   yes  ", AGENTS,  disconnect_gateway(), KEEPERS_GATEWAY;
-        "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate ?gate", AGENTS,  disconnect_gateway(), READY;
+        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   yes  ", HOSTING, disconnect_gateway(), KEEPERS_GATEWAY;
+        "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate ?gate", HOSTING, disconnect_gateway(), READY;
     }
     Command::RemoveGateway { .. } => {
         "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   who  ", AGENTS,  remove_gateway(), KEEPERS_GATEWAY;
@@ -370,11 +370,11 @@ table! { Command,
         "no    no    no    no    no    no    no    no    no    no    no    ?user", PERSON,  host_agent(), READY;
     }
     Command::RegisterAgent(_) => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  register_agent(), OWN_GATEWAY;
-        "who   who   !bot  !bot  !bot  !bot  !bot  yes   !bot  no    yes   who  ", AGENTS,  register_agent(), OWN_GATEWAY_KEEPERS_AGENT;
-        "who   who   no    no    no    no    no    yes   no    no    yes   who  ", AGENTS,  register_agent(), OWN_GATEWAY_KEEPERS_AGENTS_AROUND;
-        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   who  ", AGENTS,  register_agent(), KEEPERS_GATEWAY_OWN_AGENT;
-        "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate who  ", AGENTS,  register_agent(), READY;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", HOSTING, register_agent(), OWN_GATEWAY;
+        "who   who   !bot  !bot  !bot  !bot  !bot  yes   !bot  no    yes   who  ", HOSTING, register_agent(), OWN_GATEWAY_KEEPERS_AGENT;
+        "who   who   no    no    no    no    no    yes   no    no    yes   who  ", HOSTING, register_agent(), OWN_GATEWAY_KEEPERS_AGENTS_AROUND;
+        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   who  ", HOSTING, register_agent(), KEEPERS_GATEWAY_OWN_AGENT;
+        "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate who  ", HOSTING, register_agent(), READY;
     }
     Command::Subscribe { .. } => {
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(None, "slack/**"), KEEPERS_AGENT;

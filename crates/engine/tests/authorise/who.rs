@@ -89,7 +89,7 @@ impl Who {
         let scopes = match (self, needed) {
             (Self::Outsider | Self::Revoked | Self::Operator, _) => return None,
             (Self::KeyWithout, Some(scope)) => {
-                Some(Scope::ALL.into_iter().filter(|other| *other != scope).collect())
+                Some(Scope::ALL.into_iter().filter(|other| !other.gives(scope)).collect())
             }
             (Self::KeyWithout, None) => Some(Vec::new()),
             (Self::KeyWith, Some(scope)) => Some(vec![scope]),

@@ -2,7 +2,9 @@
 
 use super::{Hosted, parlor, registered};
 use crate::gateway::scenes::Room;
-use crate::scene::{Scene, assert_refused};
+use crate::scene::{Scene, assert_refused, make_key};
+use parlor_testkit::broker::Broker;
+use parlor_testkit::gateway::Gateway;
 use parlor_testkit::hosting::Machine;
 use parlor_testkit::rest::Rest;
 use serde_json::{Value, json};
@@ -46,7 +48,7 @@ async fn a_machine_that_joined_hosts_agents_without_a_password() {
     room.say("@echo where are you?").await;
     assert_eq!(room.reply().await["content"], "here\n");
     let keys = room.alice.get("/api/keys").await.unwrap().data().unwrap();
-    assert_eq!(keys[0]["scopes"], json!(["agents"]));
+    assert_eq!(keys[0]["scopes"], json!(["hosting"]));
     room.scene.ends_well().await;
 }
 
@@ -66,9 +68,9 @@ async fn a_code_is_good_once_and_only_the_newest() {
     let taken: Vec<_> = answers.into_iter().filter(|answer| answer.status == 201).collect();
     assert_eq!(taken.len(), 1, "{taken:?}");
     let key = taken.into_iter().next().unwrap().data().unwrap();
-    assert_eq!((&key["name"], &key["scopes"]), (&json!("laptop"), &json!(["agents"])));
+    assert_eq!((&key["name"], &key["scopes"]), (&json!("laptop"), &json!(["hosting"])));
 
-    // It hosts and does nothing else: it reads nothing, writes nothing, and makes no further keys.
+    // It hosts and does nothing else: it reads nothing, writes nothing, acts as nobody, and makes no further keys.
     let program = alice.with_token(key["key"].as_str().unwrap());
     for path in ["/api/rooms", "/api/users/me", "/api/keys", "/api/messages/recent"] {
         assert_refused(&program.get(path).await.unwrap(), 403);
@@ -80,7 +82,24 @@ async fn a_code_is_good_once_and_only_the_newest() {
     ] {
         assert_refused(&program.post(path, body).await.unwrap(), 403);
     }
-    assert!(parlor_testkit::gateway::Gateway::connect(&program, "g1").await.is_ok());
+    let mut gateway = Gateway::connect(&program, "g1").await.unwrap();
+    gateway.register("coder", "coder").await.unwrap();
+    let mut broker = Broker::connect(scene.url(), program.token()).await.unwrap();
+    for frame in [
+        json!({ "type": "agent.create", "id": "more" }),
+        json!({ "type": "agent.list" }),
+        json!({ "type": "agent.get", "id": "coder" }),
+        json!({ "type": "agent.delete", "id": "coder" }),
+        json!({ "type": "msg.listen", "agentId": "coder" }),
+        json!({ "type": "msg.receive", "agentId": "coder" }),
+        json!({ "type": "msg.route", "from": "coder", "path": "agent/coder" }),
+    ] {
+        let reply = broker.ask(frame.clone()).await.unwrap();
+        assert_eq!(reply["error"], "Not allowed", "{frame}: {reply}");
+    }
+    assert_refused(&program.delete("/api/agents/gateways/g1").await.unwrap(), 403);
+    let (_, wider) = make_key(&alice, &["agents"]).await;
+    Gateway::connect(&alice.with_token(&wider), "g2").await.expect("who may act as an agent may host it");
 
     // A new password voids what was offered before.
     let body = json!({ "currentPassword": crate::scene::PASSWORD, "newPassword": "Another-sail-10" });

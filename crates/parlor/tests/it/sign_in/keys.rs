@@ -70,6 +70,7 @@ async fn each_scope_opens_its_own_part_of_the_rest_api() {
         ("read", 200, 403, 403),
         ("write", 403, 201, 403),
         ("agents", 403, 403, 403),
+        ("hosting", 403, 403, 403),
         ("sources", 403, 403, 403),
         ("admin", 403, 403, 200),
     ] {
@@ -169,7 +170,7 @@ async fn scopes_hold_on_the_broker() {
     owner.create_agent("helper", &["slack/**"]).await.unwrap();
     owner.listen("helper").await.unwrap();
     owner.route("helper", "agent/helper", json!({ "text": "to myself" })).await.unwrap();
-    for scopes in [&["read", "write", "admin"][..], &["sources"]] {
+    for scopes in [&["read", "write", "admin"][..], &["sources"], &["hosting"]] {
         let (_, key) = make_key(&scene.admin, scopes).await;
         let mut program = Broker::connect(scene.url(), &key).await.unwrap();
         for frame in [

@@ -32,7 +32,7 @@ words!(
     "snake_case",
     TaskStatus { Pending, InProgress, InputRequired, Completed, Failed, Cancelled }
 );
-words!(Scope, "kebab-case", Scope { Read, Write, Agents, Sources, DeadLetters, Metrics, Admin });
+words!(Scope, "kebab-case", Scope { Read, Write, Agents, Hosting, Sources, DeadLetters, Metrics, Admin });
 words!(NotificationPref, "lowercase", Notifications { All, Mentions, None });
 words!(ModelApi, "lowercase", ModelApi { OpenAi, Anthropic });
 words!(MessageType, "snake_case", MessageKind { Text, AgentResponse });
