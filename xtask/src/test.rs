@@ -34,7 +34,7 @@ const STEPS: &[Step] = &[
             "--workspace",
             "--all-targets",
             "--features",
-            "xtask/bench,parlor-agents/real-agents",
+            "xtask/bench,parlor-agents/real-agents,parlor/real-agents",
             "--",
             "-D",
             "warnings",

@@ -6,7 +6,8 @@
 use crate::admin::Role;
 use crate::agents::gateway::GatewayArguments;
 use crate::agents::join::JoinArguments;
-use clap::{Args, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -21,6 +22,10 @@ Examples:
   parlor backup /backups/parlor.tar       everything in one file, while the hub runs
 
 Every setting is also a variable: PARLOR_LISTEN, PARLOR_DATA, …";
+
+const GATEWAY_DATA: &str =
+    "Directory for what a gateway must not forget [default: ~/.local/share/parlor/gateway]";
+const GATEWAY_CONFIG: &str = "File with the server and [[agent]]s, in TOML";
 
 /// One self-hosted hub where people and AI agents talk in the same rooms.
 #[derive(Debug, Parser)]
@@ -45,7 +50,52 @@ pub struct Arguments {
     pub config: Option<PathBuf>,
 }
 
+/// What a command of this name has no use for of the flags that can stand with every command.
+fn idle_flags(command: &str) -> &'static [&'static str] {
+    match command {
+        "serve" | "config" | "doctor" => &[],
+        "gateway" => &["listen", "tls_cert", "tls_key"],
+        "join" => &["listen", "tls_cert", "tls_key", "config"],
+        "completions" | "man" => &["listen", "data", "tls_cert", "tls_key", "config"],
+        _ => &["listen", "tls_cert", "tls_key"],
+    }
+}
+
+/// The command line, on which each command shows the flags that it uses.
+pub fn command_line() -> clap::Command {
+    let line = Arguments::command();
+    let flags: Vec<clap::Arg> = line.get_arguments().cloned().collect();
+    line.mut_subcommands(|command| {
+        let idle = idle_flags(command.get_name());
+        let of_gateway = matches!(command.get_name(), "gateway" | "join");
+        let shown = |flag: &clap::Arg| match flag.get_id().as_str() {
+            name if idle.contains(&name) => Some(flag.clone().hide(true)),
+            "data" if of_gateway => Some(flag.clone().help(GATEWAY_DATA)),
+            "config" if of_gateway => Some(flag.clone().help(GATEWAY_CONFIG)),
+            _ => None,
+        };
+        let flags: Vec<clap::Arg> = flags.iter().filter_map(shown).collect();
+        command.args(flags)
+    })
+}
+
 impl Arguments {
+    /// Those of this process. Where they are not understood, it ends here with a sentence.
+    pub fn of_process() -> Self {
+        let mut line = command_line();
+        let matches = line.get_matches_mut();
+        let idle = matches.subcommand().and_then(|(command, _)| {
+            let given = |flag: &&&str| matches!(matches.try_contains_id(flag), Ok(true));
+            Some((command, idle_flags(command).iter().find(given)?))
+        });
+        if let Some((command, flag)) = idle {
+            let flag = flag.replace('_', "-");
+            let words = format!("`parlor {command}` has no use for --{flag}");
+            line.error(ErrorKind::ArgumentConflict, words).exit();
+        }
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+
     /// The settings that were given as flags, by their keys.
     pub fn flags(&self) -> BTreeMap<&'static str, String> {
         let flags = [
@@ -133,7 +183,7 @@ pub enum AgentCommand {
     Add {
         /// The name to mention it by
         name: String,
-        /// What it is: command, acp:claude, …
+        /// What it is: claude, acp:claude, acp:codex, acp:gemini, acp:opencode, acp, command or model
         kind: String,
         /// The folder it works in [default: this one]
         #[arg(long, value_name = "DIR")]
@@ -228,7 +278,7 @@ pub enum TokenCommand {
         /// On whose behalf it acts
         #[arg(long)]
         user: String,
-        /// What it may be used for: read, write, agents, sources, dead-letters, metrics, admin (several allowed)
+        /// What it may be used for: read, write, agents, hosting, sources, dead-letters, metrics, admin (several allowed)
         #[arg(long = "scope", required = true, num_args = 1.., value_delimiter = ',')]
         scopes: Vec<String>,
     },
@@ -244,12 +294,39 @@ pub enum TokenCommand {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_definition_is_sound() {
-        Arguments::command().debug_assert();
-        assert_eq!(Arguments::command().get_name(), "parlor");
+        command_line().debug_assert();
+        assert_eq!(command_line().get_name(), "parlor");
+    }
+
+    #[test]
+    fn each_command_shows_the_flags_that_it_uses() {
+        let mut line = command_line();
+        line.build();
+        let mut help = |path: &str| {
+            let command = path.split(' ').fold(&mut line, |command, name| {
+                command.find_subcommand_mut(name).unwrap_or_else(|| panic!("no {name} in {path}"))
+            });
+            command.render_long_help().to_string()
+        };
+        let check = |help: String, shown: &[&str]| {
+            for flag in ["--listen", "--data", "--tls-cert", "--tls-key", "--config"] {
+                assert_eq!(help.contains(flag), shown.contains(&flag), "{flag}: {help}");
+            }
+        };
+        let all = ["--listen", "--data", "--tls-cert", "--tls-key", "--config"];
+        for path in ["serve", "config check", "doctor"] {
+            check(help(path), &all);
+        }
+        for path in ["agent add", "admin user add", "admin token list", "freeze", "backup", "gateway"] {
+            check(help(path), &["--data", "--config"]);
+        }
+        check(help("join"), &["--data"]);
+        check(help("man"), &[]);
+        assert!(help("gateway").contains("[default: ~/.local/share/parlor/gateway]"));
+        assert!(help("agent list").contains("[default: ./parlor-data]"));
     }
 
     #[test]
@@ -282,6 +359,7 @@ mod tests {
 
     #[track_caller]
     fn parse(line: &str) -> Arguments {
-        Arguments::try_parse_from(line.split(' ')).unwrap()
+        let matches = command_line().try_get_matches_from(line.split(' ')).unwrap();
+        Arguments::from_arg_matches(&matches).unwrap()
     }
 }

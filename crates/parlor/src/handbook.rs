@@ -1,20 +1,19 @@
 //! What a package brings along: completions for shells and manual pages, made from the command line itself.
 
-use crate::arguments::Arguments;
+use crate::arguments::command_line;
 use anyhow::Context;
-use clap::CommandFactory;
 use clap_complete::Shell;
 use std::path::Path;
 
 pub fn completions(shell: Shell) -> String {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "parlor", &mut script);
+    clap_complete::generate(shell, &mut command_line(), "parlor", &mut script);
     String::from_utf8_lossy(&script).into_owned()
 }
 
 /// The page of the program, or the pages of all its commands written into a directory.
 pub fn manual(directory: Option<&Path>) -> anyhow::Result<String> {
-    let command = Arguments::command();
+    let command = command_line();
     match directory {
         Some(directory) => {
             let written = clap_mangen::generate_to(command, directory);
@@ -38,7 +37,7 @@ mod tests {
     fn every_shell_learns_every_command() {
         for shell in Shell::value_variants() {
             let script = completions(*shell);
-            for command in Arguments::command().get_subcommands() {
+            for command in command_line().get_subcommands() {
                 assert!(script.contains(command.get_name()), "{shell}: {}", command.get_name());
             }
         }

@@ -10,13 +10,14 @@ use parlor_engine::{Health, Hub, password_flaws};
 use parlor_model::audit::{Action, Actor, NotePage, Noted};
 use parlor_model::command::{NewUser, UserChanges};
 use parlor_model::{
-    Answer, ApiKey, Caller, Command, KeyId, Query, Receipt, Refusal, RoomId, Scope, Seq, SiteRole, Thing,
-    User,
+    AgentStatus, Answer, ApiKey, Caller, Command, KeyId, Query, Receipt, Refusal, RoomId, Scope, Seq,
+    SiteRole, Thing, User,
 };
 use parlor_server::{Passwords, secrets};
 use parlor_wire::agentim::codes;
 use parlor_wire::time::iso;
 use std::sync::Arc;
+use std::time::Duration;
 
 const OPERATOR: Caller = Caller::OPERATOR;
 
@@ -59,7 +60,8 @@ impl Operator {
                 }
                 let name = agent.entry.name.clone();
                 self.roster.add(agent)?;
-                AdminReply::AgentAdded { name, running: self.hosts }
+                let running = self.hosts && self.comes(&name).await;
+                AdminReply::AgentAdded { name, running }
             }
             AdminRequest::RemoveAgent { name } => {
                 let id = self.roster.id(&name);
@@ -89,6 +91,17 @@ impl Operator {
                 AdminReply::Agents { agents }
             }
         })
+    }
+
+    /// Whether an agent that was added is there in a moment. Nobody waits for it but who added it, so this looks again.
+    async fn comes(&self, name: &str) -> bool {
+        let there = async {
+            let is_there = |id| self.hub.agent_status(&id) != AgentStatus::Offline;
+            while !self.roster.id(name).is_some_and(is_there) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(3), there).await.is_ok()
     }
 
     async fn try_perform(&self, request: AdminRequest) -> Result<AdminReply, Refusal> {

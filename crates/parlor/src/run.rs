@@ -11,7 +11,6 @@ use crate::{
     settings::{self, Loaded, Sources},
 };
 use anyhow::Context;
-use clap::Parser;
 use std::{
     io::{self, Write},
     process::ExitCode,
@@ -23,7 +22,7 @@ pub fn run() -> ExitCode {
     if let Some(kept) = kept() {
         return parlor_agents::keeper::run(kept);
     }
-    let arguments = Arguments::parse();
+    let arguments = Arguments::of_process();
     let flags = arguments.flags();
     let data = flags.get("data").cloned();
     let data = data.as_deref();
@@ -53,9 +52,10 @@ pub fn run() -> ExitCode {
             print(&text)
         }),
         Command::Gateway(gateway) => match gateway.command {
-            None => in_runtime(agents::gateway::run(&gateway, data, arguments.config.as_deref())),
-            Some(GatewayCommand::Doctor) => {
-                in_runtime(doctor::examine_agents(&gateway, arguments.config.as_deref())).and_then(
+            None => in_runtime(agents::gateway::run(&gateway.hosting, data, arguments.config.as_deref())),
+            Some(GatewayCommand::Doctor(hosting)) => {
+                let hosting = gateway.hosting.and(hosting);
+                in_runtime(doctor::examine_agents(&hosting, arguments.config.as_deref())).and_then(
                     |diagnosis| {
                         failed = diagnosis.failed;
                         print(&diagnosis.text)

@@ -407,11 +407,18 @@ impl Agents {
     }
 
     async fn register(&self, app: &App, form: AgentForm) -> Result<(), Refusal> {
-        if self.caller == Caller::OPERATOR {
-            // What lives in the hub was made by it.
-            let agent = app.hub.hosted_agent(&form.id, &self.gateway).await?;
-            return app.hub.seat(self.link, &agent.ok_or(Refusal::NotFound(Thing::Agent))?).await;
-        }
+        // What lives in the hub was made by it; only what it understands after a slash is known better by itself.
+        let own = match self.caller == Caller::OPERATOR {
+            true => {
+                let agent = app.hub.hosted_agent(&form.id, &self.gateway).await?;
+                let agent = agent.ok_or(Refusal::NotFound(Thing::Agent))?;
+                if agent.host.slash_commands == form.slash_commands {
+                    return app.hub.seat(self.link, &agent).await;
+                }
+                Some(agent.owner)
+            }
+            false => None,
+        };
         let registration = AgentRegistration {
             gateway: self.gateway.clone(),
             id: form.id,
@@ -423,7 +430,11 @@ impl Agents {
             slash_commands: form.slash_commands,
             mcp_servers: form.mcp_servers,
         };
-        match app.hub.call(&self.caller, Command::RegisterAgent(registration)).await? {
+        let command = match own {
+            Some(owner) => Command::HostAgent { owner, new: registration },
+            None => Command::RegisterAgent(registration),
+        };
+        match app.hub.call(&self.caller, command).await? {
             Receipt::Agent { agent, .. } => app.hub.seat(self.link, &agent).await,
             Receipt::Dismissed(agent) => {
                 app.hub.dismiss(self.link, &agent);

@@ -25,7 +25,8 @@ pub struct Machine {
     binary: PathBuf,
     /// What it keeps.
     pub data: PathBuf,
-    config: PathBuf,
+    /// What follows `parlor gateway --data DIR`.
+    arguments: Vec<String>,
     environment: Vec<(String, String)>,
 }
 
@@ -34,7 +35,13 @@ impl Machine {
     pub fn new(binary: impl Into<PathBuf>, place: &Path, settings: &str) -> Self {
         let config = place.join("gateway.toml");
         std::fs::write(&config, settings).expect("a directory of our own can be written");
-        Self { binary: binary.into(), data: place.join("data"), config, environment: Vec::new() }
+        Self::with_arguments(binary, place, &["--config", config.to_str().expect("our paths are text")])
+    }
+
+    /// Below a directory of its own, with everything on the command line.
+    pub fn with_arguments(binary: impl Into<PathBuf>, place: &Path, arguments: &[&str]) -> Self {
+        let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
+        Self { binary: binary.into(), data: place.join("data"), arguments, environment: Vec::new() }
     }
 
     pub fn env(mut self, name: &str, value: &str) -> Self {
@@ -55,8 +62,7 @@ impl Machine {
         let mut process = command
             .args(["gateway", "--data"])
             .arg(&self.data)
-            .arg("--config")
-            .arg(&self.config)
+            .args(&self.arguments)
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -149,19 +155,22 @@ pub async fn gone(mark: &str, within: Duration) -> Result<Duration> {
 /// A line to a hub that can be cut.
 pub struct Proxy {
     url: String,
+    /// Where the hub is.
+    hub: watch::Sender<String>,
     cut: watch::Sender<u64>,
     listening: JoinHandle<()>,
 }
 
 impl Proxy {
     pub async fn to(url: &str) -> Result<Self> {
-        let hub = url.trim_start_matches("http://").to_owned();
+        let hub = watch::Sender::new(address(url));
+        let leads_to = hub.subscribe();
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let own = format!("http://{}", listener.local_addr()?);
         let (cut, watched) = watch::channel(0);
         let listening = tokio::spawn(async move {
             while let Ok((mut near, _)) = listener.accept().await {
-                let (hub, mut watched) = (hub.clone(), watched.clone());
+                let (hub, mut watched) = (leads_to.borrow().clone(), watched.clone());
                 watched.mark_unchanged();
                 tokio::spawn(async move {
                     let Ok(mut far) = TcpStream::connect(&hub).await else { return };
@@ -172,17 +181,26 @@ impl Proxy {
                 });
             }
         });
-        Ok(Self { url: own, cut, listening })
+        Ok(Self { url: own, hub, cut, listening })
     }
 
     pub fn url(&self) -> &str {
         &self.url
     }
 
+    /// From now on it leads to a hub that was started anew.
+    pub fn lead_to(&self, url: &str) {
+        self.hub.send_replace(address(url));
+    }
+
     /// Every connection that goes through it is gone; what was on its way is lost.
     pub fn cut(&self) {
         self.cut.send_modify(|count| *count += 1);
     }
+}
+
+fn address(url: &str) -> String {
+    url.trim_start_matches("http://").to_owned()
 }
 
 impl Drop for Proxy {

@@ -34,6 +34,11 @@ impl Rest {
         Ok(Self { token: Some(token), user_id: text(&data, "/user/id")?, ..outsider })
     }
 
+    /// Speaks HTTP in another way, for example with a certificate of its own.
+    pub fn with_http(self, http: reqwest::Client) -> Self {
+        Self { http, ..self }
+    }
+
     /// The same person or program with another credential, for example an API key or a forged token.
     pub fn with_token(&self, token: &str) -> Self {
         Self { token: Some(token.to_owned()), ..self.clone() }

@@ -1,11 +1,12 @@
 //! What people ask of agents and gateways besides turns.
 
 use super::data::new_id;
-use super::{Gateway, Plan, register, workspace};
+use super::{Gateway, Plan, register, slash_commands, workspace};
 use crate::kinds::Recipe;
 use parlor_model::{AgentId, RoomId};
 use parlor_wire::agentim::gateway::host::ingress::{Instruction, RelayKind};
 use serde_json::{Value, json};
+use std::path::Path;
 
 const NO_CREDENTIALS: &str =
     "This gateway keeps no credentials. Sign in to the agent's program on the machine itself.";
@@ -75,7 +76,7 @@ impl Gateway {
         let (success, message) = match command.trim_start_matches('/') {
             "clear" => {
                 self.begin_anew(agent, room);
-                (true, "A new conversation begins.")
+                (true, "A new conversation begins.".into())
             }
             "stop" => {
                 for playing in self.turns.values().filter(|one| one.agent == *agent && one.room == *room) {
@@ -83,12 +84,22 @@ impl Gateway {
                         act.stop();
                     }
                 }
-                (true, "Stopped.")
+                (true, "Stopped.".into())
             }
-            _ => (false, "This agent knows the commands clear and stop."),
+            other => (false, self.how_to(agent, other)),
         };
         json!({ "type": "gateway:agent_command_result", "agentId": agent.as_str(), "roomId": room.as_str(),
             "command": command, "success": success, "message": message })
+    }
+
+    /// What a program understands by itself is an answer of its own, and so a turn.
+    fn how_to(&self, agent: &AgentId, command: &str) -> String {
+        match self.agents.get(agent) {
+            Some(hosted) if hosted.commands.iter().any(|known| &*known.name == command) => {
+                format!("Write @{} /{command} in the room.", hosted.name)
+            }
+            _ => "This agent knows the commands clear and stop.".into(),
+        }
     }
 
     /// The session of the agent in that room is over, and nothing of it comes back.
@@ -102,10 +113,11 @@ impl Gateway {
     }
 
     fn describe(&self, agent: &AgentId, room: Option<&RoomId>) -> Value {
+        let hosted = self.agents.get(agent);
         let mut answer = json!({ "type": "gateway:agent_info", "agentId": agent.as_str(),
-            "slashCommands": [{ "name": "clear" }, { "name": "stop" }],
+            "slashCommands": slash_commands(hosted.map_or(&[], |hosted| &hosted.commands)),
             "mcpServers": [], "permissionLevel": "interactive" });
-        let model = self.agents.get(agent).and_then(|hosted| hosted.recipe.further.get("model"));
+        let model = hosted.and_then(|hosted| hosted.recipe.further.get("model"));
         if let Some(model) = model.and_then(Value::as_str) {
             answer["model"] = model.into();
         }
@@ -116,18 +128,42 @@ impl Gateway {
     }
 
     fn spawn(&mut self, kind: &str, name: &str, directory: Option<&str>) -> Result<AgentId, Box<str>> {
+        let kind = kind_of(kind);
         if !self.spawning.kinds.iter().any(|allowed| allowed == kind) {
             return Err(
                 format!("This gateway does not let agents of the kind {kind} be made from afar.").into()
             );
         }
-        let recipe = Recipe { kind: kind.into(), directory: directory.map(Into::into), ..Recipe::default() };
-        let id = AgentId::stored(new_id());
-        self.add(Plan { id: id.clone(), name: name.into(), recipe })?;
+        let folder = directory.map(Path::new);
+        if let Some(folder) = folder.filter(|folder| !folder.is_absolute() || !folder.is_dir()) {
+            return Err(format!("There is no folder {} on this machine.", folder.display()).into());
+        }
+        if self.agents.values().any(|hosted| &*hosted.name == name) {
+            return Err(format!("There is an agent of the name {name} here already.").into());
+        }
+        let recipe = Recipe { kind: kind.into(), directory: folder.map(Into::into), ..Recipe::default() };
+        let plan = Plan { id: AgentId::stored(new_id()), name: name.into(), recipe };
+        let id = plan.id.clone();
+        self.add(plan.clone())?;
+        if let Err(error) = self.data.put_spawned(&plan) {
+            self.agents.remove(&id);
+            return Err(format!("It cannot be kept: {error}.").into());
+        }
         if let Some(hosted) = self.agents.get(&id) {
             let form = register(&id, hosted);
             self.say(form);
         }
         Ok(id)
+    }
+}
+
+/// The kind that AgentIM's clients mean by a word of theirs.
+fn kind_of(word: &str) -> &str {
+    match word {
+        "claude-code" => "claude",
+        "codex" => "acp:codex",
+        "gemini" => "acp:gemini",
+        "opencode" => "acp:opencode",
+        own => own,
     }
 }

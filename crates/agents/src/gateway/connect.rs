@@ -2,14 +2,13 @@
 //! silent for too long.
 
 use super::sign_in::{Refused, SignIn};
+use super::trust::{self, Trust};
 use crate::Link;
 use futures_util::{SinkExt, StreamExt};
 use parlor_model::GatewayId;
 use parlor_wire::agentim::gateway::host::egress;
 use parlor_wire::agentim::gateway::host::ingress::{Instruction, LIMITS, read};
 use parlor_wire::agentim::gateway::ingress::{Auth, Device, Told};
-use rustls_platform_verifier::ConfigVerifierExt;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -17,7 +16,6 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, interval, timeout};
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error, Message};
@@ -47,7 +45,7 @@ type Socket = WebSocketStream<Box<dyn Stream>>;
 pub async fn connect(server: &Url, gateway: &GatewayId, sign_in: &mut SignIn) -> Result<Connection, Refused> {
     let token = sign_in.token(false).await?;
     let late = |_| Refused::NotNow("the hub does not answer".into());
-    let mut socket = timeout(OPENING, open(server)).await.map_err(late)??;
+    let mut socket = timeout(OPENING, open(server, sign_in.trust())).await.map_err(late)??;
     if !timeout(OPENING, welcome(&mut socket, gateway, token)).await.map_err(late)?? {
         // On the same socket: the last token may have been too old.
         let token = sign_in.token(true).await?;
@@ -66,21 +64,19 @@ fn channels() -> (Link, Link) {
     (Link { incoming: from_hub, outgoing: to_hub }, Link { incoming: from_gateway, outgoing: to_gateway })
 }
 
-async fn open(server: &Url) -> Result<Socket, Refused> {
-    let not_now = |error: std::io::Error| Refused::NotNow(format!("the hub cannot be reached: {error}"));
+async fn open(server: &Url, trust: &Trust) -> Result<Socket, Refused> {
+    let failed = |error: std::io::Error| trust::failed("the hub cannot be reached", &error);
     let secure = matches!(server.scheme(), "https" | "wss");
     let host = server.host_str().ok_or(Refused::Wrong("the server's address has no host".into()))?;
     let port = server.port().unwrap_or(if secure { 443 } else { 80 });
     let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let stream = TcpStream::connect((bare, port)).await.map_err(not_now)?;
+    let stream = TcpStream::connect((bare, port)).await.map_err(failed)?;
     // A frame is a whole: there is nothing to wait for.
     let _ = stream.set_nodelay(true);
     let stream: Box<dyn Stream> = if secure {
-        let config = ClientConfig::with_platform_verifier();
-        let config = config.map_err(|error| Refused::NotNow(format!("no TLS here: {error}")))?;
         let name = ServerName::try_from(bare.to_owned());
         let name = name.map_err(|_| Refused::Wrong("the server's address has no name".into()))?;
-        Box::new(TlsConnector::from(Arc::new(config)).connect(name, stream).await.map_err(not_now)?)
+        Box::new(TlsConnector::from(trust.config().clone()).connect(name, stream).await.map_err(failed)?)
     } else {
         Box::new(stream)
     };

@@ -2,7 +2,9 @@
 //!
 //! Owns: a file is the old one or the new one, never half of it, and nobody else can read it.
 
+use super::Plan;
 use super::reply::Part;
+use crate::kinds::Recipe;
 use parking_lot::Mutex;
 use parlor_model::{AgentId, GatewayId, MessageId, RoomId, RunId};
 use serde::de::DeserializeOwned;
@@ -15,6 +17,8 @@ use std::path::{Path, PathBuf};
 
 /// Replies that are kept while there is no hub to take them.
 const MOST_REPLIES: usize = 1000;
+/// Agents that can be made from afar.
+const MOST_SPAWNED: usize = 100;
 
 /// The directory of one gateway, in the hands of one process.
 #[derive(Debug)]
@@ -28,6 +32,7 @@ pub struct Data {
 struct Known {
     identity: Identity,
     sessions: Sessions,
+    spawned: Vec<Spawned>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -36,6 +41,14 @@ struct Identity {
     /// The id of each agent, by its name.
     #[serde(default)]
     agents: BTreeMap<String, String>,
+}
+
+/// An agent that was made from afar.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Spawned {
+    id: String,
+    name: String,
+    recipe: Recipe,
 }
 
 /// By agent and room.
@@ -92,9 +105,10 @@ impl Data {
             identity.gateway = new_id();
         }
         let sessions = read(&directory.join("sessions.json"))?.unwrap_or_default();
+        let spawned = read(&directory.join("spawned.json"))?.unwrap_or_default();
         let data = Self {
             directory: directory.into(),
-            known: Mutex::new(Known { identity, sessions }),
+            known: Mutex::new(Known { identity, sessions, spawned }),
             _lock: lock,
         };
         data.save_identity()?;
@@ -134,6 +148,36 @@ impl Data {
             return Ok(());
         }
         replace(&self.directory.join("sessions.json"), &serde_json::to_vec(&known.sessions)?)
+    }
+
+    /// What was made from afar, as it is to be hosted again.
+    pub fn spawned(&self) -> Vec<Plan> {
+        let plan = |one: &Spawned| {
+            let id = AgentId::parse(&one.id).ok()?;
+            Some(Plan { id, name: one.name.as_str().into(), recipe: one.recipe.clone() })
+        };
+        self.known.lock().spawned.iter().filter_map(plan).collect()
+    }
+
+    pub fn put_spawned(&self, plan: &Plan) -> io::Result<()> {
+        let mut known = self.known.lock();
+        if known.spawned.len() >= MOST_SPAWNED {
+            return Err(io::Error::other(format!("there are {MOST_SPAWNED} already")));
+        }
+        let Plan { id, name, recipe } = plan.clone();
+        known.spawned.push(Spawned { id: id.to_string(), name: name.into(), recipe });
+        self.save_spawned(&known.spawned)
+    }
+
+    pub fn forget_spawned(&self, agent: &AgentId) -> io::Result<()> {
+        let mut known = self.known.lock();
+        let before = known.spawned.len();
+        known.spawned.retain(|one| one.id != agent.as_str());
+        if known.spawned.len() == before { Ok(()) } else { self.save_spawned(&known.spawned) }
+    }
+
+    fn save_spawned(&self, spawned: &[Spawned]) -> io::Result<()> {
+        replace(&self.directory.join("spawned.json"), &serde_json::to_vec_pretty(spawned)?)
     }
 
     /// Writes down how far a turn is; the number says when it began.

@@ -10,11 +10,12 @@ pub mod data;
 pub mod remote;
 mod reply;
 pub mod sign_in;
+pub mod trust;
 mod turns;
 mod workspace;
 
 use crate::Link;
-use crate::kinds::{Kind, Recipe};
+use crate::kinds::{Kind, Recipe, SlashCommand};
 use data::{Data, Kept};
 use parlor_model::{AgentId, MessageId, Outcome, RoomId, RunId};
 use parlor_wire::agentim::gateway::host::egress;
@@ -32,8 +33,13 @@ use turns::{Act, Over};
 /// Answers that wait to be sent; who asks faster than they go is not answered.
 const ANSWERS: usize = 1024;
 
+/// Of what an agent understands after a slash, so much is told.
+const MOST_COMMANDS: usize = 100;
+const LONGEST_COMMAND: usize = 64;
+const LONGEST_DESCRIPTION: usize = 200;
+
 /// An agent, as it is to be hosted.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     pub id: AgentId,
     pub name: Box<str>,
@@ -93,6 +99,8 @@ struct Hosted {
     name: Box<str>,
     recipe: Recipe,
     kind: Arc<Kind>,
+    /// What it understood after a slash when the hub was last told.
+    commands: Vec<SlashCommand>,
     rooms: HashMap<RoomId, Arc<RoomView>>,
 }
 
@@ -148,7 +156,7 @@ impl Gateway {
             turns.insert(number, playing);
         }
         let next = turns.keys().next_back().map_or(0, |last| last + 1);
-        Ok(Self {
+        let mut gateway = Self {
             data,
             agents: HashMap::new(),
             turns,
@@ -160,7 +168,16 @@ impl Gateway {
             last_sent: 0,
             spawning,
             news,
-        })
+        };
+        for plan in gateway.data.spawned() {
+            let name = plan.name.clone();
+            if !gateway.spawning.kinds.contains(&plan.recipe.kind) {
+                tracing::warn!(agent = %name, kind = plan.recipe.kind, "made from afar, which is not allowed now");
+            } else if let Err(problem) = gateway.add(plan) {
+                tracing::warn!(agent = %name, %problem, "an agent that was made from afar cannot be hosted");
+            }
+        }
+        Ok(gateway)
     }
 
     /// Hosts an agent from the next connection on.
@@ -173,7 +190,9 @@ impl Gateway {
     /// The same, where there is more to its kind than a recipe may say.
     pub fn add_made(&mut self, plan: Plan, kind: Kind) {
         let Plan { id, name, recipe } = plan;
-        self.agents.insert(id, Hosted { name, recipe, kind: Arc::new(kind), rooms: HashMap::new() });
+        let commands = kind.commands();
+        let kind = Arc::new(kind);
+        self.agents.insert(id, Hosted { name, recipe, kind, commands, rooms: HashMap::new() });
     }
 
     /// Hosts no others any more.
@@ -346,6 +365,9 @@ impl Gateway {
         for playing in self.turns.values_mut().filter(|one| one.agent == *agent) {
             playing.called_off();
         }
+        if let Err(error) = self.data.forget_spawned(agent) {
+            tracing::warn!(%error, "an agent that was made from afar cannot be forgotten");
+        }
         self.tell(News::Dismissed { agent: hosted.name });
     }
 
@@ -420,12 +442,31 @@ impl Playing {
     }
 }
 
+/// What every agent here understands after a slash, and what this one does.
+fn slash_commands(own: &[SlashCommand]) -> serde_json::Value {
+    let ours = [
+        ("clear", "Begin a new conversation in this room"),
+        ("stop", "End what the agent is doing in this room"),
+    ];
+    let is_word = |name: &str| {
+        let short = (1..=LONGEST_COMMAND).contains(&name.len());
+        short && !name.contains(|c: char| c.is_control() || c.is_whitespace())
+    };
+    let is_new = |name: &str| ours.iter().all(|(known, _)| *known != name);
+    let further = own.iter().filter(|command| is_word(&command.name) && is_new(&command.name));
+    let further = further.map(|command| (&*command.name, &*command.description)).take(MOST_COMMANDS);
+    ours.into_iter()
+        .chain(further)
+        .map(|(name, description)| match description {
+            "" => json!({ "name": name }),
+            text => json!({ "name": name, "description": reply::head(text, LONGEST_DESCRIPTION) }),
+        })
+        .collect()
+}
+
 fn register(id: &AgentId, hosted: &Hosted) -> String {
     let directory = hosted.recipe.directory.as_deref().map(|path| path.to_string_lossy());
-    let commands = json!([
-        { "name": "clear", "description": "Begin a new conversation in this room" },
-        { "name": "stop", "description": "End what the agent is doing in this room" },
-    ]);
+    let commands = slash_commands(&hosted.commands);
     egress::write(&Told::Register(AgentForm {
         id: id.clone(),
         name: hosted.name.clone(),

@@ -3,7 +3,7 @@
 use super::Gateway;
 use super::connect::{self, Connection, connect};
 use super::data::Data;
-use super::sign_in::{RENEW, Refused, SignIn};
+use super::sign_in::{Refused, SignIn};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -73,9 +73,9 @@ impl Remote {
 
 /// Keeps a sign-in alive, and shows the hub what is newest on the same connection. Never ends while that is open.
 async fn renew(sign_in: &mut SignIn, id: &parlor_model::GatewayId, outgoing: mpsc::Sender<String>) {
-    while sign_in.is_renewed() {
+    while let Some(renewal) = sign_in.renewal() {
         tokio::select! {
-            () = sleep(RENEW) => {}
+            () = sleep(renewal) => {}
             () = outgoing.closed() => break,
         }
         match sign_in.token(true).await {

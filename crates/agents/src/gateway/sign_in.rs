@@ -1,5 +1,8 @@
 //! How a gateway proves whose it is: with an API key, or with a name and a password that it renews by itself.
 
+use super::trust::{self, Trust};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use reqwest::{Client, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -7,11 +10,12 @@ use std::fmt;
 use std::time::Duration;
 use url::Url;
 
+/// Between two renewals, at the least.
+const SHORTEST: Duration = Duration::from_secs(5);
 /// An answer that takes longer is none.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// An access token is good for a quarter of an hour, unless the hub was set otherwise; a sign-in lives while it is
-/// renewed.
-pub const RENEW: Duration = Duration::from_secs(5 * 60);
+/// A sign-in lives while it is renewed; this often if the hub does not say how long a token is good.
+const RENEW: Duration = Duration::from_secs(5 * 60);
 
 #[derive(Clone)]
 pub enum Credentials {
@@ -47,6 +51,7 @@ impl fmt::Display for Refused {
 
 pub struct SignIn {
     http: Client,
+    trust: Trust,
     server: Url,
     credentials: Credentials,
     tokens: Option<Tokens>,
@@ -60,8 +65,12 @@ struct Tokens {
 }
 
 impl SignIn {
-    pub fn new(server: Url, credentials: Credentials) -> Result<Self, Refused> {
-        Ok(Self { http: client()?, server, credentials, tokens: None })
+    pub fn new(server: Url, trust: Trust, credentials: Credentials) -> Result<Self, Refused> {
+        Ok(Self { http: client(&trust)?, trust, server, credentials, tokens: None })
+    }
+
+    pub fn trust(&self) -> &Trust {
+        &self.trust
     }
 
     /// What to show the hub; asks it for something newer if it did not take the last one.
@@ -101,20 +110,44 @@ impl SignIn {
         Ok(self.tokens.insert(tokens).access_token.clone())
     }
 
-    pub fn is_renewed(&self) -> bool {
-        matches!(self.credentials, Credentials::Password { .. })
+    /// When to ask for something newer, if ever: long before what there is gets too old.
+    pub fn renewal(&self) -> Option<Duration> {
+        match self.credentials {
+            Credentials::Key(_) => None,
+            Credentials::Password { .. } => {
+                let good = self.tokens.as_ref().and_then(|tokens| good_for(&tokens.access_token));
+                Some(good.map_or(RENEW, |good| (good / 3).clamp(SHORTEST, RENEW)))
+            }
+        }
     }
 }
 
-fn client() -> Result<Client, Refused> {
-    let made = Client::builder().timeout(PATIENCE).redirect(reqwest::redirect::Policy::none()).build();
-    made.map_err(|error| Refused::NotNow(format!("no HTTP here: {error}")))
+/// How long a token is good from now on: what is between its dots is its content.
+fn good_for(token: &str) -> Option<Duration> {
+    #[derive(Deserialize)]
+    struct Claims {
+        iat: u64,
+        exp: u64,
+    }
+    let content = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?).ok()?;
+    let Claims { iat, exp } = serde_json::from_slice(&content).ok()?;
+    // Not by this clock, which may be another one than the hub's.
+    Some(Duration::from_secs(exp.checked_sub(iat)?))
+}
+
+fn client(trust: &Trust) -> Result<Client, Refused> {
+    let client = Client::builder().timeout(PATIENCE).redirect(reqwest::redirect::Policy::none());
+    let config = trust.config().as_ref().clone();
+    client
+        .tls_backend_preconfigured(config)
+        .build()
+        .map_err(|error| Refused::NotNow(format!("no HTTP here: {error}")))
 }
 
 /// Gives a pairing code for the key it stands for.
-pub async fn pair(server: &Url, code: &str, name: &str) -> Result<String, Refused> {
+pub async fn pair(server: &Url, trust: &Trust, code: &str, name: &str) -> Result<String, Refused> {
     let body = json!({ "code": code, "name": name });
-    let data = post(&client()?, server, "api/pairing/exchange", &body).await?;
+    let data = post(&client(trust)?, server, "api/pairing/exchange", &body).await?;
     match data["key"].as_str() {
         Some(key) => Ok(key.to_owned()),
         None => Err(Refused::NotNow("the hub answers oddly".into())),
@@ -125,7 +158,7 @@ async fn post(http: &Client, server: &Url, path: &str, body: &Value) -> Result<V
     let url = server.join(path).map_err(|error| Refused::Wrong(error.to_string()))?;
     let asked = http.post(url).json(body).send().await;
     // Without the URL, which the reader knows, and without the body, which is secret.
-    let answered = asked.map_err(|error| Refused::NotNow(reason(&error.without_url())))?;
+    let answered = asked.map_err(|error| trust::failed("the hub cannot be reached", &error.without_url()))?;
     let status = answered.status();
     let answer: Value = answered.json().await.unwrap_or_default();
     if status.is_success() && answer["ok"] == true {
@@ -137,13 +170,4 @@ async fn post(http: &Client, server: &Url, path: &str, body: &Value) -> Result<V
         status if status.is_client_error() => Refused::Wrong(said),
         _ => Refused::NotNow(said),
     })
-}
-
-/// The innermost cause says it best.
-fn reason(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    cause.to_string()
 }

@@ -2,11 +2,12 @@
 
 use super::data::{Finished, Kept, new_id};
 use super::reply::{Cut, Next, Reply, head};
-use super::{Gateway, News, Playing, Standing};
+use super::{Gateway, News, Playing, Standing, register};
 use crate::kinds::Kind;
+use crate::plain::Plain;
 use crate::turn::{self, Ending, Stage, Turn};
 use parking_lot::Mutex;
-use parlor_model::{AgentId, MessageId, Outcome, Payload, RoomId, RunEvent};
+use parlor_model::{AgentId, Chunk, ChunkKind, MessageId, Outcome, Payload, RoomId, RunEvent};
 use parlor_wire::agentim::gateway::host::egress;
 use parlor_wire::agentim::gateway::host::ingress::{Request, Verdict};
 use parlor_wire::agentim::gateway::ingress::{MOST_CHUNKS, PermissionForm, Told, read};
@@ -163,6 +164,8 @@ impl Gateway {
             agent: agent.clone(),
             room: room.clone(),
             reply: reply.clone(),
+            words: Mutex::default(),
+            thoughts: Mutex::default(),
             data: self.data.clone(),
             bell: self.bell.clone(),
             stop: stop.clone(),
@@ -200,7 +203,8 @@ impl Gateway {
             Ending::Stopped if playing.standing != Standing::Over => Outcome::Complete,
             Ending::Stopped => Outcome::Cancelled,
         };
-        let hosted = self.agents.get(&playing.agent);
+        let playing_agent = playing.agent.clone();
+        let hosted = self.agents.get(&playing_agent);
         let agent = hosted.map_or(playing.agent.as_str(), |hosted| &hosted.name).into();
         let view = hosted.and_then(|hosted| hosted.rooms.get(&playing.room));
         let room = view.map_or(playing.room.as_str(), |view| &view.name).into();
@@ -225,7 +229,20 @@ impl Gateway {
                 finished.parts = Vec::new();
             }
         }
+        let of = playing_agent;
         self.tell(News::Ended { agent, room, how });
+        self.tell_commands(&of);
+    }
+
+    /// What an agent understands after a slash is often known only when it has run.
+    fn tell_commands(&mut self, agent: &AgentId) {
+        let Some(hosted) = self.agents.get_mut(agent) else { return };
+        let commands = hosted.kind.commands();
+        if commands != hosted.commands {
+            hosted.commands = commands;
+            let form = register(agent, hosted);
+            self.say(form);
+        }
     }
 }
 
@@ -235,6 +252,8 @@ struct Scribe {
     agent: AgentId,
     room: RoomId,
     reply: MessageId,
+    words: Mutex<Plain>,
+    thoughts: Mutex<Plain>,
     data: Arc<super::Data>,
     bell: Arc<Notify>,
     stop: CancellationToken,
@@ -275,7 +294,11 @@ impl Scribe {
     async fn take_down(&self, said: turn::Said) {
         match said {
             turn::Said::Chunk(chunk) => {
-                let pushed = self.said.reply.lock().push(&self.readable(chunk));
+                let chunk = self.readable(self.plain(chunk));
+                if chunk.content.is_empty() && matches!(chunk.kind, ChunkKind::Text | ChunkKind::Thinking) {
+                    return;
+                }
+                let pushed = self.said.reply.lock().push(&chunk);
                 if pushed == Err(Cut) {
                     self.stop.cancel();
                 }
@@ -300,15 +323,26 @@ impl Scribe {
         self.bell.notify_one();
     }
 
+    /// Whatever kind of agent says it, words steer no terminal.
+    fn plain(&self, chunk: Chunk) -> Chunk {
+        let content = match chunk.kind {
+            // These come in pieces, between which a sequence may be cut.
+            ChunkKind::Text => self.words.lock().pass(&chunk.content),
+            ChunkKind::Thinking => self.thoughts.lock().pass(&chunk.content),
+            _ => Plain::default().pass(&chunk.content),
+        };
+        Chunk { content: content.into(), ..chunk }
+    }
+
     /// A hub would pass over what is too deep or too large, and both would count differently from then on.
-    fn readable(&self, chunk: parlor_model::Chunk) -> parlor_model::Chunk {
+    fn readable(&self, chunk: Chunk) -> Chunk {
         let Some(metadata) = &chunk.metadata else { return chunk };
         let framed = format!(
             "{{\"type\":\"gateway:message_chunk\",\"roomId\":\"r\",\"agentId\":\"a\",\"messageId\":\"m\",\"chunk\":{{\"type\":\"text\",\"content\":\"\",\"metadata\":{}}}}}",
             metadata.0
         );
         let fits = metadata.0.starts_with('{') && read(&framed, &LIMITS).is_ok();
-        if fits { chunk } else { parlor_model::Chunk { metadata: None, ..chunk } }
+        if fits { chunk } else { Chunk { metadata: None, ..chunk } }
     }
 
     fn event(&self, event: RunEvent) -> Option<Told> {

@@ -40,24 +40,23 @@ pub struct Command {
 impl Command {
     pub fn new(recipe: &Recipe) -> Result<Self, Box<str>> {
         recipe.knows_only(&["terminal"])?;
-        let [program, arguments @ ..] = &recipe.command[..] else {
-            return Err("a command agent needs the program to run".into());
+        if recipe.command.is_empty() {
+            return Err("a command agent needs the program to run (on the command line after --)".into());
+        }
+        let terminal = match recipe.further.get("terminal") {
+            None => false,
+            Some(value) => value.as_bool().ok_or("terminal is true or false")?,
         };
-        let environment = recipe.environment.iter();
-        Ok(Self {
-            program: Program {
-                program: program.into(),
-                arguments: arguments.iter().map(Into::into).collect(),
-                environment: environment.map(|(name, value)| (name.into(), value.into())).collect(),
-                directory: recipe.directory.clone(),
-            },
-            terminal: recipe.further.get("terminal").is_some_and(|value| value == true),
-        })
+        Ok(Self { program: recipe.program(Program::default()), terminal })
     }
 
     pub async fn play(&self, turn: &Turn, stage: &Stage) -> Ending {
         let played = self.run(&context::prompt(turn), stage).await;
         played.unwrap_or_else(|error| Ending::Failed(format!("The program cannot be run: {error}.").into()))
+    }
+
+    pub(super) fn program(&self) -> &Program {
+        &self.program
     }
 
     /// It has no sessions.

@@ -13,6 +13,7 @@ mod lines;
 mod lookup;
 pub mod model;
 mod tools;
+mod words;
 
 use crate::finding::Finding;
 use crate::process::Program;
@@ -25,6 +26,7 @@ use parlor_model::RoomId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
 
 /// What an agent is made of, as people write it down.
@@ -111,6 +113,9 @@ impl Kind {
             "claude" => Self::Claude(Claude::new(recipe)?),
             "command" => Self::Command(Command::new(recipe)?),
             "model" => Self::Model(Model::new(recipe)?),
+            other if acp::PRESETS.iter().any(|preset| preset.name == other) => {
+                return Err(format!("{other:?} is no kind of agent: say acp:{other}").into());
+            }
             other => {
                 return Err(format!("{other:?} is no kind of agent: {}", Self::NAMES.join(", ")).into());
             }
@@ -142,6 +147,17 @@ impl Kind {
             Self::Claude(claude) => claude.commands(),
             Self::Command(_) | Self::Model(_) => Vec::new(),
         }
+    }
+
+    /// What it runs and this machine does not have, without starting anything.
+    pub fn missing(&self) -> Option<io::Error> {
+        let program = match self {
+            Self::Acp(acp) => acp.program(),
+            Self::Claude(claude) => claude.program(),
+            Self::Command(command) => command.program(),
+            Self::Model(_) => return None,
+        };
+        program.found().err()
     }
 
     pub async fn examine(&self) -> Vec<Finding> {

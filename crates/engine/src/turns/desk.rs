@@ -188,7 +188,10 @@ impl Desk {
     /// An agent is there, through this link from now on. Gives the link it was there through before, if that was of
     /// another gateway. A turn that was going on goes on, if the agent is heard of in time.
     pub fn seat(&mut self, agent: &AgentId, link: LinkId, name: &str, now: Instant) -> Option<LinkId> {
-        let seat = Seat { link, name: name.into(), status: AgentStatus::Online, queue_depth: 0 };
+        // Who is presented once more by the same link is as busy as before.
+        let (status, queue_depth) =
+            self.seated(agent, link).map_or((AgentStatus::Online, 0), |seat| (seat.status, seat.queue_depth));
+        let seat = Seat { link, name: name.into(), status, queue_depth };
         let before = self.seats.insert(agent.clone(), seat);
         self.queues.touch(agent);
         self.hand_answers_out();

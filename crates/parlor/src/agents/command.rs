@@ -18,19 +18,22 @@ pub async fn run(
     config: Option<PathBuf>,
     command: AgentCommand,
 ) -> anyhow::Result<String> {
+    let mut note = String::new();
     let request = match command {
         AgentCommand::Add { name, kind, dir, owner, settings, program } => {
             let directory = Some(absolute(dir.as_deref().unwrap_or(Path::new(".")))?);
             let further = settings.iter().map(|text| setting(text)).collect::<anyhow::Result<Map<_, _>>>()?;
             let recipe = Recipe { kind, directory, command: program, further, ..Recipe::default() };
             let entry = AgentEntry { name, recipe };
-            entry.check()?;
+            if let Some(missing) = entry.check()?.missing() {
+                note = format!("{}: parlor doctor says what to do.\n", harmless(&missing.to_string()));
+            }
             AdminRequest::AddAgent { agent: LocalAgent { owner, entry } }
         }
         AgentCommand::List => AdminRequest::ListAgents,
         AgentCommand::Rm { name } => AdminRequest::RemoveAgent { name },
     };
-    admin_command::ask_with(settings, config.as_deref(), request, None).await
+    Ok(admin_command::ask_with(settings, config.as_deref(), request, None).await? + &note)
 }
 
 /// A word is a text, and what reads as JSON is what it says.
@@ -44,7 +47,7 @@ pub fn render(reply: AdminReply, paint: Paint) -> String {
     match reply {
         AdminReply::AgentAdded { name, running } => {
             let name = harmless(&name);
-            let when = if running { "It is there now" } else { "It is there when the hub is started" };
+            let when = if running { "It is there now" } else { "It is there as soon as the hub is up" };
             format!("Added {name}. {when}: bring it into a room and write @{name}.\n")
         }
         AdminReply::AgentRemoved { name } => format!("Removed {}.\n", harmless(&name)),

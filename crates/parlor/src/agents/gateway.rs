@@ -12,6 +12,7 @@ use clap::Args;
 use parlor_agents::gateway::data::Data;
 use parlor_agents::gateway::remote::Remote;
 use parlor_agents::gateway::sign_in::{Credentials, SignIn};
+use parlor_agents::gateway::trust::Trust;
 use parlor_agents::gateway::{Gateway, Plan, Spawning};
 use serde::Deserialize;
 use std::io::{self, IsTerminal, Write};
@@ -28,6 +29,12 @@ const NEWS: usize = 256;
 pub struct GatewayArguments {
     #[command(subcommand)]
     pub command: Option<GatewayCommand>,
+    #[command(flatten)]
+    pub hosting: HostingArguments,
+}
+
+#[derive(Debug, Args)]
+pub struct HostingArguments {
     /// The hub, such as https://chat.example.org [default: the one that was joined]
     #[arg(long, value_name = "URL", env = "PARLOR_SERVER")]
     server: Option<String>,
@@ -40,6 +47,9 @@ pub struct GatewayArguments {
     /// A file with an API key; PARLOR_KEY holds the key itself
     #[arg(long, value_name = "FILE", env = "PARLOR_KEY_FILE")]
     key_file: Option<PathBuf>,
+    /// A certificate to trust besides those that this system knows, in PEM
+    #[arg(long, value_name = "FILE", env = "PARLOR_CA_FILE")]
+    ca_file: Option<PathBuf>,
     /// Let the owner make agents of this kind here from afar (several allowed)
     #[arg(long, value_name = "KIND")]
     allow_spawn: Vec<String>,
@@ -51,7 +61,7 @@ pub struct GatewayArguments {
 #[derive(Debug, clap::Subcommand)]
 pub enum GatewayCommand {
     /// Say for each agent what is missing, and what to do about it
-    Doctor,
+    Doctor(HostingArguments),
 }
 
 /// A gateway's own settings file.
@@ -61,6 +71,7 @@ struct File {
     server: Option<String>,
     user: Option<String>,
     key_file: Option<PathBuf>,
+    ca_file: Option<PathBuf>,
     #[serde(default)]
     allow_spawn: Vec<String>,
     #[serde(default)]
@@ -72,11 +83,19 @@ struct Settled {
     server: Option<String>,
     user: Option<String>,
     key_file: Option<PathBuf>,
+    ca_file: Option<PathBuf>,
     spawning: Spawning,
     agents: Vec<AgentEntry>,
 }
 
-impl GatewayArguments {
+impl HostingArguments {
+    /// What was said before a command and after it.
+    pub fn and(mut self, further: Self) -> Self {
+        self.agents.extend(further.agents);
+        self.program.extend(further.program);
+        self
+    }
+
     fn settle(&self, config: Option<&Path>) -> anyhow::Result<Settled> {
         let file = match config {
             Some(path) => entry::read(path)?,
@@ -104,6 +123,7 @@ impl GatewayArguments {
             server: self.server.clone().or(file.server),
             user: self.user.clone().or(file.user),
             key_file: self.key_file.clone().or(file.key_file),
+            ca_file: self.ca_file.clone().or(file.ca_file),
             spawning: Spawning { kinds },
             agents,
         })
@@ -111,13 +131,13 @@ impl GatewayArguments {
 }
 
 pub async fn run(
-    arguments: &GatewayArguments,
+    arguments: &HostingArguments,
     data: Option<&str>,
     config: Option<&Path>,
 ) -> anyhow::Result<()> {
     parlor_agents::process::keep_programs();
     let directory = directory(data)?;
-    let Settled { server, user, key_file, spawning, agents } = arguments.settle(config)?;
+    let Settled { server, user, key_file, ca_file, spawning, agents } = arguments.settle(config)?;
     if agents.is_empty() && spawning.kinds.is_empty() {
         bail!("there is nobody to host: add --agent NAME=KIND, such as --agent coder=claude:.");
     }
@@ -131,6 +151,10 @@ pub async fn run(
         (None, None) => bail!("which hub? add --server URL, or parlor join CODE --server URL once"),
     };
     let joined = joined.filter(|joined| address(&joined.server).is_ok_and(|known| known == server));
+    let trust = match &ca_file {
+        Some(path) => trust(Some(&certificates(path)?))?,
+        None => trust(joined.as_ref().and_then(|joined| joined.ca.as_deref()))?,
+    };
     let credentials = credentials(user, key_file, joined)?;
     let data =
         Arc::new(Data::open(&directory).with_context(|| format!("cannot use {}", directory.display()))?);
@@ -144,7 +168,7 @@ pub async fn run(
     let paint = Paint::for_stdout();
     print(&show::beginning(&server, &directory, &agents, paint));
     let (line, mut lines) = mpsc::channel(NEWS);
-    let sign_in = SignIn::new(server.clone(), credentials).map_err(anyhow::Error::msg)?;
+    let sign_in = SignIn::new(server.clone(), trust, credentials).map_err(anyhow::Error::msg)?;
     let remote = Remote { server, sign_in, data, line };
     let mut terminate = signal(SignalKind::terminate()).context("cannot wait for signals")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for signals")?;
@@ -206,6 +230,15 @@ pub fn address(text: &str) -> anyhow::Result<Url> {
     Ok(url)
 }
 
+pub fn certificates(path: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Whoever the system trusts, and whoever has one of these certificates.
+pub fn trust(certificates: Option<&str>) -> anyhow::Result<Trust> {
+    Trust::new(certificates).map_err(|why| anyhow::anyhow!("the certificates to trust: {why}"))
+}
+
 fn credentials(
     user: Option<String>,
     key_file: Option<PathBuf>,
@@ -256,7 +289,7 @@ fn ask_secretly(question: &str) -> anyhow::Result<Secret> {
 }
 
 /// What is missing for each agent.
-pub async fn doctor(arguments: &GatewayArguments, config: Option<&Path>) -> anyhow::Result<Vec<Examined>> {
+pub async fn doctor(arguments: &HostingArguments, config: Option<&Path>) -> anyhow::Result<Vec<Examined>> {
     let mut examined = Vec::new();
     for agent in arguments.settle(config)?.agents {
         examined.push(examine(&agent).await);

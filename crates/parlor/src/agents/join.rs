@@ -1,16 +1,16 @@
 //! `parlor join CODE`: gives a one-time code for a key, which a gateway then signs in with.
 
-use super::gateway::{address, directory};
+use super::gateway::{address, certificates, directory, trust};
 use crate::secret::Secret;
 use anyhow::{Context, bail};
 use clap::Args;
 use parlor_agents::gateway::data::replace;
-use parlor_agents::gateway::sign_in::pair;
+use parlor_agents::gateway::sign_in::{Refused, pair};
 use serde::{Deserialize, Serialize};
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const FILE: &str = "joined.json";
 
@@ -21,6 +21,9 @@ pub struct JoinArguments {
     /// The hub, such as https://chat.example.org
     #[arg(long, value_name = "URL", env = "PARLOR_SERVER")]
     server: String,
+    /// A certificate to trust besides those that this system knows, in PEM
+    #[arg(long, value_name = "FILE", env = "PARLOR_CA_FILE")]
+    ca_file: Option<PathBuf>,
 }
 
 /// Which hub was joined, and with which key.
@@ -29,6 +32,9 @@ pub struct Joined {
     pub server: String,
     #[serde(with = "crate::secret::exposed")]
     pub key: Secret,
+    /// Certificates that it is known by besides those of the system, in PEM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca: Option<String>,
 }
 
 impl Joined {
@@ -48,6 +54,8 @@ impl Joined {
 pub async fn run(arguments: &JoinArguments, data: Option<&str>) -> anyhow::Result<String> {
     let directory = directory(data)?;
     let server = address(&arguments.server)?;
+    let ca = arguments.ca_file.as_deref().map(certificates).transpose()?;
+    let trust = trust(ca.as_deref())?;
     // Before the code is spent: what it gives can be had only once.
     DirBuilder::new()
         .recursive(true)
@@ -55,11 +63,12 @@ pub async fn run(arguments: &JoinArguments, data: Option<&str>) -> anyhow::Resul
         .create(&directory)
         .with_context(|| format!("cannot make {}", directory.display()))?;
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let key = match pair(&server, arguments.code.trim(), &name).await {
+    let key = match pair(&server, &trust, arguments.code.trim(), &name).await {
         Ok(key) => Secret::new(key),
-        Err(refused) => bail!("the hub did not take this code: {refused}"),
+        Err(Refused::Wrong(why)) => bail!("the hub did not take this code: {why}"),
+        Err(Refused::NotNow(why)) => bail!("{why}"),
     };
-    let joined = Joined { server: server.to_string(), key };
+    let joined = Joined { server: server.to_string(), key, ca };
     replace(&directory.join(FILE), &serde_json::to_vec_pretty(&joined)?)
         .with_context(|| format!("cannot write below {}", directory.display()))?;
     let given = data.map(|data| format!(" --data {data}")).unwrap_or_default();

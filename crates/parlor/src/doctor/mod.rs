@@ -9,7 +9,7 @@ mod running;
 pub use running::limit as open_files_limit;
 
 use crate::{
-    agents::{self, gateway::GatewayArguments, local::Roster},
+    agents::{self, gateway::HostingArguments, local::Roster},
     backup::LastBackup,
     paint::{Paint, harmless},
     report::wrapped,
@@ -57,7 +57,7 @@ pub struct Diagnosis {
 
 /// The agents of a gateway.
 pub async fn examine_agents(
-    arguments: &GatewayArguments,
+    arguments: &HostingArguments,
     config: Option<&std::path::Path>,
 ) -> anyhow::Result<Diagnosis> {
     let examined = agents::gateway::doctor(arguments, config).await?;

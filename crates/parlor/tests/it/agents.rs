@@ -1,13 +1,18 @@
 //! Agents that are real processes, on a "machine" of their own beside the hub.
 
 mod acp;
+mod handbook;
 mod hostile;
 mod local;
 mod lost;
+mod made_from_afar;
 mod model;
 mod model_documented;
 mod orphans;
 mod pairing;
+#[cfg(feature = "real-agents")]
+mod real;
+mod signing_in;
 mod walk;
 
 use crate::gateway::scenes::Room;
@@ -16,6 +21,7 @@ use parlor_testkit::hosting::{GatewayProcess, Machine};
 use parlor_testkit::rest::Rest;
 use parlor_testkit::socket::PATIENCE;
 use serde_json::Value;
+use std::path::Path;
 use tempfile::TempDir;
 
 /// A machine of Alice's on which agents of the kind `command` live, each a script.
@@ -72,7 +78,14 @@ async fn registered(owner: &Rest, name: &str) -> String {
 
 /// Runs a command to its end; whether it succeeded, and what it printed.
 async fn parlor(arguments: &[&str]) -> (bool, String) {
-    let done = tokio::process::Command::new(PARLOR).args(arguments).output().await.unwrap();
+    parlor_in(Path::new("."), &[], arguments).await
+}
+
+/// The same, typed in some folder and with these variables.
+async fn parlor_in(folder: &Path, variables: &[(&str, &str)], arguments: &[&str]) -> (bool, String) {
+    let mut command = tokio::process::Command::new(PARLOR);
+    command.args(arguments).current_dir(folder).envs(variables.iter().copied());
+    let done = command.output().await.unwrap();
     let printed = [done.stdout, done.stderr].concat();
     (done.status.success(), String::from_utf8_lossy(&printed).into_owned())
 }

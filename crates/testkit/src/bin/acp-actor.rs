@@ -143,6 +143,11 @@ type Failure = (i32, &'static str);
 impl Play<'_> {
     fn perform(&mut self, script: &str) -> Result<Value, Failure> {
         let mut ending = "end_turn";
+        // With anything before it, a command is only a word.
+        if script.starts_with('/') {
+            self.say(&format!("did {script}"));
+            return Ok(json!({ "stopReason": ending }));
+        }
         for word in script.split_whitespace() {
             ending = match word {
                 "limit" => "max_tokens",

@@ -10,6 +10,7 @@ mod translate;
 
 pub use preset::{PRESETS, Preset};
 
+use super::words::words;
 use super::{Recipe, SlashCommand};
 use crate::finding::{Finding, Health};
 use crate::process::Program;
@@ -78,12 +79,17 @@ impl Acp {
         let ending = match session {
             Ok(session) => {
                 self.rooms.lock().insert(turn.request.room.clone(), session.clone());
-                session::play(&connection, &session, &self.name, turn, stage).await
+                let words = words(turn, &connection.commands());
+                session::play(&connection, &session, &self.name, words, stage).await
             }
             Err(ending) => ending,
         };
         *self.commands.lock() = connection.commands();
         ending
+    }
+
+    pub(super) fn program(&self) -> &Program {
+        &self.program
     }
 
     /// The session of that room is over.

@@ -4,9 +4,8 @@
 
 use super::connection::{Connection, Heard, Listener, Question, told};
 use super::translate::{Shown, Translation};
-use crate::context::prompt;
 use crate::kinds::tools;
-use crate::turn::{Deserted, Ending, Stage, Turn};
+use crate::turn::{Deserted, Ending, Stage};
 use agent_client_protocol::v1::schema::{
     ContentBlock, LoadSessionRequest, PermissionOption, PermissionOptionKind, PromptRequest, PromptResponse,
     RequestPermissionOutcome, ResumeSessionRequest, SelectedPermissionOutcome, SessionId, StopReason,
@@ -46,12 +45,12 @@ pub(super) async fn play(
     connection: &Connection,
     session: &SessionId,
     name: &str,
-    turn: &Turn,
+    words: String,
     stage: &Stage,
 ) -> Ending {
     let cost_before = connection.cost(session);
     let mut listener = connection.listen(session);
-    let words = ContentBlock::Text(TextContent::new(prompt(turn)));
+    let words = ContentBlock::Text(TextContent::new(words));
     // Whoever drops this turn in the middle wants the agent to stop, too.
     let unfinished = Unfinished(Some(connection));
     let mut answer = pin!(connection.begin(PromptRequest::new(session.clone(), vec![words])));

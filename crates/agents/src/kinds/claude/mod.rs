@@ -7,6 +7,7 @@ mod frames;
 mod play;
 mod translate;
 
+use super::words::words;
 use super::{Recipe, SlashCommand, lookup};
 use crate::finding::{Finding, Health};
 use crate::process::Program;
@@ -55,12 +56,14 @@ impl Claude {
     pub async fn play(&self, turn: &Turn, stage: &Stage) -> Ending {
         let room = &turn.request.room;
         let earlier = turn.session.as_deref().and_then(|session| Uuid::parse_str(session).ok());
+        let words = words(turn, &self.commands());
         let mut session =
             play::Session { id: earlier.unwrap_or_else(Uuid::now_v7), is_new: earlier.is_none() };
         loop {
             let known = self.rooms.lock().get(room).copied().filter(|known| known.session == session.id);
             let cost_before = if session.is_new { Some(0) } else { known.map(|known| known.cost) };
-            let performance = play::Performance::new(&self.program, session, cost_before, turn, stage);
+            let performance =
+                play::Performance::new(&self.program, session, cost_before, turn, &words, stage);
             let played = performance.play().await;
             if !played.commands.is_empty() {
                 *self.commands.lock() = played.commands;
@@ -74,6 +77,10 @@ impl Claude {
                 None => session = play::Session { id: Uuid::now_v7(), is_new: true },
             }
         }
+    }
+
+    pub(super) fn program(&self) -> &Program {
+        &self.program
     }
 
     /// The session of that room is over.

@@ -7,7 +7,6 @@ use super::super::lines::{Line, Lines};
 use super::super::{SlashCommand, tools};
 use super::frames::{self, Frame, Outcome, Permission};
 use super::translate::{Shown, Translation};
-use crate::context::prompt;
 use crate::process::{Program, Running};
 use crate::turn::{Deserted, Ending, Stage, Turn};
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -52,6 +51,7 @@ pub(super) struct Performance<'a> {
     session: Session,
     cost_before: Option<u64>,
     turn: &'a Turn,
+    words: &'a str,
     stage: &'a Stage,
     translation: Translation,
     cost: Option<u64>,
@@ -78,10 +78,11 @@ impl<'a> Performance<'a> {
         session: Session,
         cost_before: Option<u64>,
         turn: &'a Turn,
+        words: &'a str,
         stage: &'a Stage,
     ) -> Self {
         let (translation, commands) = (Translation::default(), Vec::new());
-        Self { program, session, cost_before, turn, stage, translation, cost: None, commands }
+        Self { program, session, cost_before, turn, words, stage, translation, cost: None, commands }
     }
 
     pub(super) async fn play(mut self) -> Played {
@@ -163,7 +164,7 @@ impl<'a> Performance<'a> {
     }
 
     async fn converse(&mut self, Talk { stdin, lines }: &mut Talk) -> Result<End, End> {
-        write(stdin, &frames::said(&prompt(self.turn))).await;
+        write(stdin, &frames::said(self.words)).await;
         let mut questions = FuturesUnordered::new();
         let mut open: HashMap<Box<str>, CancellationToken> = HashMap::new();
         loop {

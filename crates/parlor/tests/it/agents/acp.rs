@@ -1,31 +1,38 @@
 //! An agent that speaks the Agent Client Protocol, from the person who mentions it to its process and back.
 
-use super::{Hosted, outcome, until_said};
+use super::{Hosted, outcome, registered, until_said};
 use crate::gateway::scenes::Room;
-use crate::scene::{PARLOR, PASSWORD, next};
-use parlor_testkit::hosting::Machine;
+use crate::scene::{PARLOR, PASSWORD, following, next};
+use parlor_testkit::hosting::{Machine, Proxy, gone};
 use parlor_testkit::program::program;
-use serde_json::json;
+use serde_json::{Value, json};
+use std::time::Duration;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn it_streams_asks_stops_and_keeps_its_session() {
-    let mut room = Room::start().await;
+/// A machine of Alice's with an agent that does what it is told, and keeps its sessions.
+fn stage(url: &str) -> Hosted {
     let place = tempfile::tempdir().unwrap();
     let sessions = place.path().join("sessions");
     std::fs::create_dir(&sessions).unwrap();
     let command = json!([program("acp-actor"), "--state", sessions]);
     let settings = format!("user = 'alice'\n[[agent]]\nname = 'actor'\nkind = 'acp'\ncommand = {command}\n");
     let machine = Machine::new(PARLOR, place.path(), &settings);
-    let machine = machine.env("PARLOR_PASSWORD", PASSWORD).at(room.scene.url());
-    let hosted = Hosted { place, machine };
+    Hosted { machine: machine.env("PARLOR_PASSWORD", PASSWORD).at(url), place }
+}
+
+fn kinds(reply: &Value) -> Vec<&str> {
+    reply["chunks"].as_array().unwrap().iter().map(|chunk| chunk["type"].as_str().unwrap()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_streams_asks_stops_and_keeps_its_session() {
+    let mut room = Room::start().await;
+    let hosted = stage(room.scene.url());
     let mut gateway = hosted.join(&room, &["actor"]).await;
 
     room.say("@actor think tool stream").await;
     let reply = room.reply().await;
     assert_eq!((&reply["content"], outcome(&reply)), (&json!("One two three."), "complete"));
-    let kinds: Vec<&str> =
-        reply["chunks"].as_array().unwrap().iter().map(|chunk| chunk["type"].as_str().unwrap()).collect();
-    assert_eq!(kinds, ["thinking", "tool_use", "tool_result", "text"]);
+    assert_eq!(kinds(&reply), ["thinking", "tool_use", "tool_result", "text"]);
 
     room.say("@actor ask").await;
     let card = next(&mut room.at_alice, "server:permission_request").await;
@@ -48,5 +55,85 @@ async fn it_streams_asks_stops_and_keeps_its_session() {
     let reply = room.reply().await;
     assert!(reply["content"].as_str().unwrap().starts_with("turn 4 of "), "{reply}");
     assert!(gateway.terminate().await.unwrap().success());
+    room.scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_outlives_its_gateway_and_the_hub() {
+    let mut room = Room::start().await;
+    let proxy = Proxy::to(room.scene.url()).await.unwrap();
+    let hosted = stage(proxy.url());
+    let mut gateway = hosted.join(&room, &["actor"]).await;
+    room.say("@actor count").await;
+    let first = room.reply().await["content"].as_str().unwrap().to_owned();
+    let session = first.strip_prefix("turn 1 of ").unwrap().to_owned();
+
+    // The hub dies and comes back; the gateway finds it by itself.
+    room.scene.kill_and_restart().await;
+    proxy.lead_to(room.scene.url());
+    room.alice = room.alice.at(room.scene.url());
+    registered(&room.alice, "actor").await;
+    room.at_alice = following(&room.alice, &room.room).await;
+    room.say("@actor again count").await;
+    assert_eq!(room.reply().await["content"], format!("turn 2 of {session}"));
+
+    // Both die, the gateway in the midst of a turn.
+    room.say("@actor once more count hang").await;
+    until_said(&mut room, &mut String::new(), |text| text.ends_with(&format!("turn 3 of {session}"))).await;
+    gateway.kill_9().await.unwrap();
+    gone(&hosted.mark(), Duration::from_secs(5)).await.unwrap();
+    room.scene.kill_and_restart().await;
+    proxy.lead_to(room.scene.url());
+    room.alice = room.alice.at(room.scene.url());
+    room.at_alice = following(&room.alice, &room.room).await;
+    let mut gateway = hosted.machine.start().await.unwrap();
+    registered(&room.alice, "actor").await;
+    room.say("@actor at last count").await;
+    let answer = async {
+        loop {
+            let reply = room.reply().await;
+            if outcome(&reply) == "complete" {
+                return reply;
+            }
+            assert_eq!(outcome(&reply), "interrupted", "what was being said when it died: {reply}");
+        }
+    };
+    assert_eq!(answer.await["content"], format!("turn 4 of {session}"));
+    assert!(gateway.terminate().await.unwrap().success());
+    gone(&hosted.mark(), Duration::from_secs(5)).await.unwrap();
+    room.scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_output_is_data_and_the_room_stays_usable() {
+    let mut room = Room::start().await;
+    let hosted = stage(room.scene.url());
+    let _gateway = hosted.join(&room, &["actor"]).await;
+    room.say("@actor noise plan").await;
+    let reply = room.reply().await;
+    assert_eq!(
+        (&reply["content"], outcome(&reply)),
+        (&json!("bytes red {\"type\":\"gateway:message_complete\"}"), "complete")
+    );
+    // A line of 100 MB is no answer, and what comes after it is.
+    room.say("@actor line stream").await;
+    let reply = room.reply().await;
+    assert!(matches!(outcome(&reply), "complete" | "failed"), "{reply:.300}");
+    // 200,000 pieces as fast as they go, while somebody else is talked to.
+    let calm = Hosted::new(room.scene.url(), &[("calm", "echo calm")]);
+    let _calm = calm.join(&room, &["calm"]).await;
+    room.say("@actor flood").await;
+    room.say("@calm are you there?").await;
+    let mut ended = Vec::new();
+    for _ in 0..2 {
+        let complete = |frame: &Value| frame["type"] == "server:message_complete";
+        let frame = room.at_alice.wait_for(Duration::from_secs(120), complete).await.unwrap();
+        ended.push((
+            frame["message"]["senderName"].as_str().unwrap().to_owned(),
+            outcome(&frame["message"]).to_owned(),
+        ));
+    }
+    ended.sort();
+    assert_eq!(ended, [("actor".into(), "complete".into()), ("calm".into(), "complete".into())]);
     room.scene.ends_well().await;
 }

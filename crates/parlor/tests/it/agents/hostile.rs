@@ -2,6 +2,9 @@
 
 use super::{Hosted, outcome};
 use crate::gateway::scenes::Room;
+use crate::scene::{PARLOR, PASSWORD};
+use parlor_testkit::hosting::Machine;
+use parlor_testkit::socket::PATIENCE;
 use serde_json::json;
 use std::time::Duration;
 
@@ -65,5 +68,37 @@ async fn a_line_of_a_hundred_megabytes_is_cut_and_a_flood_keeps_nobody_else_from
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let peak: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
     assert!(peak < 400_000, "{peak} kB for two replies of 10 MB");
+    room.scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_is_watched_beside_the_answer_and_does_nothing() {
+    let mut room = Room::start().await;
+    let place = tempfile::tempdir().unwrap();
+    let script = place.path().join("watched.sh");
+    let acts = r"stty size <&1; printf '\033[31mred\033[0m \033]52;c;aGk=\007\033]8;;http://x\033\\link\033P1q\033\\ end\n'";
+    std::fs::write(&script, acts).unwrap();
+    let command = json!(["sh", script]);
+    let settings = format!(
+        "user = 'alice'\n[[agent]]\nname = 'watched'\nkind = 'command'\ncommand = {command}\nterminal = true\n"
+    );
+    let machine = Machine::new(PARLOR, place.path(), &settings);
+    let machine = machine.env("PARLOR_PASSWORD", PASSWORD).at(room.scene.url());
+    let hosted = Hosted { place, machine };
+    let _gateway = hosted.join(&room, &["watched"]).await;
+    room.say("@watched go").await;
+    let (mut shown, mut reply) = (String::new(), None);
+    while reply.is_none() || !shown.contains("end") {
+        let frame = room.at_alice.frame(PATIENCE).await.unwrap();
+        match frame["type"].as_str() {
+            Some("server:terminal_data") => shown += frame["data"].as_str().unwrap(),
+            Some("server:message_complete") => reply = Some(frame["message"].clone()),
+            _ => {}
+        }
+    }
+    assert_eq!(shown.replace('\r', ""), "30 100\n\u{1b}[31mred\u{1b}[0m link end\n");
+    let reply = reply.unwrap();
+    assert_eq!(reply["content"].as_str().unwrap().replace('\r', ""), "30 100\nred link end\n");
+    assert_eq!(outcome(&reply), "complete");
     room.scene.ends_well().await;
 }

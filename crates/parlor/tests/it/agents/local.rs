@@ -26,6 +26,15 @@ async fn an_agent_that_is_added_answers_at_once_and_is_there_after_a_restart() {
     let strange = ["agent", "add", "x", "martian", "--data", data];
     let (strange, printed) = parlor(&strange).await;
     assert!(!strange && printed.contains("is no kind of agent"), "{printed}");
+    let (_, printed) = parlor(&["agent", "add", "x", "codex", "--data", data]).await;
+    assert!(printed.contains("say acp:codex"), "{printed}");
+    let absent =
+        ["agent", "add", "absent", "command", "--owner", "alice", "--data", data, "--", "no-such-program"];
+    let (added, printed) = parlor(&absent).await;
+    assert!(added && printed.contains("no-such-program is not installed"), "{printed}");
+    let (_, list) = parlor(&["agent", "list", "--data", data]).await;
+    assert!(list.contains("online"), "it is there when it was said to be: {list}");
+    parlor(&["agent", "rm", "absent", "--data", data]).await;
 
     let id = registered(&room.alice, "slow").await;
     room.add(&id).await;

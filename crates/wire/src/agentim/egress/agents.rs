@@ -15,7 +15,12 @@ const KINDS: [&str; 4] = ["claude-code", "codex", "gemini", "generic"];
 
 /// What AgentIM's clients are told of an agent's kind, whatever its host calls it.
 pub fn kind(given: &str) -> &'static str {
-    KINDS.into_iter().find(|known| *known == given).unwrap_or("generic")
+    match given {
+        "claude" | "acp:claude" => "claude-code",
+        "acp:codex" => "codex",
+        "acp:gemini" => "gemini",
+        given => KINDS.into_iter().find(|known| *known == given).unwrap_or("generic"),
+    }
 }
 
 pub(super) fn chunk(
