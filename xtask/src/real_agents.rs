@@ -1,4 +1,4 @@
-//! `cargo xtask test real-agents`: the kinds of agents with the programs that they are made for.
+//! `cargo xtask test real-agents`: the kinds of agents, and a gateway with them, with the programs they are made for.
 //!
 //! Apart from the other tests because it downloads those programs, into a folder below `target/` that is kept. They
 //! talk to a model of ours on loopback and have a home of their own; nobody's account or key is used.
@@ -34,7 +34,14 @@ pub fn run() -> Result<()> {
         }
     }
     let mut tests = Command::new(cargo());
-    tests.args(["test", "-p", "parlor-agents", "--features", "real-agents", "--test", "kinds", "real::"]);
+    // The features of the other tests too, so that nothing is compiled twice.
+    tests.args([
+        "test",
+        "--workspace",
+        "--features",
+        "xtask/bench,parlor-agents/real-agents,parlor/real-agents",
+    ]);
+    tests.args(["--test", "kinds", "--test", "it", "--no-fail-fast", "real::"]);
     let kept = KEPT.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
     tests.current_dir(root()).env_clear().envs(kept).env("PARLOR_REAL_AGENTS", &folder);
     let status = tests.status()?;
