@@ -43,7 +43,7 @@ pub fn run() -> Result<()> {
     ]);
     tests.args(["--test", "kinds", "--test", "it", "--no-fail-fast", "real::"]);
     let kept = KEPT.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
-    tests.current_dir(root()).env_clear().envs(kept).env("PARLOR_REAL_AGENTS", &folder);
+    tests.current_dir(root()).env_clear().envs(kept).env("XTASK_REAL_AGENTS", &folder);
     let status = tests.status()?;
     if !status.success() {
         bail!("the tests with real agents ended with {status}");

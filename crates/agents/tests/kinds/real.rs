@@ -35,7 +35,7 @@ impl World {
     }
 
     fn recipe(&self) -> Recipe {
-        let programs = std::env::var("PARLOR_REAL_AGENTS").expect("`cargo xtask test real-agents` sets it");
+        let programs = std::env::var("XTASK_REAL_AGENTS").expect("`cargo xtask test real-agents` sets it");
         let program = if self.kind == "claude" { "claude" } else { "claude-agent-acp" };
         let home = self.folder.path().join("home");
         let environment = [

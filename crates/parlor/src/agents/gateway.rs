@@ -53,7 +53,7 @@ pub struct HostingArguments {
     /// Let the owner make agents of this kind here from afar (several allowed)
     #[arg(long, value_name = "KIND")]
     allow_spawn: Vec<String>,
-    /// What an agent of the kind command runs
+    /// What an agent of the kind command or acp runs
     #[arg(last = true, value_name = "PROGRAM")]
     program: Vec<String>,
 }
@@ -88,6 +88,11 @@ struct Settled {
     agents: Vec<AgentEntry>,
 }
 
+/// Whether it is of a kind that is told what to run.
+fn runs_any(agent: &AgentEntry) -> bool {
+    matches!(&*agent.recipe.kind, "command" | "acp")
+}
+
 impl HostingArguments {
     /// What was said before a command and after it.
     pub fn and(mut self, further: Self) -> Self {
@@ -104,10 +109,13 @@ impl HostingArguments {
         let mut agents = file.agent;
         for text in &self.agents {
             let mut agent = AgentEntry::parse(text)?;
-            if agent.recipe.kind == "command" {
+            if runs_any(&agent) {
                 agent.recipe.command = self.program.clone();
             }
             agents.push(agent);
+        }
+        if !self.program.is_empty() && !agents.iter().any(runs_any) {
+            bail!("no agent runs {}: add --agent NAME=command", self.program.join(" "));
         }
         for agent in &mut agents {
             agent.recipe.directory = agent.recipe.directory.as_deref().map(absolute).transpose()?;

@@ -13,9 +13,10 @@ fn stage(url: &str) -> Hosted {
     let place = tempfile::tempdir().unwrap();
     let sessions = place.path().join("sessions");
     std::fs::create_dir(&sessions).unwrap();
-    let command = json!([program("acp-actor"), "--state", sessions]);
-    let settings = format!("user = 'alice'\n[[agent]]\nname = 'actor'\nkind = 'acp'\ncommand = {command}\n");
-    let machine = Machine::new(PARLOR, place.path(), &settings);
+    let (actor, sessions) = (program("acp-actor"), sessions.to_str().unwrap());
+    let actor =
+        ["--user", "alice", "--agent", "actor=acp", "--", actor.to_str().unwrap(), "--state", sessions];
+    let machine = Machine::with_arguments(PARLOR, place.path(), &actor);
     Hosted { machine: machine.env("PARLOR_PASSWORD", PASSWORD).at(url), place }
 }
 

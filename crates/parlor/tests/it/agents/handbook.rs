@@ -129,6 +129,20 @@ async fn every_command_does_what_it_says() {
             "parlor gateway --agent echo=command -- cat" => {
                 house.hosts(house.elsewhere(&command, &[]), "echo").await;
             }
+            // Whether they answer is shown with the programs themselves: `cargo xtask test real-agents`.
+            "parlor agent add coder claude" | "parlor agent add codex acp:codex" => {
+                let (added, printed) = house.typed(&command).await;
+                assert!(added, "{printed}");
+                registered(&house.scene.admin, command.split(' ').nth(3).unwrap()).await;
+            }
+            "parlor gateway --agent coder=claude:."
+            | "parlor gateway --agent gemini=acp:gemini:. --agent open=acp:opencode:." => {
+                let mut gateway = house.elsewhere(&command, &[]).start().await.unwrap();
+                for agent in command.split("--agent ").skip(1) {
+                    registered(&house.scene.admin, agent.split('=').next().unwrap()).await;
+                }
+                assert!(gateway.terminate().await.unwrap().success());
+            }
             "parlor gateway --server URL --user ada …" => {
                 let rest = "--agent byname=command -- cat";
                 let filled_in = [("URL", &*url), ("ada", ADMIN), ("…", rest)];

@@ -1,10 +1,11 @@
 //! Agents that the hub hosts itself: added by command, or named in its settings file.
 
-use super::{outcome, parlor, registered, until_said};
+use super::{outcome, parlor, parlor_in, registered, until_said};
 use crate::gateway::scenes::Room;
 use crate::scene::{Scene, following};
 use parlor_testkit::hosting::gone;
 use serde_json::json;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -100,4 +101,22 @@ async fn a_doctor_says_what_is_missing_and_what_to_do() {
     assert!(printed.contains("no-such-program is not installed"), "{printed}");
     assert!(printed.contains("→ Install it"), "{printed}");
     assert!(printed.lines().any(|line| line.contains("ok") && line.contains("It runs")), "{printed}");
+    // A program that is too old, and one that nobody signed in to.
+    for (version, signed_in, what, fix) in [
+        ("1.0.9", "true", "Claude Code 1.0.9 is too old", "→ claude update"),
+        ("2.1.0", "false", "Claude Code 2.1.0 is not signed in", "→ Sign in with `claude auth login`"),
+        ("2.1.0", "true", "Claude Code 2.1.0 is signed in and ready", "All is well"),
+    ] {
+        let script = format!(
+            "#!/bin/sh\ncase $1 in --version) echo '{version} (Claude Code)' ;; *) echo '{{\"loggedIn\":{signed_in}}}' ;; esac\n"
+        );
+        let program = place.path().join("claude");
+        std::fs::write(&program, script).unwrap();
+        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+        let path = format!("{}:{}", place.path().display(), std::env::var("PATH").unwrap());
+        let words = ["gateway", "doctor", "--agent", "coder=claude"];
+        let (well, printed) = parlor_in(place.path(), &[("PATH", &path)], &words).await;
+        assert_eq!(well, fix == "All is well", "{printed}");
+        assert!(printed.contains(what) && printed.contains(fix), "{printed}");
+    }
 }

@@ -136,5 +136,8 @@ async fn nothing_is_made_from_afar_unless_the_gateway_was_told_to() {
     assert!(told["error"].as_str().unwrap().contains("does not let"), "{told}");
     let (started, printed) = parlor(&["gateway", "--server", "http://127.0.0.1:1"]).await;
     assert!(!started && printed.contains("nobody to host"), "{printed}");
+    let idle = ["gateway", "--server", "http://127.0.0.1:1", "--agent", "coder=claude", "--", "cat"];
+    let (started, printed) = parlor(&idle).await;
+    assert!(!started && printed.contains("no agent runs cat"), "{printed}");
     away.room.scene.ends_well().await;
 }

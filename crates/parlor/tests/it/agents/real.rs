@@ -1,14 +1,27 @@
 //! Claude Code itself through a gateway, as kind `claude` and behind its adapter as `acp:claude`, with a model of ours
 //! on loopback. Run by `cargo xtask test real-agents`, which fetches the programs.
 
-use super::{Hosted, outcome, parlor, registered, until_said};
+use super::{Hosted, outcome, parlor, parlor_in, registered, until_said};
 use crate::gateway::scenes::Room;
-use crate::scene::{PARLOR, PASSWORD, following, next};
+use crate::scene::{PARLOR, PASSWORD, Scene, following, next};
 use parlor_testkit::hosting::{GatewayProcess, Machine, Proxy, gone};
 use parlor_testkit::messages::{Messages, TOOL_COMMAND};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+/// Where Claude Code finds itself, a home of its own, and a model.
+fn surroundings(home: &Path, model: &Messages) -> Vec<(&'static str, String)> {
+    let programs = std::env::var("XTASK_REAL_AGENTS").expect("`cargo xtask test real-agents` sets it");
+    vec![
+        ("HOME", home.to_str().unwrap().to_owned()),
+        ("PATH", format!("{programs}/node_modules/.bin:{}", std::env::var("PATH").unwrap())),
+        ("ANTHROPIC_BASE_URL", model.url.clone()),
+        ("ANTHROPIC_API_KEY", "any".to_owned()),
+        ("NO_PROXY", "127.0.0.1".to_owned()),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
+    ]
+}
 
 /// A machine on which Claude Code is installed and signed in, at the end of a line that can be led elsewhere.
 struct Desk {
@@ -30,18 +43,9 @@ impl Desk {
         let (home, work) = (place.path().join("home"), place.path().join("work"));
         std::fs::create_dir(&home).unwrap();
         std::fs::create_dir(&work).unwrap();
-        let programs = std::env::var("PARLOR_REAL_AGENTS").expect("`cargo xtask test real-agents` sets it");
-        let path = format!("{programs}/node_modules/.bin:{}", std::env::var("PATH").unwrap());
         let agent = format!("coder={kind}:{}", work.display());
         let arguments = ["--user", "alice", "--agent", &agent].map(str::to_owned).to_vec();
-        let environment = vec![
-            ("HOME", home.to_str().unwrap().to_owned()),
-            ("PATH", path),
-            ("ANTHROPIC_BASE_URL", model.url.clone()),
-            ("ANTHROPIC_API_KEY", "any".to_owned()),
-            ("NO_PROXY", "127.0.0.1".to_owned()),
-            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
-        ];
+        let environment = surroundings(&home, &model);
         let given: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let machine = Machine::with_arguments(PARLOR, place.path(), &given).at(proxy.url());
         let machine = machine.env("PARLOR_PASSWORD", PASSWORD);
@@ -197,4 +201,31 @@ async fn the_doctor_finds_it_well(desk: Desk) {
     let (well, printed) = parlor(&["gateway", "--agent", "other=acp:gemini", "doctor"]).await;
     assert!(well || printed.contains("npm install -g @google/gemini-cli"), "{printed}");
     desk.room.scene.ends_well().await;
+}
+
+/// As a new user does it: one command, into a room, a mention.
+#[tokio::test(flavor = "multi_thread")]
+async fn from_adding_it_to_the_first_word_takes_less_than_a_minute() {
+    let model = Messages::start().await.unwrap();
+    let place = tempfile::tempdir().unwrap();
+    let surroundings = surroundings(place.path(), &model);
+    let known: Vec<(&str, &str)> = surroundings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let mut room = Room::on(Scene::with(&known).await).await;
+    let data = room.scene.data().to_str().unwrap().to_owned();
+    for kind in ["claude", "acp:claude"] {
+        let name = kind.replace(':', "-");
+        let began = Instant::now();
+        let words = ["agent", "add", &name, kind, "--owner", "alice", "--data", &data];
+        let (added, printed) = parlor_in(place.path(), &known, &words).await;
+        assert!(added && printed.contains("It is there now"), "{printed}");
+        room.add(&registered(&room.alice, &name).await).await;
+        room.say(&format!("@{name} hello")).await;
+        let word =
+            |frame: &Value| frame["type"] == "server:message_chunk" && frame["chunk"]["type"] == "text";
+        room.at_alice.wait_for(Duration::from_secs(60), word).await.unwrap();
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(60), "{kind} took {took:?}");
+        assert_eq!(room.reply().await["content"], "Hello from the model.");
+    }
+    room.scene.ends_well().await;
 }
