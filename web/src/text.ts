@@ -348,7 +348,8 @@ export const text = {
     scope: {
       read: 'see rooms, messages, people',
       write: 'post, edit, manage rooms',
-      agents: 'host your agents',
+      agents: 'act as your agents, and host them',
+      hosting: 'host your agents',
       sources: 'speak as an outside source',
       'dead-letters': 'what reached nobody',
       metrics: 'see numbers of the hub',

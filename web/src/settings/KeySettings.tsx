@@ -11,7 +11,7 @@ import { brief } from '../ui/time';
 import { Block, Problem } from './Block';
 import { useAttempt } from './useAttempt';
 
-const SCOPES: Scope[] = ['read', 'write', 'agents'];
+const SCOPES: Scope[] = ['read', 'write', 'agents', 'hosting'];
 const SCOPES_OF_ADMINS: Scope[] = ['sources', 'dead-letters', 'metrics', 'admin'];
 
 /** Keys with which one's programs speak to the hub. */
