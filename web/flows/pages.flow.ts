@@ -62,6 +62,8 @@ test('an agent is added with the commands that are shown, brought into a room, a
     await tab.said(/^(?=[\s\S]*Echo)[\s\S]*User: @Echo hello/).waitFor();
     await page.getByRole('link', { name: 'Agents' }).click();
     await page.getByRole('link', { name: /^Echo/ }).click();
+    await page.getByRole('list', { name: 'In these rooms' }).getByRole('link', { name: 'Kitchen' }).waitFor();
+    await page.getByRole('list', { name: 'Lately' }).getByRole('link', { name: /^Answered Kitchen/ }).waitFor();
     await page.getByRole('button', { name: 'Remove the agent' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Remove the agent' }).click();
     await page.getByText('You have no agents yet').waitFor();

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { gatewayCommand } from '../src/agents/words';
-import type { Task } from '../src/generated/api';
+import { costOf, gatewayCommand, secondsOf, tokensOf } from '../src/agents/words';
+import type { Task, TurnDelivery } from '../src/generated/api';
 import { inAddress, wantedIn } from '../src/search/wanted';
 import { isOverdue, tasksOf } from '../src/tasks/columns';
 import { after, hears, NOW, ROOM, signedIn } from './made';
@@ -16,6 +16,15 @@ test('the command that is shown means to a shell what was typed', () => {
   expect(gatewayCommand('echo', 'command', 'cat -n')).toBe('parlor gateway --agent echo=command -- cat -n');
   const hostile = gatewayCommand(`it's; $(rm -rf ~)`, 'claude', '');
   expect(hostile).toBe(`parlor gateway --agent 'it'\\''s; $(rm -rf ~)=claude'`);
+});
+
+test('turns of an agent are summed up by what is known of them', () => {
+  const over = { startedAt: '2026-01-02T12:00:00Z', endedAt: '2026-01-02T12:00:48Z' };
+  const runs: Pick<TurnDelivery, 'inputTokens' | 'outputTokens' | 'costMicros' | 'startedAt' | 'endedAt'>[] = [
+    { inputTokens: 50, outputTokens: 10, costMicros: 1200, ...over },
+    { inputTokens: 5, outputTokens: 0, startedAt: '2026-01-02T12:00:00Z' },
+  ];
+  expect([tokensOf(runs), costOf(runs), secondsOf(runs)]).toEqual([65, 1200, 48]);
 });
 
 test('what is looked for stands in the address, and what is in an address is looked for', () => {

@@ -200,7 +200,9 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         }
         Query::MayListen { agent } => ask.own_agent(agent),
         Query::Agent { id } => ask.known_agent(id, Scope::Agents),
-        Query::AgentCards(AgentCards::One(id)) => ask.known_agent(id, Scope::Read),
+        Query::AgentCards(AgentCards::One(id))
+        | Query::RunsBy { agent: id, .. }
+        | Query::RoomsWith { agent: id } => ask.known_agent(id, Scope::Read),
         Query::AgentCards(AgentCards::Own | AgentCards::Shared { .. }) => {
             ask.signed_in(Scope::Read).map(|_| ())
         }

@@ -1,9 +1,13 @@
-//! Agents as people look at them: with whose they are and where they run.
+//! Agents as people look at them: with whose they are, where they run, and what they do in rooms of the viewer.
 
 use crate::Fault;
 use crate::ports::Snapshot;
 use parlor_model::query::{AgentCard, AgentCards};
-use parlor_model::{Agent, UserId};
+use parlor_model::{Agent, AgentId, Member, MemberId, Room, RoomId, Run, UserId};
+use std::collections::HashSet;
+
+/// What an agent does elsewhere may hide what it does here, but does not make looking slower.
+const RUNS_LOOKED_AT: usize = 1000;
 
 pub fn cards(
     which: &AgentCards,
@@ -29,4 +33,35 @@ fn card(agent: Agent, viewer: &UserId, snapshot: &mut dyn Snapshot) -> Result<Ag
         None => None,
     };
     Ok(AgentCard { gateway, agent, owner_name })
+}
+
+pub fn runs_by(
+    agent: &AgentId,
+    name: &str,
+    limit: usize,
+    viewer: &UserId,
+    snapshot: &mut dyn Snapshot,
+) -> Result<Vec<(Run, Box<str>)>, Fault> {
+    let own = snapshot.memberships(&MemberId::User(viewer.clone()))?;
+    let rooms: HashSet<RoomId> = own.into_iter().map(|member| member.room).collect();
+    let latest = snapshot.latest_runs(agent, RUNS_LOOKED_AT)?.into_iter();
+    Ok(latest.filter(|run| rooms.contains(&run.room)).take(limit).map(|run| (run, name.into())).collect())
+}
+
+pub fn rooms_with(
+    agent: &AgentId,
+    viewer: &UserId,
+    snapshot: &mut dyn Snapshot,
+) -> Result<Vec<(Room, Member)>, Fault> {
+    let agent = MemberId::Agent(agent.clone());
+    let mut rooms = Vec::new();
+    for member in snapshot.memberships(&MemberId::User(viewer.clone()))? {
+        if snapshot.member(&member.room, &agent)?.is_none() {
+            continue;
+        }
+        if let Some(room) = snapshot.room(&member.room)? {
+            rooms.push((room, member));
+        }
+    }
+    Ok(rooms)
 }

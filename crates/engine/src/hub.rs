@@ -2,7 +2,7 @@
 
 use crate::admit::{admit, admit_query};
 use crate::authorise::authorise_query;
-use crate::cards::cards;
+use crate::cards::{cards, rooms_with, runs_by};
 use crate::facts::{Facts, Standing};
 use crate::figures::{Figures, Tally};
 use crate::follower::Follower;
@@ -859,6 +859,11 @@ fn answer(
             let runs = snapshot.runs_of(message)?;
             named(runs, snapshot)?
         }
+        Query::RunsBy { agent, limit } => {
+            let name = facts.agent.as_ref().map(|agent| &*agent.name).unwrap_or_default();
+            Answer::Runs(runs_by(agent, name, *limit, &own(), snapshot)?)
+        }
+        Query::RoomsWith { agent } => Answer::Rooms(rooms_with(agent, &own(), snapshot)?),
         Query::MayFollow { .. }
         | Query::MayStop { .. }
         | Query::MayInquire { .. }

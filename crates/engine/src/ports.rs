@@ -234,6 +234,8 @@ pub trait Snapshot: Lookup {
     fn runs_in(&mut self, room: &RoomId, limit: usize) -> Result<Vec<Run>, Fault>;
     /// The turns that were set off in a turn, the oldest first.
     fn runs_below(&mut self, run: &RunId) -> Result<Vec<Run>, Fault>;
+    /// The turns of an agent: those that wait or run, the newest first, then the one that ended last and those before.
+    fn latest_runs(&mut self, agent: &AgentId, limit: usize) -> Result<Vec<Run>, Fault>;
     /// What is always allowed in a room, by agent, then by tool.
     fn approval_rules(&mut self, room: &RoomId) -> Result<Vec<ApprovalRule>, Fault>;
     /// Whether an upload has this content.

@@ -158,6 +158,15 @@ pub enum Query {
     RunsOf {
         message: MessageId,
     },
+    /// The turns of an agent in the caller's rooms: those that wait or run, then those that ended last.
+    RunsBy {
+        agent: AgentId,
+        limit: usize,
+    },
+    /// The caller's rooms that an agent is in.
+    RoomsWith {
+        agent: AgentId,
+    },
     /// What agents wait for an answer to in a room, the oldest first.
     Approvals {
         room: RoomId,

@@ -14,6 +14,7 @@ import { Choice } from '../ui/field';
 import { Nothing, Page } from '../ui/page';
 import { whole } from '../ui/time';
 import { BringIn } from './BringIn';
+import { Work } from './Work';
 import { kindName, presence } from './words';
 
 export function AgentDetails({ agentId, isWide }: { agentId: string; isWide: boolean }) {
@@ -29,6 +30,7 @@ export function AgentDetails({ agentId, isWide }: { agentId: string; isWide: boo
       {agent !== undefined && (
         <div className="space-y-10">
           <Facts agent={agent} />
+          <Work agentId={agent.id} />
           <BringIn agent={agent} />
           {agent.ownerId === me && <Ownership agent={agent} />}
         </div>

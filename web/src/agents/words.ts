@@ -1,5 +1,5 @@
 /** What agents and their kinds are called. */
-import type { Agent } from '../generated/api';
+import type { Agent, TurnDelivery } from '../generated/api';
 import { text } from '../text';
 
 export type AgentPresence = 'online' | 'busy' | 'offline';
@@ -25,4 +25,23 @@ export function shellWord(word: string): string {
 export function gatewayCommand(name: string, kind: string, program: string): string {
   const command = `parlor gateway --agent ${shellWord(`${name}=${kind}`)}`;
   return kind === 'command' ? `${command} -- ${program}` : command;
+}
+
+export function tokensOf(runs: Pick<TurnDelivery, 'inputTokens' | 'outputTokens'>[]): number {
+  return runs.reduce((sum, run) => sum + run.inputTokens + run.outputTokens, 0);
+}
+
+/** In millionths of a dollar. */
+export function costOf(runs: Pick<TurnDelivery, 'costMicros'>[]): number {
+  return runs.reduce((sum, run) => sum + (run.costMicros ?? 0), 0);
+}
+
+/** Of work, not of waiting for it; of what is over. */
+export function secondsOf(runs: Pick<TurnDelivery, 'startedAt' | 'endedAt'>[]): number {
+  const milliseconds = runs.reduce(
+    (sum, { startedAt, endedAt }) =>
+      startedAt === undefined || endedAt === undefined ? sum : sum + Date.parse(endedAt) - Date.parse(startedAt),
+    0,
+  );
+  return Math.round(milliseconds / 1000);
 }

@@ -478,7 +478,11 @@ export type Chunk = { type: string, content: string, metadata: Record<string, un
 
 export type Reaction = { emoji: string, userIds: Array<string>, usernames: Array<string>, };
 
-export type TurnDelivery = { runId: string, agentId: string, agentName: string, 
+export type TurnDelivery = { runId: string, agentId: string, agentName: string, roomId: string, 
+/**
+ * What set it off.
+ */
+messageId?: string, 
 /**
  * `queued`, `delivered` to the gateway, `started`, `answered`, `failed`, `cancelled`, `interrupted` or `refused`.
  */
@@ -490,7 +494,11 @@ reason?: string,
 /**
  * `direct` when it was named, `broadcast` when the room's policy asked it.
  */
-routingMode: string, conversationId: string, depth: number, replyId?: string, inputTokens: number, outputTokens: number, queuedAt: string, startedAt?: string, endedAt?: string, };
+routingMode: string, conversationId: string, depth: number, replyId?: string, inputTokens: number, outputTokens: number, 
+/**
+ * In millionths of a dollar, where the agent told it.
+ */
+costMicros?: number, queuedAt: string, startedAt?: string, endedAt?: string, };
 
 export type Metadata = { forwardedFrom?: Forwarded, 
 /**

@@ -8,9 +8,9 @@ use parlor_engine::search::Hunt;
 use parlor_model::audit::{Actor, NotePage, Noted};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
-    Agent, ApiKey, ApprovalRule, BlobDigest, Bookmark, DeadLetter, Delivery, Invitation, Logged, Mailbox,
-    Member, MemberId, Message, MessageId, Pin, Revision, RoomId, Run, RunId, Sender, Seq, Service, SignIn,
-    Task, Time, User, UserId,
+    Agent, AgentId, ApiKey, ApprovalRule, BlobDigest, Bookmark, DeadLetter, Delivery, Invitation, Logged,
+    Mailbox, Member, MemberId, Message, MessageId, Pin, Revision, RoomId, Run, RunId, Sender, Seq, Service,
+    SignIn, Task, Time, User, UserId,
 };
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -252,6 +252,12 @@ impl Snapshot for View {
 
     fn runs_below(&mut self, run: &RunId) -> Result<Vec<Run>, Fault> {
         Ok(self.tables.runs.rows().filter(|below| below.parent.as_ref() == Some(run)).cloned().collect())
+    }
+
+    fn latest_runs(&mut self, agent: &AgentId, limit: usize) -> Result<Vec<Run>, Fault> {
+        let mut runs: Vec<&Run> = self.tables.runs.rows().filter(|run| run.agent == *agent).rev().collect();
+        runs.sort_by_key(|run| (run.ended_at.is_some(), Reverse(run.ended_at)));
+        Ok(runs.into_iter().take(limit).cloned().collect())
     }
 
     fn refers_to(&mut self, digest: &BlobDigest) -> Result<bool, Fault> {

@@ -277,6 +277,16 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
         all(self.sql(), &query, &[&run.as_str()], rows::a_run)
     }
 
+    fn latest_runs(&mut self, agent: &AgentId, limit: usize) -> Result<Vec<Run>, Fault> {
+        let of = |rest| format!("SELECT {} FROM runs WHERE agent = ?1 AND {rest} LIMIT ?2", rows::RUN);
+        let open = of("ended_at IS NULL ORDER BY place DESC");
+        let mut runs = all(self.sql(), &open, &[&agent.as_str(), &(limit as i64)], rows::a_run)?;
+        let left = (limit - runs.len()) as i64;
+        let ended = of("ended_at IS NOT NULL ORDER BY ended_at DESC, place DESC");
+        runs.extend(all(self.sql(), &ended, &[&agent.as_str(), &left], rows::a_run)?);
+        Ok(runs)
+    }
+
     fn refers_to(&mut self, digest: &BlobDigest) -> Result<bool, Fault> {
         let query = "SELECT 1 FROM uploads WHERE digest = ?1 LIMIT 1";
         Ok(one(self.sql(), query, &[&digest.0], |_| Ok(()))?.is_some())

@@ -602,9 +602,10 @@ impl Facts {
             Query::MaySpawn { gateway } | Query::MayManageCredentials { gateway } => {
                 self.gateway = store.gateway(gateway)?;
             }
-            Query::Agent { id } | Query::AgentCards(AgentCards::One(id)) => {
-                self.about_known_agent(caller, id, store)?
-            }
+            Query::Agent { id }
+            | Query::AgentCards(AgentCards::One(id))
+            | Query::RunsBy { agent: id, .. }
+            | Query::RoomsWith { agent: id } => self.about_known_agent(caller, id, store)?,
             Query::OwnRouter { router } => self.router = store.router(router)?,
             Query::Service { agent } => self.about_service(agent, store)?,
             Query::Upload { id } => self.about_reading_upload(caller, id, store, memo)?,

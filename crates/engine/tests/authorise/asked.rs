@@ -625,6 +625,14 @@ pub fn agent_card() -> Query {
     Query::AgentCards(AgentCards::One(coder()))
 }
 
+pub fn runs_by() -> Query {
+    Query::RunsBy { agent: coder(), limit: 10 }
+}
+
+pub fn rooms_with() -> Query {
+    Query::RoomsWith { agent: coder() }
+}
+
 pub fn shared_agents() -> Query {
     Query::AgentCards(AgentCards::Shared { limit: 10, offset: 0 })
 }

@@ -11,3 +11,4 @@ mod relays;
 pub mod scenes;
 mod tasks;
 mod walk;
+mod work;

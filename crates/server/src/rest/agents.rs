@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 type Listed = Result<List<rest::Agent<'static>>, Problem>;
 
-fn agent_id(id: &str) -> Result<AgentId, Problem> {
+pub fn agent_id(id: &str) -> Result<AgentId, Problem> {
     AgentId::parse(id).map_err(|_| Problem::not_an_id())
 }
 
@@ -99,6 +99,19 @@ pub async fn change(
     };
     app.hub.call(&caller, Command::ChangeAgent { id: id.clone(), profile }).await?;
     Ok(data(told(&app, &one(&app, &caller, id).await?)))
+}
+
+/// Those of one's rooms that it is in.
+pub async fn rooms(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+) -> Result<List<rest::RoomOfMember<'static>>, Problem> {
+    let query = Query::RoomsWith { agent: agent_id(&id)? };
+    let Answer::Rooms(rooms) = app.hub.read(&caller, query).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    Ok(all(rooms.iter().map(|(room, member)| rest::RoomOfMember::new(room, member))))
 }
 
 pub async fn remove(

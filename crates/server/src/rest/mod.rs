@@ -158,6 +158,8 @@ pub fn router() -> Router<Arc<App>> {
         .get("/agents/{id}", "An agent", &[], agents::show)
         .put("/agents/{id}", "Changes an agent, or who may know of it", &[], agents::change)
         .delete("/agents/{id}", "Removes an agent", &[], agents::remove)
+        .get("/agents/{id}/rooms", "One's rooms that it is in", &[], agents::rooms)
+        .get("/agents/{id}/runs", "What it did there lately", &[], turns::of_agent)
         .get("/agents/shared", "Agents that others share", &[], agents::shared)
         .finish()
         .fallback(not_found)

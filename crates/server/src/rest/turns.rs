@@ -1,23 +1,45 @@
-//! Why agents did or did not answer.
+//! Turns of agents: why they did or did not answer, and what they did lately.
 
+use super::agents::agent_id;
 use super::messages::message_id;
 use crate::App;
 use crate::http::Signed;
 use crate::http::answer::{List, list};
-use crate::http::parameters::Path;
+use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
 use axum::extract::State;
-use parlor_model::{Answer, Query, Refusal};
+use parlor_model::{Answer, Caller, Query, Refusal};
 use parlor_wire::agentim::rest::TurnDelivery;
+use serde::Deserialize;
 use std::sync::Arc;
+use utoipa::IntoParams;
+
+#[derive(Deserialize, IntoParams)]
+pub struct Latest {
+    /// 50 where it is left out, 200 at most.
+    limit: Option<usize>,
+}
+
+pub async fn of_agent(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+    Parameters(asked): Parameters<Latest>,
+) -> Result<List<TurnDelivery<'static>>, Problem> {
+    let limit = asked.limit.unwrap_or(50).clamp(1, 200);
+    told(&app, &caller, Query::RunsBy { agent: agent_id(&id)?, limit }).await
+}
 
 pub async fn deliveries(
     State(app): State<Arc<App>>,
     Signed(caller): Signed,
     Path(id): Path<String>,
 ) -> Result<List<TurnDelivery<'static>>, Problem> {
-    let query = Query::RunsOf { message: message_id(&id)? };
-    let Answer::Runs(runs) = app.hub.read(&caller, query).await? else {
+    told(&app, &caller, Query::RunsOf { message: message_id(&id)? }).await
+}
+
+async fn told(app: &App, caller: &Caller, query: Query) -> Result<List<TurnDelivery<'static>>, Problem> {
+    let Answer::Runs(runs) = app.hub.read(caller, query).await? else {
         return Err(Refusal::Unavailable.into());
     };
     Ok(list(runs.iter().map(|(run, name)| TurnDelivery::new(run, name, app.hub.has_spoken(&run.id)))))

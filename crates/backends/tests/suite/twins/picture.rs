@@ -456,6 +456,8 @@ fn queries(world: &World) -> Vec<Query> {
     for id in &world.agents {
         queries.extend([Query::MayListen { agent: id.clone() }, Query::Agent { id: id.clone() }]);
         queries.push(Query::AgentCards(AgentCards::One(id.clone())));
+        queries.push(Query::RunsBy { agent: id.clone(), limit: 3 });
+        queries.push(Query::RoomsWith { agent: id.clone() });
         for (session, page) in [None, Some("main")].into_iter().zip(pages) {
             let mailbox = mailbox_of(id.clone(), session);
             queries

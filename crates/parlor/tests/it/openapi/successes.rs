@@ -207,6 +207,9 @@ async fn agents(tour: &Tour, scene: &Scene) {
     tour.tell(admin, "POST /api/agents", &[], body, 409).await;
     tour.tell(admin, "POST /api/agents", &[], json!({ "name": "Of any id" }), 201).await;
     tour.ask(admin, "GET /api/agents/{id}", &["hosted"], 200).await;
+    tour.ask(admin, "GET /api/agents/{id}/rooms", &["hosted"], 200).await;
+    tour.ask(admin, "GET /api/agents/{id}/runs?limit=5", &["hosted"], 200).await;
+    tour.ask(admin, "GET /api/agents/{id}/runs?limit=some", &["hosted"], 400).await;
     let list = json!({ "name": "Renamed", "visibility": "whitelist", "visibilityList": [admin.user_id()] });
     tour.tell(admin, "PUT /api/agents/{id}", &["planned"], list, 200).await;
     tour.ask(admin, "GET /api/agents", &[], 200).await;

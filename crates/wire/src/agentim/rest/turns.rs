@@ -16,6 +16,11 @@ pub struct TurnDelivery<'a> {
     pub run_id: &'a str,
     pub agent_id: &'a str,
     pub agent_name: &'a str,
+    pub room_id: &'a str,
+    /// What set it off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub message_id: Option<&'a str>,
     /// `queued`, `delivered` to the gateway, `started`, `answered`, `failed`, `cancelled`, `interrupted` or `refused`.
     pub status: &'a str,
     /// Why it was refused.
@@ -31,6 +36,10 @@ pub struct TurnDelivery<'a> {
     pub reply_id: Option<&'a str>,
     pub input_tokens: u64,
     pub output_tokens: u64,
+    /// In millionths of a dollar, where the agent told it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub cost_micros: Option<u64>,
     #[schema(format = DateTime)]
     pub queued_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,6 +57,8 @@ impl<'a> TurnDelivery<'a> {
             run_id: run.id.as_str(),
             agent_id: run.agent.as_str(),
             agent_name,
+            room_id: run.room.as_str(),
+            message_id: run.trigger.as_ref().map(|id| id.as_str()),
             status: match &run.state {
                 RunState::Queued => "queued",
                 RunState::Running if has_spoken => "started",
@@ -68,6 +79,7 @@ impl<'a> TurnDelivery<'a> {
             reply_id: run.reply.as_ref().map(|id| id.as_str()),
             input_tokens: run.usage.input_tokens,
             output_tokens: run.usage.output_tokens,
+            cost_micros: run.usage.cost,
             queued_at: iso(run.queued_at),
             started_at: run.started_at.map(iso),
             ended_at: run.ended_at.map(iso),

@@ -1,0 +1,93 @@
+import { useQuery } from '@tanstack/react-query';
+import { data } from '../api/http';
+import { useChat } from '../chat/store';
+import type { RoomOfMember, TurnDelivery } from '../generated/api';
+import { roomPath } from '../router';
+import { Block } from '../settings/Block';
+import { compact, text } from '../text';
+import { Link } from '../ui/link';
+import { brief, whole } from '../ui/time';
+import { costOf, secondsOf, tokensOf } from './words';
+
+const OFTEN_MS = 5000;
+
+/** Where an agent is, and what it did there lately. */
+export function Work({ agentId }: { agentId: string }) {
+  const path = `/api/agents/${encodeURIComponent(agentId)}`;
+  const rooms = useQuery({
+    queryKey: ['agents', agentId, 'rooms'],
+    queryFn: () => data<RoomOfMember[]>('GET', `${path}/rooms`),
+    // Whoever comes back may just have brought it somewhere.
+    staleTime: 0,
+  });
+  const runs = useQuery({
+    queryKey: ['agents', agentId, 'runs'],
+    queryFn: () => data<TurnDelivery[]>('GET', `${path}/runs`),
+    refetchInterval: OFTEN_MS,
+  });
+  return (
+    <>
+      {rooms.data !== undefined && rooms.data.length > 0 && (
+        <Block title={text.agents.rooms}>
+          <ul aria-label={text.agents.rooms} className="flex flex-wrap gap-2">
+            {rooms.data.map((room) => (
+              <li key={room.id}>
+                <Link href={roomPath(room.id)} className="block rounded-lg border px-3 py-1 text-sm hover:bg-hover">
+                  {room.name}
+                </Link>
+              </li>
+            ))}
+          </ul>
+        </Block>
+      )}
+      {runs.data !== undefined && runs.data.length > 0 && (
+        <Block title={text.agents.runs} lead={summary(runs.data)}>
+          <ul aria-label={text.agents.runs} className="divide-y rounded-xl border">
+            {runs.data.map((run) => (
+              <RunRow key={run.runId} run={run} />
+            ))}
+          </ul>
+        </Block>
+      )}
+    </>
+  );
+}
+
+function RunRow({ run }: { run: TurnDelivery }) {
+  const room = useChat((state) => state.rooms[run.roomId]?.name);
+  const at = Date.parse(run.queuedAt);
+  const target = run.replyId ?? run.messageId;
+  const isBad = run.status === 'failed' || run.status === 'interrupted';
+  return (
+    <li>
+      <Link href={roomPath(run.roomId, target)} className="flex items-baseline gap-3 px-4 py-2 text-sm hover:bg-hover">
+        <span className="min-w-0 flex-1 truncate">
+          <span className={isBad ? 'font-medium text-danger' : 'font-medium'}>
+            {text.agents.runStatus[run.status] ?? run.status}
+          </span>{' '}
+          <span className="text-faint">{room}</span>
+          {run.reason !== undefined && <span className="text-soft"> · {run.reason}</span>}
+        </span>
+        <span className="shrink-0 text-xs text-faint tabular-nums">{figures([run])}</span>
+        <time dateTime={run.queuedAt} title={whole(at)} className="shrink-0 text-xs text-faint">
+          {brief(at, Date.now())}
+        </time>
+      </Link>
+    </li>
+  );
+}
+
+function summary(runs: TurnDelivery[]): string {
+  return [text.agents.turns(runs.length), figures(runs)].filter(Boolean).join(' · ');
+}
+
+function figures(runs: TurnDelivery[]): string {
+  const [tokens, cost, seconds] = [tokensOf(runs), costOf(runs), secondsOf(runs)];
+  return [
+    tokens > 0 ? `${compact(tokens)} ${text.agents.tokens}` : '',
+    cost > 0 ? text.runs.cost((cost / 1e6).toFixed(cost < 1e6 ? 4 : 2)) : '',
+    seconds > 0 ? text.runs.seconds(seconds) : '',
+  ]
+    .filter(Boolean)
+    .join(' · ');
+}
