@@ -222,6 +222,7 @@ export const text = {
     ownAnswer: 'Something else',
     answered: (by: string) => `Answered by ${by}`,
     answerSent: 'Answer sent',
+    unqueue: 'Take back',
     terminal: (name: string) => `Terminal of ${name}`,
     queue: (count: number) => `${counted(count, 'message waits', 'messages wait')} for its turn`,
     seconds: (seconds: number) => (seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`),

@@ -13,6 +13,7 @@ export type ClientFrame =
       replyToId?: string;
       attachmentIds?: string[];
     }
+  | { type: 'client:subscribe_events'; since?: string }
   | { type: 'client:typing'; roomId: string }
   | { type: 'client:stop_generation'; roomId: string; agentId: string }
   | {
@@ -92,7 +93,8 @@ export type ServerFrame =
       reason?: string;
     }
   | { type: 'server:room_rewound'; roomId: string; removedMessageIds: string[] }
-  | { type: 'server:event'; event: UiEvent }
+  | { type: 'server:event'; event: UiEvent; position?: string }
+  | { type: 'server:events_subscribed'; position: string }
   | { type: 'server:pong'; ts: number }
   | { type: 'server:error'; code: string; message: string; clientMessageId?: string };
 

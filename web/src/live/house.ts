@@ -165,6 +165,8 @@ export class House {
   async #live(): Promise<void> {
     dispatch({ type: 'CONNECTION', connection: 'live' });
     this.#joins.restart();
+    // What is in the log comes with the rooms, from where they were left; of the rest only the present counts.
+    this.tell({ type: 'client:subscribe_events' });
     const { openRoom } = useChat.getState();
     if (openRoom !== undefined) this.#joins.first(openRoom);
     for (const unsent of this.#outbox.all()) {

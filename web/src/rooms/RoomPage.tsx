@@ -51,7 +51,7 @@ export function RoomPage({ roomId, messageId, isWide }: Props) {
           <div className="mx-auto w-full max-w-3xl px-3 pb-3 md:px-5 md:pb-4">
             <Terminals terminals={chat.terminals} />
             <PermissionList permissions={chat.permissions} />
-            <QueueBanner queue={chat.queue} />
+            <QueueBanner roomId={roomId} queue={chat.queue} />
             <Composer
               room={room}
               chat={chat}

@@ -1,9 +1,16 @@
-import { Hourglass } from 'lucide-react';
+import { Hourglass, X } from 'lucide-react';
+import { ask } from '../api/http';
 import type { QueuedItem } from '../chat/state';
 import { text } from '../text';
+import { IconButton } from '../ui/button';
+
+/** What was said stays; only its turn is given up. */
+function takeBack(roomId: string, { agentId, id }: QueuedItem): void {
+  void ask('DELETE', `/api/queue?${new URLSearchParams({ session_id: roomId, agent_id: agentId, id })}`);
+}
 
 /** What was said to an agent that is busy, and waits. */
-export function QueueBanner({ queue }: { queue: QueuedItem[] }) {
+export function QueueBanner({ roomId, queue }: { roomId: string; queue: QueuedItem[] }) {
   if (queue.length === 0) return null;
   return (
     <details className="mb-2 rounded-xl border bg-raised px-3 py-2 text-sm">
@@ -13,8 +20,11 @@ export function QueueBanner({ queue }: { queue: QueuedItem[] }) {
       </summary>
       <ul className="mt-1.5 space-y-1 text-faint">
         {queue.map((item) => (
-          <li key={item.id} className="truncate">
-            {item.preview}
+          <li key={item.id} className="flex items-center gap-2">
+            <span className="min-w-0 flex-1 truncate">{item.preview}</span>
+            <IconButton label={text.runs.unqueue} className="size-6" onClick={() => takeBack(roomId, item)}>
+              <X size={13} />
+            </IconButton>
           </li>
         ))}
       </ul>
