@@ -26,8 +26,8 @@ pub fn service(row: &Row<'_>) -> rusqlite::Result<Service> {
         agent: AgentId::stored(shared(row, 0)?),
         active: row.get(1)?,
         model: access(row, 2)?,
-        fallback: maybe_text(row, 6)?.map(Into::into),
-        instructions: maybe_text(row, 7)?.map(Into::into),
+        fallback: maybe_text(row, 6)?,
+        instructions: maybe_text(row, 7)?,
         most_tokens: row.get(8)?,
         updated_at: time(row, 9)?,
     })
