@@ -89,9 +89,8 @@ async fn streams(room: &mut Room, endpoint: &mut ModelEndpoint) {
     room.say("the kettle is on").await;
     let asking = room.say("@Sage who is there?").await;
     let (chunks, reply) = said(room).await;
-    let of = |kind: &str| -> String {
-        chunks.iter().filter(|chunk| chunk["type"] == kind).map(text).collect()
-    };
+    let of =
+        |kind: &str| -> String { chunks.iter().filter(|chunk| chunk["type"] == kind).map(text).collect() };
     assert_eq!((&*of("thinking"), &*of("text")), ("Hm.", "Hello there"));
     assert_eq!((&reply["content"], outcome(&reply)), (&json!("Hello there"), "complete"));
     let spent = &room.deliveries(&asking).await[0];

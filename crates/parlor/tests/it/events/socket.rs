@@ -70,6 +70,7 @@ async fn a_socket_carries_what_the_stream_carries() {
     subscribe(&mut back, Some(&begun)).await;
     let (again, _) = until(&mut back, end).await;
     assert_eq!(texts(&again), texts(&of_socket), "what was missed");
+    back.wait_for_type("server:events_subscribed").await.unwrap();
     // Asked for once more it begins anew, and nothing comes twice.
     subscribe(&mut back, None).await;
     room.say("once").await;
