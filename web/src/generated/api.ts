@@ -26,6 +26,12 @@ export type DecisionWord = "allow" | "deny" | "timeout";
 
 export type RouterScope = "personal" | "global";
 
+export type ServiceAgentType = "openai-chat" | "anthropic-chat";
+
+export type ServiceAgentStatus = "active" | "inactive";
+
+export type ServiceAgentCategory = "chat";
+
 export type ModelApi = "openai" | "anthropic";
 
 export type Login = { username: string, password: string, };
@@ -89,6 +95,34 @@ llmApi?: ModelApi, llmBaseUrl?: string,
  * `null` takes it away. With another address it must be given again.
  */
 llmApiKey?: string | null, llmModel?: string, };
+
+export type ServiceAgentBody = { name?: string, 
+/**
+ * How the model is spoken to: `openai-chat` if left out.
+ */
+type?: ServiceAgentType, description?: string, status?: ServiceAgentStatus, config?: ServiceAgentSettings, };
+
+export type ServiceAgentSettings = { 
+/**
+ * The provider's own if left out.
+ */
+baseUrl?: string, 
+/**
+ * `null` takes it away. With another address it must be given again.
+ */
+apiKey?: string | null, model?: string, 
+/**
+ * Another model of the same server, asked when the first does not answer. `null` takes it away.
+ */
+fallbackModel?: string | null, 
+/**
+ * What the agent is to be. `null` takes it away.
+ */
+systemPrompt?: string | null, 
+/**
+ * The most that an answer may have. `null` takes it away.
+ */
+maxTokens?: number | null, };
 
 export type Registration = { token: string, username: string, password: string, displayName?: string, };
 
@@ -307,6 +341,30 @@ export type Router = { id: string, name: string, scope: RouterScope, llmApi: Mod
 llmApiKey: string | null, llmModel: string, createdById: string, createdAt: string, updatedAt: string, };
 
 export type RouterTest = { success: boolean, 
+/**
+ * Why not.
+ */
+error?: string, };
+
+export type ServiceAgent = { 
+/**
+ * Of the agent that it is.
+ */
+id: string, name: string, type: ServiceAgentType, category: ServiceAgentCategory, description: string, status: ServiceAgentStatus, config: ServiceAgentConfig, createdById: string, createdAt: string, updatedAt: string, };
+
+export type ServiceAgentConfig = { baseUrl: string, 
+/**
+ * Never the key itself.
+ */
+apiKey?: string, model: string, fallbackModel?: string, systemPrompt?: string, maxTokens?: number, };
+
+export type ServiceProvider = { type: ServiceAgentType, displayName: string, category: ServiceAgentCategory, description: string, 
+/**
+ * What `config` may hold, as a JSON Schema.
+ */
+configSchema: unknown, };
+
+export type ServiceValidation = { valid: boolean, 
 /**
  * Why not.
  */
