@@ -262,7 +262,8 @@ async fn a_plan_goes_through_every_state_and_a_subagent_comes_back() {
             _ => None,
         })
         .collect();
-    for state in PlanState::ALL {
+    // What people reject is not its to say.
+    for state in PlanState::ALL.iter().filter(|state| **state != PlanState::Rejected) {
         assert!(plans.iter().any(|plan| plan.state == *state), "{state:?}");
     }
     for state in StepState::ALL {

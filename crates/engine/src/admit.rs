@@ -3,7 +3,7 @@
 use crate::Limits;
 use crate::search::Wanted;
 use parlor_model::command::{
-    AgentProfile, AgentRegistration, ModelChanges, NewUser, RoomChanges, TaskChanges,
+    AgentProfile, AgentRegistration, ModelChanges, NewUser, PlanVerdict, RoomChanges, TaskChanges,
 };
 use parlor_model::letters::{is_deceptive, is_seen};
 use parlor_model::{
@@ -21,6 +21,9 @@ struct Fields {
 
 const ROUTER: Fields = Fields { base_url: "llmBaseUrl", model: "llmModel", key: "llmApiKey" };
 const SERVICE: Fields = Fields { base_url: "config.baseUrl", model: "config.model", key: "config.apiKey" };
+
+/// Four answers in people's own words, as they are written.
+const LONGEST_ANSWERS: usize = 64 * 1024;
 
 pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
     let mut flaws = Flaws::default();
@@ -137,7 +140,17 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             let reason = judgement.reason.as_deref().unwrap_or_default();
             flaws.unless(reason.chars().count() <= 1000, "denyReason", "is longer than 1000 characters");
         }
+        Command::JudgePlan { verdict: PlanVerdict::Approve(post), .. } => flaws.post(post, limits)?,
+        Command::JudgePlan { verdict: PlanVerdict::Edit(text), .. } => {
+            flaws.unless(!text.trim().is_empty(), "text", "must not be empty");
+            flaws.unless(text.chars().count() <= 12_000, "text", "is longer than 12000 characters");
+        }
+        Command::AnswerQuestions { answers, .. } => {
+            flaws.unless(answers.0.len() <= LONGEST_ANSWERS, "answers", "are too long");
+        }
         Command::OfferSetup { .. }
+        | Command::TellPlan { .. }
+        | Command::JudgePlan { verdict: PlanVerdict::Reject, .. }
         | Command::ExpireApproval { .. }
         | Command::RevokeApprovalRule { .. }
         | Command::StartRun { .. }

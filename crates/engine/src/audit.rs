@@ -8,7 +8,7 @@ use crate::plan::{Change, Plan};
 use parlor_model::audit::{Action, Actor, Note, Subject, SubjectKind};
 use parlor_model::command::UserChanges;
 use parlor_model::{
-    AgentId, ApiKey, Caller, Command, Decision, Invitation, Member, MemberId, ModelAccess, Principal,
+    AgentId, ApiKey, Caller, Command, Decision, Invitation, Matter, Member, MemberId, ModelAccess, Principal,
     Receipt, RoomId, RoomRole, Router, Scope, SecondProof, Seq, SettingChanges, User,
 };
 use std::sync::Arc;
@@ -150,11 +150,13 @@ fn notes(command: &Command, facts: &Facts, plan: &Plan) -> Vec<Told> {
 /// What was decided about a question of an agent, whoever and whatever decided it. Its input is known by its digest alone.
 fn approval(change: &Change, facts: &Facts) -> Option<Told> {
     match change {
-        Change::PutApproval(asked) => {
+        // What people say to questions is no permission: the room sees it.
+        Change::PutApproval(asked) if asked.matter == Matter::Tool => {
             let action = match asked.decision.as_ref()? {
                 Decision::Allowed { .. } | Decision::AllowedByRule => Action::ApprovalAllowed,
                 Decision::Denied { .. } => Action::ApprovalDenied,
                 Decision::Expired => Action::ApprovalExpired,
+                Decision::Answered { .. } => return None,
                 Decision::Withdrawn => Action::ApprovalWithdrawn,
             };
             let rule = facts.rule.as_ref().filter(|_| asked.decision == Some(Decision::AllowedByRule));

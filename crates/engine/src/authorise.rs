@@ -148,8 +148,9 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::StartRun { .. } | Command::FinishRun(_) | Command::ReportUsage { .. } => ask.operator(),
         Command::OpenRun { room, .. } | Command::SayLate { room, .. } => ask.speak(room),
 
-        Command::AskApproval(_) | Command::ExpireApproval { .. } => ask.operator(),
-        Command::DecideApproval(_) => ask.decide_approval(),
+        Command::AskApproval(_) | Command::ExpireApproval { .. } | Command::TellPlan { .. } => ask.operator(),
+        Command::JudgePlan { .. } => ask.judge_plan(),
+        Command::DecideApproval(_) | Command::AnswerQuestions { .. } => ask.decide_approval(),
         Command::RevokeApprovalRule { .. } => ask.revoke_rule(),
     }
 }
@@ -185,6 +186,10 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         | Query::ApprovalRules { .. }
         | Query::MayFollow { .. } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
         Query::MayStop { .. } => ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ()),
+        Query::Question { .. } => ask.decide_approval(),
+        Query::Plans { room: Some(_) } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
+        Query::Plans { room: None } => ask.signed_in(Scope::Read).map(|_| ()),
+        Query::Questions => ask.signed_in(Scope::Read).map(|_| ()),
         Query::Run { .. } => ask.seen_run(),
         Query::Runs { room: Some(_), .. } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
         Query::Runs { room: None, .. } => ask.signed_in(Scope::Read).map(|_| ()),
@@ -717,6 +722,16 @@ impl<'a> Ask<'a> {
             _ => false,
         };
         if may { Ok(()) } else { Err(Refusal::NotFound(Thing::Approval)) }
+    }
+
+    /// A plan is a wish to use tools: for who may allow these.
+    fn judge_plan(&self) -> Result<(), Refusal> {
+        self.person()?;
+        self.role_in_room(RoomRole::Member, Scope::Write)?;
+        match (&self.facts.room, &self.facts.membership) {
+            (Some(room), Some(own)) if may_approve(room, own) => Ok(()),
+            _ => Err(Refusal::Forbidden),
+        }
     }
 
     /// For who made it, and for admins of the room.

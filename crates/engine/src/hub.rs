@@ -18,8 +18,8 @@ use parlor_model::audit::NotePage;
 use parlor_model::query::{Answer, OfRun, Recent};
 use parlor_model::{
     ApiKey, ApprovalId, BlobDigest, Caller, Command, Epoch, Event, Gateway, HubSettings, Logged, Mailbox,
-    Member, MemberId, Message, Position, Query, Refusal, RoomId, Run, SecondFactor, SecretHash, Seq, Signal,
-    Task, Thing, Time, User, UserId,
+    Matter, Member, MemberId, Message, Position, Query, Refusal, RoomId, Run, SecondFactor, SecretHash, Seq,
+    Signal, Task, Thing, Time, User, UserId,
 };
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -820,6 +820,23 @@ fn answer(
             Answer::Upload(Arc::new(upload))
         }
         Query::Approvals { room } => Answer::Approvals(snapshot.open_approvals(Open::Room(room))?),
+        Query::Question { .. } => Answer::Approvals(facts.approval.clone().into_iter().collect()),
+        Query::Plans { room: Some(room) } => Answer::Plans(snapshot.plans(room)?),
+        Query::Plans { room: None } => {
+            let mut plans = Vec::new();
+            for member in snapshot.memberships(&MemberId::User(own()))? {
+                plans.extend(snapshot.plans(&member.room)?);
+            }
+            Answer::Plans(plans)
+        }
+        Query::Questions => {
+            let mut open = Vec::new();
+            for member in snapshot.memberships(&MemberId::User(own()))? {
+                open.extend(snapshot.open_approvals(Open::Room(&member.room))?);
+            }
+            open.retain(|asked| asked.matter == Matter::Questions);
+            Answer::Approvals(open)
+        }
         Query::ApprovalRules { room } => Answer::ApprovalRules(snapshot.approval_rules(room)?),
         Query::Run { run, what } => {
             let found = facts.run.clone().expect("authorised to see it");

@@ -11,7 +11,7 @@ use parlor_model::{
     DeadLetter, Delivery, Epoch, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Logged,
     Mailbox, Member, MemberId, Message, MessageId, Pairing, Pin, RefreshToken, Revision, Room, RoomId,
     Router, RouterId, Run, RunId, SecondFactor, SecretHash, Seq, Service, Session, SignIn, SignInId,
-    Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
+    StandingPlan, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
 };
 use std::io::{Read, Seek};
 use std::ops::ControlFlow;
@@ -109,6 +109,7 @@ pub trait Lookup {
         agent: &AgentId,
         tool: &str,
     ) -> Result<Option<ApprovalRule>, Fault>;
+    fn plan(&mut self, room: &RoomId, agent: &AgentId) -> Result<Option<StandingPlan>, Fault>;
     fn run(&mut self, id: &RunId) -> Result<Option<Run>, Fault>;
     /// The turns that a message set off, in the order in which they were planned.
     fn runs_of(&mut self, message: &MessageId) -> Result<Vec<Run>, Fault>;
@@ -236,6 +237,8 @@ pub trait Snapshot: Lookup {
     fn runs_below(&mut self, run: &RunId) -> Result<Vec<Run>, Fault>;
     /// The turns of an agent: those that wait or run, the newest first, then the one that ended last and those before.
     fn latest_runs(&mut self, agent: &AgentId, limit: usize) -> Result<Vec<Run>, Fault>;
+    /// The plans of agents in a room, by agent.
+    fn plans(&mut self, room: &RoomId) -> Result<Vec<StandingPlan>, Fault>;
     /// What is always allowed in a room, by agent, then by tool.
     fn approval_rules(&mut self, room: &RoomId) -> Result<Vec<ApprovalRule>, Fault>;
     /// Whether an upload has this content.

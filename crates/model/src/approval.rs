@@ -1,4 +1,4 @@
-//! A question to people that an agent waits for: may it use this tool, with this input?
+//! A question to people that an agent waits for: may it use this tool, with this input? Or: which of these?
 //!
 //! Owns: decided or expired, exactly once.
 
@@ -51,7 +51,9 @@ pub struct Approval {
     pub gateway: GatewayId,
     /// What the gateway calls the question.
     pub request: Box<str>,
+    /// The tool that asks, where it asks for answers.
     pub tool: Box<str>,
+    pub matter: Matter,
     pub input: Payload,
     pub digest: Digest,
     pub asked_at: Time,
@@ -59,6 +61,15 @@ pub struct Approval {
     pub expires_at: Time,
     pub decision: Option<Decision>,
     pub decided_at: Option<Time>,
+}
+
+/// What an answer is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Matter {
+    /// Whether a tool may be used: yes or no.
+    Tool,
+    /// What people say to one to four questions.
+    Questions,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,6 +83,11 @@ pub enum Decision {
         by: Decider,
         reason: Option<Box<str>>,
     },
+    /// What somebody said to questions, in the form in which they were asked.
+    Answered {
+        by: Decider,
+        answers: Payload,
+    },
     Expired,
     /// The run ended before anybody answered.
     Withdrawn,
@@ -82,6 +98,7 @@ impl Decision {
         match self {
             Self::Allowed { .. } | Self::AllowedByRule => "allow",
             Self::Denied { .. } | Self::Withdrawn => "deny",
+            Self::Answered { .. } => "answered",
             Self::Expired => "timeout",
         }
     }
@@ -143,6 +160,7 @@ mod tests {
             gateway: GatewayId::stored("g"),
             request: "1".into(),
             tool: "Bash".into(),
+            matter: Matter::Tool,
             input: Payload("{}".into()),
             digest: Digest([0; 32]),
             asked_at: Time(1),
@@ -154,7 +172,8 @@ mod tests {
         let answers = [
             Decision::Allowed { by: by.clone() },
             Decision::AllowedByRule,
-            Decision::Denied { by, reason: None },
+            Decision::Denied { by: by.clone(), reason: None },
+            Decision::Answered { by, answers: Payload("[]".into()) },
             Decision::Expired,
             Decision::Withdrawn,
         ];

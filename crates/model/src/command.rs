@@ -2,11 +2,12 @@
 //!
 //! A command carries no secret in the clear: passwords arrive hashed, tokens as digests.
 
+use crate::run_event::PlanState;
 use crate::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, BlobDigest, Bookmark, Chunk, Delivery, Device, Digest,
-    File, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox, MemberId, Message,
-    MessageId, ModelAccess, ModelApi, Notifications, Outcome, Path, Pattern, Payload, Pin, Policy, Position,
-    Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId, Scope, SealedKey, SecondProof,
+    File, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox, Matter, MemberId,
+    Message, MessageId, ModelAccess, ModelApi, Notifications, Outcome, Path, Pattern, Payload, Pin, Policy,
+    Position, Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId, Scope, SealedKey, SecondProof,
     SecretHash, Seq, Service, SettingChanges, SignIn, SignInId, SiteRole, Subscription, Task, TaskId,
     TaskStatus, Time, Upload, Usage, User, UserId, Visibility,
 };
@@ -335,10 +336,30 @@ pub enum Command {
         usage: Usage,
     },
 
+    /// The plan of a turn as it stands.
+    TellPlan {
+        run: RunId,
+        plan: Payload,
+        state: PlanState,
+    },
+    /// Decides about a plan that nobody decided about yet.
+    JudgePlan {
+        room: RoomId,
+        agent: AgentId,
+        /// Of what was looked at.
+        rev: u64,
+        verdict: PlanVerdict,
+    },
+
     // Questions of agents. The hub itself asks them, and says when nobody answered in time.
     AskApproval(NewApproval),
     /// Through `Hub::decide`, which knows how long it was open.
     DecideApproval(Judgement),
+    /// Through `Hub::answer`, for the same reason.
+    AnswerQuestions {
+        approval: ApprovalId,
+        answers: Payload,
+    },
     ExpireApproval {
         approval: ApprovalId,
     },
@@ -349,16 +370,26 @@ pub enum Command {
     },
 }
 
-/// An agent wants to use a tool in its turn.
+/// An agent wants to use a tool in its turn, or to know something from people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewApproval {
     pub run: RunId,
     pub gateway: GatewayId,
     pub request: Box<str>,
     pub tool: Box<str>,
+    pub matter: Matter,
     pub input: Payload,
     pub digest: Digest,
     pub timeout: Duration,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlanVerdict {
+    /// With what is said to the agent, so that it begins.
+    Approve(Post),
+    Reject,
+    /// In other words; still to be decided.
+    Edit(Box<str>),
 }
 
 /// What somebody answers to an agent's question.

@@ -2,7 +2,7 @@
 
 use crate::{
     Agent, AgentId, Approval, Delivery, KeyId, Member, MemberId, Message, MessageId, Pin, Reaction, Room,
-    RoomId, Run, Seq, SignInId, Task, TaskId, Time, User, UserId,
+    RoomId, Run, Seq, SignInId, StandingPlan, Task, TaskId, Time, User, UserId,
 };
 use std::sync::Arc;
 
@@ -94,6 +94,8 @@ pub enum Event {
     ApprovalAsked(Arc<Approval>),
     /// It has one, or none will come.
     ApprovalDecided(Arc<Approval>),
+    /// What an agent is going to do, or what somebody decided about it.
+    PlanChanged(Arc<StandingPlan>),
     /// Something older than its own deletion, read from the log: its content is gone. Also what only takes a place
     /// in the log.
     Faded,
@@ -123,6 +125,7 @@ impl Event {
             Self::RoomChanged(room) | Self::MembersChanged { room, .. } => Some(&room.id),
             Self::RunChanged(run) => Some(&run.room),
             Self::ApprovalAsked(approval) | Self::ApprovalDecided(approval) => Some(&approval.room),
+            Self::PlanChanged(plan) => Some(&plan.room),
             Self::RoomArranged(member) => Some(&member.room),
             Self::TaskChanged(task) => Some(&task.room),
             Self::UserChanged(_)

@@ -18,6 +18,7 @@ pub mod lineage;
 pub mod mention;
 pub mod message;
 pub mod path;
+pub mod plan;
 pub mod position;
 pub mod query;
 pub mod refusal;
@@ -35,7 +36,7 @@ pub mod upload;
 
 pub use account::{ApiKey, Pairing, RefreshToken, Scope, SecretHash, SignIn, SiteRole, User};
 pub use agent::{Agent, Device, Gateway, Host, Session, Subscription, Visibility};
-pub use approval::{Approval, ApprovalRule, Decider, Decision, Digest};
+pub use approval::{Approval, ApprovalRule, Decider, Decision, Digest, Matter};
 pub use asking::{AnswerKind, Answered, Answerer, CredentialErrand, Errand, Inquiry, Look, Spawn};
 pub use caller::{Caller, Principal};
 pub use command::{Arranging, Command, FinishedRun, Post, Prompt, Receipt, Route, Said, Started};
@@ -52,6 +53,7 @@ pub use message::{
     Sender, SenderKind,
 };
 pub use path::{Path, Pattern};
+pub use plan::StandingPlan;
 pub use position::{Epoch, Moment, Ordinal, Position, Seq};
 pub use query::{Answer, Query};
 pub use refusal::{Flaw, Refusal, Thing};

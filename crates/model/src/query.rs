@@ -2,10 +2,10 @@
 
 use crate::audit::{NotePage, Noted};
 use crate::{
-    Agent, AgentId, ApiKey, Approval, ApprovalRule, Bookmark, DeadLetter, Delivery, Gateway, GatewayId,
-    HubSettings, Inquiry, Invitation, Mailbox, Member, Message, MessageId, MessageKind, Pin, Revision, Room,
-    RoomId, Router, RouterId, Run, RunId, SecretHash, SenderKind, Seq, Service, Session, SignIn,
-    Subscription, Task, Time, Upload, UploadId, User,
+    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, Bookmark, DeadLetter, Delivery, Gateway,
+    GatewayId, HubSettings, Inquiry, Invitation, Mailbox, Member, Message, MessageId, MessageKind, Pin,
+    Revision, Room, RoomId, Router, RouterId, Run, RunId, SecretHash, SenderKind, Seq, Service, Session,
+    SignIn, StandingPlan, Subscription, Task, Time, Upload, UploadId, User,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -172,6 +172,16 @@ pub enum Query {
         room: RoomId,
     },
     /// What is always allowed there.
+    /// One question, for who may answer it.
+    Question {
+        approval: ApprovalId,
+    },
+    /// The plans of agents as they stand, in a room or in all of one's rooms.
+    Plans {
+        room: Option<RoomId>,
+    },
+    /// Questions that are open in all of one's rooms.
+    Questions,
     ApprovalRules {
         room: RoomId,
     },
@@ -304,6 +314,7 @@ pub enum Answer {
     Runs(Vec<(Run, Box<str>)>),
     Approvals(Vec<Approval>),
     ApprovalRules(Vec<ApprovalRule>),
+    Plans(Vec<StandingPlan>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

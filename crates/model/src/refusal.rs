@@ -28,6 +28,7 @@ pub enum Thing {
     Approval,
     ApprovalRule,
     Router,
+    Plan,
     Service,
 }
 

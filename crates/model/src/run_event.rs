@@ -66,7 +66,13 @@ macro_rules! words {
 }
 
 words! {
-    PlanState { Planned = "planned", Approved = "approved", Executing = "executing", Completed = "completed" }
+    PlanState {
+        Planned = "planned",
+        Approved = "approved",
+        Rejected = "rejected",
+        Executing = "executing",
+        Completed = "completed",
+    }
     StepState { Pending = "pending", InProgress = "in_progress", Done = "done", Skipped = "skipped" }
     SubagentOutcome { Complete = "complete", Failed = "failed", Cancelled = "cancelled" }
     /// Where a tool printed.

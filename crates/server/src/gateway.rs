@@ -15,14 +15,16 @@ use parlor_engine::switchboard::{Egress, Farewell, Outbox, Viewer};
 use parlor_engine::turns::{Answering, Asking, Finished, Host, LinkId, Order, Voice};
 use parlor_model::command::{AgentRegistration, NewGateway};
 use parlor_model::{
-    Caller, Command, ConversationId, Delivery, Device, Epoch, GatewayId, Logged, Message, Moment, Receipt,
-    Refusal, RoomId, Signal, TaskStatus, Thing, UserId,
+    Caller, Command, ConversationId, Delivery, Device, Epoch, GatewayId, Logged, Matter, Message, Moment,
+    Payload, Receipt, Refusal, RoomId, RunEvent, Signal, TaskStatus, Thing, UserId,
 };
 use parlor_wire::agentim::egress as common;
 use parlor_wire::agentim::gateway::egress::{self, InRoom};
 use parlor_wire::agentim::gateway::ingress::{self, AgentForm, Auth, Reply, Status, Told};
 use parlor_wire::agentim::ingress::Misread;
 use parlor_wire::canonical;
+use parlor_wire::events::answers;
+use parlor_wire::events::egress::plan_data;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
@@ -188,7 +190,12 @@ fn words(order: &Order<'_>) -> String {
         Order::Ended { agent, room, run, outcome } => egress::run_ended(agent, room, run, outcome),
         Order::Resumed { agent, room, run, heard } => egress::run_resumed(agent, room, run, *heard),
         Order::Remove { agent } => egress::remove_agent(agent),
-        Order::Decided { agent, request, decision } => egress::permission_response(agent, request, decision),
+        Order::Decided { agent, request, matter: Matter::Tool, decision } => {
+            egress::permission_response(agent, request, decision)
+        }
+        Order::Decided { agent, request, matter: Matter::Questions, decision } => {
+            egress::question_response(agent, request, decision)
+        }
     }
 }
 
@@ -375,6 +382,26 @@ impl Agents {
                 Ok(())
             }
             Told::Auth(_) | Told::Ping { .. } => Ok(()),
+            Told::RunEvent { agent, room, event: RunEvent::Plan(plan), .. } => {
+                let told = Payload(plan_data(&plan).to_string().into());
+                hub.tell_plan(link, &agent, room.as_ref(), told, plan.state).await
+            }
+            Told::RunEvent { agent, room, event: RunEvent::Questions(asked), .. } => {
+                let room = room.or_else(|| hub.room_of(&agent)).ok_or(Refusal::NotFound(Thing::Room))?;
+                let input = answers::written(&asked);
+                let asking = Asking {
+                    link,
+                    agent: &agent,
+                    room: &room,
+                    request: &asked.id,
+                    tool: "ask_user",
+                    matter: Matter::Questions,
+                    digest: canonical::digest(&input).ok_or(Refusal::Invalid(Vec::new()))?,
+                    input,
+                    timeout: Duration::MAX,
+                };
+                hub.ask(asking).await
+            }
             Told::RunEvent { agent, room, event, .. } => {
                 hub.run_event(&self.caller, link, &agent, room.as_ref(), event).await
             }
@@ -394,6 +421,7 @@ impl Agents {
                     room,
                     request: &form.request,
                     tool: &form.tool,
+                    matter: Matter::Tool,
                     input: form.input,
                     digest,
                     timeout,

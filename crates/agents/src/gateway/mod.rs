@@ -340,7 +340,11 @@ impl Gateway {
             }
             Instruction::Remove { agent } => self.dismissed(&agent),
             Instruction::Refused { message, .. } => self.tell(News::Refused { message }),
-            Instruction::Welcome | Instruction::TurnedAway { .. } | Instruction::Pong { .. } => {}
+            // No agent of its own asks people anything but permission.
+            Instruction::Welcome
+            | Instruction::Answered { .. }
+            | Instruction::TurnedAway { .. }
+            | Instruction::Pong { .. } => {}
             asked => self.answer(asked),
         }
     }

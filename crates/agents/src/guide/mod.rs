@@ -13,9 +13,9 @@ use futures_util::future::{AbortHandle, abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use parlor_model::{AgentId, AnswerKind, MessageId, Payload, RoomId};
 use parlor_wire::agentim::gateway::host::egress;
-use parlor_wire::agentim::gateway::host::ingress::{Instruction, Request, SenderType, Verdict, read};
+use parlor_wire::agentim::gateway::host::ingress::{Instruction, Request, SenderType, read};
 use parlor_wire::agentim::gateway::ingress::{AgentForm, Answer, Status, Told};
-use performer::Performer;
+use performer::{Heard, Performer};
 use script::Scene;
 use serde_json::json;
 use std::collections::HashMap;
@@ -79,18 +79,19 @@ struct Stage {
 struct Part {
     room: RoomId,
     stop: AbortHandle,
-    verdicts: mpsc::Sender<(Box<str>, Verdict)>,
+    answers: mpsc::Sender<(Box<str>, Heard)>,
 }
 
-/// A reply asks once; what comes beyond that was not asked for.
-const VERDICTS: usize = 4;
+/// A reply asks twice; what comes beyond that was not asked for.
+const ANSWERS: usize = 4;
 
 impl Stage {
     fn follow(&mut self, instruction: Instruction) -> std::ops::ControlFlow<()> {
         match instruction {
             Instruction::Answer(request) => self.begin(request),
             Instruction::Stop { room, .. } => self.stop(room.as_ref()),
-            Instruction::Decided { request, verdict, .. } => self.decided(request, verdict),
+            Instruction::Decided { request, verdict, .. } => self.heard(request, Heard::Verdict(verdict)),
+            Instruction::Answered { question, answers, .. } => self.heard(question, Heard::Answers(answers)),
             Instruction::Remove { .. } => return std::ops::ControlFlow::Break(()),
             Instruction::Command { agent, room, command, .. } => {
                 let words = "I know no commands. Mention me, and I show you around.";
@@ -144,12 +145,12 @@ impl Stage {
             SenderType::User | SenderType::Agent => request::wish(&request.content),
         };
         let steps = script::steps(&wish, &scene);
-        let (verdicts, answers) = mpsc::channel(VERDICTS);
+        let (answers, heard) = mpsc::channel(ANSWERS);
         let room = request.room.clone();
         let outgoing = self.outgoing.clone();
-        let performer = Performer { request, reply: reply.clone(), outgoing, verdicts: answers };
+        let performer = Performer { request, reply: reply.clone(), outgoing, answers: heard };
         let (acting, stop) = abortable(performer.perform(steps));
-        self.parts.insert(reply.clone(), Part { room, stop, verdicts });
+        self.parts.insert(reply.clone(), Part { room, stop, answers });
         self.acting.push(Box::pin(async move {
             let _ = acting.await;
             Some(reply)
@@ -163,9 +164,9 @@ impl Stage {
     }
 
     /// The name of a question begins with that of its reply; the reply itself knows which one it waits for.
-    fn decided(&self, request: Box<str>, verdict: Verdict) {
-        for (_, part) in self.parts.iter().filter(|(reply, _)| request.starts_with(reply.as_str())) {
-            let _ = part.verdicts.try_send((request.clone(), verdict.clone()));
+    fn heard(&self, question: Box<str>, heard: Heard) {
+        for (_, part) in self.parts.iter().filter(|(reply, _)| question.starts_with(reply.as_str())) {
+            let _ = part.answers.try_send((question.clone(), heard.clone()));
         }
     }
 

@@ -5,7 +5,8 @@
 
 use super::script::Step;
 use parlor_model::{Chunk, ChunkKind, MessageId, Outcome, Payload};
-use parlor_wire::agentim::gateway::host::{egress, ingress::Request, ingress::Verdict};
+use parlor_wire::agentim::gateway::host::egress;
+use parlor_wire::agentim::gateway::host::ingress::{PeopleSaid, Request, Verdict};
 use parlor_wire::agentim::gateway::ingress::{PermissionForm, Reply, Told};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,6 +19,8 @@ const PACE: Duration = Duration::from_millis(20);
 const PIECE: usize = 12;
 /// How long people have for an answer.
 pub const PATIENCE: Duration = Duration::from_secs(120);
+/// The hub gives them as much for questions.
+const OPEN_FOR: Duration = Duration::from_secs(300);
 /// The hub tells when that time is over; should it not, this much later the guide goes on by itself.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -25,8 +28,15 @@ pub struct Performer {
     pub request: Request,
     pub reply: MessageId,
     pub outgoing: mpsc::Sender<String>,
-    /// What people decided, with the name of the question.
-    pub verdicts: mpsc::Receiver<(Box<str>, Verdict)>,
+    /// What people decided or said, with the name of the question.
+    pub answers: mpsc::Receiver<(Box<str>, Heard)>,
+}
+
+/// What came of a question.
+#[derive(Debug, Clone)]
+pub enum Heard {
+    Verdict(Verdict),
+    Answers(Vec<PeopleSaid>),
 }
 
 /// The hub does not listen any more.
@@ -69,6 +79,16 @@ impl Performer {
                         steps.push_front(step);
                     }
                 }
+                Step::Hear { then } => {
+                    let question = format!("{}-q", self.reply);
+                    let said = match self.heard(&question, OPEN_FOR + GRACE).await? {
+                        Some(Heard::Answers(said)) => said,
+                        _ => Vec::new(),
+                    };
+                    for step in then(&said).into_iter().rev() {
+                        steps.push_front(step);
+                    }
+                }
                 Step::Pause(time) => sleep(time).await,
             }
         }
@@ -97,16 +117,24 @@ impl Performer {
             timeout_ms: Some(PATIENCE.as_millis() as u64),
         }))
         .await?;
+        Ok(match self.heard(&request, PATIENCE + GRACE).await? {
+            Some(Heard::Verdict(verdict)) => verdict,
+            _ => Verdict::Expired,
+        })
+    }
+
+    /// What came of this question, if anything does in time.
+    async fn heard(&mut self, question: &str, within: Duration) -> Result<Option<Heard>, Gone> {
         let answer = async {
             loop {
-                match self.verdicts.recv().await {
-                    Some((of, verdict)) if of == request => return Ok(verdict),
+                match self.answers.recv().await {
+                    Some((of, heard)) if *of == *question => return Ok(Some(heard)),
                     Some(_) => {}
                     None => return Err(Gone),
                 }
             }
         };
-        timeout(PATIENCE + GRACE, answer).await.unwrap_or(Ok(Verdict::Expired))
+        timeout(within, answer).await.unwrap_or(Ok(None))
     }
 
     async fn complete(&self, said: Vec<Chunk>) -> Result<(), Gone> {

@@ -8,7 +8,7 @@ mod tips;
 
 use super::request::{Act, Wish};
 use parlor_model::{Activity, ChunkKind, RunEvent};
-use parlor_wire::agentim::gateway::host::ingress::{SenderType, Verdict};
+use parlor_wire::agentim::gateway::host::ingress::{PeopleSaid, SenderType, Verdict};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::time::Duration;
@@ -32,6 +32,10 @@ pub enum Step {
         tool: &'static str,
         input: Value,
         then: fn(&Verdict) -> Vec<Step>,
+    },
+    /// Waits for what people say to its questions, and goes on with what follows from it.
+    Hear {
+        then: fn(&[PeopleSaid]) -> Vec<Step>,
     },
     Pause(Duration),
 }
@@ -82,7 +86,9 @@ pub fn steps(wish: &Wish, scene: &Scene) -> Vec<Step> {
             let mut steps = vec![Step::Say(TOUR_BEGINS.into())];
             for act in &TOUR {
                 steps.push(Step::Say("\n\n".into()));
-                steps.extend(acts::steps(act, scene));
+                // A tour waits once, for a permission.
+                let shown = acts::steps(act, scene).into_iter();
+                steps.extend(shown.filter(|step| !matches!(step, Step::Hear { .. })));
             }
             steps.extend([Step::Say(TOUR_ENDS.into()), idle()]);
             steps

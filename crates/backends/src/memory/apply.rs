@@ -139,6 +139,10 @@ impl Tables {
             Change::PutApproval(approval) => {
                 self.approvals.put(approval.id.clone(), approval.as_ref().clone());
             }
+            Change::PutPlan(plan) => {
+                let key = (plan.room.clone(), plan.agent.clone());
+                self.plans.insert(key, plan.as_ref().clone());
+            }
             Change::PutApprovalRule(rule) => {
                 self.approval_rules.insert(key_of(rule), rule.clone());
             }
@@ -280,6 +284,7 @@ impl Tables {
         self.remove_runs(|run| run.agent == *agent);
         self.remove_approvals(|approval| approval.agent == *agent);
         self.approval_rules.retain(|_, rule| rule.agent != *agent);
+        self.plans.retain(|(_, of), _| of != agent);
     }
 
     pub fn remove_approvals(&mut self, gone: impl Fn(&Approval) -> bool) {
@@ -307,6 +312,7 @@ impl Tables {
         self.remove_runs(|run| run.room == *room);
         self.remove_approvals(|approval| approval.room == *room);
         self.approval_rules.retain(|_, rule| rule.room != *room);
+        self.plans.retain(|(of, _), _| of != room);
         self.rooms.remove(room);
     }
 

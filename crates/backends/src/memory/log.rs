@@ -45,6 +45,7 @@ enum Reference {
     RunChanged(RunId),
     ApprovalAsked(ApprovalId),
     ApprovalDecided(ApprovalId),
+    PlanChanged(RoomId, AgentId),
     Nothing,
 }
 
@@ -84,6 +85,7 @@ impl Reference {
             Event::RunChanged(run) => Self::RunChanged(run.id.clone()),
             Event::ApprovalAsked(approval) => Self::ApprovalAsked(approval.id.clone()),
             Event::ApprovalDecided(approval) => Self::ApprovalDecided(approval.id.clone()),
+            Event::PlanChanged(plan) => Self::PlanChanged(plan.room.clone(), plan.agent.clone()),
             Event::Faded => Self::Nothing,
         }
     }
@@ -152,6 +154,9 @@ impl Tables {
             Reference::ApprovalAsked(id) => Event::ApprovalAsked(Arc::new(self.approvals.get(&id)?.clone())),
             Reference::ApprovalDecided(id) => {
                 Event::ApprovalDecided(Arc::new(self.approvals.get(&id)?.clone()))
+            }
+            Reference::PlanChanged(room, agent) => {
+                Event::PlanChanged(Arc::new(self.plans.get(&(room, agent))?.clone()))
             }
             Reference::Nothing => return None,
         })

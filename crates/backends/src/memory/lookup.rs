@@ -10,7 +10,7 @@ use parlor_model::{
     Delivery, DeliveryState, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox,
     Member, MemberId, Message, MessageId, Outcome, Pairing, Pin, RefreshToken, Room, RoomId, Router,
     RouterId, Run, RunId, RunState, SecondFactor, SecretHash, Seq, Service, Session, SignIn, SignInId,
-    SiteRole, Subscription, Task, TaskId, Time, Upload, UploadId, Use, User, UserId,
+    SiteRole, StandingPlan, Subscription, Task, TaskId, Time, Upload, UploadId, Use, User, UserId,
 };
 use std::sync::Arc;
 
@@ -263,6 +263,10 @@ impl Lookup for View {
 
     fn open_approval_count(&mut self) -> Result<usize, Fault> {
         Ok(self.open_approvals(Open::Everybodys)?.len())
+    }
+
+    fn plan(&mut self, room: &RoomId, agent: &AgentId) -> Result<Option<StandingPlan>, Fault> {
+        Ok(self.tables.plans.get(&(room.clone(), agent.clone())).cloned())
     }
 
     fn approval_rule(

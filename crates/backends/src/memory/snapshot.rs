@@ -10,7 +10,7 @@ use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
     Agent, AgentId, ApiKey, ApprovalRule, BlobDigest, Bookmark, DeadLetter, Delivery, Invitation, Logged,
     Mailbox, Member, MemberId, Message, MessageId, Pin, Revision, RoomId, Run, RunId, Sender, Seq, Service,
-    SignIn, Task, Time, User, UserId,
+    SignIn, StandingPlan, Task, Time, User, UserId,
 };
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -235,6 +235,10 @@ impl Snapshot for View {
         let mut letters = sorted(letters, order);
         letters.truncate(page.limit);
         Ok(letters)
+    }
+
+    fn plans(&mut self, room: &RoomId) -> Result<Vec<StandingPlan>, Fault> {
+        Ok(self.tables.plans.values().filter(|plan| plan.room == *room).cloned().collect())
     }
 
     fn approval_rules(&mut self, room: &RoomId) -> Result<Vec<ApprovalRule>, Fault> {

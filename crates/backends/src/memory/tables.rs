@@ -8,8 +8,8 @@ use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, DeadLetter, Delivery,
     Epoch, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox, Member, MemberId,
     Message, MessageId, Pairing, Pattern, Pin, Place, RefreshToken, Revision, Room, RoomId, Router, RouterId,
-    Run, RunId, SecondFactor, SecretHash, Seq, Service, Session, SessionId, SignIn, SignInId, Subscription,
-    Task, TaskId, Time, Upload, UploadId, User, UserId,
+    Run, RunId, SecondFactor, SecretHash, Seq, Service, Session, SessionId, SignIn, SignInId, StandingPlan,
+    Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -61,6 +61,7 @@ pub struct Tables {
     pub runs: Table<RunId, Run>,
     pub approvals: Table<ApprovalId, Approval>,
     pub approval_rules: BTreeMap<(RoomId, AgentId, Box<str>), ApprovalRule>,
+    pub plans: BTreeMap<(RoomId, AgentId), StandingPlan>,
     pub first_uses: BTreeMap<OnceKey, (FirstUse, Time)>,
 }
 
@@ -105,6 +106,7 @@ impl Tables {
             runs: Table::default(),
             approvals: Table::default(),
             approval_rules: BTreeMap::new(),
+            plans: BTreeMap::new(),
             first_uses: BTreeMap::new(),
         }
     }

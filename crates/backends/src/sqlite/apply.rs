@@ -5,6 +5,7 @@ use super::approvals;
 use super::audit;
 use super::insert::Row;
 use super::models;
+use super::plans;
 use super::rows::{self, Stored, run};
 use super::search;
 use super::tasks;
@@ -375,6 +376,7 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
         Change::PutRun(it) => put_run(sql, it)?,
         Change::PutApproval(approval) => approvals::put(sql, approval)?,
         Change::PutApprovalRule(rule) => approvals::put_rule(sql, rule)?,
+        Change::PutPlan(plan) => plans::put(sql, plan)?,
         Change::RemoveApprovalRule(rule) => approvals::remove_rule(sql, rule)?,
         Change::PutMessage(_) | Change::PutDelivery { .. } | Change::Remember { .. } => {
             unreachable!("these come with every message and have statements of their own")
@@ -555,6 +557,7 @@ fn remove_user(sql: &Connection, user: &UserId) -> Result<(), Fault> {
         "DELETE FROM deliveries WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM members WHERE kind = 1 AND member IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM runs WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
+        "DELETE FROM plans WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM approvals WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM approval_rules WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM approval_rules WHERE decider = ?1",
@@ -576,6 +579,7 @@ fn remove_agent(sql: &Connection, agent: &AgentId) -> Result<(), Fault> {
         "DELETE FROM deliveries WHERE agent = ?1",
         "DELETE FROM members WHERE kind = 1 AND member = ?1",
         "DELETE FROM runs WHERE agent = ?1",
+        "DELETE FROM plans WHERE agent = ?1",
         "DELETE FROM approvals WHERE agent = ?1",
         "DELETE FROM approval_rules WHERE agent = ?1",
         "DELETE FROM services WHERE agent = ?1",
@@ -595,6 +599,7 @@ fn remove_room(sql: &Connection, room: &RoomId) -> Result<(), Fault> {
         "DELETE FROM uploads WHERE message IN (SELECT id FROM messages WHERE room = ?1)",
         "DELETE FROM turns WHERE message IN (SELECT id FROM messages WHERE room = ?1)",
         "DELETE FROM runs WHERE room = ?1",
+        "DELETE FROM plans WHERE room = ?1",
         "DELETE FROM approvals WHERE room = ?1",
         "DELETE FROM approval_rules WHERE room = ?1",
         "DELETE FROM messages WHERE room = ?1",

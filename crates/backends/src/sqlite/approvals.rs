@@ -5,14 +5,14 @@ use super::rows::{all, maybe_text, maybe_time, one, run, shared, text, time};
 use parlor_engine::Fault;
 use parlor_engine::ports::Open;
 use parlor_model::{
-    AgentId, Approval, ApprovalId, ApprovalRule, Decider, Decision, Digest, GatewayId, Payload, RoomId,
-    RunId, Time, UserId,
+    AgentId, Approval, ApprovalId, ApprovalRule, Decider, Decision, Digest, GatewayId, Matter, Payload,
+    RoomId, RunId, Time, UserId,
 };
 use rusqlite::{Connection, Row, ToSql};
 use std::ops::Deref;
 
 const APPROVAL: &str = "id, run, room, agent, agent_name, gateway, request, tool, input, digest, asked_at, \
-     expires_at, decision, decider, decider_name, reason, decided_at";
+     expires_at, decision, decider, decider_name, reason, decided_at, matter, answers";
 const RULE: &str = "room, agent, tool, decider, at";
 
 /// The numbers in the column `decision`. They are on disk: never reuse one.
@@ -21,6 +21,10 @@ const ALLOWED_BY_RULE: i64 = 1;
 const DENIED: i64 = 2;
 const EXPIRED: i64 = 3;
 const WITHDRAWN: i64 = 4;
+const ANSWERED: i64 = 5;
+
+const TOOL: i64 = 0;
+const QUESTIONS: i64 = 1;
 
 pub fn put(sql: &Connection, approval: &Approval) -> Result<(), Fault> {
     let (decision, decider, reason) = match &approval.decision {
@@ -28,16 +32,25 @@ pub fn put(sql: &Connection, approval: &Approval) -> Result<(), Fault> {
         Some(Decision::Allowed { by }) => (Some(ALLOWED), Some(by), None),
         Some(Decision::AllowedByRule) => (Some(ALLOWED_BY_RULE), None, None),
         Some(Decision::Denied { by, reason }) => (Some(DENIED), Some(by), reason.as_deref()),
+        Some(Decision::Answered { by, .. }) => (Some(ANSWERED), Some(by), None),
         Some(Decision::Expired) => (Some(EXPIRED), None, None),
         Some(Decision::Withdrawn) => (Some(WITHDRAWN), None, None),
     };
+    let answers = match &approval.decision {
+        Some(Decision::Answered { answers, .. }) => Some(&*answers.0),
+        _ => None,
+    };
+    let matter = match approval.matter {
+        Matter::Tool => TOOL,
+        Matter::Questions => QUESTIONS,
+    };
     let query = format!(
         "INSERT INTO approvals ({APPROVAL}) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19) \
          ON CONFLICT (id) DO UPDATE SET decision = ?13, decider = ?14, decider_name = ?15, reason = ?16, \
-         decided_at = ?17"
+         decided_at = ?17, answers = ?19"
     );
-    let values: [&dyn ToSql; 17] = [
+    let values: [&dyn ToSql; 19] = [
         &approval.id.as_str(),
         &approval.run.as_str(),
         &approval.room.as_str(),
@@ -55,6 +68,8 @@ pub fn put(sql: &Connection, approval: &Approval) -> Result<(), Fault> {
         &decider.map(|by| &*by.name),
         &reason,
         &approval.decided_at.map(|time| time.0),
+        &matter,
+        &answers,
     ];
     run(sql, &query, &values).map(drop)
 }
@@ -81,11 +96,16 @@ fn approval(row: &Row<'_>) -> rusqlite::Result<Approval> {
             Some(ALLOWED) => Some(Decision::Allowed { by: by()? }),
             Some(ALLOWED_BY_RULE) => Some(Decision::AllowedByRule),
             Some(DENIED) => Some(Decision::Denied { by: by()?, reason: maybe_text(row, 15)? }),
+            Some(ANSWERED) => {
+                let answers = Payload(row.get_ref(18)?.as_str()?.into());
+                Some(Decision::Answered { by: by()?, answers })
+            }
             Some(EXPIRED) => Some(Decision::Expired),
             // Also what a later version may know and this one does not: it was no yes that one could rest on.
             Some(_) => Some(Decision::Withdrawn),
         },
         decided_at: maybe_time(row, 16)?,
+        matter: if row.get::<_, i64>(17)? == QUESTIONS { Matter::Questions } else { Matter::Tool },
     })
 }
 

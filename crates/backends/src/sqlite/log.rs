@@ -45,6 +45,7 @@ mod kind {
     pub const RUN_CHANGED: i64 = 30;
     pub const APPROVAL_ASKED: i64 = 40;
     pub const APPROVAL_DECIDED: i64 = 41;
+    pub const PLAN_CHANGED: i64 = 42;
 }
 
 /// One row: what kind of thing happened to what.
@@ -99,6 +100,7 @@ pub fn entry(logged: &Logged, row: &mut Row) -> rusqlite::Result<()> {
         Event::RunChanged(run) => (kind::RUN_CHANGED, Some(run.id.as_str()), None),
         Event::ApprovalAsked(approval) => (kind::APPROVAL_ASKED, Some(approval.id.as_str()), None),
         Event::ApprovalDecided(approval) => (kind::APPROVAL_DECIDED, Some(approval.id.as_str()), None),
+        Event::PlanChanged(plan) => (kind::PLAN_CHANGED, Some(plan.agent.as_str()), None),
         Event::Faded => (kind::FADED, None, None),
     };
     row.value(logged.seq.0 as i64)?;
@@ -262,6 +264,10 @@ impl<C: Deref<Target = Connection>> On<C> {
             (kind::APPROVAL_DECIDED, _) => {
                 let found = self.find_approval(&ApprovalId::stored(subject))?;
                 found.map(|approval| Event::ApprovalDecided(Arc::new(approval)))
+            }
+            (kind::PLAN_CHANGED, Some(room)) => {
+                let found = self.find_plan(&room, &AgentId::stored(subject))?;
+                found.map(|plan| Event::PlanChanged(Arc::new(plan)))
             }
             (kind::AGENT_REMOVED, _) => Some(Event::AgentRemoved(AgentId::stored(subject))),
             (kind::AGENT_CHANGED, _) => {

@@ -12,8 +12,8 @@ use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, ConversationId,
     Delivery, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox, Member, MemberId,
     Message, MessageId, Pairing, Pin, RefreshToken, Room, RoomId, Router, RouterId, Run, RunId, SecondFactor,
-    SecretHash, Seq, Service, Session, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload, UploadId,
-    User, UserId,
+    SecretHash, Seq, Service, Session, SignIn, SignInId, StandingPlan, Subscription, Task, TaskId, Time,
+    Upload, UploadId, User, UserId,
 };
 use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
@@ -363,6 +363,10 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
         self.count_open()
     }
 
+    fn plan(&mut self, room: &RoomId, agent: &AgentId) -> Result<Option<StandingPlan>, Fault> {
+        self.find_plan(room, agent)
+    }
+
     fn approval_rule(
         &mut self,
         room: &RoomId,
@@ -525,6 +529,8 @@ macro_rules! through {
                 -> Vec<parlor_model::Approval>;
             open_approvals(of: parlor_engine::ports::Open<'_>) -> Vec<parlor_model::Approval>;
             open_approval_count() -> usize;
+            plan(room: &parlor_model::RoomId, agent: &parlor_model::AgentId)
+                -> Option<parlor_model::StandingPlan>;
             approval_rule(room: &parlor_model::RoomId, agent: &parlor_model::AgentId, tool: &str)
                 -> Option<parlor_model::ApprovalRule>;
             run(id: &parlor_model::RunId) -> Option<parlor_model::Run>;

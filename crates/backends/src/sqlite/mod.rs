@@ -14,6 +14,7 @@ mod log;
 mod lookup;
 mod migrations;
 mod models;
+mod plans;
 mod rows;
 mod search;
 mod snapshot;

@@ -13,7 +13,7 @@ use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
     Agent, AgentId, ApiKey, ApprovalRule, BlobDigest, Bookmark, DeadLetter, Delivery, Invitation, Logged,
     Mailbox, Member, Message, MessageId, Pin, Revision, RoomId, Run, RunId, Seq, Service, SessionId, SignIn,
-    Task, Time, User, UserId,
+    StandingPlan, Task, Time, User, UserId,
 };
 use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
@@ -256,6 +256,10 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
             letters.push(DeadLetter { message, reason: reason.into(), mailbox });
         }
         Ok(letters)
+    }
+
+    fn plans(&mut self, room: &RoomId) -> Result<Vec<StandingPlan>, Fault> {
+        self.find_plans(room)
     }
 
     fn approval_rules(&mut self, room: &RoomId) -> Result<Vec<ApprovalRule>, Fault> {

@@ -9,7 +9,7 @@ use parlor_engine::turns::{Asking, Host, LinkId, Order, PlainRules};
 use parlor_engine::{Hub, Limits};
 use parlor_model::command::{AgentRegistration, Judgement, NewGateway, NewSignIn, NewUser, RoomChanges};
 use parlor_model::{
-    Agent, AgentId, Approval, Caller, Command, Device, Digest, GatewayId, MemberId, Payload, Receipt,
+    Agent, AgentId, Approval, Caller, Command, Device, Digest, GatewayId, Matter, MemberId, Payload, Receipt,
     Refusal, RoomId, RoomRole, Scope, SecretHash, SiteRole, Time, UserId,
 };
 use std::path::Path;
@@ -86,7 +86,8 @@ impl Scene {
         let (agent, room) = (&coder(), &self.room);
         let input = (Payload(format!("{{\"n\":{input}}}").into()), Digest([input; 32]));
         let (input, digest) = input;
-        self.hub.ask(Asking { link, agent, room, request, tool: "Bash", input, digest, timeout }).await
+        let (tool, matter) = ("Bash", Matter::Tool);
+        self.hub.ask(Asking { link, agent, room, request, tool, matter, input, digest, timeout }).await
     }
 
     /// What the store has of it.

@@ -5,7 +5,7 @@ use crate::Fault;
 use crate::authorise::may_approve;
 use crate::ports::{Lookup, Open};
 use parlor_model::command::NewApproval;
-use parlor_model::{AgentId, ApprovalId, Caller, MemberId, RoomId};
+use parlor_model::{AgentId, ApprovalId, Caller, Matter, MemberId, RoomId};
 
 impl Facts {
     pub(super) fn about_asking(
@@ -23,6 +23,10 @@ impl Facts {
         self.approval = known.into_iter().next();
         self.approvals = store.open_approvals(Open::Room(&run.room))?;
         self.open_approvals = store.open_approval_count()?;
+        if new.matter == Matter::Questions {
+            // Nobody has answered these before.
+            return Ok(());
+        }
         self.about_rule(&run.room, &run.agent, &new.tool, store)?;
         if let (Some(rule), Some(room)) = (&self.rule, &self.room) {
             let maker = store.member(&run.room, &MemberId::User(rule.by.clone()))?;

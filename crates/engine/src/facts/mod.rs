@@ -18,13 +18,14 @@ use crate::ports::{FirstUse, Lookup, OnceKey, OnceKind, Open};
 use crate::routes::{Recipient, Routes};
 use crate::{Fault, Limits};
 use parlor_model::audit::Noted;
+use parlor_model::command::PlanVerdict;
 use parlor_model::command::RoomChanges;
 use parlor_model::query::AgentCards;
 use parlor_model::{
     Agent, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, Command, Delivery, Epoch, Gateway,
     HubSettings, Invitation, Mailbox, Member, MemberId, Message, Pairing, Path, Pin, Query, RefreshToken,
     Room, RoomId, Router, Run, Scope, SecondFactor, SecondProof, SecretHash, Seq, Service, Session, SignIn,
-    SiteRole, Subscription, Task, Time, Upload, User, UserId,
+    SiteRole, StandingPlan, Subscription, Task, Time, Upload, User, UserId,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -122,6 +123,8 @@ pub struct Facts {
     pub approvals: Vec<Approval>,
     /// How many are open in all.
     pub open_approvals: usize,
+    /// Of the agent in the room.
+    pub plan: Option<StandingPlan>,
     pub rule: Option<ApprovalRule>,
     /// The agents that a message addresses.
     pub addressed: Vec<Candidate>,
@@ -243,6 +246,7 @@ impl Facts {
             approval: None,
             approvals: Vec::new(),
             open_approvals: 0,
+            plan: None,
             rule: None,
             addressed: Vec::new(),
             spoken: 0,
@@ -542,6 +546,25 @@ impl Facts {
             Command::DecideApproval(judgement) => {
                 self.about_approval(caller, &judgement.approval, store, memo)?;
             }
+            Command::TellPlan { run, .. } => {
+                self.run = store.run(run)?;
+                if let Some(run) = &self.run {
+                    self.room = store.room(&run.room)?.map(Arc::new);
+                    self.plan = store.plan(&run.room, &run.agent)?;
+                }
+            }
+            Command::JudgePlan { room, agent, verdict, .. } => {
+                match verdict {
+                    PlanVerdict::Approve(post) => {
+                        self.about_post(caller, post, store, routes, memo, limits)?;
+                    }
+                    PlanVerdict::Reject | PlanVerdict::Edit(_) => self.in_room(caller, room, store, memo)?,
+                }
+                self.plan = store.plan(room, agent)?;
+            }
+            Command::AnswerQuestions { approval, .. } => {
+                self.about_approval(caller, approval, store, memo)?;
+            }
             Command::ExpireApproval { approval } => self.approval = store.approval(approval)?,
             Command::RevokeApprovalRule { room, agent, tool } => {
                 self.in_room(caller, room, store, memo)?;
@@ -588,7 +611,9 @@ impl Facts {
                 }
             }
             Query::Runs { room: Some(room), .. } => self.in_room(caller, room, store, memo)?,
-            Query::Runs { room: None, .. } => {}
+            Query::Plans { room: Some(room) } => self.in_room(caller, room, store, memo)?,
+            Query::Runs { room: None, .. } | Query::Plans { room: None } | Query::Questions => {}
+            Query::Question { approval } => self.about_approval(caller, approval, store, memo)?,
             Query::RunsOf { message }
             | Query::Revisions { message }
             | Query::Thread { message, .. }

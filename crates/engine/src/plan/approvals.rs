@@ -7,7 +7,8 @@ use super::{Change, Draft, Plan};
 use parlor_model::approval::LONGEST_WAIT;
 use parlor_model::command::{Judgement, NewApproval};
 use parlor_model::{
-    Approval, ApprovalId, ApprovalRule, Command, Decider, Decision, Event, Receipt, Refusal, RunState, Thing,
+    Approval, ApprovalId, ApprovalRule, Command, Decider, Decision, Event, Matter, Payload, Receipt, Refusal,
+    RunState, Thing,
 };
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
     match command {
         Command::AskApproval(new) => ask(new, draft),
         Command::DecideApproval(judgement) => judge(judgement, draft),
+        Command::AnswerQuestions { answers, .. } => answer(answers, draft),
         Command::ExpireApproval { .. } => expire(draft),
         Command::RevokeApprovalRule { .. } => {
             let mut draft = draft;
@@ -30,7 +32,10 @@ fn ask(new: &NewApproval, mut draft: Draft) -> Result<Plan, Refusal> {
     let facts = draft.facts;
     let run = facts.run.as_ref().ok_or(Refusal::NotFound(Thing::Run))?;
     if let Some(known) = &facts.approval {
-        let same = known.run == run.id && known.tool == new.tool && known.digest == new.digest;
+        let same = known.run == run.id
+            && known.tool == new.tool
+            && known.matter == new.matter
+            && known.digest == new.digest;
         // Another question under the same name would take the answer to the first for its own.
         return if same {
             draft.done(Receipt::Approval(Arc::new(known.clone())))
@@ -62,6 +67,7 @@ fn ask(new: &NewApproval, mut draft: Draft) -> Result<Plan, Refusal> {
         gateway: new.gateway.clone(),
         request: new.request.clone(),
         tool: new.tool.clone(),
+        matter: new.matter,
         input: new.input.clone(),
         digest: new.digest,
         asked_at: facts.now,
@@ -81,7 +87,7 @@ fn ask(new: &NewApproval, mut draft: Draft) -> Result<Plan, Refusal> {
 
 fn judge(judgement: &Judgement, mut draft: Draft) -> Result<Plan, Refusal> {
     let facts = draft.facts;
-    let approval = the_approval(&draft)?;
+    let approval = the_approval(Matter::Tool, &draft)?;
     if approval.decision.is_some() {
         return Err(Refusal::AlreadyExists(Thing::Approval));
     }
@@ -111,9 +117,20 @@ fn judge(judgement: &Judgement, mut draft: Draft) -> Result<Plan, Refusal> {
     draft.done(Receipt::Approval(decided))
 }
 
+fn answer(answers: &Payload, mut draft: Draft) -> Result<Plan, Refusal> {
+    let asked = the_approval(Matter::Questions, &draft)?;
+    if draft.facts.room.as_ref().is_none_or(|room| room.is_frozen()) && asked.decision.is_none() {
+        return Err(Refusal::Forbidden);
+    }
+    let actor = draft.actor()?;
+    let by = Decider { user: actor.id.clone(), name: actor.display_name.clone() };
+    let decided = settle(&asked, Decision::Answered { by, answers: answers.clone() }, &mut draft)?;
+    draft.done(Receipt::Approval(decided))
+}
+
 /// Somebody may have been quicker.
 fn expire(mut draft: Draft) -> Result<Plan, Refusal> {
-    let approval = the_approval(&draft)?;
+    let approval = draft.facts.approval.clone().ok_or(Refusal::NotFound(Thing::Approval))?;
     let approval = match approval.decision {
         Some(_) => Arc::new(approval),
         None => settle(&approval, Decision::Expired, &mut draft)?,
@@ -129,8 +146,10 @@ pub fn withdraw(draft: &mut Draft) {
     }
 }
 
-fn the_approval(draft: &Draft) -> Result<Approval, Refusal> {
-    draft.facts.approval.clone().ok_or(Refusal::NotFound(Thing::Approval))
+/// What is asked about something else is not there for who answers this.
+fn the_approval(matter: Matter, draft: &Draft) -> Result<Approval, Refusal> {
+    let found = draft.facts.approval.as_ref().filter(|found| found.matter == matter);
+    found.cloned().ok_or(Refusal::NotFound(Thing::Approval))
 }
 
 fn settle(approval: &Approval, decision: Decision, draft: &mut Draft) -> Result<Arc<Approval>, Refusal> {
@@ -148,8 +167,7 @@ mod tests {
     use crate::facts::Facts;
     use parlor_model::{
         Addressed, AgentId, ConversationId, Digest, FinishedRun, Frozen, GatewayId, Lineage, Member,
-        MemberId, Outcome, Payload, Policy, Room, RoomId, RoomKind, RoomRole, Run, RunId, Said, Time, Usage,
-        UserId,
+        MemberId, Outcome, Policy, Room, RoomId, RoomKind, RoomRole, Run, RunId, Said, Time, Usage, UserId,
     };
     use std::time::Duration;
 
@@ -226,6 +244,7 @@ mod tests {
             gateway: GatewayId::stored("g"),
             request: "1".into(),
             tool: "Bash".into(),
+            matter: Matter::Tool,
             input: Payload(INPUT.into()),
             digest: Digest([1; 32]),
             timeout: Duration::from_secs(timeout),
@@ -253,6 +272,28 @@ mod tests {
     fn judgement(allow: bool) -> Judgement {
         let approval = ApprovalId::stored("new");
         Judgement { approval, allow, always: false, reason: Some("no".into()), digest: None }
+    }
+
+    #[test]
+    fn questions_are_answered_and_tools_are_allowed_and_neither_is_taken_for_the_other() {
+        let questions = Approval { matter: Matter::Questions, ..open() };
+        let facts = Facts { approval: Some(questions), ..running() };
+        let missing = Refusal::NotFound(Thing::Approval);
+        assert_eq!(judged(&facts, judgement(true)).unwrap_err(), missing);
+        let answer =
+            Command::AnswerQuestions { approval: ApprovalId::stored("new"), answers: Payload("[]".into()) };
+        let answered = approval(&decide(&answer, &facts).unwrap());
+        assert!(
+            matches!(&answered.decision, Some(Decision::Answered { answers, .. }) if &*answers.0 == "[]")
+        );
+        let known = Facts { approval: Some(answered), ..running() };
+        assert_eq!(decide(&answer, &known).unwrap_err(), Refusal::AlreadyExists(Thing::Approval));
+        let tool = Facts { approval: Some(open()), ..running() };
+        assert_eq!(decide(&answer, &tool).unwrap_err(), missing);
+        let mut frozen = facts;
+        let still = Some(Frozen { by: None, at: Time(1) });
+        frozen.room = frozen.room.map(|room| Arc::new(Room { frozen: still, ..Room::clone(&room) }));
+        assert_eq!(decide(&answer, &frozen).unwrap_err(), Refusal::Forbidden);
     }
 
     fn judged(facts: &Facts, judgement: Judgement) -> Result<Plan, Refusal> {

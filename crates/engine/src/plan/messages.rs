@@ -44,7 +44,7 @@ pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
     }
 }
 
-fn say(post: &Post, mut draft: Draft) -> Result<Plan, Refusal> {
+pub fn say(post: &Post, mut draft: Draft) -> Result<Plan, Refusal> {
     if let Some(repeated) = repeated(&draft)? {
         return draft.done(Receipt::Posted(repeated));
     }

@@ -14,6 +14,7 @@ mod invitations;
 mod mail;
 mod marks;
 mod messages;
+mod plans;
 mod rooms;
 mod routers;
 mod routing;
@@ -38,8 +39,8 @@ use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Command, Delivery, Event, Gateway,
     GatewayId, HubSettings, Invitation, InvitationId, KeyId, Logged, Mailbox, Member, MemberId, Message,
     MessageId, Pairing, Pattern, Pin, Position, Reaction, Receipt, Refusal, Revision, Room, RoomId, Router,
-    RouterId, Run, SecondFactor, SecretHash, Seq, Service, Session, SignIn, SignInId, Subscription, Task,
-    TaskId, Time, Upload, UploadId, User, UserId,
+    RouterId, Run, SecondFactor, SecretHash, Seq, Service, Session, SignIn, SignInId, StandingPlan,
+    Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -163,6 +164,7 @@ pub enum Change {
     PutApproval(Arc<Approval>),
     /// In the place of one for the same.
     PutApprovalRule(ApprovalRule),
+    PutPlan(Arc<StandingPlan>),
     RemoveApprovalRule(ApprovalRule),
     ClearDeadLetters,
     DeadLetter {
@@ -281,8 +283,10 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
         | Command::FinishRun(_)
         | Command::SayLate { .. }
         | Command::ReportUsage { .. } => turns::plan(command, draft),
+        Command::TellPlan { .. } | Command::JudgePlan { .. } => plans::plan(command, draft),
         Command::AskApproval(_)
         | Command::DecideApproval(_)
+        | Command::AnswerQuestions { .. }
         | Command::ExpireApproval { .. }
         | Command::RevokeApprovalRule { .. } => approvals::plan(command, draft),
         Command::ConnectGateway(_)

@@ -350,6 +350,7 @@ impl Switchboard {
             | Event::ReactionsChanged { .. }
             | Event::ApprovalAsked(_)
             | Event::ApprovalDecided(_)
+            | Event::PlanChanged(_)
             | Event::MessagePinned(_)
             | Event::MessageUnpinned { .. }
             | Event::RoomChanged(_)
@@ -583,6 +584,7 @@ fn length(event: &Event) -> usize {
         Event::MessagePosted { message, .. } | Event::MessageEdited(message) => message.length(),
         Event::ReactionsChanged { reactions, .. } => reactions.iter().map(Reaction::length).sum(),
         Event::ApprovalAsked(approval) | Event::ApprovalDecided(approval) => approval.input.0.len(),
+        Event::PlanChanged(plan) => plan.plan.0.len(),
         _ => 0,
     }
 }

@@ -6,7 +6,7 @@ use crate::Hub;
 use crate::hub::Outcome;
 use parlor_model::command::{Judgement, NewApproval};
 use parlor_model::{
-    AgentId, Approval, ApprovalId, Caller, Command, Decision, Digest, Payload, Refusal, RoomId, Thing,
+    AgentId, Approval, ApprovalId, Caller, Command, Decision, Digest, Matter, Payload, Refusal, RoomId, Thing,
 };
 use std::time::{Duration, Instant};
 
@@ -21,15 +21,17 @@ pub struct Asking<'a> {
     /// What the gateway calls the question.
     pub request: &'a str,
     pub tool: &'a str,
+    pub matter: Matter,
     pub input: Payload,
     pub digest: Digest,
     pub timeout: Duration,
 }
 
 impl Hub {
-    /// An agent asks whether it may use a tool. What cannot be asked is denied, so that nobody waits in vain.
+    /// An agent asks whether it may use a tool, or what people want. What cannot be asked is denied, so that nobody
+    /// waits in vain.
     pub async fn ask(&self, asking: Asking<'_>) -> Result<(), Refusal> {
-        let Asking { link, agent, room, request, tool, .. } = asking;
+        let Asking { link, agent, room, request, tool, matter, .. } = asking;
         let (host, gateway, asks) = {
             let mut desk = self.turns().desk();
             desk.seated(agent, link).ok_or(Refusal::NotFound(Thing::Agent))?;
@@ -41,10 +43,10 @@ impl Hub {
             return Err(Refusal::NotFound(Thing::Gateway));
         };
         let answer = |decision: &Decision| {
-            host.tell(&Order::Decided { agent, request, decision });
+            host.tell(&Order::Decided { agent, request, matter, decision });
             Ok(())
         };
-        if tool.starts_with(OWN_TOOLS) {
+        if matter == Matter::Tool && tool.starts_with(OWN_TOOLS) {
             return answer(&Decision::AllowedByRule);
         }
         let run = match asks {
@@ -59,6 +61,7 @@ impl Hub {
                     gateway,
                     request: request.into(),
                     tool: tool.into(),
+                    matter,
                     input: asking.input,
                     digest: asking.digest,
                     timeout: asking.timeout,
@@ -86,6 +89,14 @@ impl Hub {
         self.call(caller, Command::DecideApproval(judgement)).await
     }
 
+    /// Somebody says what an agent asked people.
+    pub async fn answer(&self, caller: &Caller, approval: ApprovalId, answers: Payload) -> Outcome {
+        if self.turns().desk().is_overdue(&approval, Instant::now()) {
+            self.expire(&approval).await?;
+        }
+        self.call(caller, Command::AnswerQuestions { approval, answers }).await
+    }
+
     pub(super) async fn expire(&self, approval: &ApprovalId) -> Result<(), Refusal> {
         let expire = Command::ExpireApproval { approval: approval.clone() };
         match self.call(&Caller::OPERATOR, expire).await {
@@ -100,7 +111,7 @@ impl Hub {
 
 pub(super) fn tell(host: &dyn super::Host, approval: &Approval) {
     if let Some(decision) = &approval.decision {
-        let Approval { agent, request, .. } = approval;
-        host.tell(&Order::Decided { agent, request, decision });
+        let Approval { agent, request, matter, .. } = approval;
+        host.tell(&Order::Decided { agent, request, matter: *matter, decision });
     }
 }

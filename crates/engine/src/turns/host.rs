@@ -1,8 +1,8 @@
 //! How a gateway is told what its agents are to do; a door puts it into words.
 
 use parlor_model::{
-    Agent, AgentId, AgentStatus, Decision, Errand, Inquiry, Member, Message, MessageId, Outcome, Room,
-    RoomId, RunId, Started, UserId,
+    Agent, AgentId, AgentStatus, Decision, Errand, Inquiry, Matter, Member, Message, MessageId, Outcome,
+    Room, RoomId, RunId, Started, UserId,
 };
 use std::sync::Arc;
 
@@ -41,6 +41,7 @@ pub enum Order<'a> {
     Decided {
         agent: &'a AgentId,
         request: &'a str,
+        matter: Matter,
         decision: &'a Decision,
     },
     /// Somebody asks something of an agent; the answer comes under this name, where it can bear one.

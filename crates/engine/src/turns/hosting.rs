@@ -7,10 +7,11 @@ use crate::Hub;
 use crate::switchboard::Unsaid;
 use parking_lot::{Mutex, MutexGuard};
 use parlor_model::command::NewTask;
+use parlor_model::run_event::PlanState;
 use parlor_model::{
     Agent, AgentId, AgentStatus, Approval, Caller, Chunk, Command, ConversationId, Event, GatewayId, Logged,
-    MemberId, Message, MessageId, Outcome, Query, Receipt, Refusal, Room, RoomId, Run, RunEvent, RunId,
-    RunState, Said, Signal, TaskId, TaskStatus, Thing, UsageReport, UserId, mention,
+    MemberId, Message, MessageId, Outcome, Payload, Query, Receipt, Refusal, Room, RoomId, Run, RunEvent,
+    RunId, RunState, Said, Signal, TaskId, TaskStatus, Thing, UsageReport, UserId, mention,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -413,6 +414,34 @@ impl Hub {
             }
         }
         rollup
+    }
+
+    /// The plan of a turn as it stands now. Where there is no turn, nobody is told.
+    pub async fn tell_plan(
+        &self,
+        link: LinkId,
+        agent: &AgentId,
+        room: Option<&RoomId>,
+        plan: Payload,
+        state: PlanState,
+    ) -> Result<(), Refusal> {
+        let run = {
+            let mut desk = self.turns().desk();
+            desk.seated(agent, link).ok_or(Refusal::NotFound(Thing::Agent))?;
+            desk.alive(agent, room);
+            let Some((run, _)) = desk.runs(agent, room).pop() else { return Ok(()) };
+            run
+        };
+        match self.call(&Caller::OPERATOR, Command::TellPlan { run, plan, state }).await {
+            // It is over just now.
+            Err(Refusal::NotFound(Thing::Run)) => Ok(()),
+            told => told.map(drop),
+        }
+    }
+
+    /// Where an agent speaks that does not say where.
+    pub fn room_of(&self, agent: &AgentId) -> Option<RoomId> {
+        self.turns().desk().runs(agent, None).pop().map(|(_, room)| room)
     }
 
     /// What happens in a turn besides its words. Where there is no turn, nobody is told.

@@ -99,6 +99,7 @@ impl Open {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use parlor_model::Matter;
     use parlor_model::{Decision, Digest, GatewayId, Payload, Time};
 
     const MINUTE: Duration = Duration::from_secs(60);
@@ -113,6 +114,7 @@ mod tests {
             gateway: GatewayId::stored("laptop"),
             request: id.into(),
             tool: "Bash".into(),
+            matter: Matter::Tool,
             input: Payload("{}".into()),
             digest: Digest([0; 32]),
             asked_at: Time(0),

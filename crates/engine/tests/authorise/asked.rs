@@ -4,15 +4,17 @@ use crate::who::{lobby, someone};
 use parlor_model::audit::NotePage;
 use parlor_model::command::{
     AgentProfile, AgentRegistration, Judgement, NewApproval, NewGateway, NewInvitation, NewRouter,
-    NewService, NewSignIn, NewTask, NewUpload, NewUser, ProfileChanges, RoomChanges, RouterChanges,
-    ServiceChanges, TaskChanges, UserChanges,
+    NewService, NewSignIn, NewTask, NewUpload, NewUser, PlanVerdict, ProfileChanges, RoomChanges,
+    RouterChanges, ServiceChanges, TaskChanges, UserChanges,
 };
 use parlor_model::query::{AgentCards, MailPage, OfRun, Page, Search, SearchPlace};
+use parlor_model::run_event::PlanState;
 use parlor_model::{
     AgentId, ApprovalId, Arranging, BlobDigest, Command, Device, Digest, File, FinishedRun, GatewayId,
-    Inquiry, InvitationId, KeyId, Look, Mailbox, Media, MemberId, MessageId, ModelAccess, ModelApi, Outcome,
-    Path, Pattern, Payload, Post, Query, RoomId, RoomRole, Route, RouterId, RunId, Said, Scope, SecretHash,
-    Seq, SessionId, SettingChanges, SignInId, SiteRole, TaskId, TaskStatus, Time, UploadId, Usage, UserId,
+    Inquiry, InvitationId, KeyId, Look, Mailbox, Matter, Media, MemberId, MessageId, ModelAccess, ModelApi,
+    Outcome, Path, Pattern, Payload, Post, Query, RoomId, RoomRole, Route, RouterId, RunId, Said, Scope,
+    SecretHash, Seq, SessionId, SettingChanges, SignInId, SiteRole, TaskId, TaskStatus, Time, UploadId,
+    Usage, UserId,
 };
 
 pub use crate::who::{coder_member, person, somebody};
@@ -586,6 +588,7 @@ pub fn ask_approval() -> Command {
         gateway: GatewayId::stored("gateway"),
         request: "1".into(),
         tool: "Bash".into(),
+        matter: Matter::Tool,
         input: Payload("{}".into()),
         digest: Digest([1; 32]),
         timeout: std::time::Duration::from_secs(60),
@@ -595,6 +598,26 @@ pub fn ask_approval() -> Command {
 pub fn decide_approval(allow: bool) -> Command {
     let approval = ApprovalId::stored("approval");
     Command::DecideApproval(Judgement { approval, allow, always: allow, reason: None, digest: None })
+}
+
+pub fn tell_plan() -> Command {
+    Command::TellPlan { run: RunId::stored("run"), plan: Payload("{}".into()), state: PlanState::Planned }
+}
+
+pub fn judge_plan() -> Command {
+    Command::JudgePlan { room: lobby(), agent: coder(), rev: 1, verdict: PlanVerdict::Reject }
+}
+
+pub fn plans(room: Option<RoomId>) -> Query {
+    Query::Plans { room }
+}
+
+pub fn answer_questions() -> Command {
+    Command::AnswerQuestions { approval: ApprovalId::stored("approval"), answers: Payload("[]".into()) }
+}
+
+pub fn a_question() -> Query {
+    Query::Question { approval: ApprovalId::stored("approval") }
 }
 
 pub fn expire_approval() -> Command {

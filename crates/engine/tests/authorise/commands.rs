@@ -447,6 +447,20 @@ table! { Command,
         "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), READY;
         "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), QUESTION_IN_NO_ROOM;
     }
+    Command::TellPlan { .. } => {
+        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  tell_plan(), A_RUN;
+    }
+    Command::JudgePlan { .. } => {
+        "who   who   out   yes   yes   yes   out   out   out   no    no    who  ", PERSON,  judge_plan(), READY;
+        "who   who   out   no    yes   yes   out   out   out   no    no    who  ", PERSON,  judge_plan(), ADMINS_APPROVE;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    no    who  ", PERSON,  judge_plan(), NO_ROOM;
+    }
+    Command::AnswerQuestions { .. } => {
+        "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  answer_questions(), QUESTION;
+        "who   who   ?ask  ?ask  yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  answer_questions(), QUESTION_FOR_ADMINS;
+        "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  answer_questions(), READY;
+        "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  answer_questions(), QUESTION_IN_NO_ROOM;
+    }
     Command::RevokeApprovalRule { .. } => {
         "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   revoke_rule(), ANOTHERS_RULE;
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   revoke_rule(), OWN_RULE;

@@ -5,10 +5,10 @@ use parlor_engine::facts::{Facts, Standing};
 use parlor_model::{
     Addressed, Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, ConversationId,
     Device, Digest, File, Forwarded, Frozen, Gateway, GatewayId, Host, Invitation, InvitationId, KeyId,
-    Lineage, Media, Member, MemberId, Message, MessageId, MessageKind, ModelAccess, ModelApi, Pairing, Path,
-    Payload, Pin, Place, RoomRole, Router, RouterId, Run, RunId, RunState, Scope, Sender, Seq, Service,
-    SignIn, SignInId, SiteRole, Task, TaskId, TaskStatus, Time, Upload, UploadId, Usage, Use, UserId,
-    Visibility,
+    Lineage, Matter, Media, Member, MemberId, Message, MessageId, MessageKind, ModelAccess, ModelApi,
+    Pairing, Path, Payload, Pin, Place, RoomRole, Router, RouterId, Run, RunId, RunState, Scope, Sender, Seq,
+    Service, SignIn, SignInId, SiteRole, Task, TaskId, TaskStatus, Time, Upload, UploadId, Usage, Use,
+    UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -331,6 +331,11 @@ pub const QUESTION_FOR_ADMINS: Given = |facts, who| {
         Arc::make_mut(room).approve_role = RoomRole::Admin;
     }
 };
+pub const ADMINS_APPROVE: Given = |facts, _| {
+    if let Some(room) = &mut facts.room {
+        Arc::make_mut(room).approve_role = RoomRole::Admin;
+    }
+};
 /// Of an agent that the caller answers for: that counts for nothing.
 pub const QUESTION_OF_OWN_AGENT: Given = |facts, who| {
     QUESTION(facts, who);
@@ -353,6 +358,7 @@ fn question() -> Approval {
         gateway: GatewayId::stored("gateway"),
         request: "1".into(),
         tool: "Bash".into(),
+        matter: Matter::Tool,
         input: Payload("{}".into()),
         digest: Digest([1; 32]),
         asked_at: Time(5),

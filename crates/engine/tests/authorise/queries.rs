@@ -177,6 +177,19 @@ table! { Query,
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    approvals(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    approvals(), NO_ROOM;
     }
+    Query::Plans { .. } => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    plans(Some(lobby())), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    plans(Some(lobby())), NO_ROOM;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    plans(None), READY;
+    }
+    Query::Question { .. } => {
+        "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  a_question(), QUESTION;
+        "who   who   ?ask  ?ask  yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  a_question(), QUESTION_FOR_ADMINS;
+        "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  a_question(), READY;
+    }
+    Query::Questions => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Questions, READY;
+    }
     Query::ApprovalRules { .. } => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    approval_rules(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    approval_rules(), NO_ROOM;

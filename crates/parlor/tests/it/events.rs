@@ -1,6 +1,8 @@
 //! Chat events: the stream, and talking to agents over plain HTTP.
 
 mod access;
+mod plans;
+mod questions;
 mod resuming;
 mod socket;
 mod turns;

@@ -9,7 +9,7 @@ use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
 use axum::extract::State;
 use parlor_model::command::Judgement;
-use parlor_model::{AgentId, Answer, ApprovalId, Command, Digest, Query, Receipt, Refusal, Thing};
+use parlor_model::{AgentId, Answer, ApprovalId, Command, Digest, Matter, Query, Receipt, Refusal, Thing};
 use parlor_wire::agentim::rest::{self, NewDecision, RuleAsked};
 use std::sync::Arc;
 
@@ -22,7 +22,8 @@ pub async fn open(
     let Answer::Approvals(approvals) = app.hub.read(&caller, query).await? else {
         return Err(Refusal::Unavailable.into());
     };
-    Ok(list(approvals.iter().map(rest::Approval::from)))
+    let tools = approvals.iter().filter(|asked| asked.matter == Matter::Tool);
+    Ok(list(tools.map(rest::Approval::from)))
 }
 
 pub async fn decide(

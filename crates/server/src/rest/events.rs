@@ -12,17 +12,18 @@ use crate::rest::uploads;
 use axum::extract::State;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use http::StatusCode;
 use parlor_engine::switchboard::Following;
 use parlor_model::query::{AgentCards, OfRun};
 use parlor_model::{
-    AgentId, Answer, Caller, Command, MemberId, Post, Query, Receipt, Refusal, RoomId, Run, RunId, RunState,
-    Thing,
+    AgentId, Answer, Approval, ApprovalId, Caller, Command, Decision, Matter, MemberId, Post, Query, Receipt,
+    Refusal, RoomId, Run, RunId, RunState, Thing,
 };
-use parlor_wire::events::ingress;
 use parlor_wire::events::rest::{
-    AgentRun, Cancelled, ChatAccepted, NewCancel, NewChat, QueueItem, QueueList, QueueRemoved, RunContext,
-    Ticket,
+    AgentRun, Cancelled, ChatAccepted, NewAnswers, NewCancel, NewChat, OpenQuestion, QueueItem, QueueList,
+    QueueRemoved, Responded, RunContext, Ticket,
 };
+use parlor_wire::events::{answers, ingress};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Instant;
@@ -39,12 +40,12 @@ pub async fn ticket(State(app): State<Arc<App>>, Signed(caller): Signed) -> Resu
     Ok(whole(Ticket { ticket, expires_in: tickets::GOOD_FOR.as_secs() }))
 }
 
-fn agent_id(text: &str) -> Result<AgentId, Problem> {
+pub(super) fn agent_id(text: &str) -> Result<AgentId, Problem> {
     AgentId::parse(text).map_err(|_| Refusal::NotFound(Thing::Agent).into())
 }
 
 /// There are none that the hub knows.
-fn no_root(root: Option<&String>) -> Result<(), Problem> {
+pub(super) fn no_root(root: Option<&String>) -> Result<(), Problem> {
     if root.is_some() { Err(Refusal::Forbidden.into()) } else { Ok(()) }
 }
 
@@ -188,8 +189,8 @@ fn run_id(text: &str) -> Result<RunId, Problem> {
 /// `?session_id=&project_root=`
 #[derive(Deserialize, IntoParams)]
 pub struct OfSession {
-    session_id: Option<String>,
-    project_root: Option<String>,
+    pub(super) session_id: Option<String>,
+    pub(super) project_root: Option<String>,
 }
 
 pub async fn runs(
@@ -254,4 +255,49 @@ pub async fn cancel(
 ) -> Result<Whole<Cancelled>, Problem> {
     let cancelled = app.hub.cancel(&caller, &run_id(&body.run_id)?).await?;
     Ok(whole(Cancelled { cancelled_run_ids: cancelled.iter().map(ToString::to_string).collect() }))
+}
+
+pub async fn questions(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+) -> Result<Items<OpenQuestion>, Problem> {
+    let Answer::Approvals(open) = app.hub.read(&caller, Query::Questions).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    Ok(items(open.iter().map(OpenQuestion::from)))
+}
+
+pub async fn respond(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Body(body): Body<NewAnswers>,
+) -> Result<Whole<Responded>, Problem> {
+    let missing = Refusal::NotFound(Thing::Approval);
+    let id = ApprovalId::parse(&body.question_id).map_err(|_| missing)?;
+    let asked = open_question(&app, &caller, &id).await?;
+    let kept = answers::looked_over(&asked.input, &body.answers);
+    let kept = kept.map_err(|rule| Problem::invalid("answers", rule))?;
+    match app.hub.answer(&caller, id.clone(), kept).await {
+        Ok(_) => Ok(whole(Responded { status: "ok" })),
+        Err(refusal) => {
+            // Somebody was quicker, or its time ran out.
+            open_question(&app, &caller, &id).await?;
+            Err(refusal.into())
+        }
+    }
+}
+
+/// What is asked, while an answer is waited for.
+async fn open_question(app: &App, caller: &Caller, id: &ApprovalId) -> Result<Approval, Problem> {
+    let query = Query::Question { approval: id.clone() };
+    let Answer::Approvals(found) = app.hub.read(caller, query).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    let found = found.into_iter().find(|found| found.matter == Matter::Questions);
+    let asked = found.ok_or(Refusal::NotFound(Thing::Approval))?;
+    match &asked.decision {
+        None => Ok(asked),
+        Some(Decision::Answered { .. }) => Err(Refusal::AlreadyExists(Thing::Approval).into()),
+        Some(_) => Err(Problem::Status(StatusCode::GONE, "Nobody waits for an answer any more")),
+    }
 }

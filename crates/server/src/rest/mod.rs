@@ -14,6 +14,7 @@ mod marks;
 mod messages;
 mod model_access;
 mod pairing;
+mod plans;
 mod rooms;
 mod routers;
 mod search;
@@ -150,6 +151,12 @@ pub fn router() -> Router<Arc<App>> {
         .get("/agent-children", "The turns that a turn set off", &[NOT_FOUND], events::children)
         .get("/agent-context", "What a turn answers, and what was said in it", &[NOT_FOUND], events::context)
         .post("/agent-cancel", "Ends a turn and what came of it", &[NOT_FOUND], events::cancel)
+        .get("/plan", "What agents are going to do", &[NOT_FOUND], plans::list)
+        .post("/plan/approve", "Has an agent carry its plan out", &[NOT_FOUND], plans::approve)
+        .post("/plan/reject", "Does not", &[NOT_FOUND], plans::reject)
+        .post("/plan/edit", "Puts a plan in other words", &[NOT_FOUND], plans::edit)
+        .get("/ask-user", "What agents ask people", &[], events::questions)
+        .post("/ask-user-response", "Answers what an agent asks", &[NOT_FOUND, CONFLICT, GONE], events::respond)
         .get("/agents", "One's agents", &[], agents::list)
         .post("/agents", "Makes an agent before its gateway registers it", &[CONFLICT], agents::create)
         .post("/agents/spawn", "Has a gateway start an agent", &[NOT_FOUND], agents::spawn)

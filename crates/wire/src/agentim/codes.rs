@@ -105,6 +105,7 @@ fn name(thing: Thing) -> &'static str {
         Thing::ApprovalRule => "Rule",
         Thing::Router => "Router",
         Thing::Service => "Service agent",
+        Thing::Plan => "Pending plan",
     }
 }
 

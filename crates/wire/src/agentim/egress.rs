@@ -7,7 +7,7 @@ use super::frames::{MemberFrame, MessageFrame, ReactionFrame, RoomFrame};
 use super::rest::Task;
 use crate::time::iso;
 use parlor_model::command::Posted;
-use parlor_model::{Decision, Epoch, Event, Logged, Position, Refusal, RoomId, Signal};
+use parlor_model::{Decision, Epoch, Event, Logged, Matter, Position, Refusal, RoomId, Signal};
 use serde::Serialize;
 use serde_json::json;
 
@@ -119,6 +119,12 @@ pub fn event(logged: &Logged, epoch: Epoch) -> Option<String> {
             "clearedAt": iso(*at),
             "position": position,
         }))),
+        // These have a door of their own.
+        Event::ApprovalAsked(approval) | Event::ApprovalDecided(approval)
+            if approval.matter == Matter::Questions =>
+        {
+            None
+        }
         // No position: it is told again, out of its place, to everyone who joins while it is open.
         Event::ApprovalAsked(approval) => {
             approval.decision.is_none().then(|| agents::permission_request(approval))
@@ -136,6 +142,7 @@ pub fn event(logged: &Logged, epoch: Epoch) -> Option<String> {
         | Event::AgentChanged(_)
         | Event::AgentRemoved(_)
         | Event::RunChanged(_)
+        | Event::PlanChanged(_)
         | Event::Faded => None,
     }
 }

@@ -5,13 +5,14 @@
 
 mod signals;
 
-pub use signals::{queued, signal};
+pub use signals::{plan_data, queued, signal};
 
+use super::answers;
 use super::frames::{Form, UiMessage};
 use crate::time::iso;
 use parlor_model::{
-    AgentId, Approval, Decision, Epoch, Event, Logged, Member, MemberChange, MemberId, Message, MessageId,
-    Moment, Ordinal, Outcome, Position, Room, RoomId, Run, RunState, Sender, Task,
+    AgentId, Approval, Decision, Epoch, Event, Logged, Matter, Member, MemberChange, MemberId, Message,
+    MessageId, Moment, Ordinal, Outcome, Position, Room, RoomId, Run, RunState, Sender, StandingPlan, Task,
 };
 use serde_json::{Value, json};
 
@@ -155,6 +156,7 @@ fn parts(logged: &Logged) -> Vec<UiMessage<'_>> {
         }
         Event::AgentChanged(agent) => vec![UiMessage { agent_id: Some(agent.id.as_str()), ..sync(None) }],
         Event::RunChanged(run) => ended(run, logged),
+        Event::PlanChanged(plan) => vec![planned(plan)],
         Event::ApprovalAsked(approval) => asked(approval).into_iter().collect(),
         Event::ApprovalDecided(approval) => vec![decided(approval)],
         Event::UserChanged(_)
@@ -282,7 +284,35 @@ pub fn status(outcome: &Outcome) -> &'static str {
     }
 }
 
+fn planned(plan: &StandingPlan) -> UiMessage<'_> {
+    let data = json!({ "plan": standing(plan), "run_id": plan.run.as_str() });
+    let message = UiMessage::new(format!("run-plan-{}", plan.run), "run").phase("plan_update").rev(plan.rev);
+    message.text("Plan updated").at(&plan.room).of(&plan.agent).data(data)
+}
+
+/// A plan as the agent told it, with what people made of it.
+pub fn standing(plan: &StandingPlan) -> Value {
+    let mut told: Value = serde_json::from_str(&plan.plan.0).unwrap_or_default();
+    told["status"] = plan.state.as_str().into();
+    if let Some(text) = &plan.text {
+        told["plan_text"] = (&**text).into();
+    }
+    told
+}
+
 fn asked(approval: &Approval) -> Option<UiMessage<'_>> {
+    if approval.matter == Matter::Questions {
+        let data = json!({
+            "question_id": approval.id.as_str(),
+            "run_id": approval.run.as_str(),
+            "agent_name": approval.agent_name,
+            "questions": answers::asked(&approval.input),
+            "expires_at": iso(approval.expires_at),
+        });
+        let message = UiMessage::new(format!("ask-user-{}", approval.id), "ask_user");
+        let message = message.at(&approval.room).of(&approval.agent).data(data);
+        return approval.decision.is_none().then_some(message);
+    }
     let input: Value = serde_json::from_str(&approval.input.0).unwrap_or_default();
     let data = json!({
         "request_id": approval.id.as_str(),
@@ -298,6 +328,19 @@ fn asked(approval: &Approval) -> Option<UiMessage<'_>> {
 }
 
 fn decided(approval: &Approval) -> UiMessage<'_> {
+    if approval.matter == Matter::Questions {
+        let status = approval.decision.as_ref().map_or("withdrawn", answers::status);
+        let mut data = json!({
+            "question_id": approval.id.as_str(), "run_id": approval.run.as_str(), "status": status,
+        });
+        if let Some(Decision::Answered { by, answers }) = &approval.decision {
+            data["answers"] = json!(answers::answers(answers));
+            data["answered_by"] = by.user.as_str().into();
+            data["answered_by_name"] = (*by.name).into();
+        }
+        let message = UiMessage::new(format!("ask-user-{}", approval.id), "ask_user");
+        return message.phase("resolved").rev(2).at(&approval.room).of(&approval.agent).data(data);
+    }
     let mut data = json!({
         "request_id": approval.id.as_str(),
         "run_id": approval.run.as_str(),

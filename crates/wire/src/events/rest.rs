@@ -1,7 +1,9 @@
 //! The bodies of the plain calls: bare, as the seed of this door has them. Times are in seconds.
 
-use super::egress::{queued, status};
-use parlor_model::{AgentId, Message, Queued, RoomId, Run, RunState, Sender, Time};
+use super::answers::{self, AskedQuestion, QuestionAnswer};
+use super::egress::{queued, standing, status};
+use crate::time::iso;
+use parlor_model::{AgentId, Approval, Message, Queued, RoomId, Run, RunState, Sender, StandingPlan, Time};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -226,4 +228,100 @@ pub struct NewCancel {
 #[derive(Serialize, ToSchema)]
 pub struct Cancelled {
     pub cancelled_run_ids: Vec<String>,
+}
+
+/// `POST /api/ask-user-response`
+#[derive(Deserialize, ToSchema)]
+pub struct NewAnswers {
+    pub question_id: String,
+    pub answers: Vec<QuestionAnswer>,
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct Responded {
+    /// `ok`
+    pub status: &'static str,
+}
+
+/// What an agent waits for.
+#[derive(Serialize, ToSchema)]
+pub struct OpenQuestion {
+    pub question_id: String,
+    pub session_id: String,
+    pub agent_id: String,
+    pub agent_name: String,
+    pub run_id: String,
+    pub questions: Vec<AskedQuestion>,
+    pub expires_at: String,
+}
+
+impl From<&Approval> for OpenQuestion {
+    fn from(asked: &Approval) -> Self {
+        Self {
+            question_id: asked.id.as_str().into(),
+            session_id: asked.room.as_str().into(),
+            agent_id: asked.agent.as_str().into(),
+            agent_name: asked.agent_name.as_ref().into(),
+            run_id: asked.run.as_str().into(),
+            questions: answers::asked(&asked.input),
+            expires_at: iso(asked.expires_at),
+        }
+    }
+}
+
+/// `POST /api/plan/approve`, `POST /api/plan/reject`
+#[derive(Deserialize, ToSchema)]
+pub struct OfPlan {
+    pub agent_id: String,
+    /// Needed only where the agent has plans in several rooms.
+    #[schema(nullable = false)]
+    pub session_id: Option<String>,
+    #[schema(nullable = false)]
+    pub project_root: Option<String>,
+}
+
+/// `POST /api/plan/edit`
+#[derive(Deserialize, ToSchema)]
+pub struct PlanEdit {
+    pub agent_id: String,
+    #[schema(nullable = false)]
+    pub session_id: Option<String>,
+    #[schema(nullable = false)]
+    pub project_root: Option<String>,
+    pub text: String,
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct PlanJudged {
+    /// `approved` or `rejected`
+    pub status: &'static str,
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct PlanEdited {
+    pub ok: bool,
+}
+
+/// The plan of an agent as it stands.
+#[derive(Serialize, ToSchema)]
+pub struct AgentPlan {
+    pub session_id: String,
+    pub agent_id: String,
+    pub run_id: String,
+    pub rev: u64,
+    /// As in `plan_update`.
+    #[schema(value_type = Object)]
+    pub plan: serde_json::Value,
+}
+
+impl From<&StandingPlan> for AgentPlan {
+    fn from(plan: &StandingPlan) -> Self {
+        Self {
+            session_id: plan.room.as_str().into(),
+            agent_id: plan.agent.as_str().into(),
+            run_id: plan.run.as_str().into(),
+            rev: plan.rev,
+            plan: standing(plan),
+        }
+    }
 }

@@ -7,7 +7,7 @@ use super::{Scene, Step, quoted, say, status};
 use parlor_model::{
     Activity, ChunkKind, PlanState, RunEvent, StepState, Stream, Subagent, SubagentChange, SubagentOutcome,
 };
-use parlor_wire::agentim::gateway::host::ingress::Verdict;
+use parlor_wire::agentim::gateway::host::ingress::{PeopleSaid, Verdict};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -28,6 +28,7 @@ pub fn steps(act: &Act, scene: &Scene) -> Vec<Step> {
                  this is how an agent asks when it does not want to guess."
                     .into(),
             ),
+            Step::Hear { then: answered },
         ],
         Act::Plan => planning(),
         Act::Subagent => subagent(),
@@ -87,6 +88,18 @@ pub fn steps(act: &Act, scene: &Scene) -> Vec<Step> {
             "Whom shall I hand over to? Write `@guide chain` and then the name of another agent in this room.".into(),
         )],
     }
+}
+
+fn answered(said: &[PeopleSaid]) -> Vec<Step> {
+    let words = |answer: &PeopleSaid| {
+        let chosen = answer.selected.iter().chain(&answer.custom_text).map(|words| quoted(words));
+        chosen.collect::<Vec<_>>().join(" and ")
+    };
+    let said: Vec<String> = said.iter().map(words).collect();
+    if said.is_empty() {
+        return vec![Step::Say("\n\nNobody answered, so I bring water, as the fern recommends.".into())];
+    }
+    vec![say(format!("\n\nYou said {}. It is on its way.", said.join(", then ")))]
 }
 
 fn think() -> Vec<Step> {

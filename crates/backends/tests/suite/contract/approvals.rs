@@ -6,7 +6,8 @@ use crate::stores::WINDOWS;
 use parlor_engine::plan::Change;
 use parlor_engine::ports::Open;
 use parlor_model::{
-    Approval, ApprovalId, ApprovalRule, Decider, Decision, Digest, Event, GatewayId, Payload, RunId, Time,
+    Approval, ApprovalId, ApprovalRule, Decider, Decision, Digest, Event, GatewayId, Matter, Payload, RunId,
+    Time,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +22,7 @@ fn approval(id: &str, room: &str, agent: &str) -> Approval {
         gateway: GatewayId::stored("laptop"),
         request: "their ' 1".into(),
         tool: "Bash".into(),
+        matter: Matter::Tool,
         input: Payload("{\"b\": 1.0, \"a\":null}".into()),
         digest: Digest(std::array::from_fn(|place| place as u8)),
         asked_at: Time(10),
@@ -57,13 +59,16 @@ fn a_question_comes_back_whole_however_it_was_decided() {
             Some(Decision::Allowed { by: by.clone() }),
             Some(Decision::AllowedByRule),
             Some(Decision::Denied { by: by.clone(), reason: None }),
-            Some(Decision::Denied { by, reason: Some("no ' way".into()) }),
+            Some(Decision::Denied { by: by.clone(), reason: Some("no ' way".into()) }),
+            Some(Decision::Answered { by, answers: Payload("[{}]".into()) }),
             Some(Decision::Expired),
             Some(Decision::Withdrawn),
         ];
         let mut all = Vec::new();
         for (place, decision) in decisions.into_iter().enumerate() {
-            let asked = approval(&format!("a{place}"), "lobby", "coder");
+            let answered = matches!(decision, Some(Decision::Answered { .. }));
+            let matter = if answered { Matter::Questions } else { Matter::Tool };
+            let asked = Approval { matter, ..approval(&format!("a{place}"), "lobby", "coder") };
             ports.commit(vec![put(&asked)], vec![Event::ApprovalAsked(Arc::new(asked.clone()))]);
             let decided_at = decision.as_ref().map(|_| Time(15));
             let now = Approval { decision, decided_at, ..asked };

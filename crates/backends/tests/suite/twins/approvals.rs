@@ -5,7 +5,7 @@ use super::asks::room;
 use super::dice::Dice;
 use super::world::World;
 use parlor_model::command::{Judgement, NewApproval};
-use parlor_model::{ApprovalId, Command, Digest, GatewayId, Payload, RunId};
+use parlor_model::{ApprovalId, Command, Digest, GatewayId, Matter, Payload, RunId};
 use std::time::Duration;
 
 pub const REQUESTS: [&str; 3] = ["1", "2", "a \"b\""];
@@ -20,6 +20,7 @@ pub fn ask(dice: &mut Dice, world: &mut World) -> Command {
         gateway: GatewayId::stored(dice.one_of(&GATEWAYS[..2])),
         request: dice.one_of(&REQUESTS).into(),
         tool: dice.one_of(&[TOOLS[0], TOOLS[0], TOOLS[1], TOOLS[2]]).into(),
+        matter: if dice.once_in(3) { Matter::Questions } else { Matter::Tool },
         input: Payload(format!("{{\"n\": {input}.0}}").into()),
         digest: Digest([input; 32]),
         timeout: Duration::from_secs(dice.roll(256) as u64 * 2),
@@ -39,6 +40,11 @@ pub fn decide(dice: &mut Dice, world: &mut World) -> Command {
         reason: dice.maybe(|_| "no 'thanks'".into()),
         digest: dice.once_in(4).then(|| Digest([dice.roll(2) as u8; 32])),
     })
+}
+
+pub fn answer(dice: &mut Dice, world: &mut World) -> Command {
+    let answers = Payload(format!("[{}]", dice.roll(9)).into());
+    Command::AnswerQuestions { approval: approval(dice, world), answers }
 }
 
 pub fn expire(dice: &mut Dice, world: &mut World) -> Command {

@@ -44,7 +44,7 @@ pub struct Ask {
 type Make = fn(&mut Dice, &mut World) -> Command;
 
 /// Each kind of command, and how often it is asked for compared with the others.
-const KINDS: [(u32, Make); 83] = [
+const KINDS: [(u32, Make); 86] = [
     (24, turns::start),
     (4, turns::open),
     (24, turns::finish),
@@ -52,6 +52,9 @@ const KINDS: [(u32, Make); 83] = [
     (4, turns::report_usage),
     (24, approvals::ask),
     (16, approvals::decide),
+    (12, approvals::answer),
+    (12, turns::tell_plan),
+    (12, turns::judge_plan),
     (6, approvals::expire),
     (8, approvals::revoke_rule),
     (30, post),

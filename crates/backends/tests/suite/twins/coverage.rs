@@ -63,12 +63,15 @@ pub const GIVEN_UP: &str = "mail given up";
 /// What must have come about, and how one knows it by an outcome.
 type Notable = (&'static str, fn(&Came) -> bool);
 
-const NOTABLE: [Notable; 28] = [
+const NOTABLE: [Notable; 29] = [
     ("turn begun", |outcome| matches!(outcome, Ok(Receipt::Started(_)))),
     ("turn with a reply", |outcome| matches!(outcome, Ok(Receipt::Run(run)) if run.reply.is_some())),
     ("question open", |outcome| asked(outcome, |asked| asked.decision.is_none())),
     ("question allowed by a rule", |outcome| {
         asked(outcome, |asked| asked.decision == Some(Decision::AllowedByRule))
+    }),
+    ("questions answered", |outcome| {
+        asked(outcome, |asked| matches!(asked.decision, Some(Decision::Answered { .. })))
     }),
     ("question expired", |outcome| asked(outcome, |asked| asked.decision == Some(Decision::Expired))),
     ("question denied", |outcome| {
@@ -138,7 +141,7 @@ fn received(outcome: &Came, is: impl Fn(&Delivery) -> bool) -> bool {
     matches!(outcome, Ok(Receipt::Received { mail }) if mail.iter().any(|(_, copy)| is(copy)))
 }
 
-const KINDS: usize = 82;
+const KINDS: usize = 85;
 
 /// A new command has no name here until `asks` makes it, too.
 fn name(command: &Command) -> &'static str {
@@ -223,6 +226,9 @@ fn name(command: &Command) -> &'static str {
         Command::ReportUsage { .. } => "ReportUsage",
         Command::AskApproval(_) => "AskApproval",
         Command::DecideApproval(_) => "DecideApproval",
+        Command::TellPlan { .. } => "TellPlan",
+        Command::JudgePlan { .. } => "JudgePlan",
+        Command::AnswerQuestions { .. } => "AnswerQuestions",
         Command::ExpireApproval { .. } => "ExpireApproval",
         Command::RevokeApprovalRule { .. } => "RevokeApprovalRule",
     }

@@ -4,6 +4,7 @@ use super::dice::Dice;
 use super::world::World;
 use parlor_engine::Fault;
 use parlor_engine::ports::Snapshot;
+use parlor_model::command::Judgement;
 use parlor_model::{
     AgentId, Caller, Command, GatewayId, MessageId, Principal, RoomId, RoomRole, UploadId, UserId,
 };
@@ -21,6 +22,7 @@ pub fn caller(
         | Command::FinishRun(_)
         | Command::SayLate { .. }
         | Command::ReportUsage { .. }
+        | Command::TellPlan { .. }
         | Command::AskApproval(_)
         | Command::ExpireApproval { .. }
         | Command::OfferSetup { .. }
@@ -64,11 +66,13 @@ pub fn caller(
         Command::Freeze { room } | Command::MarkRead { room } | Command::Arrange { room, .. } => {
             member_of(room, dice, store)?
         }
-        Command::DecideApproval(judgement) => match store.approval(&judgement.approval)? {
-            Some(approval) => member_of(&approval.room, dice, store)?,
-            None => None,
-        },
-        Command::Forward { room, .. } => member_of(room, dice, store)?,
+        Command::DecideApproval(Judgement { approval, .. }) | Command::AnswerQuestions { approval, .. } => {
+            match store.approval(approval)? {
+                Some(approval) => member_of(&approval.room, dice, store)?,
+                None => None,
+            }
+        }
+        Command::Forward { room, .. } | Command::JudgePlan { room, .. } => member_of(room, dice, store)?,
         Command::Post(post) => match post.attachments.first() {
             Some(upload) => owner_of_upload(upload, store)?,
             None => member_of(&post.room, dice, store)?,

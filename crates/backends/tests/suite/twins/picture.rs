@@ -15,7 +15,7 @@ use parlor_model::{
     Agent, AgentId, Answer, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, DeadLetter,
     Delivery, Event, Gateway, GatewayId, Invitation, Logged, Member, MemberId, Message, MessageId, Pairing,
     Pin, Query, RefreshToken, Refusal, Revision, Room, RoomId, Router, SecondFactor, SecretHash, Seq,
-    Service, Session, SignIn, Subscription, Task, Time, Upload, User, UserId,
+    Service, Session, SignIn, StandingPlan, Subscription, Task, Time, Upload, User, UserId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -71,6 +71,7 @@ pub struct Asked {
     lists: Vec<Vec<Approval>>,
     pub rules: Vec<Vec<ApprovalRule>>,
     known_rules: Vec<Option<ApprovalRule>>,
+    plans: Vec<Vec<StandingPlan>>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -297,6 +298,7 @@ fn asked(store: &mut dyn Snapshot, world: &World) -> Result<Asked, Fault> {
     for room in &world.rooms {
         asked.lists.push(store.open_approvals(Open::Room(room))?);
         asked.rules.push(store.approval_rules(room)?);
+        asked.plans.push(store.plans(room)?);
     }
     for (room, agent, tool) in &world.rules {
         asked.known_rules.push(store.approval_rule(room, agent, tool)?);
@@ -435,6 +437,8 @@ fn queries(world: &World) -> Vec<Query> {
             Query::Runs { room: Some(room.clone()), limit: 3 },
             Query::Approvals { room: room.clone() },
             Query::ApprovalRules { room: room.clone() },
+            Query::Questions,
+            Query::Plans { room: Some(room.clone()) },
             Query::MayFollow { room: room.clone() },
         ]);
     }

@@ -9,8 +9,8 @@ use parlor_model::command::{
     RoomChanges, UserChanges,
 };
 use parlor_model::{
-    AgentId, Caller, Command, Device, Digest, GatewayId, Mailbox, MemberId, Pattern, Payload, Post, Refusal,
-    RoomRole, SecretHash, SessionId, SignInId, SiteRole, UserId,
+    AgentId, Caller, Command, Device, Digest, GatewayId, Mailbox, Matter, MemberId, Pattern, Payload, Post,
+    Refusal, RoomRole, SecretHash, SessionId, SignInId, SiteRole, UserId,
 };
 use proptest::test_runner::TestCaseError;
 use std::time::Duration;
@@ -63,6 +63,7 @@ pub async fn play(run: &mut Run) -> Result<(), TestCaseError> {
                 gateway: GatewayId::stored(gateway),
                 request: (*request).into(),
                 tool: TOOLS[0].into(),
+                matter: Matter::Tool,
                 input: Payload("{}".into()),
                 digest: Digest([0; 32]),
                 timeout: Duration::from_secs(300),

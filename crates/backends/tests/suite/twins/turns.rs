@@ -4,7 +4,11 @@ use super::agents::agent;
 use super::asks::{TEXTS, room};
 use super::dice::Dice;
 use super::world::World;
-use parlor_model::{Chunk, ChunkKind, Command, FinishedRun, MessageId, Outcome, Payload, RunId, Said, Usage};
+use parlor_model::command::PlanVerdict;
+use parlor_model::run_event::PlanState;
+use parlor_model::{
+    Chunk, ChunkKind, Command, FinishedRun, MessageId, Outcome, Payload, Post, RunId, Said, Usage,
+};
 
 const REPLIES: [&str; 4] = ["reply-1", "reply-2", "reply-3", "reply-4"];
 
@@ -56,4 +60,33 @@ pub fn report_usage(dice: &mut Dice, world: &mut World) -> Command {
     let cost = dice.maybe(|dice| dice.roll(9) as u64);
     let usage = Usage { input_tokens: dice.roll(100) as u64, output_tokens: dice.roll(100) as u64, cost };
     Command::ReportUsage { run: run(dice, world), usage }
+}
+
+pub fn tell_plan(dice: &mut Dice, world: &mut World) -> Command {
+    let any = run(dice, world);
+    // Most are of the newest turns, some of which run.
+    let run = if dice.once_in(3) { any } else { world.runs.last().cloned().unwrap_or(any) };
+    let state = dice.one_of(&[PlanState::Planned, PlanState::Planned, PlanState::Executing]);
+    Command::TellPlan { run, plan: Payload(format!("{{\"n\":{}}}", dice.roll(9)).into()), state }
+}
+
+pub fn judge_plan(dice: &mut Dice, world: &mut World) -> Command {
+    let any = (room(dice, world), agent(dice, world));
+    let members = world.memberships.iter();
+    let here: Vec<_> = members.filter_map(|(room, own)| Some((room.clone(), own.agent()?.clone()))).collect();
+    let (room, agent) = if dice.once_in(4) { any } else { dice.known(&here, any) };
+    let post = Post {
+        room: room.clone(),
+        text: "carry it out".into(),
+        mentions: vec![agent.as_str().into()],
+        reply_to: None,
+        attachments: Vec::new(),
+        client_message_id: None,
+    };
+    let verdict = match dice.roll(4) {
+        0 => PlanVerdict::Reject,
+        1 => PlanVerdict::Edit("other words".into()),
+        _ => PlanVerdict::Approve(post),
+    };
+    Command::JudgePlan { room, agent, rev: 1 + dice.roll(2) as u64, verdict }
 }

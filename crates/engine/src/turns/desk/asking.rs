@@ -78,6 +78,7 @@ impl Desk {
 mod tests {
     use super::super::tests::{agent, desk, link, over, room};
     use super::*;
+    use parlor_model::Matter;
     use parlor_model::{Decision, Digest, Event, GatewayId, Payload, RunState, Time};
 
     fn answered(request: &str) -> Event {
@@ -90,6 +91,7 @@ mod tests {
             gateway: GatewayId::stored("g"),
             request: request.into(),
             tool: "Bash".into(),
+            matter: Matter::Tool,
             input: Payload("{}".into()),
             digest: Digest([0; 32]),
             asked_at: Time(0),

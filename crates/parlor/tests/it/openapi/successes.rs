@@ -2,6 +2,7 @@
 //! adds its lines here; the refusals that every route has are in `refusals`.
 
 use parlor_testkit::broker::Broker;
+use parlor_testkit::events::Stream;
 use parlor_testkit::gateway::Gateway;
 use parlor_testkit::rest::Rest;
 use reqwest::Method;
@@ -282,10 +283,55 @@ async fn approvals(tour: &Tour, scene: &Scene, gateway: &mut Gateway) {
     tour.tell(admin, "POST /api/approvals/{id}", &[&one], body.clone(), 200).await;
     tour.tell(admin, "POST /api/approvals/{id}", &[&one], body, 409).await;
     tour.ask(admin, "GET /api/rooms/{id}/approval-rules", &[&room], 200).await;
+    asked_and_planned(tour, admin, gateway, &room).await;
     let rule = "DELETE /api/rooms/{id}/approval-rules?agentId=hosted&toolName=Bash";
     tour.ask(&bob, rule, &[&room], 403).await;
     tour.ask(admin, rule, &[&room], 200).await;
     tour.ask(admin, rule, &[&room], 404).await;
+}
+
+async fn asked_and_planned(tour: &Tour, admin: &Rest, gateway: &mut Gateway, room: &str) {
+    let option = |label: &str| json!({ "label": label });
+    let question = json!({ "question": "Which?", "header": "Drink", "multiSelect": false,
+        "options": [option("Tea"), option("Water")] });
+    let answer = json!([{ "question_index": 0, "selected": ["Tea"] }]);
+    let told = |event: Value| json!({ "type": "gateway:run_event", "agentId": "hosted", "roomId": room, "event": event });
+    let plan = json!({ "kind": "plan", "summary": "Make tea", "status": "planned", "items": [] });
+    gateway.send(&told(plan.clone())).await.unwrap();
+    for id in ["q1", "q2"] {
+        let asked = json!({ "kind": "question", "questionId": id, "questions": [question.clone()] });
+        gateway.send(&told(asked)).await.unwrap();
+    }
+    gateway.settled().await.unwrap();
+    let open = tour.send("GET /api/ask-user", admin.request(Method::GET, "/api/ask-user"), 200).await.body;
+    let of = |at: usize| json!({ "question_id": open[at]["question_id"], "answers": answer });
+    let respond = "POST /api/ask-user-response";
+    tour.tell(admin, respond, &[], json!({ "question_id": "never", "answers": answer }), 404).await;
+    tour.tell(admin, respond, &[], json!({ "question_id": open[0]["question_id"], "answers": [] }), 400)
+        .await;
+    for (body, status) in [(of(0), 200), (of(0), 409)] {
+        let request = admin.request(Method::POST, "/api/ask-user-response").json(&body);
+        tour.send(respond, request, status).await;
+    }
+    tour.send("GET /api/plan", admin.request(Method::GET, "/api/plan"), 200).await;
+    tour.ask(admin, "GET /api/plan?session_id=never", &[], 404).await;
+    tour.ask(admin, "GET /api/plan?session_id=no%20id", &[], 400).await;
+    let body = json!({ "agent_id": "hosted", "session_id": room, "text": "# Tea" });
+    for (path, status) in [("edit", 200), ("reject", 200), ("reject", 404), ("edit", 404), ("approve", 404)] {
+        let path = format!("/api/plan/{path}");
+        let request = admin.request(Method::POST, &path).json(&body);
+        tour.send(&format!("POST {path}"), request, status).await;
+    }
+    gateway.send(&told(plan)).await.unwrap();
+    gateway.settled().await.unwrap();
+    let request = admin.request(Method::POST, "/api/plan/approve").json(&body);
+    tour.send("POST /api/plan/approve", request, 200).await;
+    // What a turn asked ends with it.
+    let mut stream = Stream::live(admin).await.unwrap();
+    admin.post("/api/agent-cancel", json!({ "run_id": open[1]["run_id"] })).await.unwrap();
+    stream.wait_for(|told| told["kind"] == "ask_user" && told["phase"] == "resolved").await.unwrap();
+    let gone = admin.request(Method::POST, "/api/ask-user-response").json(&of(1));
+    tour.send(respond, gone, 410).await;
 }
 
 async fn arrangement(tour: &Tour, scene: &Scene) {

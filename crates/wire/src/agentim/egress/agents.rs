@@ -143,6 +143,7 @@ pub fn permission_resolved(approval: &Approval) -> String {
     let (person, reason) = match &approval.decision {
         Some(Decision::Allowed { by }) => (Some(by), None),
         Some(Decision::Denied { by, reason }) => (Some(by), reason.as_deref()),
+        Some(Decision::Answered { by, .. }) => (Some(by), None),
         Some(Decision::AllowedByRule | Decision::Expired | Decision::Withdrawn) | None => (None, None),
     };
     encode(&PermissionResolved {
@@ -276,6 +277,7 @@ fn leave_out_nulls(value: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use parlor_model::Matter;
     use parlor_model::{
         Activity, ApprovalId, ChunkKind, Decider, Digest, GatewayId, RunEvent, RunId, Signal, Time, UserId,
     };
@@ -362,6 +364,7 @@ mod tests {
             gateway: GatewayId::stored("g"),
             request: "theirs".into(),
             tool: "Bash".into(),
+            matter: Matter::Tool,
             input: Payload(r#"{"b":1.0, "a":null}"#.into()),
             digest: Digest([0; 32]),
             asked_at: Time(0),

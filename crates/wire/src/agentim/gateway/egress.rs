@@ -5,6 +5,7 @@ use super::super::egress::{
     agents::{kind as known_kind, without_nulls},
     encode,
 };
+use crate::events::answers::{self, QuestionAnswer};
 use crate::time::iso;
 use parlor_model::{
     Addressed, Agent, AgentId, CredentialErrand, Decision, Errand, Inquiry, Look, MemberId, Message,
@@ -316,6 +317,28 @@ fn spawn_agent(request: &str, spawn: &Spawn) -> String {
 }
 
 /// The answer to what the gateway asked, under the name the gateway gave it.
+/// What people said to the questions of an agent, if anybody did.
+pub fn question_response(agent: &AgentId, question: &str, decision: &Decision) -> String {
+    let mut frame = json!({
+        "type": "server:question_response",
+        "questionId": question,
+        "agentId": agent.as_str(),
+        "status": answers::status(decision),
+    });
+    if let Decision::Answered { by, answers } = decision {
+        let one = |answer: QuestionAnswer| {
+            let mut one = json!({ "questionIndex": answer.question_index, "selected": answer.selected });
+            if let Some(text) = answer.custom_text {
+                one["customText"] = text.into();
+            }
+            one
+        };
+        frame["answers"] = answers::answers(answers).into_iter().map(one).collect();
+        frame["answeredBy"] = (*by.name).into();
+    }
+    frame.to_string()
+}
+
 pub fn permission_response(agent: &AgentId, request: &str, decision: &Decision) -> String {
     let mut frame = json!({
         "type": "server:permission_response",

@@ -36,7 +36,8 @@ impl From<&parlor_model::Decision> for DecisionWord {
         use parlor_model::Decision;
         match decision {
             Decision::Allowed { .. } | Decision::AllowedByRule => Self::Allow,
-            Decision::Denied { .. } | Decision::Withdrawn => Self::Deny,
+            // What people say to questions is no yes to a tool.
+            Decision::Denied { .. } | Decision::Answered { .. } | Decision::Withdrawn => Self::Deny,
             Decision::Expired => Self::Timeout,
         }
     }

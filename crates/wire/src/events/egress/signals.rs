@@ -2,9 +2,7 @@
 
 use super::Filter;
 use crate::events::frames::UiMessage;
-use parlor_model::run_event::{
-    ChangeReport, ContextUsage, Plan, Question, Questions, Subagent, SubagentChange, UsageReport,
-};
+use parlor_model::run_event::{ChangeReport, ContextUsage, Plan, Subagent, SubagentChange, UsageReport};
 use parlor_model::{AgentId, Chunk, ChunkKind, MessageId, Moment, Queued, RoomId, RunEvent, RunId, Signal};
 use serde_json::{Value, json};
 
@@ -156,15 +154,6 @@ fn run_event(
 ) -> Option<String> {
     let about = |name: &str| format!("{name}-{run}-{number}");
     match event {
-        RunEvent::Plan(plan) => {
-            let message = UiMessage::new(format!("run-plan-{run}"), "run").phase("plan_update").rev(rev);
-            let data = json!({ "plan": plan_data(plan), "run_id": run.as_str() });
-            tell(message.text("Plan updated").data(data), None)
-        }
-        RunEvent::Questions(asked) => {
-            let message = UiMessage::new(format!("ask-user-{}", asked.id), "ask_user");
-            tell(message.data(questions(asked, run)), None)
-        }
         RunEvent::Usage(usage) => {
             let message = UiMessage::new(format!("run-context-{run}"), "run").phase("context_usage").rev(rev);
             tell(message.data(context(usage, run)), None)
@@ -200,8 +189,8 @@ fn run_event(
             let message = UiMessage::new(about("model-fallback"), "model_fallback");
             tell(message.data(with_run(data, run)), Some(&text))
         }
-        // The task itself is told of, and what an agent is at has a signal of its own.
-        RunEvent::Task { .. } | RunEvent::Status { .. } => None,
+        // What lasts is told of itself, and what an agent is at has a signal of its own.
+        RunEvent::Plan(_) | RunEvent::Task { .. } | RunEvent::Questions(_) | RunEvent::Status { .. } => None,
     }
 }
 
@@ -217,22 +206,6 @@ pub fn plan_data(plan: &Plan) -> Value {
     json!({
         "summary": plan.summary, "items": items, "status": plan.state.as_str(), "plan_text": plan.text,
     })
-}
-
-/// What an agent asks people.
-pub fn questions(asked: &Questions, run: &RunId) -> Value {
-    let one = |question: &Question| {
-        let option = |choice: &parlor_model::run_event::Choice| json!({ "label": choice.label, "description": choice.description, "preview": choice.preview });
-        let options: Vec<Value> = question.options.iter().map(option).collect();
-        json!({
-            "question": question.text,
-            "header": question.header,
-            "options": options,
-            "multi_select": question.several,
-        })
-    };
-    let questions: Vec<Value> = asked.questions.iter().map(one).collect();
-    with_run(json!({ "question_id": asked.id, "questions": questions }), run)
 }
 
 fn context(usage: &UsageReport, run: &RunId) -> Value {

@@ -44,6 +44,12 @@ pub enum Instruction {
         request: Box<str>,
         verdict: Verdict,
     },
+    /// What people said to its questions; nothing if nobody did in time.
+    Answered {
+        agent: AgentId,
+        question: Box<str>,
+        answers: Vec<PeopleSaid>,
+    },
     /// The agent is no more.
     Remove {
         agent: AgentId,
@@ -228,6 +234,11 @@ pub fn read(text: &str) -> Result<Option<Instruction>, Misread> {
             };
             Instruction::Decided { agent: agent(&form.agent_id)?, request: form.request_id, verdict }
         }
+        "server:question_response" => {
+            let form: ResponseForm = parse(text)?;
+            let answers = form.answers.unwrap_or_default();
+            Instruction::Answered { agent: agent(&form.agent_id)?, question: form.question_id, answers }
+        }
         "server:remove_agent" => {
             let OfAgent { agent_id, .. } = parse(text)?;
             Instruction::Remove { agent: agent(&agent_id)? }
@@ -382,6 +393,25 @@ struct DecisionForm {
     agent_id: Box<str>,
     decision: Box<str>,
     deny_reason: Option<Box<str>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ResponseForm {
+    question_id: Box<str>,
+    agent_id: Box<str>,
+    answers: Option<Vec<PeopleSaid>>,
+}
+
+/// What somebody said to one question.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PeopleSaid {
+    pub question_index: usize,
+    /// Labels of its options.
+    pub selected: Vec<Box<str>>,
+    /// In their own words.
+    pub custom_text: Option<Box<str>>,
 }
 
 #[derive(Deserialize)]

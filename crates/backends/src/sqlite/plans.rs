@@ -1,0 +1,52 @@
+//! Plans of agents: rows to the model and back.
+
+use super::On;
+use super::rows::{all, maybe_text, one, run, shared, time};
+use parlor_engine::Fault;
+use parlor_model::run_event::PlanState;
+use parlor_model::{AgentId, Payload, RoomId, RunId, StandingPlan};
+use rusqlite::{Connection, Row, ToSql};
+use std::ops::Deref;
+
+const PLAN: &str = "room, agent, run, plan, state, text, rev, at";
+
+pub fn put(sql: &Connection, plan: &StandingPlan) -> Result<(), Fault> {
+    let query = format!("INSERT OR REPLACE INTO plans ({PLAN}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
+    let values: [&dyn ToSql; 8] = [
+        &plan.room.as_str(),
+        &plan.agent.as_str(),
+        &plan.run.as_str(),
+        &&*plan.plan.0,
+        &plan.state.as_str(),
+        &plan.text.as_deref(),
+        &(plan.rev as i64),
+        &plan.at.0,
+    ];
+    run(sql, &query, &values).map(drop)
+}
+
+fn plan(row: &Row<'_>) -> rusqlite::Result<StandingPlan> {
+    Ok(StandingPlan {
+        room: RoomId::stored(shared(row, 0)?),
+        agent: AgentId::stored(shared(row, 1)?),
+        run: RunId::stored(shared(row, 2)?),
+        plan: Payload(row.get_ref(3)?.as_str()?.into()),
+        // What a later version may know and this one does not is nothing to decide about.
+        state: PlanState::parse(row.get_ref(4)?.as_str()?).unwrap_or(PlanState::Completed),
+        text: maybe_text(row, 5)?,
+        rev: row.get::<_, i64>(6)? as u64,
+        at: time(row, 7)?,
+    })
+}
+
+impl<C: Deref<Target = Connection>> On<C> {
+    pub fn find_plan(&self, room: &RoomId, agent: &AgentId) -> Result<Option<StandingPlan>, Fault> {
+        let query = format!("SELECT {PLAN} FROM plans WHERE room = ?1 AND agent = ?2");
+        one(self.sql(), &query, &[&room.as_str(), &agent.as_str()], plan)
+    }
+
+    pub fn find_plans(&self, room: &RoomId) -> Result<Vec<StandingPlan>, Fault> {
+        let query = format!("SELECT {PLAN} FROM plans WHERE room = ?1 ORDER BY agent");
+        all(self.sql(), &query, &[&room.as_str()], plan)
+    }
+}

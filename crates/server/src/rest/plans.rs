@@ -1,0 +1,108 @@
+//! Plans of agents: looked at, approved, rejected, put in other words.
+
+use super::events::{OfSession, agent_id, no_root};
+use super::rooms::room_id;
+use crate::App;
+use crate::http::Signed;
+use crate::http::answer::{Items, Whole, items, whole};
+use crate::http::body::Body;
+use crate::http::parameters::Parameters;
+use crate::http::problem::Problem;
+use axum::extract::State;
+use parlor_model::command::PlanVerdict;
+use parlor_model::run_event::PlanState;
+use parlor_model::{Answer, Caller, Command, Post, Query, Refusal, RoomId, StandingPlan, Thing};
+use parlor_wire::events::rest::{AgentPlan, OfPlan, PlanEdit, PlanEdited, PlanJudged};
+use std::sync::Arc;
+
+/// What an agent whose plan was approved is told.
+const CARRY_OUT: &str = "The plan is approved. Carry it out.";
+
+pub async fn list(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Parameters(asked): Parameters<OfSession>,
+) -> Result<Items<AgentPlan>, Problem> {
+    no_root(asked.project_root.as_ref())?;
+    let room = asked.session_id.as_deref().map(room_id).transpose()?;
+    Ok(items(plans(&app, &caller, room).await?.iter().map(AgentPlan::from)))
+}
+
+async fn plans(app: &App, caller: &Caller, room: Option<RoomId>) -> Result<Vec<StandingPlan>, Refusal> {
+    match app.hub.read(caller, Query::Plans { room }).await? {
+        Answer::Plans(plans) => Ok(plans),
+        _ => Err(Refusal::Unavailable),
+    }
+}
+
+/// The one plan that is meant, if nobody has decided about it.
+async fn pending(app: &App, caller: &Caller, of: &OfPlan) -> Result<StandingPlan, Problem> {
+    no_root(of.project_root.as_ref())?;
+    let agent = agent_id(&of.agent_id)?;
+    let room = of.session_id.as_deref().map(room_id).transpose()?;
+    let mut open = plans(app, caller, room).await?;
+    open.retain(|plan| plan.agent == agent && plan.state == PlanState::Planned);
+    match (open.pop(), open.is_empty()) {
+        (Some(plan), true) => Ok(plan),
+        (Some(_), false) => Err(Problem::invalid("session_id", "must say which of several plans")),
+        (None, _) => Err(Refusal::NotFound(Thing::Plan).into()),
+    }
+}
+
+/// Decides about the plan as it is: where somebody changes it meanwhile, about that.
+async fn judge(
+    app: &App,
+    caller: &Caller,
+    of: &OfPlan,
+    verdict: impl Fn(&StandingPlan) -> PlanVerdict,
+) -> Result<(), Problem> {
+    loop {
+        let plan = pending(app, caller, of).await?;
+        let verdict = verdict(&plan);
+        let StandingPlan { room, agent, rev, .. } = plan;
+        match app.hub.call(caller, Command::JudgePlan { room, agent, rev, verdict }).await {
+            Err(Refusal::AlreadyExists(Thing::Plan)) => {}
+            judged => return judged.map(drop).map_err(Problem::from),
+        }
+    }
+}
+
+pub async fn approve(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Body(body): Body<OfPlan>,
+) -> Result<Whole<PlanJudged>, Problem> {
+    let said = |plan: &StandingPlan| Post {
+        room: plan.room.clone(),
+        text: match &plan.text {
+            Some(text) => format!("{CARRY_OUT}\n\n{text}").into(),
+            None => CARRY_OUT.into(),
+        },
+        mentions: vec![plan.agent.as_str().into()],
+        reply_to: None,
+        attachments: Vec::new(),
+        client_message_id: None,
+    };
+    judge(&app, &caller, &body, |plan| PlanVerdict::Approve(said(plan))).await?;
+    Ok(whole(PlanJudged { status: "approved" }))
+}
+
+pub async fn reject(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Body(body): Body<OfPlan>,
+) -> Result<Whole<PlanJudged>, Problem> {
+    judge(&app, &caller, &body, |_| PlanVerdict::Reject).await?;
+    Ok(whole(PlanJudged { status: "rejected" }))
+}
+
+pub async fn edit(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Body(body): Body<PlanEdit>,
+) -> Result<Whole<PlanEdited>, Problem> {
+    let PlanEdit { agent_id, session_id, project_root, text } = body;
+    let of = OfPlan { agent_id, session_id, project_root };
+    judge(&app, &caller, &of, |_| PlanVerdict::Edit(text.as_str().into())).await?;
+    Ok(whole(PlanEdited { ok: true }))
+}
