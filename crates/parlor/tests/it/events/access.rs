@@ -1,10 +1,13 @@
 //! Who may read the stream, and what of it.
 
 use super::{live, resumed, texts};
+use crate::gateway::scenes::Room;
 use crate::scene::{Scene, assert_refused, following, make_key};
 use parlor_testkit::events::Stream;
+use parlor_testkit::gateway::Gateway;
 use parlor_testkit::rest::Rest;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -115,4 +118,95 @@ async fn a_filter_leaves_out_what_is_not_wanted() {
     assert!(heard.iter().all(|message| message["session_id"] == *two), "{heard:?}");
     assert_eq!(texts(&heard), ["this"]);
     scene.ends_well().await;
+}
+
+/// A turn in which everything that an agent can tell has this word in it.
+async fn act(room: &mut Room, gateway: &mut Gateway, canary: &str) {
+    room.say(&format!("@coder {canary}")).await;
+    let turn = gateway.turn().await.unwrap();
+    let of = |kind: &str, mut frame: Value| {
+        frame["type"] = kind.into();
+        frame["agentId"] = "coder".into();
+        frame["roomId"] = turn["roomId"].clone();
+        frame
+    };
+    let option = |label: &str| json!({ "label": label });
+    let question = json!({ "question": canary, "header": canary, "multiSelect": false,
+        "options": [option("a"), option("b")] });
+    for event in [
+        json!({ "kind": "status", "status": "working", "detail": canary }),
+        json!({ "kind": "plan", "summary": canary, "status": "planned", "items": [] }),
+        json!({ "kind": "question", "questionId": canary, "questions": [question] }),
+        json!({ "kind": "usage", "context": { "stage": canary, "messageCount": 1, "charCount": 1,
+            "estimatedTokens": 1 } }),
+        json!({ "kind": "subagent", "subagentId": canary, "phase": "spawned", "task": canary }),
+        json!({ "kind": "subagent", "subagentId": canary, "phase": "result", "outcome": "complete" }),
+        json!({ "kind": "changes", "truncatedCount": 0, "files": [{ "path": canary, "summary": canary }] }),
+        json!({ "kind": "tool_progress", "tool": "t", "line": canary, "stream": "stdout" }),
+        json!({ "kind": "model_fallback", "preferredModel": canary, "actualModel": "b", "reason": "r" }),
+        json!({ "kind": "task", "title": canary }),
+    ] {
+        gateway.send(&of("gateway:run_event", json!({ "event": event }))).await.unwrap();
+    }
+    gateway.send(&of("gateway:terminal_data", json!({ "data": canary }))).await.unwrap();
+    let permission = json!({ "requestId": format!("p-{canary}"), "toolName": canary, "toolInput": {} });
+    gateway.send(&of("gateway:permission_request", permission)).await.unwrap();
+    let reply = format!("r-{canary}");
+    gateway.chunk(&turn, &reply, "thinking", canary).await.unwrap();
+    gateway.chunk(&turn, &reply, "tool_use", canary).await.unwrap();
+    gateway.chunk(&turn, &reply, "text", canary).await.unwrap();
+    gateway.settled().await.unwrap();
+    // What waits behind it is told too.
+    room.say(&format!("@coder {canary} again")).await;
+    gateway.complete(&turn, &reply, canary).await.unwrap();
+    let next = gateway.turn().await.unwrap();
+    gateway.complete(&next, &format!("{reply}-2"), canary).await.unwrap();
+    gateway.settled().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_reads_of_turns_in_a_room_they_are_not_in_nor_after_they_were_removed() {
+    let mut room = Room::start().await;
+    let mut gateway = room.gateway("g1", &["coder"]).await;
+    let eve = room.scene.person("eve").await;
+    let (mut at_eve, mut at_bob) = (live(&eve).await, live(&room.bob).await);
+    act(&mut room, &mut gateway, "CANARY-1").await;
+    let heard = at_bob.until(|message| message["kind"] == "turn_complete").await.unwrap();
+    let kinds: BTreeSet<(&str, Option<&str>)> =
+        heard.iter().map(|m| (m["kind"].as_str().unwrap(), m["phase"].as_str())).collect();
+    for kind in [
+        ("activity", Some("doing")),
+        ("run", Some("plan_update")),
+        ("ask_user", None),
+        ("ask_user", Some("resolved")),
+        ("run", Some("context_usage")),
+        ("run", Some("subagent_spawned")),
+        ("run", Some("subagent_result")),
+        ("run", Some("change_report")),
+        ("tool_progress", None),
+        ("model_fallback", None),
+        ("task", Some("changed")),
+        ("terminal", None),
+        ("approval", Some("asked")),
+        ("token", None),
+        ("content_block", Some("start")),
+        ("text_segment", None),
+        ("run", Some("outcome")),
+        ("turn_complete", None),
+    ] {
+        assert!(kinds.contains(&kind), "who is in the room heard of {kind:?}: {kinds:?}");
+    }
+    room.alice.delete(&format!("/api/rooms/{}/members/{}", room.room, room.bob.user_id())).await.unwrap();
+    let lost = |message: &Value| message["kind"] == "room" && message["phase"] == "removed";
+    at_bob.wait_for(lost).await.unwrap();
+    act(&mut room, &mut gateway, "CANARY-2").await;
+    for (person, stream) in [(&eve, &mut at_eve), (&room.bob, &mut at_bob)] {
+        let own = person.make_room("own", &[]).await.unwrap();
+        person.post_message(&own, "the end").await.unwrap();
+        let heard = stream.until(|message| message["text"] == "the end").await.unwrap();
+        let foreign =
+            |message: &&Value| message.to_string().contains("CANARY") || message["session_id"] == *room.room;
+        assert_eq!(heard.iter().find(foreign), None);
+    }
+    room.scene.ends_well().await;
 }
