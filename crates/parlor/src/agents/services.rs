@@ -13,7 +13,6 @@ use std::sync::Arc;
 
 /// Hosts what is defined, for as long as the hub runs.
 pub async fn keep(app: Arc<App>, models: Arc<Reached>, data: &Path) {
-    // A hub whose store cannot be read any more says so elsewhere.
     if let Err(error) = host(&app, &models, &data.join("service-agents")).await {
         tracing::error!(error = format!("{error:#}"), "the service agents cannot be hosted");
     }
@@ -22,7 +21,14 @@ pub async fn keep(app: Arc<App>, models: Arc<Reached>, data: &Path) {
 async fn host(app: &App, models: &Reached, directory: &Path) -> anyhow::Result<()> {
     let mut gateway = None;
     loop {
-        let wanted = wanted(app, models).await.map_err(|_| anyhow::anyhow!("the store cannot be read"))?;
+        let wanted = match wanted(app, models).await {
+            Ok(wanted) => wanted,
+            Err(refusal) => {
+                tracing::warn!(?refusal, "the service agents cannot be looked up");
+                tokio::time::sleep(within::AGAIN).await;
+                continue;
+            }
+        };
         // Without an agent nothing is made on the disk.
         let gateway = match (&mut gateway, wanted.is_empty()) {
             (None, true) => {

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 /// Frames that may wait in each direction.
 const WAITING: usize = 256;
 /// Between two tries to have agents hosted.
-const AGAIN: Duration = Duration::from_secs(1);
+pub const AGAIN: Duration = Duration::from_secs(1);
 
 pub fn open(directory: &Path) -> anyhow::Result<(Arc<Data>, Gateway)> {
     let data = Arc::new(Data::open(directory)?);
