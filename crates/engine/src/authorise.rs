@@ -5,9 +5,9 @@ use crate::plan::HUB;
 use parlor_model::command::{RoomChanges, UserChanges};
 use parlor_model::query::AgentCards;
 use parlor_model::{
-    AgentId, Caller, Command, Gateway, GatewayId, Inquiry, Mailbox, Member, MemberId, Message, Path, Pattern,
-    Principal, Query, Refusal, Room, RoomId, RoomRole, Router, Scope, Sender, SiteRole, Task, Thing, Use,
-    User, UserId, asking::lies_within,
+    Agent, AgentId, Caller, Command, Gateway, GatewayId, Inquiry, Mailbox, Member, MemberId, Message, Path,
+    Pattern, Principal, Query, Refusal, Room, RoomId, RoomRole, Router, Scope, Sender, SiteRole, Task, Thing,
+    Use, User, UserId, asking::lies_within,
 };
 
 pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
@@ -116,8 +116,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::ChangeAgent { id, .. } => ask.own_agent(id),
         Command::RemoveAgent { id } => {
             // Whoever runs the hub removes what lives in it.
-            let in_hub = facts.agent.as_ref().and_then(|agent| agent.host.gateway.as_ref());
-            match ask.is_operator() && in_hub.is_some_and(|gateway| gateway.as_str() == HUB) {
+            match ask.is_operator() && facts.agent.as_ref().is_some_and(lives_in_hub) {
                 true => Ok(()),
                 false => ask.own_agent(id),
             }
@@ -617,7 +616,8 @@ impl<'a> Ask<'a> {
         self.own_gateway(Scope::Hosting)?;
         let standing = self.signed_in(Scope::Hosting)?;
         match &self.facts.agent {
-            Some(agent) if agent.owner == standing.user.id => Ok(()),
+            // What lives in the hub is for no gateway to take over, not even its owner's.
+            Some(agent) if agent.owner == standing.user.id && !lives_in_hub(agent) => Ok(()),
             Some(_) => Err(Refusal::BelongsToAnother(Thing::Agent)),
             None => self.family_of(&standing.user.id),
         }
@@ -768,4 +768,8 @@ impl<'a> Ask<'a> {
             }
         }
     }
+}
+
+fn lives_in_hub(agent: &Agent) -> bool {
+    agent.host.gateway.as_ref().is_some_and(|gateway| gateway.as_str() == HUB)
 }

@@ -7,6 +7,7 @@ use crate::{
     agents::{self, gateway::GatewayCommand},
     arguments::{Arguments, Command, ConfigCommand},
     backup, config_command, doctor, handbook,
+    paint::harmless,
     serve::serve,
     settings::{self, Loaded, Sources},
 };
@@ -83,7 +84,9 @@ pub fn run() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Nothing is left to tell it to if even stderr is gone.
-            let _ = writeln!(io::stderr(), "{error:#}");
+            for line in format!("{error:#}").lines() {
+                let _ = writeln!(io::stderr(), "{}", harmless(line));
+            }
             ExitCode::FAILURE
         }
     }

@@ -27,8 +27,9 @@ impl Gateway {
                 };
                 match hosted.recipe.directory.clone() {
                     Some(directory) if self.looks.len() < LOOKS => {
-                        let look = move || answer(workspace::show(&directory, &wanted.0)).to_string();
-                        self.looks.spawn_blocking(look);
+                        let look =
+                            async move { answer(workspace::show(directory, &wanted.0).await).to_string() };
+                        self.looks.spawn(look);
                         return;
                     }
                     Some(_) => answer(workspace::error("Too many look at once. Try again.")),

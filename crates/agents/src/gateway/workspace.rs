@@ -1,25 +1,34 @@
 //! What people may see of the folder that an agent works in: what is below it, and nothing a link leads to outside.
 
+use crate::process::Program;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 /// Of a file, so much is shown, and of a folder.
 const SHOWN: u64 = 100 * 1024;
 const ENTRIES: usize = 500;
 const CHANGED: usize = 100;
+/// Of what git says, so much is heard, and for so long.
+const HEARD: u64 = 256 * 1024;
+const PATIENCE: Duration = Duration::from_secs(3);
 
-pub fn show(root: &Path, wanted: &str) -> Value {
+pub async fn show(root: PathBuf, wanted: &str) -> Value {
     let wanted: Value = serde_json::from_str(wanted).unwrap_or_default();
-    let path = wanted["path"].as_str().filter(|path| !path.is_empty()).unwrap_or(".");
-    match wanted["kind"].as_str() {
-        Some("status") => json!({ "kind": "status", "data": status(root) }),
-        Some("tree") => tree(root, path).unwrap_or_else(error),
-        Some("file") => file(root, path).unwrap_or_else(error),
-        _ => error("This cannot be shown."),
-    }
+    let path = wanted["path"].as_str().filter(|path| !path.is_empty()).unwrap_or(".").to_owned();
+    let look = match wanted["kind"].as_str() {
+        Some("status") => return json!({ "kind": "status", "data": status(&root).await }),
+        Some("tree") => tree,
+        Some("file") => file,
+        _ => return error("This cannot be shown."),
+    };
+    let looked = spawn_blocking(move || look(&root, &path)).await;
+    looked.unwrap_or(Err(UNREADABLE)).unwrap_or_else(error)
 }
 
 pub fn error(message: &str) -> Value {
@@ -35,6 +44,7 @@ fn below(root: &Path, path: &str) -> Option<PathBuf> {
 }
 
 const NOT_THERE: &str = "There is no such thing in the agent's folder.";
+const UNREADABLE: &str = "It cannot be read.";
 
 fn tree(root: &Path, path: &str) -> Result<Value, &'static str> {
     let folder = below(root, path).ok_or(NOT_THERE)?;
@@ -56,8 +66,8 @@ fn file(root: &Path, path: &str) -> Result<Value, &'static str> {
     // A pipe or a device would make its reader wait.
     let about = found.metadata().ok().filter(|about| about.is_file()).ok_or(NOT_THERE)?;
     let mut content = Vec::new();
-    let opened = File::open(found).map_err(|_| "It cannot be read.")?;
-    opened.take(SHOWN).read_to_end(&mut content).map_err(|_| "It cannot be read.")?;
+    let opened = File::open(found).map_err(|_| UNREADABLE)?;
+    opened.take(SHOWN).read_to_end(&mut content).map_err(|_| UNREADABLE)?;
     if content.contains(&0) {
         return Err("It is not a text.");
     }
@@ -66,18 +76,11 @@ fn file(root: &Path, path: &str) -> Result<Value, &'static str> {
         "truncated": about.len() > SHOWN }))
 }
 
-/// The branch and what changed, if the folder is kept by git; `null` else, as the protocol has it.
-fn status(root: &Path) -> Value {
-    let git = |arguments: &[&str]| {
-        let mut command = Command::new("git");
-        // What a repository of others sets must run nothing.
-        command.args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]).args(arguments);
-        let done =
-            command.current_dir(root).stdin(Stdio::null()).env("GIT_OPTIONAL_LOCKS", "0").output().ok()?;
-        done.status.success().then(|| String::from_utf8_lossy(&done.stdout).into_owned())
-    };
-    let Some(branch) = git(&["rev-parse", "--abbrev-ref", "HEAD"]) else { return Value::Null };
-    let changed = git(&["status", "--porcelain=v1", "-z", "--no-renames"]).unwrap_or_default();
+/// The branch and what changed in the folder, if it is kept by git; `null` else, as the protocol has it.
+async fn status(root: &Path) -> Value {
+    let Some(branch) = git(root, &["rev-parse", "--abbrev-ref", "HEAD"]).await else { return Value::Null };
+    let changed = git(root, &["status", "--porcelain=v1", "-z", "--no-renames", "--", "."]).await;
+    let changed = changed.unwrap_or_default();
     let changed = changed.split('\0').filter(|line| line.len() > 3).take(CHANGED).map(|line| {
         let (state, path) = line.split_at(3);
         let status = match state.trim() {
@@ -90,13 +93,66 @@ fn status(root: &Path) -> Value {
     json!({ "branch": branch.trim(), "changedFiles": changed.collect::<Vec<_>>() })
 }
 
+/// What git says, unless it fails or is kept waiting. It is run like a program of an agent, for the folder is theirs.
+async fn git(root: &Path, arguments: &[&str]) -> Option<String> {
+    // What a repository of others sets must run nothing.
+    let safely = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
+    let program = Program {
+        program: "git".into(),
+        arguments: safely.iter().chain(arguments).map(Into::into).collect(),
+        environment: [("GIT_OPTIONAL_LOCKS".into(), "0".into())].into(),
+        directory: Some(root.to_owned()),
+    };
+    let mut running = program.start().ok()?;
+    running.stdin = None;
+    let stdout = running.stdout.take()?;
+    let heard = async {
+        let mut said = Vec::new();
+        stdout.take(HEARD).read_to_end(&mut said).await.ok()?;
+        let done = said.len() as u64 == HEARD || running.wait().await.ok()?.success();
+        done.then(|| String::from_utf8_lossy(&said).into_owned())
+    };
+    let heard = timeout(PATIENCE, heard).await.ok().flatten();
+    running.stop().await;
+    heard
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    #[test]
-    fn only_what_is_below_the_folder_is_shown() {
+    async fn shown(root: &Path, kind: &str, path: &str) -> Value {
+        show(root.to_owned(), &json!({ "kind": kind, "path": path }).to_string()).await
+    }
+
+    fn run(root: &Path, program: &str, arguments: &[&str]) {
+        let mut command = std::process::Command::new(program);
+        assert!(command.args(arguments).current_dir(root).status().unwrap().success(), "{program}");
+    }
+
+    #[tokio::test]
+    async fn of_a_repository_what_changed_in_the_folder_is_shown_and_nothing_waits_for_a_pipe() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().join("work");
+        fs::create_dir_all(root.join("src")).unwrap();
+        assert_eq!(shown(&root, "status", "").await["data"], Value::Null);
+        run(place.path(), "git", &["init", "-q", "-b", "main"]);
+        let commit =
+            ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "x"];
+        run(place.path(), "git", &commit);
+        fs::write(place.path().join("merger.doc"), "s").unwrap();
+        fs::write(root.join("a.txt"), "a").unwrap();
+        let told = shown(&root, "status", "").await;
+        let changed = json!([{ "path": "work/", "status": "added" }]);
+        assert_eq!(told["data"], json!({ "branch": "main", "changedFiles": changed }));
+        fs::write(root.join("src/b.txt"), "b").unwrap();
+        run(&root, "mkfifo", &["src/.gitignore"]);
+        assert_eq!(shown(&root, "status", "").await["data"]["branch"], "main");
+    }
+
+    #[tokio::test]
+    async fn only_what_is_below_the_folder_is_shown() {
         let place = tempfile::tempdir().unwrap();
         let root = place.path().join("work");
         fs::create_dir_all(root.join("src")).unwrap();
@@ -105,20 +161,20 @@ mod tests {
         fs::write(root.join("b.bin"), [0, 1]).unwrap();
         symlink(place.path(), root.join("out")).unwrap();
         symlink("src/a.txt", root.join("in")).unwrap();
-        let show = |kind: &str, path: &str| show(&root, &json!({ "kind": kind, "path": path }).to_string());
-        assert_eq!(show("file", "src/a.txt")["content"], "hello");
-        assert_eq!(show("file", "in")["content"], "hello");
-        let tree = show("tree", "");
+        let show = async |kind: &str, path: &str| shown(&root, kind, path).await;
+        assert_eq!(show("file", "src/a.txt").await["content"], "hello");
+        assert_eq!(show("file", "in").await["content"], "hello");
+        let tree = show("tree", "").await;
         let names: Vec<&str> =
             tree["entries"].as_array().unwrap().iter().map(|e| e["name"].as_str().unwrap()).collect();
         assert_eq!(names, ["src", "b.bin", "in", "out"]);
         let secret = place.path().join("secret").display().to_string();
         for path in ["../secret", "out/secret", &secret, "src/../../secret", "nothing", "src", "b.bin"] {
-            assert_eq!(show("file", path)["kind"], "error", "{path}");
+            assert_eq!(show("file", path).await["kind"], "error", "{path}");
         }
         for path in ["..", "out", "/", "src/a.txt"] {
-            assert_eq!(show("tree", path)["kind"], "error", "{path}");
+            assert_eq!(show("tree", path).await["kind"], "error", "{path}");
         }
-        assert_eq!(show("else", "")["kind"], "error");
+        assert_eq!(show("else", "").await["kind"], "error");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::Hub;
 use crate::ports::{Triage, TriageCase, Verdict};
-use parlor_model::{Addressed, Refusal, Run};
+use parlor_model::{Addressed, MemberId, Refusal, Run};
 use std::time::Instant;
 
 /// Whether a turn is to begin.
@@ -27,10 +27,17 @@ impl Hub {
                 candidates.extend(store.agent(&run.agent)?);
             }
             candidates.sort_by(|one, other| one.id.cmp(&other.id));
-            let router = match &room.router {
+            let mut router = match &room.router {
                 Some(router) => store.router(router)?,
                 None => None,
             };
+            // Who is no longer in the room does not read on through a model of their own.
+            if let Some(own) = router.as_ref().filter(|router| !router.shared) {
+                let maker = MemberId::User(own.created_by.clone());
+                if store.member(&room.id, &maker)?.is_none() {
+                    router = None;
+                }
+            }
             Ok(Some(TriageCase { agent, candidates, message, room, router }))
         });
         let Some(case) = case.await?.filter(|case| case.room.asks_first()) else {

@@ -287,3 +287,29 @@ async fn a_room_takes_only_a_router_that_its_admin_may_use() {
     assert_eq!(alice.get(&room).await.unwrap().data().unwrap()["routerId"], Value::Null);
     scene.ends_well().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_was_removed_reads_on_through_no_model_of_their_own() {
+    let mut endpoint = ModelEndpoint::start().await.unwrap();
+    let scene = scene(&endpoint).await;
+    let (mut room, mut gateway) = picked_room(scene, None, &["anna"]).await;
+    let at = format!("/api/rooms/{}", room.room);
+    let of_bob = format!("{at}/members/{}", room.bob.user_id());
+    assert_eq!(room.alice.put(&of_bob, json!({ "role": "admin" })).await.unwrap().status, 200);
+    let router = make_router(&room.bob, &endpoint.url, json!({})).await;
+    assert_eq!(room.bob.put(&at, json!({ "routerId": router["id"] })).await.unwrap().status, 200);
+    assert_eq!(room.alice.delete(&of_bob).await.unwrap().status, 200);
+
+    room.say("Bob must not hear of this").await;
+    // What came before in the room was decided before.
+    let called = room.say("@anna, hello").await;
+    loop {
+        let turn = gateway.turn().await.unwrap();
+        if turn["messageId"] == called {
+            break;
+        }
+        gateway.complete(&turn, "r1", "I hear").await.unwrap();
+    }
+    assert_eq!(endpoint.unseen(), 0);
+    room.scene.ends_well().await;
+}

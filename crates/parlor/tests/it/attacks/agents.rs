@@ -430,3 +430,18 @@ async fn nobody_is_the_gateway_that_is_the_hub_itself() {
     }
     scene.ends_well().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_lives_in_the_hub_is_taken_over_by_nobody() {
+    let scene = Scene::with(&[("PARLOR_WELCOME", "on")]).await;
+    // Its owner, too: what machines of theirs may do is less than what they may do themselves.
+    let mut thief = Gateway::connect(&scene.admin, "g1").await.unwrap();
+    let agent = json!({ "id": "guide", "name": "guide", "type": "generic" });
+    thief.send(&json!({ "type": "gateway:register_agent", "agent": agent })).await.unwrap();
+    let refused = thief.wait_for_type("server:error").await.unwrap();
+    assert!(refused["message"].as_str().unwrap().contains("belongs to another"), "{refused}");
+    let guide = scene.admin.get("/api/agents/guide").await.unwrap().data().unwrap();
+    assert_eq!(guide["gatewayId"], "hub");
+    assert_ne!(guide["status"], "offline");
+    scene.ends_well().await;
+}
