@@ -125,7 +125,7 @@ function handleQueue(data: Fields, { roomId, agentId }: OfReply): ChatAction[] {
 
 function handleAskUser(data: Fields, reply: OfReply): ChatAction[] {
   const questionId = text(data['question_id']);
-  const answeredBy = optional(data['answered_by']);
+  const answeredBy = optional(data['answered_by_name']) ?? optional(data['answered_by']);
   if (answeredBy !== undefined) {
     return [{ type: 'QUESTION_ANSWERED', roomId: reply.roomId, questionId, by: answeredBy }];
   }
