@@ -130,9 +130,11 @@ impl Hub {
             turns: turns.clone(),
             stop: stop.clone(),
         };
-        let runtime = tokio::runtime::Handle::current();
+        let clockwork = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        let clockwork = clockwork
+            .map_err(|error| Fault::new("starting a thread", crate::fault::Severity::Lasting, error))?;
         let threads = vec![
-            spawn("parlor-writer", move || writer.run(waiting, &runtime))?,
+            spawn("parlor-writer", move || writer.run(waiting, &clockwork))?,
             spawn("parlor-follower", move || follower.run())?,
         ];
         let (reads, searches) = (limits.reads, limits.searches);

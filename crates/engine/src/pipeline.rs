@@ -87,7 +87,10 @@ impl Writer {
     }
 
     /// Runs until every sender is gone and what they sent is answered.
-    pub fn run(mut self, mut queue: mpsc::Receiver<Submitted>, runtime: &tokio::runtime::Handle) {
+    ///
+    /// `clockwork` is its own: whoever drops the hub may end the runtime that it was started in before the writer is
+    /// done.
+    pub fn run(mut self, mut queue: mpsc::Receiver<Submitted>, clockwork: &tokio::runtime::Runtime) {
         let mut group = Vec::with_capacity(self.limits.group);
         let (mut tended, mut more, mut crowded) = (Instant::now(), false, false);
         loop {
@@ -101,7 +104,7 @@ impl Writer {
                 true => Duration::ZERO,
                 false => patience.saturating_sub(tended.elapsed()),
             };
-            let received = runtime.block_on(async {
+            let received = clockwork.block_on(async {
                 tokio::time::timeout(wait, queue.recv_many(&mut group, self.limits.group)).await
             });
             match received {

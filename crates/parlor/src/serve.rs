@@ -34,12 +34,12 @@ pub async fn serve(settings: Settings, config: Option<PathBuf>) -> anyhow::Resul
     let mut terminate = signal(SignalKind::terminate()).context("cannot wait for signals")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for signals")?;
     let mut hang_up = signal(SignalKind::hangup()).context("cannot wait for signals")?;
-    let house = house::open(&settings)?;
-    let roster = Arc::new(Roster::open(&settings.data, config.as_deref())?);
     let tls = match (&settings.tls_cert, &settings.tls_key) {
         (Some(certificate), Some(key)) => Some(Tls::load(certificate, key).context("cannot speak TLS")?),
         _ => None,
     };
+    let house = house::open(&settings)?;
+    let roster = Arc::new(Roster::open(&settings.data, config.as_deref())?);
     let app = App::new(
         house.hub.clone(),
         house.blobs.clone(),
