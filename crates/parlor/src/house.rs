@@ -76,7 +76,7 @@ pub fn open(settings: &Settings) -> anyhow::Result<House> {
         triage: Arc::new(ByModel::new(models.clone())),
         limits,
     })?;
-    let passwords = Passwords::new(settings.password_hashing_jobs).context("no threads for passwords")?;
+    let passwords = Passwords::new(settings.password_hashing_jobs);
     Ok(House { hub, passwords, blobs: Arc::new(blobs), models, _lock: lock })
 }
 

@@ -1,5 +1,6 @@
 //! Who is calling: tokens, keys, passwords, and how often one may try.
 
+mod background;
 pub mod origin;
 pub mod passwords;
 pub mod seal;

@@ -1,54 +1,37 @@
 //! Password hashing: argon2id, on threads of its own, a few at a time, behind everything else.
 
+use super::background::Background;
 use argon2::Argon2;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use parlor_model::Refusal;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::runtime::{Builder, Runtime};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 
 /// How many may wait for a free place; more are turned away, so that a flood of sign-ins cannot pile up.
 const WAITING: usize = 64;
 
-/// How much these threads stand back: whoever talks goes before those who come in, however many they are.
-const NICENESS: i32 = 10;
-/// How long they wait for more to do. Longer than the allocator keeps what was freed: when one ends, it is given back.
-const REST: Duration = Duration::from_secs(2);
+/// So many at once are people who come in; more are a storm, which gets what nobody else wants of the machine.
+const STORM: usize = 4;
 /// What a password is compared with when there is no such account: the answer takes as long. No password fits.
 const NOBODY: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5IGF0IGFsbCEhIQ$bm9ib2R5IGhhcyB0aGlzIHBhc3N3b3JkLCBldmVyLi4";
 
 #[derive(Clone)]
 pub struct Passwords {
-    threads: Arc<Threads>,
+    jobs: Arc<Semaphore>,
     queue: Arc<Semaphore>,
-}
-
-/// Each hash takes a core and 19 MiB for a moment; a thread that has nothing to do for a while ends, and what
-/// it used goes back to the system.
-struct Threads(Option<Runtime>);
-
-impl Drop for Threads {
-    fn drop(&mut self) {
-        // The last owner may be a task, which must not wait for threads.
-        self.0.take().expect("taken here only").shutdown_background();
-    }
+    background: Background,
 }
 
 impl Passwords {
-    pub fn new(jobs: usize) -> std::io::Result<Self> {
-        let mut threads = Builder::new_current_thread();
-        threads.max_blocking_threads(jobs.max(1)).thread_keep_alive(REST).thread_name("parlor-password");
-        // On Linux of this thread alone. Where it is not to be had, the work is done all the same.
-        threads.on_thread_start(|| {
-            let _ = rustix::process::nice(NICENESS);
-        });
-        Ok(Self {
-            threads: Arc::new(Threads(Some(threads.build()?))),
+    pub fn new(jobs: usize) -> Self {
+        Self {
+            jobs: Arc::new(Semaphore::new(jobs.max(1))),
             queue: Arc::new(Semaphore::new(WAITING)),
-        })
+            background: Background::default(),
+        }
     }
 
     /// How many are hashed or wait for it.
@@ -72,13 +55,21 @@ impl Passwords {
     async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
         let busy = || Refusal::RateLimited { retry_after: Duration::from_secs(2) };
         let waiting = self.queue.clone().try_acquire_owned().map_err(|_| busy())?;
-        // The work keeps its place to its end: whoever asked may hang up, and the core is busy still.
-        let work = move || {
-            let _held = waiting;
-            work()
-        };
-        let threads = self.threads.0.as_ref().expect("there until dropped");
-        threads.spawn_blocking(work).await.map_err(|_| Refusal::Unavailable)
+        let job = self.jobs.clone().acquire_owned().await.map_err(|_| Refusal::Unavailable)?;
+        let storm = self.waiting() > STORM;
+        let background = self.background.clone();
+        let (answer, answered) = oneshot::channel();
+        // A thread for each: beside the hash it costs nothing, how far it stands back cannot be taken back without
+        // privileges, and when it ends its memory is the system's again.
+        let thread = std::thread::Builder::new().name("parlor-password".into());
+        let started = thread.spawn(move || {
+            // To the end of the work: whoever asked may hang up, and the core is busy still.
+            let _held = (waiting, job);
+            let done = if storm { background.with_the_rest(work) } else { Background::with_a_share(work) };
+            let _ = answer.send(done);
+        });
+        started.map_err(|_| Refusal::Unavailable)?;
+        answered.await.map_err(|_| Refusal::Unavailable)
     }
 }
 
@@ -112,9 +103,32 @@ mod tests {
         assert_eq!(cost(NOBODY), cost(&somebody));
     }
 
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_storm_gets_what_nobody_else_wants_and_a_single_one_its_share() {
+        let policy = || {
+            let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+            // After the name, which may hold anything, the policy is the 39th field; 5 is SCHED_IDLE.
+            stat.rsplit(')').next().unwrap().split_whitespace().nth(38).unwrap().to_owned()
+        };
+        let passwords = Passwords::new(1);
+        let mut all: tokio::task::JoinSet<_> = (0..STORM + 2)
+            .map(|_| {
+                let passwords = passwords.clone();
+                async move { passwords.run(policy).await.unwrap() }
+            })
+            .collect();
+        let mut policies = Vec::new();
+        while let Some(policy) = all.join_next().await {
+            policies.push(policy.unwrap());
+        }
+        assert!(policies.iter().any(|policy| policy == "5"), "{policies:?}");
+        assert_eq!(passwords.run(policy).await.unwrap(), "0");
+    }
+
     #[tokio::test]
     async fn who_hangs_up_does_not_free_the_place_of_the_work() {
-        let passwords = Passwords::new(1).unwrap();
+        let passwords = Passwords::new(1);
         let (started, starts) = tokio::sync::oneshot::channel();
         let (finish, finishes) = mpsc::channel::<()>();
         let work = passwords.run(move || {
