@@ -156,6 +156,9 @@ impl Scope {
         matches!(self, Self::Sources | Self::DeadLetters | Self::Metrics | Self::Admin)
     }
 
+    /// What is said to whoever names another one.
+    pub const RULE: &str = "must be of: read, write, agents, hosting, sources, dead-letters, metrics, admin";
+
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.as_str() == text)
     }

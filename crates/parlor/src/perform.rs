@@ -213,10 +213,7 @@ impl Operator {
     async fn add_token(&self, name: String, user: &str, scopes: &[String]) -> Result<AdminReply, Refusal> {
         let user = self.named(user).await?;
         let scopes: Option<Vec<Scope>> = scopes.iter().map(|scope| Scope::parse(scope)).collect();
-        let scopes = scopes.ok_or(Refusal::invalid(
-            "scope",
-            "must be of: read, write, agents, sources, dead-letters, metrics, admin",
-        ))?;
+        let scopes = scopes.ok_or(Refusal::invalid("scope", Scope::RULE))?;
         let key = secrets::api_key();
         let secret = secrets::hash(&key);
         let command = Command::CreateKey { owner: Some(user.id.clone()), name: name.into(), scopes, secret };

@@ -260,13 +260,14 @@ fn credentials(
         };
         return Ok(Credentials::Password { user, password });
     }
-    if let Some(key) = secret("PARLOR_KEY") {
-        return Ok(Credentials::Key(key));
-    }
+    // A file that is named is meant; the variable may be left from something else.
     if let Some(path) = key_file {
         let key =
             std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         return Ok(Credentials::Key(key.trim().to_owned()));
+    }
+    if let Some(key) = secret("PARLOR_KEY") {
+        return Ok(Credentials::Key(key));
     }
     match joined {
         Some(joined) => Ok(Credentials::Key(joined.key.expose().to_owned())),

@@ -164,7 +164,9 @@ fn administer(data: &str) -> (String, String) {
     let said =
         refused(&["--data", data, "admin", "token", "add", "x", "--user", "ada", "--scope", "all"], &[]);
     assert!(
-        said.contains("scope must be of: read, write, agents, sources, dead-letters, metrics, admin"),
+        said.contains(
+            "scope must be of: read, write, agents, hosting, sources, dead-letters, metrics, admin"
+        ),
         "{said}"
     );
     assert_eq!(refused(&["--data", data, "admin", "token", "revoke", "no-such"], &[]), "API key not found");

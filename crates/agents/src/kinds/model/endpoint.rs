@@ -8,6 +8,7 @@ use super::sse::Events;
 use super::trouble::{Trouble, TroubleKind};
 use crate::context::{Roles, Utterance};
 use crate::outside::{self, Reach};
+use parlor_model::letters::is_deceptive;
 use reqwest::header::HeaderValue;
 use reqwest::{Client, Response, StatusCode};
 use serde_json::Value;
@@ -169,7 +170,7 @@ impl Endpoint {
             Some(key) => key.cut_from(said),
             None => said.to_owned(),
         };
-        let words: Vec<&str> = said.split(|c: char| c.is_whitespace() || c.is_control()).collect();
+        let words: Vec<&str> = said.split(|c: char| c.is_whitespace() || is_deceptive(c)).collect();
         let line: String = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
         let mut short: String = line.chars().take(MOST_SAID).collect();
         if short.len() < line.len() {
