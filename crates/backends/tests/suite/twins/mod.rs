@@ -19,6 +19,7 @@ mod world;
 
 use asks::{Step, steps};
 use coverage::Coverage;
+use parlor_model::{Caller, Command};
 use proptest::test_runner::{Config, FileFailurePersistence, TestCaseError, TestError, TestRunner};
 use run::Run;
 use std::sync::Mutex;
@@ -79,5 +80,7 @@ async fn whole(run: &mut Run, steps: Vec<Step>) -> Result<(), TestCaseError> {
     for step in steps {
         run.take(step).await?;
     }
+    let take = Command::TakeReleased { limit: 1000 };
+    run.act(vec![(Caller::OPERATOR, take)]).await?;
     run.compare().await
 }
