@@ -22,6 +22,8 @@ struct Fields {
 const ROUTER: Fields = Fields { base_url: "llmBaseUrl", model: "llmModel", key: "llmApiKey" };
 const SERVICE: Fields = Fields { base_url: "config.baseUrl", model: "config.model", key: "config.apiKey" };
 
+/// As long as a path can be.
+const LONGEST_PATH: usize = 4096;
 /// Four answers in people's own words, as they are written.
 const LONGEST_ANSWERS: usize = 64 * 1024;
 
@@ -90,6 +92,10 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             flaws.unless(members.len() <= 100, "memberIds", "at most 100 members at once");
         }
         Command::ChangeRoom { changes, .. } => flaws.room(changes),
+        Command::SetProjectRoot { root, .. } => {
+            let plain = root.as_deref().is_none_or(is_plain_folder);
+            flaws.unless(plain, "projectRoot", "must be the whole path of a folder");
+        }
         Command::AddMember { description: Some(description), .. }
         | Command::ChangeMember { description: Some(Some(description)), .. } => {
             flaws.line("roleDescription", description, 500);
@@ -243,6 +249,13 @@ fn fits(text: &str, limit: usize) -> Result<(), Refusal> {
         got if got > limit => Err(Refusal::TooLarge { limit, got }),
         _ => Ok(()),
     }
+}
+
+/// Whole, and without a step that leads back or nowhere.
+fn is_plain_folder(path: &str) -> bool {
+    let steps = path.strip_prefix('/').filter(|_| path.len() <= LONGEST_PATH && !path.contains('\0'));
+    let goes_down = |step: &str| !matches!(step, "" | "." | "..");
+    steps.is_some_and(|steps| steps.is_empty() || steps.split('/').all(goes_down))
 }
 
 #[derive(Default)]

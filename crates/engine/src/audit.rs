@@ -134,6 +134,9 @@ fn notes(command: &Command, facts: &Facts, plan: &Plan) -> Vec<Told> {
         (Command::Thaw { room: id }, _) if !plan.changes.is_empty() => {
             told(Action::RoomThawed, room(id), String::new())
         }
+        (Command::SetProjectRoot { room: id, root }, _) if !plan.changes.is_empty() => {
+            told(Action::ProjectRootSet, room(id), root.as_deref().unwrap_or("none").into())
+        }
         (Command::AddMember { room, .. }, Receipt::Member(new)) => {
             told(Action::MemberAdded, member(new), in_room(room, Some(new.role)))
         }

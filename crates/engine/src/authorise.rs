@@ -73,6 +73,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
             ask.role_in_room(RoomRole::Admin, Scope::Write)?;
             ask.give_router(changes)
         }
+        Command::SetProjectRoot { .. } => ask.set_project_root(),
         Command::DeleteRoom { .. } => ask.role_in_room(RoomRole::Owner, Scope::Write).map(|_| ()),
         Command::Freeze { .. } => ask.freeze(),
         Command::Thaw { .. } => ask.thaw(),
@@ -184,6 +185,8 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         | Query::Approvals { .. }
         | Query::ApprovalRules { .. }
         | Query::MayFollow { .. } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
+        Query::ProjectRoots => ask.site_admin(),
+        Query::RoomsAt { .. } => ask.rooms_at(),
         Query::MayStop { .. } => ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ()),
         Query::Question { .. } => ask.decide_approval(),
         Query::Plans { room: Some(_) } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
@@ -387,6 +390,23 @@ impl<'a> Ask<'a> {
             Some(membership) if membership.role < least => Err(Refusal::Forbidden),
             Some(membership) => Ok(membership.role),
         }
+    }
+
+    /// What lies there is shown to the room: for site admins who are in it, and whoever runs the hub, among the folders
+    /// that were set free when it was started.
+    fn set_project_root(&self) -> Result<(), Refusal> {
+        if self.is_operator() {
+            self.facts.room.as_ref().ok_or(Refusal::NotFound(Thing::Room))?;
+        } else {
+            self.role_in_room(RoomRole::Member, Scope::Admin)?;
+        }
+        if self.facts.root_allowed { Ok(()) } else { Err(Refusal::Forbidden) }
+    }
+
+    /// Only where the caller is in a room that is about it. Every other folder is told alike, be it there or not.
+    fn rooms_at(&self) -> Result<(), Refusal> {
+        self.signed_in(Scope::Read)?;
+        if self.facts.memberships.is_empty() { Err(Refusal::Forbidden) } else { Ok(()) }
     }
 
     /// Anybody in the room may say stop, and whoever runs the hub; a program may not.

@@ -10,7 +10,7 @@ use crate::health::{Health, HealthCell};
 use crate::pipeline::{Submitted, Writer};
 use crate::ports::{Bus, Clock, Head, Ids, Open, Reader, Snapshot, Store, Triage};
 use crate::search::{self, Wanted};
-use crate::switchboard::{Joined, Switchboard, Viewer, ViewerId};
+use crate::switchboard::{Joined, Roots, Switchboard, Viewer, ViewerId};
 use crate::turns::{Turns, keeper::keep};
 use crate::{Fault, Limits};
 use bytes::Bytes;
@@ -112,6 +112,7 @@ impl Hub {
         let turns = Arc::new(Turns::default());
         reader.with(&mut |snapshot| {
             turns.desk().count_queues_from(seq);
+            snapshot.rooms_with_root()?.iter().for_each(|room| switchboard.roots().learn(room));
             for run in snapshot.open_runs()? {
                 switchboard.turn(&run);
                 let trigger =
@@ -462,6 +463,11 @@ impl Hub {
         }
     }
 
+    /// Which folders rooms are about, as far as everything has been told.
+    pub fn roots(&self) -> Arc<Roots> {
+        self.inner.switchboard.roots().clone()
+    }
+
     pub fn epoch(&self) -> Epoch {
         self.inner.epoch
     }
@@ -734,6 +740,11 @@ fn answer(
                 }
             }
             Answer::Rooms(rooms)
+        }
+        Query::ProjectRoots => Answer::ProjectRoots(limits.project_roots.clone()),
+        Query::RoomsAt { .. } => {
+            let rooms = facts.memberships.iter();
+            Answer::Rooms(rooms.map(|own| (own.room.clone(), own.member.clone())).collect())
         }
         Query::Room { room } => Answer::Room {
             room: facts.room.as_deref().cloned().expect("authorised as a member of it"),

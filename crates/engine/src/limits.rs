@@ -1,5 +1,6 @@
 //! How much of everything. The settings of the hub decide about the first three.
 
+use std::path::Path;
 use std::time::Duration;
 
 #[derive(Debug, Clone)]
@@ -59,8 +60,18 @@ pub struct Limits {
     pub approval_bytes: usize,
     /// How long a turn waits for a gateway that was lost before it is given up.
     pub gateway_grace: Duration,
+    /// Rooms may be about these folders of the hub's machine and what lies below, and no others. Without any link in
+    /// their way.
+    pub project_roots: Vec<Box<str>>,
     /// Batches of news that may wait for the fan-out; beyond that it reads the store instead.
     pub waiting_news: usize,
+}
+
+impl Limits {
+    /// Whether rooms may be about this folder, whose path has no link in its way either.
+    pub fn allows_root(&self, root: &str) -> bool {
+        self.project_roots.iter().any(|allowed| Path::new(root).starts_with(&**allowed))
+    }
 }
 
 impl Default for Limits {
@@ -96,6 +107,7 @@ impl Default for Limits {
             run_approvals: 20,
             approval_bytes: 512 * 1024,
             gateway_grace: Duration::from_secs(60),
+            project_roots: Vec::new(),
             waiting_news: 64,
         }
     }

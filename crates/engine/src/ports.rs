@@ -188,6 +188,8 @@ pub trait Snapshot: Lookup {
     /// Every agent that answers from within the hub, oldest first, then by id.
     fn services(&mut self) -> Result<Vec<(Agent, Service)>, Fault>;
     fn audit(&mut self, page: &NotePage) -> Result<Vec<Noted>, Fault>;
+    /// The rooms that are about a folder, by id.
+    fn rooms_with_root(&mut self) -> Result<Vec<Room>, Fault>;
     fn member_count(&mut self, room: &RoomId) -> Result<usize, Fault>;
     /// Only what lies beyond a place.
     fn history(

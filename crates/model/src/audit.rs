@@ -53,6 +53,7 @@ words!(Action {
     RoomRemoved = "room_removed",
     RoomFrozen = "room_frozen",
     RoomThawed = "room_thawed",
+    ProjectRootSet = "project_root_set",
     MemberAdded = "member_added",
     MemberChanged = "member_changed",
     MemberRemoved = "member_removed",

@@ -140,6 +140,11 @@ pub enum Command {
         room: RoomId,
         changes: RoomChanges,
     },
+    /// Says which folder it is about, or that it is about none.
+    SetProjectRoot {
+        room: RoomId,
+        root: Option<Box<str>>,
+    },
     DeleteRoom {
         room: RoomId,
     },

@@ -45,6 +45,12 @@ pub enum Query {
         token: SecretHash,
     },
     Rooms,
+    /// The folders that rooms may be about.
+    ProjectRoots,
+    /// The caller's rooms that are about a folder.
+    RoomsAt {
+        root: Box<str>,
+    },
     Room {
         room: RoomId,
     },
@@ -274,6 +280,7 @@ pub enum Answer {
         more: bool,
     },
     Rooms(Vec<(Room, Member)>),
+    ProjectRoots(Vec<Box<str>>),
     Room {
         room: Room,
         members: Vec<Member>,

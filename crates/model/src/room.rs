@@ -92,6 +92,8 @@ pub struct Room {
     pub router: Option<RouterId>,
     /// While it is, no agent says or does anything in it.
     pub frozen: Option<Frozen>,
+    /// The folder on the hub's machine that it is about, without any link in its way.
+    pub project_root: Option<Box<str>>,
     pub created_by: UserId,
     pub created_at: Time,
     pub updated_at: Time,

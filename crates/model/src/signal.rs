@@ -83,6 +83,22 @@ pub enum Signal {
     },
 }
 
+impl Signal {
+    /// Where it happens, if in a room.
+    pub fn room(&self) -> Option<&RoomId> {
+        match self {
+            Self::Typing { room, .. }
+            | Self::Chunk { room, .. }
+            | Self::Terminal { room, .. }
+            | Self::RunEvent { room, .. }
+            | Self::Activity { room, .. }
+            | Self::Queue { room, .. }
+            | Self::Rewound { room, .. } => Some(room),
+            Self::Presence { .. } | Self::AgentStatus { .. } | Self::Answered(_) => None,
+        }
+    }
+}
+
 /// A message that waits for an agent to be free.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Queued {

@@ -15,7 +15,7 @@ use parlor_server::Passwords;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -62,6 +62,7 @@ pub fn open(settings: &Settings) -> anyhow::Result<House> {
         room_turns: settings.max_turns_per_day,
         room_tokens: settings.max_tokens_per_day,
         gateway_grace: settings.gateway_grace,
+        project_roots: project_roots(&settings.project_roots),
         // Who asks the model gives up first, and says why.
         triage_patience: settings.triage_timeout + Duration::from_secs(2),
         ..Limits::default()
@@ -78,6 +79,19 @@ pub fn open(settings: &Settings) -> anyhow::Result<House> {
     })?;
     let passwords = Passwords::new(settings.password_hashing_jobs);
     Ok(House { hub, passwords, blobs: Arc::new(blobs), models, _lock: lock })
+}
+
+/// The folders themselves, whatever links lead to them. One that is not there is no reason not to start.
+fn project_roots(settings: &[PathBuf]) -> Vec<Box<str>> {
+    let real = |path: &PathBuf| {
+        let real = fs::canonicalize(path).ok().filter(|real| real.is_dir());
+        let real = real.and_then(|real| real.to_str().map(Into::into));
+        if real.is_none() {
+            tracing::warn!(path = %path.display(), "project_roots: there is no such folder");
+        }
+        real
+    };
+    settings.iter().filter_map(real).collect()
 }
 
 /// What signs access tokens: the setting, or a secret made once and kept beside the database.

@@ -23,7 +23,7 @@ pub use words::{LogFormat, LogLevel, ModelApi, Switch, Synchronous};
 use crate::secret::Secret;
 use form::{
     Address, Directory, FilePath, Host, HostAndPort, Line, List, Networks, SecretText, Username, WebAddress,
-    bytes, choice, count, days, hours, seconds,
+    WholePath, bytes, choice, count, days, hours, seconds,
 };
 use parlor_server::Network;
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
@@ -177,6 +177,9 @@ table::settings! {
         /// Places in private networks that people may name for models of theirs, with their
         /// port, such as "localhost:11434". Otherwise only addresses of the internet are taken.
         allowed_endpoints: Vec<String> = List(HostAndPort), default Vec::<String>::new();
+        /// Folders of this machine that rooms may be about. A site admin says which room is about
+        /// which of them, or about a folder below; its members then see what files are there.
+        project_roots: Vec<PathBuf> = List(WholePath), default Vec::<String>::new();
     }
     "Storage" {
         /// When a message counts as kept. "full": acknowledged means on disk, also after a

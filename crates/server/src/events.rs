@@ -17,9 +17,10 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName};
-use parlor_engine::switchboard::{Egress, Farewell, Following, Outbox, Taken, Viewer, ViewerId};
+use parlor_engine::switchboard::{Egress, Farewell, Following, Outbox, Roots, Taken, Viewer, ViewerId};
 use parlor_model::{
-    AgentId, Caller, Delivery, Epoch, Logged, Message, Moment, Position, Refusal, RoomId, Signal, Thing,
+    AgentId, Caller, Delivery, Epoch, Logged, Message, Moment, Position, Query, Refusal, RoomId, Signal,
+    Thing,
 };
 use parlor_wire::events::egress::{self, Filter};
 use parlor_wire::events::frames::Form;
@@ -37,14 +38,27 @@ const AT_ONCE: usize = 64;
 const GREETING: &str = "retry: 1000\n\n";
 static ACCEL: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-#[derive(Default)]
 pub struct EventsEgress {
     filter: Filter,
+    roots: Arc<Roots>,
+}
+
+impl EventsEgress {
+    /// Of everything.
+    pub fn new(roots: Arc<Roots>) -> Self {
+        Self { filter: Filter::default(), roots }
+    }
+}
+
+/// The folder that the room is about where something happened.
+fn root(roots: &Roots, room: Option<&RoomId>) -> Option<Arc<str>> {
+    room.and_then(|room| roots.of(room))
 }
 
 impl Egress for EventsEgress {
     fn event(&self, logged: &Logged, epoch: Epoch) -> Option<Bytes> {
-        let mut blocks = egress::event(logged, epoch, &self.filter);
+        let root = root(&self.roots, logged.event.room());
+        let mut blocks = egress::event(logged, epoch, &self.filter, root.as_deref());
         if blocks.len() > 1 {
             return Some(blocks.concat().into());
         }
@@ -52,11 +66,13 @@ impl Egress for EventsEgress {
     }
 
     fn shown(&self, logged: &Logged, _: Epoch, given: Moment) -> Option<Bytes> {
-        egress::shown(logged, given, &self.filter).map(Bytes::from)
+        let root = root(&self.roots, logged.event.room());
+        egress::shown(logged, given, &self.filter, root.as_deref()).map(Bytes::from)
     }
 
     fn room_lost(&self, room: &RoomId, by: &Logged) -> Option<Bytes> {
-        egress::room_lost(room, by, &self.filter).map(Bytes::from)
+        let root = root(&self.roots, Some(room));
+        egress::room_lost(room, by, &self.filter, root.as_deref()).map(Bytes::from)
     }
 
     fn delivery(&self, _: &Message, _: &Delivery) -> Option<Bytes> {
@@ -64,7 +80,8 @@ impl Egress for EventsEgress {
     }
 
     fn signal(&self, signal: &Signal, given: Moment) -> Option<Bytes> {
-        egress::signal(signal, given, &self.filter).map(Bytes::from)
+        let root = root(&self.roots, signal.room());
+        egress::signal(signal, given, &self.filter, root.as_deref()).map(Bytes::from)
     }
 
     /// The stream ends. Whoever may comes back by itself and goes on where it was.
@@ -84,27 +101,31 @@ impl Egress for EventsEgress {
 /// The same as frames of `/ws/client`, beside what else is said there.
 pub struct SocketEvents {
     filter: Filter,
+    roots: Arc<Roots>,
 }
 
-impl Default for SocketEvents {
-    fn default() -> Self {
-        Self { filter: Filter { form: Form::Frame, ..Filter::default() } }
+impl SocketEvents {
+    pub fn new(roots: Arc<Roots>) -> Self {
+        Self { filter: Filter { form: Form::Frame, ..Filter::default() }, roots }
     }
 }
 
 impl Egress for SocketEvents {
     fn event(&self, logged: &Logged, epoch: Epoch) -> Option<Bytes> {
-        let frames: Vec<Bytes> =
-            egress::event(logged, epoch, &self.filter).iter().map(|text| frame::text(text)).collect();
+        let root = root(&self.roots, logged.event.room());
+        let told = egress::event(logged, epoch, &self.filter, root.as_deref());
+        let frames: Vec<Bytes> = told.iter().map(|text| frame::text(text)).collect();
         (!frames.is_empty()).then(|| frame::together(&frames))
     }
 
     fn shown(&self, logged: &Logged, _: Epoch, given: Moment) -> Option<Bytes> {
-        egress::shown(logged, given, &self.filter).map(|text| frame::text(&text))
+        let root = root(&self.roots, logged.event.room());
+        egress::shown(logged, given, &self.filter, root.as_deref()).map(|text| frame::text(&text))
     }
 
     fn room_lost(&self, room: &RoomId, by: &Logged) -> Option<Bytes> {
-        egress::room_lost(room, by, &self.filter).map(|text| frame::text(&text))
+        let root = root(&self.roots, Some(room));
+        egress::room_lost(room, by, &self.filter, root.as_deref()).map(|text| frame::text(&text))
     }
 
     fn delivery(&self, _: &Message, _: &Delivery) -> Option<Bytes> {
@@ -112,7 +133,8 @@ impl Egress for SocketEvents {
     }
 
     fn signal(&self, signal: &Signal, given: Moment) -> Option<Bytes> {
-        egress::signal(signal, given, &self.filter).map(|text| frame::text(&text))
+        let root = root(&self.roots, signal.room());
+        egress::signal(signal, given, &self.filter, root.as_deref()).map(|text| frame::text(&text))
     }
 
     /// Whichever of the two is ended first speaks for the connection.
@@ -141,16 +163,17 @@ pub async fn stream(
     Parameters(wanted): Parameters<Wanted>,
 ) -> Result<Response, Problem> {
     let caller = caller(&app, &headers, wanted.ticket.as_deref()).await?.at(peer.0.ip());
-    if wanted.project_root.is_some() {
-        return Err(Refusal::Forbidden.into());
-    }
     let filter = Filter {
         form: Form::Block,
         session: wanted.session_id.as_deref().map(RoomId::parse).transpose().map_err(|_| no(Thing::Room))?,
         agent: wanted.agent_id.as_deref().map(AgentId::parse).transpose().map_err(|_| no(Thing::Agent))?,
+        root: wanted.project_root.as_deref().map(Into::into),
     };
     let following = filter.session.clone().map_or(Following::All, Following::Only);
     app.hub.may_follow(&caller, &following).await?;
+    if let Some(root) = &filter.root {
+        app.hub.may(&caller, Query::RoomsAt { root: root.clone() }).await?;
+    }
     // Who comes back by itself asks with the address it began with, and says in the header where it is now.
     let header = headers.get("last-event-id").and_then(|id| id.to_str().ok()).filter(|id| !id.is_empty());
     let since = match header.or(wanted.since.as_deref()) {
@@ -162,7 +185,7 @@ pub async fn stream(
     };
     let egress: Arc<EventsEgress> = match filter == Filter::default() {
         true => app.events_egress.clone(),
-        false => Arc::new(EventsEgress { filter }),
+        false => Arc::new(EventsEgress { filter, roots: app.hub.roots() }),
     };
     let outbox = Arc::new(Outbox::new(app.config.outbox, Bytes::new()));
     let viewer = Viewer {

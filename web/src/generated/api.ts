@@ -378,7 +378,11 @@ broadcastMode: boolean, policy: RoomPolicy, systemPrompt: string | null, agentCo
 /**
  * Absent if it was whoever runs the hub.
  */
-frozenBy?: string, createdById: string, createdAt: string, updatedAt: string, routerId: string | null, };
+frozenBy?: string, createdById: string, createdAt: string, updatedAt: string, routerId: string | null, 
+/**
+ * The folder on the hub's machine that it is about.
+ */
+projectRoot?: string, };
 
 export type RoomOfMember = { pinnedAt: string | null, archivedAt: string | null, clearedAt: string | null, lastReadAt: string | null, notificationPref: NotificationPref, role: RoomRole, roleDescription: string | null, id: string, name: string, type: RoomKind, 
 /**
@@ -388,7 +392,11 @@ broadcastMode: boolean, policy: RoomPolicy, systemPrompt: string | null, agentCo
 /**
  * Absent if it was whoever runs the hub.
  */
-frozenBy?: string, createdById: string, createdAt: string, updatedAt: string, routerId: string | null, };
+frozenBy?: string, createdById: string, createdAt: string, updatedAt: string, routerId: string | null, 
+/**
+ * The folder on the hub's machine that it is about.
+ */
+projectRoot?: string, };
 
 export type RoomWithMembers = { members: Array<Member>, totalMembers: number, id: string, name: string, type: RoomKind, 
 /**
@@ -398,7 +406,11 @@ broadcastMode: boolean, policy: RoomPolicy, systemPrompt: string | null, agentCo
 /**
  * Absent if it was whoever runs the hub.
  */
-frozenBy?: string, createdById: string, createdAt: string, updatedAt: string, routerId: string | null, };
+frozenBy?: string, createdById: string, createdAt: string, updatedAt: string, routerId: string | null, 
+/**
+ * The folder on the hub's machine that it is about.
+ */
+projectRoot?: string, };
 
 export type Member = { roomId: string, memberId: string, memberType: MemberType, role: RoomRole, notificationPref: NotificationPref, displayName: string, lastReadAt: string | null, joinedAt: string, roleDescription: string | null, pinnedAt: string | null, archivedAt: string | null, clearedAt: string | null, };
 
@@ -570,6 +582,6 @@ outcome?: string, };
 
 export type Forwarded = { messageId: string, senderId: string, senderType: SenderType, senderName: string, createdAt: string, };
 
-export type RoomFrame = { id: string, name: string, type: RoomKind, broadcastMode: boolean, policy: RoomPolicy, systemPrompt?: string, agentCommandRole: RoomRole, approveRole: RoomRole, routerId?: string, frozenAt?: string, frozenBy?: string, createdById: string, createdAt: string, updatedAt: string, };
+export type RoomFrame = { id: string, name: string, type: RoomKind, broadcastMode: boolean, policy: RoomPolicy, systemPrompt?: string, agentCommandRole: RoomRole, approveRole: RoomRole, routerId?: string, frozenAt?: string, frozenBy?: string, projectRoot?: string, createdById: string, createdAt: string, updatedAt: string, };
 
 export type MemberFrame = { roomId: string, memberId: string, memberType: MemberType, role: RoomRole, roleDescription?: string, notificationPref: NotificationPref, displayName: string, lastReadAt?: string, joinedAt: string, };

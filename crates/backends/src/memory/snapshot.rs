@@ -9,8 +9,8 @@ use parlor_model::audit::{Actor, NotePage, Noted};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
     Agent, AgentId, ApiKey, ApprovalRule, BlobDigest, Bookmark, DeadLetter, Delivery, Invitation, Logged,
-    Mailbox, Member, MemberId, Message, MessageId, Pin, Revision, RoomId, Run, RunId, Sender, Seq, Service,
-    SignIn, StandingPlan, Task, Time, User, UserId,
+    Mailbox, Member, MemberId, Message, MessageId, Pin, Revision, Room, RoomId, Run, RunId, Sender, Seq,
+    Service, SignIn, StandingPlan, Task, Time, User, UserId,
 };
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -95,6 +95,11 @@ impl Snapshot for View {
                 && page.to.is_none_or(|to| note.at <= to)
         };
         Ok(self.tables.audit.values().rev().filter(wanted).take(page.limit).cloned().collect())
+    }
+
+    fn rooms_with_root(&mut self) -> Result<Vec<Room>, Fault> {
+        let rooms = self.tables.rooms.rows().filter(|room| room.project_root.is_some());
+        Ok(sorted(rooms.cloned(), |room| room.id.clone()))
     }
 
     fn member_count(&mut self, room: &RoomId) -> Result<usize, Fault> {

@@ -165,7 +165,7 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
         Change::PutRoom(room) => {
             run(
                 sql,
-                "INSERT OR REPLACE INTO rooms VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+                "INSERT OR REPLACE INTO rooms VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
                 &[
                     &room.id.as_str(),
                     &&*room.name,
@@ -180,6 +180,7 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
                     &room.frozen.as_ref().map(|frozen| frozen.at.0),
                     &room.frozen.as_ref().and_then(|frozen| frozen.by.as_ref()).map(UserId::as_str),
                     &room.router.as_ref().map(RouterId::as_str),
+                    &room.project_root.as_deref(),
                 ],
             )?;
         }

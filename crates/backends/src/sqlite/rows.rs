@@ -169,7 +169,7 @@ pub fn scopes(scopes: &[Scope]) -> String {
 }
 
 pub const ROOM: &str = "id, name, kind, policy, system_prompt, agent_command_role, created_by, created_at, updated_at, approve_role, \
-     frozen_at, frozen_by, router";
+     frozen_at, frozen_by, router, project_root";
 
 pub fn room(row: &Row<'_>) -> rusqlite::Result<Room> {
     Ok(Room {
@@ -192,6 +192,7 @@ pub fn room(row: &Row<'_>) -> rusqlite::Result<Room> {
             None => None,
         },
         router: maybe_text(row, 12)?.map(RouterId::stored),
+        project_root: maybe_text(row, 13)?,
     })
 }
 

@@ -12,8 +12,8 @@ use parlor_model::audit::{NotePage, Noted};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
     Agent, AgentId, ApiKey, ApprovalRule, BlobDigest, Bookmark, DeadLetter, Delivery, Invitation, Logged,
-    Mailbox, Member, Message, MessageId, Pin, Revision, RoomId, Run, RunId, Seq, Service, SessionId, SignIn,
-    StandingPlan, Task, Time, User, UserId,
+    Mailbox, Member, Message, MessageId, Pin, Revision, Room, RoomId, Run, RunId, Seq, Service, SessionId,
+    SignIn, StandingPlan, Task, Time, User, UserId,
 };
 use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
@@ -89,6 +89,11 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
 
     fn audit(&mut self, page: &NotePage) -> Result<Vec<Noted>, Fault> {
         self.notes(page)
+    }
+
+    fn rooms_with_root(&mut self) -> Result<Vec<Room>, Fault> {
+        let query = format!("SELECT {} FROM rooms WHERE project_root IS NOT NULL ORDER BY id", rows::ROOM);
+        all(self.sql(), &query, &[], rows::room)
     }
 
     fn member_count(&mut self, room: &RoomId) -> Result<usize, Fault> {

@@ -105,6 +105,7 @@ pub fn room(id: &str) -> Room {
         approve_role: RoomRole::Admin,
         router: Some(RouterId::stored("picker")),
         frozen: Some(Frozen { by: Some(user_id("ann")), at: Time(9) }),
+        project_root: Some("/srv/a room".into()),
         created_by: user_id("ann"),
         created_at: Time(8),
         updated_at: Time(9),

@@ -6,6 +6,7 @@ mod mail;
 mod memo;
 mod people;
 mod posts;
+mod roots;
 mod tasks;
 mod turns;
 mod uploads;
@@ -58,6 +59,8 @@ pub struct Facts {
     pub setup: Option<(SecretHash, Time)>,
     pub invitation: Option<Invitation>,
     pub pairing: Option<Pairing>,
+    /// Whether the folder that the command names is one that rooms may be about.
+    pub root_allowed: bool,
     /// What makes the agent that the command is about answer from within the hub.
     pub service: Option<Service>,
     /// The router that the command is about, or that it gives a room.
@@ -203,6 +206,7 @@ impl Facts {
             setup: None,
             invitation: None,
             pairing: None,
+            root_allowed: false,
             router: None,
             service: None,
             routers: 0,
@@ -380,6 +384,10 @@ impl Facts {
             }
             Command::Arrange { room, .. } | Command::Freeze { room } | Command::Thaw { room } => {
                 self.in_room(caller, room, store, memo)?
+            }
+            Command::SetProjectRoot { room, root } => {
+                self.in_room(caller, room, store, memo)?;
+                self.root_allowed = root.as_deref().is_none_or(|root| limits.allows_root(root));
             }
             Command::DeleteRoom { room } => {
                 self.in_room(caller, room, store, memo)?;
@@ -613,6 +621,7 @@ impl Facts {
             Query::Runs { room: Some(room), .. } => self.in_room(caller, room, store, memo)?,
             Query::Plans { room: Some(room) } => self.in_room(caller, room, store, memo)?,
             Query::Runs { room: None, .. } | Query::Plans { room: None } | Query::Questions => {}
+            Query::RoomsAt { root } => self.about_root(caller, root, store)?,
             Query::Question { approval } => self.about_approval(caller, approval, store, memo)?,
             Query::RunsOf { message }
             | Query::Revisions { message }
@@ -649,6 +658,7 @@ impl Facts {
             | Query::Settings
             | Query::Audit(_)
             | Query::Rooms
+            | Query::ProjectRoots
             | Query::Recent
             | Query::Bookmarks { .. }
             | Query::DeadLetters { .. }

@@ -225,6 +225,7 @@ mod tests {
             approve_role: RoomRole::Member,
             router: None,
             frozen: None,
+            project_root: None,
             created_by: UserId::stored("ann"),
             created_at: Time(1),
             updated_at: Time(1),

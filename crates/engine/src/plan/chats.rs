@@ -29,6 +29,7 @@ pub fn plan(agent: &AgentId, post: &Post, draft: Draft) -> Result<Plan, Refusal>
         approve_role: RoomRole::Member,
         router: None,
         frozen: None,
+        project_root: None,
         created_by: actor.id.clone(),
         created_at: now,
         updated_at: now,

@@ -246,6 +246,7 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
         }
         Command::CreateRoom { .. }
         | Command::ChangeRoom { .. }
+        | Command::SetProjectRoot { .. }
         | Command::DeleteRoom { .. }
         | Command::Freeze { .. }
         | Command::Thaw { .. }

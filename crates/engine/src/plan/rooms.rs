@@ -14,6 +14,7 @@ pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
     match command {
         Command::CreateRoom { changes, members } => create(changes, members, draft),
         Command::ChangeRoom { changes, .. } => change(changes, draft),
+        Command::SetProjectRoot { root, .. } => set_root(root.as_deref(), draft),
         Command::DeleteRoom { room } => delete(room, draft),
         Command::Freeze { .. } => freeze(true, draft),
         Command::Thaw { .. } => freeze(false, draft),
@@ -39,6 +40,7 @@ fn create(changes: &RoomChanges, invited: &[MemberId], mut draft: Draft) -> Resu
         approve_role: RoomRole::Member,
         router: None,
         frozen: None,
+        project_root: None,
         created_by: actor.id.clone(),
         created_at: now,
         updated_at: now,
@@ -139,6 +141,17 @@ fn freeze(wanted: bool, mut draft: Draft) -> Result<Plan, Refusal> {
     if room.is_frozen() != wanted {
         let by = draft.facts.standing.as_ref().map(|standing| standing.user.id.clone());
         room.frozen = wanted.then_some(Frozen { by, at: draft.facts.now });
+        room.updated_at = draft.facts.now;
+        draft.change(Change::PutRoom(Arc::new(room.clone())));
+        draft.tell(Event::RoomChanged(Arc::new(room.clone())));
+    }
+    draft.done(Receipt::Room(Arc::new(room)))
+}
+
+fn set_root(root: Option<&str>, mut draft: Draft) -> Result<Plan, Refusal> {
+    let mut room = the_room(&draft)?;
+    if room.project_root.as_deref() != root {
+        room.project_root = root.map(Into::into);
         room.updated_at = draft.facts.now;
         draft.change(Change::PutRoom(Arc::new(room.clone())));
         draft.tell(Event::RoomChanged(Arc::new(room.clone())));

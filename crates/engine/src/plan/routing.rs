@@ -288,6 +288,7 @@ mod tests {
             approve_role: RoomRole::Member,
             router: None,
             frozen: None,
+            project_root: None,
             created_by: user("ann").id,
             created_at: Time(1),
             updated_at: Time(1),

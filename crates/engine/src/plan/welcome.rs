@@ -64,6 +64,7 @@ fn found(owner: &User, draft: &mut Draft) -> Result<Arc<Room>, Refusal> {
         approve_role: RoomRole::Member,
         router: None,
         frozen: None,
+        project_root: None,
         created_by: owner.id.clone(),
         created_at: now,
         updated_at: now,

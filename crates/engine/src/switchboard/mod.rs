@@ -10,11 +10,13 @@ mod joining;
 mod outbox;
 mod questions;
 mod replies;
+mod roots;
 mod shared;
 
 pub use joining::{Followed, Following, Joined};
 pub use outbox::{Caps, Outbox, Taken};
 pub use replies::Unsaid;
+pub use roots::Roots;
 
 use crate::ports::Clock;
 use crate::turns::rollup::Bounds;
@@ -85,6 +87,7 @@ pub struct Switchboard {
     next_viewer: AtomicU64,
     epoch: Epoch,
     clock: Arc<dyn Clock>,
+    roots: Arc<Roots>,
     /// Rung when the numbers for signals run short before the next event.
     crowded: Notify,
     recent_events: usize,
@@ -138,12 +141,17 @@ impl Switchboard {
             next_viewer: AtomicU64::new(1),
             epoch,
             clock,
+            roots: Arc::default(),
             crowded: Notify::new(),
             recent_events: limits.recent_events,
             recent_bytes: limits.recent_bytes,
             told: watch::Sender::new(seen),
             state: Mutex::new(state),
         }
+    }
+
+    pub(crate) fn roots(&self) -> &Arc<Roots> {
+        &self.roots
     }
 
     pub fn seen(&self) -> Seq {
@@ -225,6 +233,7 @@ impl Switchboard {
                 neighbours.flush(&state, self.epoch);
                 mail.flush();
             }
+            self.roots.follow(&logged.event);
             if let Event::RunChanged(run) = &logged.event {
                 self.wind_up(&mut state, run);
             }
@@ -232,6 +241,7 @@ impl Switchboard {
             state.number = Ordinal::after(logged.seq);
             state.questions.learn(logged);
             self.tell(&mut state, logged, &mut neighbours, &mut mail);
+            self.roots.leave(&logged.event);
             if let Event::MessageDeleted { message, .. } = &logged.event {
                 state.fade(message);
             }

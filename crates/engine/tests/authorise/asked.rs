@@ -217,6 +217,14 @@ pub fn route_room() -> Command {
     Command::ChangeRoom { room: lobby(), changes: with_router() }
 }
 
+pub fn set_project_root() -> Command {
+    Command::SetProjectRoot { room: lobby(), root: Some("/srv/code".into()) }
+}
+
+pub fn rooms_at() -> Query {
+    Query::RoomsAt { root: "/srv/code".into() }
+}
+
 pub fn change_room() -> Command {
     Command::ChangeRoom { room: lobby(), changes: RoomChanges::default() }
 }

@@ -158,6 +158,11 @@ table! { Command,
         "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   change_room(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   change_room(), NO_ROOM;
     }
+    Command::SetProjectRoot { .. } => {
+        "who   who   no    no    no    no    out   no    no    no    yes   yes  ", ADMINS,  set_project_root(), FOLDER_SET_FREE;
+        "who   who   no    no    no    no    out   no    no    no    no    no   ", ADMINS,  set_project_root(), READY;
+        "who   who   no    no    no    no    ?room no    no    no    ?room ?room", ADMINS,  set_project_root(), NO_ROOM;
+    }
     Command::DeleteRoom { .. } => {
         "who   who   out   no    no    yes   out   out   out   no    yes   who  ", WRITE,   delete_room(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   delete_room(), NO_ROOM;

@@ -1,7 +1,7 @@
 //! What is given besides who asks: what the store would find about the things a command names.
 
 use crate::who::{Who, coder_member, lobby, member, person, somebody, someone, user};
-use parlor_engine::facts::{Facts, Standing};
+use parlor_engine::facts::{Facts, Membership, Standing};
 use parlor_model::{
     Addressed, Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, ConversationId,
     Device, Digest, File, Forwarded, Frozen, Gateway, GatewayId, Host, Invitation, InvitationId, KeyId,
@@ -35,6 +35,13 @@ pub const TASK_FOR_NOBODY_CODER_IN_ROOM: Given = |facts, who| {
 };
 pub const FROZEN_BY_MEMBER: Given = |facts, _| frozen(facts, Who::Member.user());
 pub const FROZEN_BY_OPERATOR: Given = |facts, _| frozen(facts, None);
+
+pub const FOLDER_SET_FREE: Given = |facts, _| facts.root_allowed = true;
+pub const IN_A_ROOM_ABOUT_IT: Given = |facts, _| {
+    let room = facts.room.as_deref().cloned().expect("there is one");
+    let (member, everyone) = (member(somebody(), RoomRole::Member), Arc::new([]));
+    facts.memberships.push(Membership { room, member, everyone, newest: None });
+};
 
 pub const SOMEONE: Given = |facts, _| facts.user = Some(user(&someone(), SiteRole::User));
 pub const SOME_ADMIN: Given = |facts, _| facts.user = Some(user(&someone(), SiteRole::Admin));

@@ -60,6 +60,13 @@ table! { Query,
     Query::Rooms => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Rooms, READY;
     }
+    Query::ProjectRoots => {
+        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  Query::ProjectRoots, READY;
+    }
+    Query::RoomsAt { .. } => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    rooms_at(), IN_A_ROOM_ABOUT_IT;
+        "who   who   no    no    no    no    no    no    no    no    no    who  ", READ,    rooms_at(), READY;
+    }
     Query::Room { .. } => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    room(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    room(), NO_ROOM;

@@ -144,6 +144,7 @@ fn room() -> Room {
         approve_role: RoomRole::Member,
         router: None,
         frozen: None,
+        project_root: None,
         created_by: UserId::stored("owner"),
         created_at: Time(1),
         updated_at: Time(1),

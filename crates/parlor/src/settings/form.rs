@@ -56,6 +56,19 @@ impl Form for Directory {
     }
 }
 
+/// The path of a folder, from the root of the file system.
+pub struct WholePath;
+
+impl Form for WholePath {
+    type Output = PathBuf;
+
+    fn read(&self, value: &Value) -> Result<PathBuf, String> {
+        let text = text_of(value)?;
+        let path = Some(PathBuf::from(text)).filter(|path| path.is_absolute());
+        path.ok_or_else(|| format!("must hold whole paths such as /srv/code, not \"{text}\""))
+    }
+}
+
 /// The path of a file.
 pub struct FilePath;
 

@@ -4,6 +4,7 @@ mod access;
 mod plans;
 mod questions;
 mod resuming;
+mod roots;
 mod socket;
 mod turns;
 

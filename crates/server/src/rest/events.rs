@@ -1,6 +1,7 @@
 //! The plain calls of the chat events door: talking to agents, what waits for them, and their turns.
 
 use super::rooms::room_id;
+use super::roots::meant;
 use crate::App;
 use crate::auth::tickets;
 use crate::http::Signed;
@@ -44,19 +45,17 @@ pub(super) fn agent_id(text: &str) -> Result<AgentId, Problem> {
     AgentId::parse(text).map_err(|_| Refusal::NotFound(Thing::Agent).into())
 }
 
-/// There are none that the hub knows.
-pub(super) fn no_root(root: Option<&String>) -> Result<(), Problem> {
-    if root.is_some() { Err(Refusal::Forbidden.into()) } else { Ok(()) }
-}
-
 pub async fn chat(
     State(app): State<Arc<App>>,
     Signed(caller): Signed,
     Body(body): Body<NewChat>,
 ) -> Result<Whole<ChatAccepted>, Problem> {
     app.hub.may(&caller, Query::MayUpload).await?;
-    no_root(body.project_root.as_ref())?;
-    let room = body.session_id.as_deref().map(room_id).transpose()?;
+    let meant = meant(&app, &caller, body.session_id.as_deref(), body.project_root.as_deref()).await?;
+    if body.session_id.is_none() && meant.is_some() {
+        return Err(Problem::invalid("session_id", "must be given with project_root: a new room has none"));
+    }
+    let room = meant.and_then(|rooms| rooms.into_iter().next());
     let (mut agent, mut text) = (agent_id(&body.agent_id)?, body.message.as_str());
     if let Some((named, rest)) = ingress::addressed(text)
         && is_there(&app, &caller, room.as_ref(), &named).await?
@@ -198,9 +197,32 @@ pub async fn runs(
     Signed(caller): Signed,
     Parameters(asked): Parameters<OfSession>,
 ) -> Result<Items<AgentRun>, Problem> {
-    no_root(asked.project_root.as_ref())?;
-    let room = asked.session_id.as_deref().map(room_id).transpose()?;
-    list(&app, &caller, Query::Runs { room, limit: MOST_RUNS }).await
+    let meant = meant(&app, &caller, asked.session_id.as_deref(), asked.project_root.as_deref()).await?;
+    let mut runs = Vec::new();
+    match meant {
+        None => runs = read_runs(&app, &caller, Query::Runs { room: None, limit: MOST_RUNS }).await?,
+        Some(rooms) => {
+            for room in rooms {
+                let query = Query::Runs { room: Some(room), limit: MOST_RUNS };
+                runs.extend(read_runs(&app, &caller, query).await?);
+            }
+            runs.sort_by_key(|(run, _)| std::cmp::Reverse(run.queued_at));
+            runs.truncate(MOST_RUNS);
+        }
+    }
+    Ok(told(&app, &runs))
+}
+
+fn told(app: &App, runs: &[(Run, Box<str>)]) -> Items<AgentRun> {
+    let roots = app.hub.roots();
+    items(runs.iter().map(|(run, name)| AgentRun::new(run, name, roots.of(&run.room).as_deref())))
+}
+
+async fn read_runs(app: &App, caller: &Caller, query: Query) -> Result<Vec<(Run, Box<str>)>, Refusal> {
+    match app.hub.read(caller, query).await? {
+        Answer::Runs(runs) => Ok(runs),
+        _ => Err(Refusal::Unavailable),
+    }
 }
 
 /// `?run_id=&view=`
@@ -216,14 +238,8 @@ pub async fn children(
     Signed(caller): Signed,
     Parameters(asked): Parameters<OfOneRun>,
 ) -> Result<Items<AgentRun>, Problem> {
-    list(&app, &caller, Query::Run { run: run_id(&asked.run_id)?, what: OfRun::Children }).await
-}
-
-async fn list(app: &App, caller: &Caller, query: Query) -> Result<Items<AgentRun>, Problem> {
-    let Answer::Runs(runs) = app.hub.read(caller, query).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
-    Ok(items(runs.iter().map(|(run, name)| AgentRun::new(run, name))))
+    let query = Query::Run { run: run_id(&asked.run_id)?, what: OfRun::Children };
+    Ok(told(&app, &read_runs(&app, &caller, query).await?))
 }
 
 pub async fn context(
@@ -238,14 +254,13 @@ pub async fn context(
     };
     let run = run_id(&asked.run_id)?;
     let of = |what| Query::Run { run: run.clone(), what };
-    let Answer::Runs(found) = app.hub.read(&caller, of(OfRun::Itself)).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let found = read_runs(&app, &caller, of(OfRun::Itself)).await?;
     let Answer::History { messages, .. } = app.hub.read(&caller, of(OfRun::Messages)).await? else {
         return Err(Refusal::Unavailable.into());
     };
     let (run, name) = found.first().ok_or(Refusal::NotFound(Thing::Run))?;
-    Ok(whole(RunContext::new(run, name, &messages, raw)))
+    let root = app.hub.roots().of(&run.room);
+    Ok(whole(RunContext::new(run, name, root.as_deref(), &messages, raw)))
 }
 
 pub async fn cancel(

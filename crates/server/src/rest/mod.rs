@@ -16,6 +16,7 @@ mod model_access;
 mod pairing;
 mod plans;
 mod rooms;
+mod roots;
 mod routers;
 mod search;
 mod second_factor;
@@ -87,6 +88,8 @@ pub fn router() -> Router<Arc<App>> {
         .delete("/rooms/{id}", "Removes a room and what was said in it", &[], rooms::remove)
         .post("/rooms/{id}/freeze", "Silences every agent in a room", &[], rooms::freeze)
         .delete("/rooms/{id}/freeze", "Lets them speak again", &[], rooms::thaw)
+        .get("/project-roots", "Folders that rooms may be about", &[], roots::list)
+        .put("/rooms/{id}/project-root", "Says which folder a room is about", &[], roots::set)
         .get("/rooms/{id}/members", "Who is in a room", &[], rooms::members)
         .post("/rooms/{id}/members", "Adds a member", &[CONFLICT], rooms::add_member)
         .put("/rooms/{id}/members/{member}", "Changes a role, or what it is for", &[CONFLICT], rooms::change_member)

@@ -1,7 +1,7 @@
 //! Plans of agents: looked at, approved, rejected, put in other words.
 
-use super::events::{OfSession, agent_id, no_root};
-use super::rooms::room_id;
+use super::events::{OfSession, agent_id};
+use super::roots::meant;
 use crate::App;
 use crate::http::Signed;
 use crate::http::answer::{Items, Whole, items, whole};
@@ -11,7 +11,7 @@ use crate::http::problem::Problem;
 use axum::extract::State;
 use parlor_model::command::PlanVerdict;
 use parlor_model::run_event::PlanState;
-use parlor_model::{Answer, Caller, Command, Post, Query, Refusal, RoomId, StandingPlan, Thing};
+use parlor_model::{Answer, Caller, Command, Post, Query, Refusal, StandingPlan, Thing};
 use parlor_wire::events::rest::{AgentPlan, OfPlan, PlanEdit, PlanEdited, PlanJudged};
 use std::sync::Arc;
 
@@ -23,24 +23,32 @@ pub async fn list(
     Signed(caller): Signed,
     Parameters(asked): Parameters<OfSession>,
 ) -> Result<Items<AgentPlan>, Problem> {
-    no_root(asked.project_root.as_ref())?;
-    let room = asked.session_id.as_deref().map(room_id).transpose()?;
-    Ok(items(plans(&app, &caller, room).await?.iter().map(AgentPlan::from)))
+    let (session, root) = (asked.session_id.as_deref(), asked.project_root.as_deref());
+    Ok(items(plans(&app, &caller, session, root).await?.iter().map(AgentPlan::from)))
 }
 
-async fn plans(app: &App, caller: &Caller, room: Option<RoomId>) -> Result<Vec<StandingPlan>, Refusal> {
-    match app.hub.read(caller, Query::Plans { room }).await? {
-        Answer::Plans(plans) => Ok(plans),
-        _ => Err(Refusal::Unavailable),
+async fn plans(
+    app: &App,
+    caller: &Caller,
+    session: Option<&str>,
+    root: Option<&str>,
+) -> Result<Vec<StandingPlan>, Problem> {
+    let rooms = meant(app, caller, session, root).await?;
+    let rooms = rooms.map_or_else(|| vec![None], |rooms| rooms.into_iter().map(Some).collect());
+    let mut found = Vec::new();
+    for room in rooms {
+        match app.hub.read(caller, Query::Plans { room }).await? {
+            Answer::Plans(plans) => found.extend(plans),
+            _ => return Err(Refusal::Unavailable.into()),
+        }
     }
+    Ok(found)
 }
 
 /// The one plan that is meant, if nobody has decided about it.
 async fn pending(app: &App, caller: &Caller, of: &OfPlan) -> Result<StandingPlan, Problem> {
-    no_root(of.project_root.as_ref())?;
     let agent = agent_id(&of.agent_id)?;
-    let room = of.session_id.as_deref().map(room_id).transpose()?;
-    let mut open = plans(app, caller, room).await?;
+    let mut open = plans(app, caller, of.session_id.as_deref(), of.project_root.as_deref()).await?;
     open.retain(|plan| plan.agent == agent && plan.state == PlanState::Planned);
     match (open.pop(), open.is_empty()) {
         (Some(plan), true) => Ok(plan),

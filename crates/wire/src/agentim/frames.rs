@@ -198,6 +198,8 @@ pub struct RoomFrame<'a> {
     pub frozen_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frozen_by: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project_root: Option<&'a str>,
     pub created_by_id: &'a str,
     pub created_at: String,
     pub updated_at: String,
@@ -217,6 +219,7 @@ impl<'a> From<&'a Room> for RoomFrame<'a> {
             router_id: room.router.as_ref().map(|router| router.as_str()),
             frozen_at: room.frozen.as_ref().map(|frozen| iso(frozen.at)),
             frozen_by: room.frozen.as_ref().and_then(|frozen| frozen.by.as_ref()).map(|by| by.as_str()),
+            project_root: room.project_root.as_deref(),
             created_by_id: room.created_by.as_str(),
             created_at: iso(room.created_at),
             updated_at: iso(room.updated_at),

@@ -159,6 +159,14 @@ pub struct RoomBody {
     pub member_ids: Option<Vec<Box<str>>>,
 }
 
+/// `null` makes it about none.
+#[derive(Deserialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NewProjectRoot {
+    pub project_root: Option<Box<str>>,
+}
+
 #[derive(Deserialize, ToSchema)]
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]

@@ -22,6 +22,7 @@ pub struct Filter {
     pub form: Form,
     pub session: Option<RoomId>,
     pub agent: Option<AgentId>,
+    pub root: Option<Box<str>>,
 }
 
 impl Filter {
@@ -30,13 +31,15 @@ impl Filter {
         let sync = matches!(message.phase, Some("sync" | "resync"));
         let wanted = |wanted: Option<&str>, is: Option<&str>| wanted.is_none_or(|wanted| Some(wanted) == is);
         let session = wanted(self.session.as_ref().map(RoomId::as_str), message.session_id);
+        let session = session && wanted(self.root.as_deref(), message.project_root);
         session && (sync || wanted(self.agent.as_ref().map(AgentId::as_str), message.agent_id))
     }
 }
 
-/// Empty where this door has nothing to say of it.
-pub fn event(logged: &Logged, epoch: Epoch, filter: &Filter) -> Vec<String> {
-    let numbered = (0..).zip(parts(logged)).map(|(part, told)| (Ordinal::of(logged.seq).part(part), told));
+/// Empty where this door has nothing to say of it. `root` is the folder that its room is about.
+pub fn event(logged: &Logged, epoch: Epoch, filter: &Filter, root: Option<&str>) -> Vec<String> {
+    let parts = parts(logged).into_iter().map(|told| told.under(root));
+    let numbered = (0..).zip(parts).map(|(part, told)| (Ordinal::of(logged.seq).part(part), told));
     let told: Vec<_> = numbered.filter(|(_, told)| filter.passes(told)).collect();
     let (last, position) = (told.len(), Position { epoch, seq: logged.seq });
     let written = (1..).zip(told).map(|(place, (ordinal, message))| {
@@ -46,8 +49,9 @@ pub fn event(logged: &Logged, epoch: Epoch, filter: &Filter) -> Vec<String> {
 }
 
 /// What happened before and still stands, for who comes later: at a place of its own.
-pub fn shown(logged: &Logged, given: Moment, filter: &Filter) -> Option<String> {
-    let message = parts(logged).pop().filter(|message| filter.passes(message))?;
+pub fn shown(logged: &Logged, given: Moment, filter: &Filter, root: Option<&str>) -> Option<String> {
+    let message =
+        parts(logged).pop().map(|message| message.under(root)).filter(|message| filter.passes(message))?;
     Some(message.write(filter.form, given.ordinal, logged.at, None))
 }
 
@@ -60,8 +64,9 @@ pub fn position(position: Position, form: Form) -> String {
 }
 
 /// To somebody who lost a room; behind everything else that is told of the same event.
-pub fn room_lost(room: &RoomId, by: &Logged, filter: &Filter) -> Option<String> {
-    let message = UiMessage::new(format!("room-lost-{}", by.seq), "room").phase("removed").at(room);
+pub fn room_lost(room: &RoomId, by: &Logged, filter: &Filter, root: Option<&str>) -> Option<String> {
+    let message =
+        UiMessage::new(format!("room-lost-{}", by.seq), "room").phase("removed").at(room).under(root);
     let last = Ordinal::of(by.seq).part(Ordinal::PARTS - 1);
     filter.passes(&message).then(|| message.write(filter.form, last, by.at, None))
 }
@@ -362,6 +367,7 @@ fn about_room(room: &Room) -> Value {
         "kind": room.kind.as_str(),
         "policy": room.policy.as_str(),
         "frozen": room.is_frozen(),
+        "project_root": room.project_root,
     })
 }
 

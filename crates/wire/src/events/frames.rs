@@ -23,14 +23,16 @@ pub struct UiMessage<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub project_root: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
 
 impl<'a> UiMessage<'a> {
     /// Numbered and dated when it is written.
     pub fn new(id: String, kind: &'static str) -> Self {
-        let (phase, text, agent_id, session_id, data) = Default::default();
-        Self { id, seq: 0, rev: 1, ts_ms: 0, kind, phase, text, agent_id, session_id, data }
+        let (phase, text, agent_id, session_id, project_root, data) = Default::default();
+        Self { id, seq: 0, rev: 1, ts_ms: 0, kind, phase, text, agent_id, session_id, project_root, data }
     }
 
     pub fn phase(self, phase: &'static str) -> Self {
@@ -51,6 +53,11 @@ impl<'a> UiMessage<'a> {
 
     pub fn at(self, room: &'a RoomId) -> Self {
         Self { session_id: Some(room.as_str()), ..self }
+    }
+
+    /// The folder that its room is about.
+    pub fn under(self, root: Option<&'a str>) -> Self {
+        Self { project_root: root, ..self }
     }
 
     pub fn data(self, data: Value) -> Self {

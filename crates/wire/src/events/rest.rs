@@ -22,7 +22,7 @@ pub struct NewChat {
     /// A room; without it one is made.
     #[schema(nullable = false)]
     pub session_id: Option<String>,
-    /// Must be a root that the hub knows.
+    /// Must be that of the room.
     #[schema(nullable = false)]
     pub project_root: Option<String>,
     /// `plan`, or left out.
@@ -85,9 +85,17 @@ pub struct QueueRemoved {
     pub removed: Vec<String>,
 }
 
+/// `GET /api/project-roots`
+#[derive(Serialize, ToSchema)]
+pub struct ProjectRoots {
+    /// Rooms may be about these and what lies below.
+    pub roots: Vec<Box<str>>,
+}
+
 #[derive(Serialize, ToSchema)]
 pub struct AgentRun {
     pub run_id: String,
+    /// The folder that its room is about.
     #[schema(required)]
     pub repo_path: Option<String>,
     pub session_id: String,
@@ -127,7 +135,7 @@ fn milliseconds(time: Time) -> i64 {
 }
 
 impl AgentRun {
-    pub fn new(run: &Run, name: &str) -> Self {
+    pub fn new(run: &Run, name: &str, root: Option<&str>) -> Self {
         let (status, detail) = match &run.state {
             RunState::Queued => ("queued", None),
             RunState::Running => ("running", None),
@@ -135,7 +143,7 @@ impl AgentRun {
         };
         Self {
             run_id: run.id.as_str().into(),
-            repo_path: None,
+            repo_path: root.map(Into::into),
             session_id: run.room.as_str().into(),
             agent_id: run.agent.as_str().into(),
             agent_name: name.into(),
@@ -189,7 +197,13 @@ pub struct RunMessage {
 }
 
 impl RunContext {
-    pub fn new(run: &Run, name: &str, messages: &[std::sync::Arc<Message>], raw: bool) -> Self {
+    pub fn new(
+        run: &Run,
+        name: &str,
+        root: Option<&str>,
+        messages: &[std::sync::Arc<Message>],
+        raw: bool,
+    ) -> Self {
         let by_agent = |message: &&std::sync::Arc<Message>| matches!(message.sender, Sender::Agent(_));
         let agents = messages.iter().filter(by_agent).count();
         let said = |message: &std::sync::Arc<Message>| {
@@ -206,7 +220,7 @@ impl RunContext {
             }
         };
         Self {
-            run: AgentRun::new(run, name),
+            run: AgentRun::new(run, name, root),
             summary: RunSummary {
                 message_count: messages.len(),
                 user_messages: messages.len() - agents,

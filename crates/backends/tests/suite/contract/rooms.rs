@@ -27,6 +27,7 @@ fn a_room_comes_back_whole_and_as_it_was_put_last() {
             approve_role: RoomRole::Member,
             router: None,
             frozen: None,
+            project_root: None,
             ..room("lobby")
         };
         ports.change(vec![Change::PutRoom(Arc::new(plain.clone()))]);

@@ -44,7 +44,7 @@ pub struct Ask {
 type Make = fn(&mut Dice, &mut World) -> Command;
 
 /// Each kind of command, and how often it is asked for compared with the others.
-const KINDS: [(u32, Make); 86] = [
+const KINDS: [(u32, Make); 87] = [
     (24, turns::start),
     (4, turns::open),
     (24, turns::finish),
@@ -98,6 +98,10 @@ const KINDS: [(u32, Make); 86] = [
     (20, tasks::report),
     (5, create_room),
     (4, change_room),
+    (4, |dice, world| {
+        let root = dice.maybe(|dice| dice.one_of(&ROOTS).into());
+        Command::SetProjectRoot { room: room(dice, world), root }
+    }),
     (3, |dice, world| Command::Freeze { room: room(dice, world) }),
     (4, |dice, world| Command::Thaw { room: room(dice, world) }),
     (3, |dice, world| Command::DeleteRoom { room: room(dice, world) }),
@@ -198,6 +202,8 @@ pub const TEXTS: [&str; 10] = [
     "a\r\nb\u{2028}c",
     "Größe ẞ İ",
 ];
+/// The last two are refused.
+pub const ROOTS: [&str; 4] = ["/srv", "/srv/a b", "/srvs", "/srv/../etc"];
 const EMOJI: [&str; 6] = ["+1", "+1", "\u{1f980}", "'\"", "\u{1f44d}\u{1f3fd}", "a b"];
 const CLIENT_IDS: [&str; 4] = ["k1", "k2", "K1", "k 3"];
 pub const EXTERNAL_IDS: [&str; 3] = ["e1", "e2", "E1"];

@@ -141,7 +141,7 @@ fn received(outcome: &Came, is: impl Fn(&Delivery) -> bool) -> bool {
     matches!(outcome, Ok(Receipt::Received { mail }) if mail.iter().any(|(_, copy)| is(copy)))
 }
 
-const KINDS: usize = 85;
+const KINDS: usize = 86;
 
 /// A new command has no name here until `asks` makes it, too.
 fn name(command: &Command) -> &'static str {
@@ -176,6 +176,7 @@ fn name(command: &Command) -> &'static str {
         Command::RevokeKey { .. } => "RevokeKey",
         Command::CreateRoom { .. } => "CreateRoom",
         Command::ChangeRoom { .. } => "ChangeRoom",
+        Command::SetProjectRoot { .. } => "SetProjectRoot",
         Command::DeleteRoom { .. } => "DeleteRoom",
         Command::CreateTask(_) => "CreateTask",
         Command::ChangeTask { .. } => "ChangeTask",

@@ -36,6 +36,7 @@ pub fn caller(
         | Command::CreateInvitation(_)
         | Command::HostAgent { .. }
         | Command::ChangeSettings(_)
+        | Command::SetProjectRoot { .. }
         | Command::RevokeInvitation { .. }
         | Command::DropSecondFactor { proven: None, .. }
         | Command::CreateKey { owner: Some(_), .. } => return Ok(Some(Caller::OPERATOR)),

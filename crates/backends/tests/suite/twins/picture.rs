@@ -47,6 +47,7 @@ pub struct Picture {
     pub services: (Vec<(Agent, Service)>, Vec<Option<Service>>),
     pub audit: (Vec<Noted>, Option<Noted>),
     pub rooms: Vec<Inside>,
+    rooted: Vec<Room>,
     pub messages: Vec<Said>,
     pub uploads: Vec<Option<Upload>>,
     /// Those that nothing refers to any more, and which of the few there are is referred to.
@@ -169,6 +170,7 @@ impl Picture {
             services: (store.services()?, Vec::new()),
             audit: (store.audit(&ALL_NOTES)?, store.last_failed_sign_in(None)?),
             rooms: Vec::new(),
+            rooted: store.rooms_with_root()?,
             messages: Vec::new(),
             uploads: Vec::new(),
             contents: (store.released(usize::MAX)?, Vec::new()),
@@ -259,6 +261,7 @@ impl Picture {
         prop_assert_eq!(&self.services, &other.services, "service agents of memory and {}", name);
         prop_assert_eq!(&self.audit, &other.audit, "audit logs of memory and {}", name);
         prop_assert_eq!(&self.rooms, &other.rooms, "rooms of memory and {}", name);
+        prop_assert_eq!(&self.rooted, &other.rooted, "rooms about folders of memory and {}", name);
         prop_assert_eq!(&self.messages, &other.messages, "messages of memory and {}", name);
         prop_assert_eq!(&self.agents, &other.agents, "agents of memory and {}", name);
         prop_assert_eq!(&self.runs, &other.runs, "runs of memory and {}", name);
@@ -410,6 +413,8 @@ fn queries(world: &World) -> Vec<Query> {
         Query::Audit(NotePage { limit: 3, subject: Some("ann".into()), ..NotePage::default() }),
         Query::Audit(NotePage { limit: 3, from: Some(Time(world.now.0 - 1_000_000)), ..NotePage::default() }),
         Query::Rooms,
+        Query::ProjectRoots,
+        Query::RoomsAt { root: "/srv".into() },
         Query::Recent,
         Query::MayUpload,
         Query::Agents,

@@ -38,7 +38,8 @@ impl Run {
             // Few enough to be reached; the index is anywhere between nothing and everything when it is asked.
             let limits =
                 Limits { group, reactions: 2, pins: 2, bookmarks: 2, unindexed: 10, ..Limits::default() };
-            let limits = Limits { search_patience: Duration::MAX, ..limits };
+            let project_roots = vec!["/srv".into()];
+            let limits = Limits { search_patience: Duration::MAX, project_roots, ..limits };
             houses.insert(0, (kind.name, House::with_limits(home, MORNING, limits)));
         }
         let (world, coverage) = (World::new(MORNING), Coverage::default());

@@ -201,6 +201,7 @@ fn a_frozen_room_ends_everything_in_it() {
         approve_role: RoomRole::Member,
         router: None,
         frozen: Some(Frozen { by: None, at: Time(2) }),
+        project_root: None,
         created_by: UserId::stored("ann"),
         created_at: Time(1),
         updated_at: Time(1),

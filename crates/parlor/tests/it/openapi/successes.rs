@@ -24,6 +24,7 @@ pub async fn all(tour: &Tour, scene: &Scene) {
     settings(tour, scene).await;
     keys(tour, scene).await;
     rooms(tour, scene).await;
+    roots(tour, scene).await;
     arrangement(tour, scene).await;
     agents(tour, scene).await;
     tasks(tour, scene).await;
@@ -332,6 +333,14 @@ async fn asked_and_planned(tour: &Tour, admin: &Rest, gateway: &mut Gateway, roo
     stream.wait_for(|told| told["kind"] == "ask_user" && told["phase"] == "resolved").await.unwrap();
     let gone = admin.request(Method::POST, "/api/ask-user-response").json(&of(1));
     tour.send(respond, gone, 410).await;
+}
+
+async fn roots(tour: &Tour, scene: &Scene) {
+    let admin = &scene.admin;
+    tour.ask(admin, "GET /api/project-roots", &[], 200).await;
+    let room = admin.make_room("about nothing", &[]).await.unwrap();
+    let body = json!({ "projectRoot": null });
+    tour.tell(admin, "PUT /api/rooms/{id}/project-root", &[&room], body, 200).await;
 }
 
 async fn arrangement(tour: &Tour, scene: &Scene) {

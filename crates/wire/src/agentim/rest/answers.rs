@@ -221,6 +221,11 @@ pub struct Room<'a> {
     pub updated_at: String,
     #[schema(required)]
     pub router_id: Option<&'a str>,
+    /// The folder on the hub's machine that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    #[cfg_attr(test, ts(optional))]
+    pub project_root: Option<&'a str>,
 }
 
 impl<'a> From<&'a parlor_model::Room> for Room<'a> {
@@ -240,6 +245,7 @@ impl<'a> From<&'a parlor_model::Room> for Room<'a> {
             created_at: iso(room.created_at),
             updated_at: iso(room.updated_at),
             router_id: room.router.as_ref().map(|router| router.as_str()),
+            project_root: room.project_root.as_deref(),
         }
     }
 }

@@ -7,7 +7,11 @@ use parlor_model::{AgentId, Chunk, ChunkKind, MessageId, Moment, Queued, RoomId,
 use serde_json::{Value, json};
 
 /// `None` where this door has nothing to say of it.
-pub fn signal(signal: &Signal, given: Moment, filter: &Filter) -> Option<String> {
+pub fn signal(signal: &Signal, given: Moment, filter: &Filter, root: Option<&str>) -> Option<String> {
+    let tell = |message: UiMessage<'_>| {
+        let message = message.under(root);
+        filter.passes(&message).then(|| message.write(filter.form, given.ordinal, given.at, None))
+    };
     let number = given.ordinal.0;
     let message = match signal {
         Signal::Typing { room, user, username } => {
@@ -53,20 +57,16 @@ pub fn signal(signal: &Signal, given: Moment, filter: &Filter) -> Option<String>
             };
             let items: Vec<Value> = items.iter().map(|item| queued(item, room, agent)).collect();
             let message = UiMessage::new(format!("queue-{room}|{agent}"), "queue").rev(*rev);
-            let message = message.at(room).of(agent).text(&text).data(json!({ "items": items }));
-            return filter
-                .passes(&message)
-                .then(|| message.write(filter.form, given.ordinal, given.at, None));
+            return tell(message.at(room).of(agent).text(&text).data(json!({ "items": items })));
         }
         Signal::RunEvent { run, room, agent, event, rev } => {
             return run_event(run, event, number, *rev, |message, text| {
-                let message = UiMessage { text: text.or(message.text), ..message.at(room).of(agent) };
-                filter.passes(&message).then(|| message.write(filter.form, given.ordinal, given.at, None))
+                tell(UiMessage { text: text.or(message.text), ..message.at(room).of(agent) })
             });
         }
         Signal::Answered(_) => return None,
     };
-    filter.passes(&message).then(|| message.write(filter.form, given.ordinal, given.at, None))
+    tell(message)
 }
 
 /// An item of a queue.

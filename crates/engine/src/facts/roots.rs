@@ -1,0 +1,26 @@
+//! The folders that rooms are about.
+
+use super::{Facts, Membership};
+use crate::Fault;
+use crate::ports::Lookup;
+use parlor_model::{Caller, MemberId};
+use std::sync::Arc;
+
+impl Facts {
+    /// The caller's rooms that are about this folder.
+    pub(super) fn about_root(
+        &mut self,
+        caller: &Caller,
+        root: &str,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<(), Fault> {
+        let Some(user) = caller.user() else { return Ok(()) };
+        for member in store.memberships(&MemberId::User(user.clone()))? {
+            let room = store.room(&member.room)?;
+            if let Some(room) = room.filter(|room| room.project_root.as_deref() == Some(root)) {
+                self.memberships.push(Membership { room, member, everyone: Arc::new([]), newest: None });
+            }
+        }
+        Ok(())
+    }
+}

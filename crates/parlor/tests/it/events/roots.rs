@@ -1,0 +1,136 @@
+//! Folders that rooms are about: who says so, which may be named, and what is told with them.
+
+use super::is_lawful;
+use crate::gateway::scenes::Room;
+use crate::scene::{Scene, assert_refused};
+use parlor_testkit::events::Stream;
+use serde_json::{Value, json};
+use std::path::Path;
+use tempfile::TempDir;
+
+/// A hub that may show one folder, with a folder beside it that it may not, and a room with its admin in it.
+pub async fn with_folder() -> (Room, TempDir, String) {
+    let folders = tempfile::tempdir().unwrap();
+    let free = folders.path().join("free");
+    std::fs::create_dir_all(free.join("app")).unwrap();
+    std::fs::create_dir_all(folders.path().join("freedom")).unwrap();
+    let scene = Scene::with(&[("PARLOR_PROJECT_ROOTS", free.to_str().unwrap())]).await;
+    let room = Room::on(scene).await;
+    let body = json!({ "memberId": room.scene.admin.user_id() });
+    let added = room.alice.post(&format!("/api/rooms/{}/members", room.room), body).await.unwrap();
+    assert_eq!(added.status, 201, "{added:?}");
+    let root = std::fs::canonicalize(&free).unwrap().to_str().unwrap().to_owned();
+    (room, folders, root)
+}
+
+pub async fn set_root(room: &Room, root: impl Into<Value>) -> parlor_testkit::rest::Answer {
+    let path = format!("/api/rooms/{}/project-root", room.room);
+    room.scene.admin.put(&path, json!({ "projectRoot": root.into() })).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_site_admin_in_the_room_names_a_folder_that_was_set_free_and_no_other() {
+    let (mut room, folders, root) = with_folder().await;
+    let beside = |name: &str| folders.path().join(name).to_str().unwrap().to_owned();
+    std::os::unix::fs::symlink("/etc", folders.path().join("free/out")).unwrap();
+    std::os::unix::fs::symlink(Path::new(&root).join("app"), folders.path().join("in")).unwrap();
+    std::fs::write(folders.path().join("free/file"), "").unwrap();
+
+    assert_eq!(room.scene.admin.get("/api/project-roots").await.unwrap().body, json!({ "roots": [root] }));
+    assert_refused(&room.alice.get("/api/project-roots").await.unwrap(), 403);
+    let path = format!("/api/rooms/{}/project-root", room.room);
+    // The room's owner may not, nor a site admin who is not in the room.
+    assert_refused(&room.alice.put(&path, json!({ "projectRoot": root })).await.unwrap(), 403);
+    let other = room.alice.make_room("study", &[]).await.unwrap();
+    let elsewhere = format!("/api/rooms/{other}/project-root");
+    assert_refused(&room.scene.admin.put(&elsewhere, json!({ "projectRoot": root })).await.unwrap(), 404);
+    let up = format!("{root}/../freedom");
+    let outside =
+        ["/", "/etc", &beside("freedom"), &beside("free/out"), &up, &beside("free/file"), &beside("free/no")];
+    for outside in outside {
+        assert_refused(&set_root(&room, outside).await, 403);
+    }
+    for nonsense in ["", "free", "./free"] {
+        assert_refused(&set_root(&room, nonsense).await, 400);
+    }
+    let shown = room.bob.get(&format!("/api/rooms/{}", room.room)).await.unwrap().data().unwrap();
+    assert!(shown.get("projectRoot").is_none(), "{shown}");
+
+    // A link is what it leads to, and a folder below one that is free is free too.
+    let set = set_root(&room, beside("in")).await.data().unwrap();
+    assert_eq!(set["projectRoot"], format!("{root}/app"));
+    assert_eq!(set_root(&room, &*root).await.data().unwrap()["projectRoot"], *root);
+    let audit = room.scene.admin.get("/api/audit?action=project_root_set").await.unwrap().data().unwrap();
+    assert_eq!(audit["items"][0]["detail"], *root, "{audit}");
+    room.scene.kill_and_restart().await;
+    let bob = room.bob.at(room.scene.url());
+    let shown = bob.get(&format!("/api/rooms/{}", room.room)).await.unwrap().data().unwrap();
+    assert_eq!(shown["projectRoot"], *root);
+    assert!(set_root(&room, Value::Null).await.data().unwrap().get("projectRoot").is_none());
+    room.scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_happens_in_a_room_is_told_with_its_folder_and_read_by_it() {
+    let (room, _folders, root) = with_folder().await;
+    let other = room.alice.make_room("study", &[&room.bob]).await.unwrap();
+    let of_root = format!("?project_root={root}");
+    // Nobody's folder, and that of somebody else's room, are one and the same.
+    for (who, status) in [(&room.bob, 403), (&room.scene.admin, 403)] {
+        assert_refused(&who.get(&format!("/api/events{of_root}")).await.unwrap(), status);
+    }
+    set_root(&room, &*root).await.data().unwrap();
+    let stranger = room.scene.person("stranger").await;
+    for call in ["events", "agent-runs", "plan"] {
+        assert_refused(&stranger.get(&format!("/api/{call}{of_root}")).await.unwrap(), 403);
+        assert_refused(&room.bob.get(&format!("/api/{call}?project_root=/etc")).await.unwrap(), 403);
+    }
+
+    let mut all = Stream::live(&room.bob).await.unwrap().hold_to(is_lawful);
+    let from = all.position.clone();
+    let mut of_it = Stream::open(&room.bob, &of_root, from.as_deref()).await.unwrap().hold_to(is_lawful);
+    room.alice.post_message(&other, "elsewhere").await.unwrap();
+    room.alice.post_message(&room.room, "here").await.unwrap();
+    let text = |text: &'static str| move |message: &Value| message["text"] == text;
+    assert!(all.wait_for(text("elsewhere")).await.unwrap().get("project_root").is_none());
+    assert_eq!(all.wait_for(text("here")).await.unwrap()["project_root"], *root);
+    let heard = of_it.until(text("here")).await.unwrap();
+    assert!(heard.iter().all(|message| message["project_root"] == *root), "{heard:?}");
+    set_root(&room, Value::Null).await.data().unwrap();
+    let changed = |message: &Value| message["kind"] == "room" && message["phase"] == "changed";
+    let changed = all.wait_for(changed).await.unwrap();
+    assert!(changed.get("project_root").is_none() && changed["data"]["room"]["project_root"].is_null());
+    room.scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_is_spoken_to_under_the_folder_of_its_room_only() {
+    let (room, _folders, root) = with_folder().await;
+    let mut gateway = room.gateway("g1", &["coder"]).await;
+    let mut at_bob = Stream::live(&room.bob).await.unwrap().hold_to(is_lawful);
+    let chat = |root: &str, session: Option<&str>| {
+        let mut body = json!({ "agent_id": "coder", "message": "hello", "project_root": root });
+        if let Some(session) = session {
+            body["session_id"] = session.into();
+        }
+        body
+    };
+    let here = Some(&*room.room);
+    assert_refused(&room.bob.post("/api/chat", chat(&root, here)).await.unwrap(), 403);
+    set_root(&room, &*root).await.data().unwrap();
+    assert_refused(&room.bob.post("/api/chat", chat("/etc", here)).await.unwrap(), 403);
+    // A new room is about no folder.
+    assert_refused(&room.bob.post("/api/chat", chat(&root, None)).await.unwrap(), 400);
+    let said = room.bob.post("/api/chat", chat(&root, here)).await.unwrap();
+    assert_eq!(said.body["status"], "started", "{said:?}");
+    let turn = gateway.turn().await.unwrap();
+    gateway.chunk(&turn, "m1", "text", "so").await.unwrap();
+    let token = at_bob.wait_for_kind("token").await.unwrap();
+    assert_eq!(token["project_root"], *root, "{token}");
+    gateway.complete(&turn, "m1", "so it is").await.unwrap();
+    let done = at_bob.wait_for_kind("turn_complete").await.unwrap();
+    assert_eq!(done["project_root"], *root);
+    let runs = room.bob.get(&format!("/api/agent-runs?project_root={root}")).await.unwrap().body;
+    assert_eq!((runs.as_array().unwrap().len(), &runs[0]["repo_path"]), (1, &json!(root)), "{runs}");
+    room.scene.ends_well().await;
+}

@@ -1,0 +1,83 @@
+//! Folders of the hub's machine that rooms are about, and which rooms a call means that names one.
+
+use super::rooms::room_id;
+use crate::App;
+use crate::http::Signed;
+use crate::http::answer::{Data, Whole, data, whole};
+use crate::http::body::Body;
+use crate::http::parameters::Path;
+use crate::http::problem::Problem;
+use axum::extract::State;
+use parlor_model::{Answer, Caller, Command, Query, Receipt, Refusal, RoomId};
+use parlor_wire::agentim::rest;
+use parlor_wire::events::rest::ProjectRoots;
+use std::sync::Arc;
+
+pub async fn list(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+) -> Result<Whole<ProjectRoots>, Problem> {
+    Ok(whole(ProjectRoots { roots: allowed(&app, &caller).await? }))
+}
+
+async fn allowed(app: &App, caller: &Caller) -> Result<Vec<Box<str>>, Refusal> {
+    match app.hub.read(caller, Query::ProjectRoots).await? {
+        Answer::ProjectRoots(roots) => Ok(roots),
+        _ => Err(Refusal::Unavailable),
+    }
+}
+
+pub async fn set(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Path(id): Path<String>,
+    Body(body): Body<rest::NewProjectRoot>,
+) -> Result<Data<rest::Room<'static>>, Problem> {
+    let room = room_id(&id)?;
+    app.hub.may(&caller, Query::MayFollow { room: room.clone() }).await?;
+    let root = match body.project_root {
+        None => None,
+        Some(path) => {
+            // First: what there is on the disk is for nobody else to find out.
+            allowed(&app, &caller).await?;
+            Some(found(path).await?)
+        }
+    };
+    let Receipt::Room(room) = app.hub.call(&caller, Command::SetProjectRoot { room, root }).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    Ok(data(rest::Room::from(&*room)))
+}
+
+/// The folder itself, whatever links lead to it. One that is not there is as little free as others.
+async fn found(path: Box<str>) -> Result<Box<str>, Problem> {
+    if !path.starts_with('/') {
+        return Err(Problem::invalid("projectRoot", "must be the whole path of a folder"));
+    }
+    let real = move || std::fs::canonicalize(&*path).ok().filter(|path| path.is_dir());
+    let real = tokio::task::spawn_blocking(real).await.ok().flatten();
+    let real = real.and_then(|path| path.to_str().map(Into::into));
+    real.ok_or_else(|| Refusal::Forbidden.into())
+}
+
+/// The rooms that a call is about; `None` where it names none. Of several only those that the caller is in.
+pub async fn meant(
+    app: &App,
+    caller: &Caller,
+    session: Option<&str>,
+    root: Option<&str>,
+) -> Result<Option<Vec<RoomId>>, Problem> {
+    let room = session.map(room_id).transpose()?;
+    let Some(root) = root else { return Ok(room.map(|room| vec![room])) };
+    if let Some(room) = &room {
+        app.hub.may(caller, Query::MayFollow { room: room.clone() }).await?;
+    }
+    let Answer::Rooms(rooms) = app.hub.read(caller, Query::RoomsAt { root: root.into() }).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    let mut rooms: Vec<RoomId> = rooms.into_iter().map(|(room, _)| room.id).collect();
+    if let Some(room) = room {
+        rooms.retain(|at| *at == room);
+    }
+    if rooms.is_empty() { Err(Refusal::Forbidden.into()) } else { Ok(Some(rooms)) }
+}
