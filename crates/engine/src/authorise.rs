@@ -187,6 +187,7 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         | Query::MayFollow { .. } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
         Query::ProjectRoots => ask.site_admin(),
         Query::RoomsAt { .. } => ask.rooms_at(),
+        Query::Workspace { .. } => ask.workspace(),
         Query::MayStop { .. } => ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ()),
         Query::Question { .. } => ask.decide_approval(),
         Query::Plans { room: Some(_) } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
@@ -401,6 +402,17 @@ impl<'a> Ask<'a> {
             self.role_in_room(RoomRole::Member, Scope::Admin)?;
         }
         if self.facts.root_allowed { Ok(()) } else { Err(Refusal::Forbidden) }
+    }
+
+    /// For the room's own people, while the folder is one that is set free: it may have been taken back since.
+    fn workspace(&self) -> Result<(), Refusal> {
+        self.role_in_room(RoomRole::Member, Scope::Read)?;
+        let about = self.facts.room.as_ref().and_then(|room| room.project_root.as_ref());
+        match about {
+            None => Err(Refusal::NotFound(Thing::ProjectRoot)),
+            Some(_) if self.facts.root_allowed => Ok(()),
+            Some(_) => Err(Refusal::Forbidden),
+        }
     }
 
     /// Only where the caller is in a room that is about it. Every other folder is told alike, be it there or not.

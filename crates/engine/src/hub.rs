@@ -17,9 +17,9 @@ use bytes::Bytes;
 use parlor_model::audit::NotePage;
 use parlor_model::query::{Answer, OfRun, Recent};
 use parlor_model::{
-    ApiKey, ApprovalId, BlobDigest, Caller, Command, Epoch, Event, Gateway, HubSettings, Logged, Mailbox,
-    Matter, Member, MemberId, Message, Position, Query, Refusal, RoomId, Run, SecondFactor, SecretHash, Seq,
-    Signal, Task, Thing, Time, User, UserId,
+    AgentId, ApiKey, ApprovalId, BlobDigest, Caller, Chunk, Command, Epoch, Event, Gateway, HubSettings,
+    Logged, Mailbox, Matter, Member, MemberId, Message, Position, Query, Refusal, RoomId, Run, SecondFactor,
+    SecretHash, Seq, Signal, Task, Thing, Time, User, UserId,
 };
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -463,6 +463,11 @@ impl Hub {
         }
     }
 
+    /// The tools that agents have called in turns that run in a room.
+    pub fn tools_in_use(&self, room: &RoomId) -> Vec<(AgentId, Chunk)> {
+        self.inner.switchboard.tools_in_use(room)
+    }
+
     /// Which folders rooms are about, as far as everything has been told.
     pub fn roots(&self) -> Arc<Roots> {
         self.inner.switchboard.roots().clone()
@@ -566,6 +571,8 @@ impl Hub {
     ) -> Result<Facts, Fault> {
         let mut facts = Facts::blank(self.now(), self.inner.epoch, Seq(0));
         facts.about_query(caller, query, snapshot)?;
+        let root = facts.room.as_ref().and_then(|room| room.project_root.as_deref());
+        facts.root_allowed = root.is_some_and(|root| self.inner.limits.allows_root(root));
         Ok(facts)
     }
 
@@ -742,6 +749,10 @@ fn answer(
             Answer::Rooms(rooms)
         }
         Query::ProjectRoots => Answer::ProjectRoots(limits.project_roots.clone()),
+        Query::Workspace { .. } => {
+            let root = facts.room.as_ref().and_then(|room| room.project_root.clone());
+            Answer::ProjectRoots(root.into_iter().collect())
+        }
         Query::RoomsAt { .. } => {
             let rooms = facts.memberships.iter();
             Answer::Rooms(rooms.map(|own| (own.room.clone(), own.member.clone())).collect())

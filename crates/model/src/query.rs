@@ -51,6 +51,10 @@ pub enum Query {
     RoomsAt {
         root: Box<str>,
     },
+    /// The folder that a room is about, for who looks at its files.
+    Workspace {
+        room: RoomId,
+    },
     Room {
         room: RoomId,
     },

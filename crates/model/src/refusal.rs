@@ -30,6 +30,7 @@ pub enum Thing {
     Router,
     Plan,
     Service,
+    ProjectRoot,
 }
 
 /// One field that broke one rule. The rule is a stable word; doors may translate it.

@@ -20,6 +20,7 @@ use parlor_engine::Hub;
 use parlor_engine::ports::Blobs;
 use std::net::IpAddr;
 use std::sync::Arc;
+use tokio::sync::Semaphore;
 
 pub struct App {
     pub hub: Hub,
@@ -42,6 +43,8 @@ pub struct App {
     pub(crate) events_egress: Arc<EventsEgress>,
     pub(crate) socket_events: Arc<SocketEvents>,
     pub(crate) tickets: Tickets,
+    /// Looks into folders at once; the rest wait.
+    pub(crate) looks: Semaphore,
     pub(crate) conversations: Conversations,
     pub(crate) measures: Measures,
     pub(crate) tls: Option<Arc<Tls>>,
@@ -50,6 +53,8 @@ pub struct App {
 /// Files that one person sends at once, and all together: each takes a little memory and a place on the disk.
 const UPLOADS_AT_ONCE: usize = 3;
 const UPLOADS_IN_ALL: usize = 64;
+/// Each takes a thread and a disk for a while.
+const LOOKS_AT_ONCE: usize = 2;
 
 impl App {
     pub fn new(
@@ -76,6 +81,7 @@ impl App {
             events_egress: Arc::new(EventsEgress::new(hub.roots())),
             socket_events: Arc::new(SocketEvents::new(hub.roots())),
             tickets: Tickets::default(),
+            looks: Semaphore::new(LOOKS_AT_ONCE),
             conversations: Conversations::default(),
             measures: Measures::new(),
             tls,

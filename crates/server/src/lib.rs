@@ -19,6 +19,7 @@ mod patience;
 mod rest;
 mod tls;
 mod uploads;
+mod workspace;
 
 pub use app::App;
 pub use auth::passwords::Passwords;

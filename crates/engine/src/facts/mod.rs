@@ -605,6 +605,7 @@ impl Facts {
             | Query::Tasks { room }
             | Query::Approvals { room }
             | Query::ApprovalRules { room }
+            | Query::Workspace { room }
             | Query::MayFollow { room }
             | Query::MayStop { room } => self.in_room(caller, room, store, memo)?,
             Query::Search(search) => {

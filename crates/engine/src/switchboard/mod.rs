@@ -26,11 +26,11 @@ use audience::{Audience, Seat};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use parlor_model::{
-    Chunk, Delivery, Epoch, Event, Logged, Mailbox, MemberChange, Message, MessageId, Moment, Ordinal,
-    Principal, Reaction, Refusal, RoomId, Run, RunEvent, RunId, RunState, Seq, Signal, UserId,
+    AgentId, Chunk, Delivery, Epoch, Event, Logged, Mailbox, MemberChange, Message, MessageId, Moment,
+    Ordinal, Principal, Reaction, Refusal, RoomId, Run, RunEvent, RunId, RunState, Seq, Signal, UserId,
 };
 use questions::Questions;
-use replies::Replies;
+use replies::{Replies, Reply};
 use shared::{Encoded, Kept, Mail, Neighbours};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -420,6 +420,16 @@ impl Switchboard {
             state.rooms.each(&reply.room, |seat| seat.outbox.tell(&reply, &seat.egress, marks, numbers));
         }
         Ok(())
+    }
+
+    /// The tools that agents have called in turns that run in a room, in order.
+    pub fn tools_in_use(&self, room: &RoomId) -> Vec<(AgentId, Chunk)> {
+        let state = self.state.lock();
+        let calls = |reply: &Arc<Reply>| {
+            let agent = reply.agent.clone();
+            reply.tools().into_iter().map(move |call| (agent.clone(), call)).collect::<Vec<_>>()
+        };
+        state.replies.in_room(room).iter().flat_map(calls).collect()
     }
 
     /// How much of the reply of a turn was heard: so many whole parts, and so many bytes of the next.

@@ -121,6 +121,11 @@ impl Reply {
         2 * so_far.rollup.parts() as u64 + numbers(so_far.rollup.length(Mark::default(), so_far.rollup.end()))
     }
 
+    /// The tools that were called so far.
+    pub fn tools(&self) -> Vec<Chunk> {
+        self.so_far.lock().rollup.tools()
+    }
+
     fn finish(&self, said: Option<&str>) -> (Arc<str>, Vec<Chunk>) {
         self.so_far.lock().rollup.finish(said)
     }

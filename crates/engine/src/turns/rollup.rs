@@ -125,6 +125,12 @@ impl Rollup {
         None
     }
 
+    /// The tools that were called.
+    pub fn tools(&self) -> Vec<Chunk> {
+        let calls = self.parts.iter().filter(|part| part.kind == ChunkKind::ToolUse);
+        calls.map(|part| part.chunk(0, part.content.len())).collect()
+    }
+
     pub fn chunks(&self) -> Vec<Chunk> {
         self.parts.iter().map(|part| part.chunk(0, part.content.len())).collect()
     }

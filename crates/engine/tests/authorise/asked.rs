@@ -221,6 +221,10 @@ pub fn set_project_root() -> Command {
     Command::SetProjectRoot { room: lobby(), root: Some("/srv/code".into()) }
 }
 
+pub fn workspace() -> Query {
+    Query::Workspace { room: lobby() }
+}
+
 pub fn rooms_at() -> Query {
     Query::RoomsAt { root: "/srv/code".into() }
 }

@@ -37,6 +37,15 @@ pub const FROZEN_BY_MEMBER: Given = |facts, _| frozen(facts, Who::Member.user())
 pub const FROZEN_BY_OPERATOR: Given = |facts, _| frozen(facts, None);
 
 pub const FOLDER_SET_FREE: Given = |facts, _| facts.root_allowed = true;
+pub const ABOUT_A_FOLDER: Given = |facts, who| {
+    ABOUT_A_FOLDER_TAKEN_BACK(facts, who);
+    FOLDER_SET_FREE(facts, who);
+};
+pub const ABOUT_A_FOLDER_TAKEN_BACK: Given = |facts, _| {
+    if let Some(room) = &mut facts.room {
+        Arc::make_mut(room).project_root = Some("/srv/code".into());
+    }
+};
 pub const IN_A_ROOM_ABOUT_IT: Given = |facts, _| {
     let room = facts.room.as_deref().cloned().expect("there is one");
     let (member, everyone) = (member(somebody(), RoomRole::Member), Arc::new([]));

@@ -67,6 +67,12 @@ table! { Query,
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    rooms_at(), IN_A_ROOM_ABOUT_IT;
         "who   who   no    no    no    no    no    no    no    no    no    who  ", READ,    rooms_at(), READY;
     }
+    Query::Workspace { .. } => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    workspace(), ABOUT_A_FOLDER;
+        "who   who   out   no    no    no    out   out   out   no    no    who  ", READ,    workspace(), ABOUT_A_FOLDER_TAKEN_BACK;
+        "who   who   out   ?dir  ?dir  ?dir  out   out   out   no    ?dir  who  ", READ,    workspace(), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    workspace(), NO_ROOM;
+    }
     Query::Room { .. } => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    room(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    room(), NO_ROOM;

@@ -69,6 +69,7 @@ fn meaning(verdict: &str) -> Result<(), Refusal> {
         "?pair" => not_found(Thing::Pairing),
         "?inv" => not_found(Thing::Invitation),
         "?rout" => not_found(Thing::Router),
+        "?dir" => not_found(Thing::ProjectRoot),
         "?serv" => not_found(Thing::Service),
         other => panic!("no such verdict: {other}"),
     }

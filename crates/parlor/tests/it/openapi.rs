@@ -17,7 +17,7 @@ use tour::Tour;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_documented_status_is_seen_in_its_form_and_no_other() {
-    let scene = Scene::start().await;
+    let scene = Scene::with(&[("PARLOR_PROJECT_ROOTS", successes::FOLDER)]).await;
     let tour = Tour::new(Document::of(scene.url()).await);
     let slow = refusals::bodies_that_stop(&tour, &scene.admin);
     let slow_files = files::that_stop(&tour, &scene.admin);

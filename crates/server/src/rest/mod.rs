@@ -26,6 +26,7 @@ mod tasks;
 mod turns;
 mod uploads;
 mod users;
+mod workspace;
 
 use crate::App;
 use crate::http::problem::Problem;
@@ -90,6 +91,7 @@ pub fn router() -> Router<Arc<App>> {
         .delete("/rooms/{id}/freeze", "Lets them speak again", &[], rooms::thaw)
         .get("/project-roots", "Folders that rooms may be about", &[], roots::list)
         .put("/rooms/{id}/project-root", "Says which folder a room is about", &[], roots::set)
+        .get("/workspace/tree", "The files of the folder that a room is about", &[NOT_FOUND], workspace::tree)
         .get("/rooms/{id}/members", "Who is in a room", &[], rooms::members)
         .post("/rooms/{id}/members", "Adds a member", &[CONFLICT], rooms::add_member)
         .put("/rooms/{id}/members/{member}", "Changes a role, or what it is for", &[CONFLICT], rooms::change_member)

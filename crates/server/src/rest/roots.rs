@@ -81,3 +81,17 @@ pub async fn meant(
     }
     if rooms.is_empty() { Err(Refusal::Forbidden.into()) } else { Ok(Some(rooms)) }
 }
+
+/// The same, for a call that must name one.
+pub async fn named(
+    app: &App,
+    caller: &Caller,
+    session: Option<&str>,
+    root: Option<&str>,
+) -> Result<Vec<RoomId>, Problem> {
+    if let Some(rooms) = meant(app, caller, session, root).await? {
+        return Ok(rooms);
+    }
+    app.hub.may(caller, Query::Rooms).await?;
+    Err(Problem::invalid("session_id", "or project_root must be given"))
+}

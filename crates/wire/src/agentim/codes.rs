@@ -106,6 +106,7 @@ fn name(thing: Thing) -> &'static str {
         Thing::Router => "Router",
         Thing::Service => "Service agent",
         Thing::Plan => "Pending plan",
+        Thing::ProjectRoot => "Folder",
     }
 }
 

@@ -5,3 +5,4 @@ pub mod egress;
 pub mod frames;
 pub mod ingress;
 pub mod rest;
+pub mod tree;

@@ -437,6 +437,7 @@ fn queries(world: &World) -> Vec<Query> {
             Query::Members { room: room.clone(), limit: 2, offset: 1 },
             history(Page::Before(None), 2),
             history(Page::After(Seq(20)), 2),
+            Query::Workspace { room: room.clone() },
             Query::Pins { room: room.clone() },
             Query::Tasks { room: room.clone() },
             Query::Runs { room: Some(room.clone()), limit: 3 },

@@ -134,3 +134,56 @@ async fn an_agent_is_spoken_to_under_the_folder_of_its_room_only() {
     assert_eq!((runs.as_array().unwrap().len(), &runs[0]["repo_path"]), (1, &json!(root)), "{runs}");
     room.scene.ends_well().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn members_see_the_files_of_the_folder_and_who_works_on_them() {
+    let (mut room, folders, root) = with_folder().await;
+    std::fs::write(folders.path().join("free/app/main.rs"), "fn main() {}").unwrap();
+    std::fs::write(folders.path().join("free/app/other.rs"), "").unwrap();
+    std::fs::write(folders.path().join("free/.gitignore"), "*.log\n").unwrap();
+    std::fs::write(folders.path().join("free/secret.log"), "").unwrap();
+    std::os::unix::fs::symlink("/etc", folders.path().join("free/out")).unwrap();
+    let of_room = format!("/api/workspace/tree?session_id={}", room.room);
+    assert_refused(&room.bob.get(&of_room).await.unwrap(), 404);
+    set_root(&room, &*root).await.data().unwrap();
+    let tree = room.bob.get(&of_room).await.unwrap();
+    assert_eq!(tree.status, 200, "{tree:?}");
+    let free = &tree.body["free"];
+    assert_eq!((&free["type"], &free["path"]), (&json!("dir"), &json!(root)));
+    let names: Vec<&String> = free["children"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["app", "out"], "neither what is ignored nor what is hidden");
+    let main = &free["children"]["app"]["children"]["main.rs"];
+    assert_eq!((&main["path"], &main["size"], main.get("agent")), (&json!("app/main.rs"), &json!(12), None));
+    let by_root = room.bob.get(&format!("/api/workspace/tree?project_root={root}&path=app")).await.unwrap();
+    assert_eq!(by_root.body["app"]["children"]["main.rs"]["path"], "app/main.rs", "{by_root:?}");
+    for path in ["..", "out", "/etc", "app/main.rs", "nowhere"] {
+        assert_refused(&room.bob.get(&format!("{of_room}&path={path}")).await.unwrap(), 404);
+    }
+    let stranger = room.scene.person("stranger").await;
+    assert_refused(&stranger.get(&of_room).await.unwrap(), 404);
+    assert_refused(&stranger.get(&format!("/api/workspace/tree?project_root={root}")).await.unwrap(), 403);
+    assert_refused(&room.bob.get("/api/workspace/tree?project_root=/etc").await.unwrap(), 403);
+
+    let mut gateway = room.gateway("g1", &["coder"]).await;
+    let mut at_bob = Stream::live(&room.bob).await.unwrap().hold_to(is_lawful);
+    room.say("@coder look").await;
+    let turn = gateway.turn().await.unwrap();
+    let input = json!({ "file_path": format!("{root}/app/main.rs") }).to_string();
+    gateway.chunk(&turn, "m1", "tool_use", &input).await.unwrap();
+    at_bob.wait_for_kind("content_block").await.unwrap();
+    let tree = room.bob.get(&of_room).await.unwrap().body;
+    let app = &tree["free"]["children"]["app"]["children"];
+    assert_eq!((&app["main.rs"]["agent"], &app["main.rs"]["status"]), (&json!("coder"), &json!("working")));
+    assert!(app["other.rs"].get("agent").is_none());
+    gateway.complete(&turn, "m1", "done").await.unwrap();
+    at_bob.wait_for_kind("turn_complete").await.unwrap();
+    let tree = room.bob.get(&of_room).await.unwrap().body;
+    assert!(!tree.to_string().contains("working"), "{tree}");
+
+    // The folder is no longer free.
+    room.scene.command = room.scene.command.clone().env("PARLOR_PROJECT_ROOTS", "/nowhere");
+    room.scene.kill_and_restart().await;
+    let bob = room.bob.at(room.scene.url());
+    assert_refused(&bob.get(&of_room).await.unwrap(), 403);
+    room.scene.ends_well().await;
+}

@@ -12,6 +12,9 @@ use super::tour::{Tour, id};
 use crate::scene::{PASSWORD, Scene};
 use crate::sign_in::second_factor::Device;
 
+/// A folder that rooms may be about.
+pub const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/openapi");
+
 pub async fn all(tour: &Tour, scene: &Scene) {
     let outsider = Rest::outsider(scene.url());
     tour.ask(&outsider, "GET /api/health", &[], 200).await;
@@ -341,6 +344,11 @@ async fn roots(tour: &Tour, scene: &Scene) {
     let room = admin.make_room("about nothing", &[]).await.unwrap();
     let body = json!({ "projectRoot": null });
     tour.tell(admin, "PUT /api/rooms/{id}/project-root", &[&room], body, 200).await;
+    tour.ask(admin, &format!("GET /api/workspace/tree?session_id={room}"), &[], 404).await;
+    tour.ask(admin, "GET /api/workspace/tree", &[], 400).await;
+    let body = json!({ "projectRoot": FOLDER });
+    tour.tell(admin, "PUT /api/rooms/{id}/project-root", &[&room], body, 200).await;
+    tour.ask(admin, &format!("GET /api/workspace/tree?session_id={room}"), &[], 200).await;
 }
 
 async fn arrangement(tour: &Tour, scene: &Scene) {
