@@ -7,8 +7,10 @@ use parlor_model::command::{
 };
 use parlor_model::letters::{is_deceptive, is_seen};
 use parlor_model::{
-    Chunk, Command, Device, Errand, File, Flaw, Post, Query, Refusal, Route, Said, SettingChanges, Visibility,
+    AgentId, Chunk, Command, Device, Errand, File, Flaw, Idle, Mission, Post, Query, Refusal, Route, Said,
+    SettingChanges, Visibility,
 };
+use std::collections::BTreeSet;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// What a model's address, name and key are called where they are given.
@@ -96,6 +98,18 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             let plain = root.as_deref().is_none_or(is_plain_folder);
             flaws.unless(plain, "projectRoot", "must be the whole path of a folder");
         }
+        Command::SetMission { text, agents, .. } => {
+            flaws.body("text", text, 10_000);
+            flaws.unless(agents.len() <= Mission::MOST_AGENTS, "agents", "at most 50");
+            let different: BTreeSet<&AgentId> = agents.iter().map(|(agent, _)| agent).collect();
+            flaws.unless(different.len() == agents.len(), "agents", "must be different ones");
+            agents.iter().for_each(|(_, idle)| flaws.idle(idle));
+        }
+        Command::SetIdle { idle: Some(idle), .. } => {
+            let says = *idle != Idle::default();
+            flaws.unless(says, "idle_prompt", "or idle_interval_secs must be given");
+            flaws.idle(idle);
+        }
         Command::AddMember { description: Some(description), .. }
         | Command::ChangeMember { description: Some(Some(description)), .. } => {
             flaws.line("roleDescription", description, 500);
@@ -181,6 +195,9 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::DropSecondFactor { .. }
         | Command::DeleteRoom { .. }
         | Command::RemoveTask { .. }
+        | Command::EndMission { .. }
+        | Command::SetIdle { idle: None, .. }
+        | Command::PromptIdle { .. }
         | Command::Freeze { .. }
         | Command::Thaw { .. }
         | Command::RemoveMember { .. }
@@ -264,6 +281,20 @@ struct Flaws(Vec<Flaw>);
 impl Flaws {
     fn add(&mut self, field: &'static str, rule: &'static str) {
         self.0.push(Flaw { field, rule });
+    }
+
+    /// Of some length, with something in it.
+    fn body(&mut self, field: &'static str, text: &str, most: usize) {
+        self.unless(text.chars().any(is_seen), field, "must not be empty");
+        self.unless(text.chars().count() <= most, field, "is longer than 10000 characters");
+    }
+
+    fn idle(&mut self, idle: &Idle) {
+        if let Some(prompt) = &idle.prompt {
+            self.body("idle_prompt", prompt, 10_000);
+        }
+        let fits = idle.interval.is_none_or(|seconds| (Idle::LEAST..=Idle::MOST).contains(&seconds));
+        self.unless(fits, "idle_interval_secs", "must lie between 30 and 86400");
     }
 
     fn unless(&mut self, good: bool, field: &'static str, rule: &'static str) {

@@ -81,6 +81,17 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::ChangeMember { role, .. } => ask.change_member(*role),
         Command::RemoveMember { member, .. } => ask.remove_member(member),
 
+        // It spends what the room may spend, again and again.
+        Command::SetMission { .. } | Command::EndMission { .. } => {
+            ask.role_in_room(RoomRole::Admin, Scope::Write).map(|_| ())
+        }
+        Command::SetIdle { agent, room: None, .. } => ask.own_agent(agent),
+        Command::SetIdle { room: Some(_), .. } => {
+            ask.role_in_room(RoomRole::Admin, Scope::Write)?;
+            ask.agent_in_room()
+        }
+        Command::PromptIdle { .. } => ask.operator(),
+
         Command::CreateTask(new) => match &new.by {
             None => ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ()),
             Some(agent) => ask.agent_here(agent),
@@ -196,6 +207,12 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         Query::Run { .. } => ask.seen_run(),
         Query::Runs { room: Some(_), .. } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
         Query::Runs { room: None, .. } => ask.signed_in(Scope::Read).map(|_| ()),
+        Query::Missions { .. } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
+        Query::Idle { agent, room: None } => ask.known_agent(agent, Scope::Read),
+        Query::Idle { room: Some(_), .. } => {
+            ask.role_in_room(RoomRole::Member, Scope::Read)?;
+            ask.agent_in_room()
+        }
         Query::RunsOf { .. } | Query::Revisions { .. } | Query::Thread { .. } | Query::ReplyCount { .. } => {
             ask.seen_message(facts.membership.as_deref(), Scope::Read).map(|_| ())
         }
@@ -537,6 +554,11 @@ impl<'a> Ask<'a> {
             Some(_) => Ok(()),
             None => Err(Refusal::NotAMember { room: room.id.clone() }),
         }
+    }
+
+    /// The agent that is meant is a member of the room that is meant.
+    fn agent_in_room(&self) -> Result<(), Refusal> {
+        self.facts.target.as_ref().map(|_| ()).ok_or(Refusal::NotFound(Thing::Agent))
     }
 
     fn task(&self) -> Result<&'a Task, Refusal> {

@@ -11,15 +11,15 @@ use crate::pipeline::{Submitted, Writer};
 use crate::ports::{Bus, Clock, Head, Ids, Open, Reader, Snapshot, Store, Triage};
 use crate::search::{self, Wanted};
 use crate::switchboard::{Joined, Roots, Switchboard, Viewer, ViewerId};
-use crate::turns::{Turns, keeper::keep};
+use crate::turns::{Turns, idle, keeper::keep};
 use crate::{Fault, Limits};
 use bytes::Bytes;
 use parlor_model::audit::NotePage;
 use parlor_model::query::{Answer, OfRun, Recent};
 use parlor_model::{
     AgentId, ApiKey, ApprovalId, BlobDigest, Caller, Chunk, Command, Epoch, Event, Gateway, HubSettings,
-    Logged, Mailbox, Matter, Member, MemberId, Message, Position, Query, Refusal, RoomId, Run, SecondFactor,
-    SecretHash, Seq, Signal, Task, Thing, Time, User, UserId,
+    Logged, Mailbox, Matter, Member, MemberId, Message, Mission, Position, Query, Realm, Refusal, RoomId,
+    Run, SecondFactor, SecretHash, Seq, Signal, Task, Thing, Time, User, UserId,
 };
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -160,6 +160,7 @@ impl Hub {
         };
         let hub = Self { inner: Arc::new(inner) };
         tokio::spawn(keep(WeakHub(Arc::downgrade(&hub.inner))));
+        tokio::spawn(idle::keep(WeakHub(Arc::downgrade(&hub.inner))));
         Ok(hub)
     }
 
@@ -491,6 +492,7 @@ impl Hub {
         drop(self.inner.queue.lock().take());
         self.inner.stop.store(true, Ordering::Release);
         self.inner.turns.wake();
+        self.inner.turns.idle.notify_one();
         let threads = std::mem::take(&mut *self.inner.threads.lock());
         let _ =
             tokio::task::spawn_blocking(move || threads.into_iter().for_each(|thread| drop(thread.join())))
@@ -822,6 +824,13 @@ fn answer(
                 sessions: snapshot.sessions(id)?,
             }
         }
+        Query::Missions { limit, .. } => {
+            let room = facts.room.as_deref().expect("authorised as a member of it");
+            let mut missions = snapshot.missions(&Realm::of(room), *limit)?;
+            missions.truncate(fitting(missions.iter().map(Mission::length)));
+            Answer::Missions(missions)
+        }
+        Query::Idle { .. } => Answer::Idle(facts.overridden.clone()),
         Query::Tasks { room } => Answer::Tasks(fitting_tasks(snapshot.tasks(room)?)),
         Query::OwnTasks { limit, offset } => {
             Answer::Tasks(fitting_tasks(snapshot.tasks_of(&own(), *limit, *offset)?))

@@ -8,10 +8,11 @@ use parlor_model::audit::{NotePage, Noted};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, ConversationId,
-    DeadLetter, Delivery, Epoch, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Logged,
-    Mailbox, Member, MemberId, Message, MessageId, Pairing, Pin, RefreshToken, Revision, Room, RoomId,
-    Router, RouterId, Run, RunId, SecondFactor, SecretHash, Seq, Service, Session, SignIn, SignInId,
-    StandingPlan, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
+    DeadLetter, Delivery, Epoch, Gateway, GatewayId, HubSettings, Idle, Invitation, InvitationId, KeyId,
+    Logged, Mailbox, Member, MemberId, Message, MessageId, Mission, MissionId, Pairing, Pin, Realm,
+    RefreshToken, Revision, Room, RoomId, Router, RouterId, Run, RunId, SecondFactor, SecretHash, Seq,
+    Service, Session, SignIn, SignInId, StandingPlan, Subscription, Task, TaskId, Time, Upload, UploadId,
+    User, UserId,
 };
 use std::io::{Read, Seek};
 use std::ops::ControlFlow;
@@ -110,6 +111,11 @@ pub trait Lookup {
         tool: &str,
     ) -> Result<Option<ApprovalRule>, Fault>;
     fn plan(&mut self, room: &RoomId, agent: &AgentId) -> Result<Option<StandingPlan>, Fault>;
+    fn mission(&mut self, id: &MissionId) -> Result<Option<Mission>, Fault>;
+    /// Of a realm, the newest first, then by id.
+    fn missions(&mut self, realm: &Realm, limit: usize) -> Result<Vec<Mission>, Fault>;
+    /// How an agent is prompted in a realm when it is idle.
+    fn idle(&mut self, realm: &Realm, agent: &AgentId) -> Result<Option<Idle>, Fault>;
     fn run(&mut self, id: &RunId) -> Result<Option<Run>, Fault>;
     /// The turns that a message set off, in the order in which they were planned.
     fn runs_of(&mut self, message: &MessageId) -> Result<Vec<Run>, Fault>;
@@ -241,6 +247,8 @@ pub trait Snapshot: Lookup {
     fn latest_runs(&mut self, agent: &AgentId, limit: usize) -> Result<Vec<Run>, Fault>;
     /// The plans of agents in a room, by agent.
     fn plans(&mut self, room: &RoomId) -> Result<Vec<StandingPlan>, Fault>;
+    /// Those that are on, the oldest first, then by id.
+    fn missions_on(&mut self) -> Result<Vec<Mission>, Fault>;
     /// What is always allowed in a room, by agent, then by tool.
     fn approval_rules(&mut self, room: &RoomId) -> Result<Vec<ApprovalRule>, Fault>;
     /// Whether an upload has this content.

@@ -5,11 +5,11 @@
 use crate::run_event::PlanState;
 use crate::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, BlobDigest, Bookmark, Chunk, Delivery, Device, Digest,
-    File, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox, Matter, MemberId,
-    Message, MessageId, ModelAccess, ModelApi, Notifications, Outcome, Path, Pattern, Payload, Pin, Policy,
-    Position, Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId, Scope, SealedKey, SecondProof,
-    SecretHash, Seq, Service, SettingChanges, SignIn, SignInId, SiteRole, Subscription, Task, TaskId,
-    TaskStatus, Time, Upload, Usage, User, UserId, Visibility,
+    File, Gateway, GatewayId, HubSettings, Idle, Invitation, InvitationId, KeyId, Mailbox, Matter, MemberId,
+    Message, MessageId, Mission, MissionId, ModelAccess, ModelApi, Notifications, Outcome, Path, Pattern,
+    Payload, Pin, Policy, Position, Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId, Scope,
+    SealedKey, SecondProof, SecretHash, Seq, Service, SettingChanges, SignIn, SignInId, SiteRole,
+    Subscription, Task, TaskId, TaskStatus, Time, Upload, Usage, User, UserId, Visibility,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -177,6 +177,28 @@ pub enum Command {
     Arrange {
         room: RoomId,
         how: Arranging,
+    },
+
+    // What agents are to pursue by themselves.
+    /// In the place of the one before.
+    SetMission {
+        room: RoomId,
+        text: Box<str>,
+        agents: Vec<(AgentId, Idle)>,
+    },
+    EndMission {
+        room: RoomId,
+    },
+    /// How an agent is prompted when it is idle: in the realm of a room, or anywhere. `None` takes it back.
+    SetIdle {
+        agent: AgentId,
+        room: Option<RoomId>,
+        idle: Option<Idle>,
+    },
+    /// The hub itself finds that an agent has been idle for long enough.
+    PromptIdle {
+        mission: MissionId,
+        agent: AgentId,
     },
 
     // Tasks.
@@ -689,6 +711,7 @@ pub enum Receipt {
     /// The agent was removed while its gateway was away.
     Dismissed(AgentId),
     Task(Arc<Task>),
+    Mission(Arc<Mission>),
     Subscriptions(Vec<Subscription>),
     Upload(Arc<Upload>),
     Released(Vec<BlobDigest>),

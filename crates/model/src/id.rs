@@ -66,6 +66,8 @@ id!(/// An invitation; not its secret.
     InvitationId, is_segment);
 id!(/// A model that picks which agents answer.
     RouterId, is_segment);
+id!(/// What agents are to pursue by themselves.
+    MissionId, is_segment);
 id!(/// A session of an agent, such as `main`.
     SessionId, is_segment);
 id!(/// One turn of an agent.

@@ -17,6 +17,7 @@ pub mod letters;
 pub mod lineage;
 pub mod mention;
 pub mod message;
+pub mod mission;
 pub mod path;
 pub mod plan;
 pub mod position;
@@ -44,7 +45,7 @@ pub use delivery::{DeadLetter, Delivery, DeliveryState, Mailbox, SessionRef};
 pub use event::{Event, Logged, MemberChange};
 pub use id::{
     AgentId, ApprovalId, ConversationId, GatewayId, InvalidId, InvitationId, KeyId, MemberId, MessageId,
-    RoomId, RouterId, RunId, SessionId, SignInId, TaskId, UploadId, UserId,
+    MissionId, RoomId, RouterId, RunId, SessionId, SignInId, TaskId, UploadId, UserId,
 };
 pub use invitation::Invitation;
 pub use lineage::{Broken, Lineage};
@@ -52,6 +53,7 @@ pub use message::{
     Bookmark, Forwarded, Mention, Message, MessageKind, Payload, Pin, Place, Reaction, Reactor, Revision,
     Sender, SenderKind,
 };
+pub use mission::{Idle, Mission, MissionAgent, Realm};
 pub use path::{Path, Pattern};
 pub use plan::StandingPlan;
 pub use position::{Epoch, Moment, Ordinal, Position, Seq};

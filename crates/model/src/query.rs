@@ -3,9 +3,9 @@
 use crate::audit::{NotePage, Noted};
 use crate::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, Bookmark, DeadLetter, Delivery, Gateway,
-    GatewayId, HubSettings, Inquiry, Invitation, Mailbox, Member, Message, MessageId, MessageKind, Pin,
-    Revision, Room, RoomId, Router, RouterId, Run, RunId, SecretHash, SenderKind, Seq, Service, Session,
-    SignIn, StandingPlan, Subscription, Task, Time, Upload, UploadId, User,
+    GatewayId, HubSettings, Idle, Inquiry, Invitation, Mailbox, Member, Message, MessageId, MessageKind,
+    Mission, Pin, Revision, Room, RoomId, Router, RouterId, Run, RunId, SecretHash, SenderKind, Seq, Service,
+    Session, SignIn, StandingPlan, Subscription, Task, Time, Upload, UploadId, User,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -113,6 +113,16 @@ pub enum Query {
     OwnTasks {
         limit: usize,
         offset: usize,
+    },
+    /// Of the realm of a room, the newest first.
+    Missions {
+        room: RoomId,
+        limit: usize,
+    },
+    /// How an agent is prompted when it is idle: in the realm of a room, or anywhere.
+    Idle {
+        agent: AgentId,
+        room: Option<RoomId>,
     },
     /// Agents as people look at them.
     AgentCards(AgentCards),
@@ -317,6 +327,8 @@ pub enum Answer {
         sessions: Vec<Session>,
     },
     Tasks(Vec<Task>),
+    Missions(Vec<Mission>),
+    Idle(Option<Idle>),
     AgentCards(Vec<AgentCard>),
     Gateways(Vec<Gateway>),
     Subscriptions(Vec<Subscription>),

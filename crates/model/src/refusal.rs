@@ -31,6 +31,8 @@ pub enum Thing {
     Plan,
     Service,
     ProjectRoot,
+    Mission,
+    Override,
 }
 
 /// One field that broke one rule. The rule is a stable word; doors may translate it.

@@ -6,7 +6,7 @@ use parlor_engine::plan::Change;
 use parlor_model::audit::{Note, Noted};
 use parlor_model::{
     AgentId, Approval, ApprovalRule, BlobDigest, Delivery, DeliveryState, Mailbox, Member, MemberId,
-    MessageId, RefreshToken, RoomId, RouterId, Run, SecretHash, SignIn, SignInId, Upload, Use, UserId,
+    MessageId, Realm, RefreshToken, RoomId, RouterId, Run, SecretHash, SignIn, SignInId, Upload, Use, UserId,
 };
 use std::sync::Arc;
 
@@ -145,6 +145,16 @@ impl Tables {
             }
             Change::PutApprovalRule(rule) => {
                 self.approval_rules.insert(key_of(rule), rule.clone());
+            }
+            Change::PutMission(mission) => {
+                self.missions.insert(mission.id.clone(), mission.as_ref().clone());
+            }
+            Change::PutIdle { realm, agent, idle } => {
+                let key = (realm.clone(), agent.clone());
+                match idle {
+                    Some(idle) => drop(self.idle.insert(key, idle.clone())),
+                    None => drop(self.idle.remove(&key)),
+                }
             }
             Change::RemoveApprovalRule(rule) => {
                 self.approval_rules.remove(&key_of(rule));
@@ -285,6 +295,8 @@ impl Tables {
         self.remove_approvals(|approval| approval.agent == *agent);
         self.approval_rules.retain(|_, rule| rule.agent != *agent);
         self.plans.retain(|(_, of), _| of != agent);
+        self.missions.values_mut().for_each(|mission| mission.agents.retain(|known| known.agent != *agent));
+        self.idle.retain(|(_, of), _| of != agent);
     }
 
     pub fn remove_approvals(&mut self, gone: impl Fn(&Approval) -> bool) {
@@ -313,6 +325,8 @@ impl Tables {
         self.remove_approvals(|approval| approval.room == *room);
         self.approval_rules.retain(|_, rule| rule.room != *room);
         self.plans.retain(|(of, _), _| of != room);
+        self.missions.retain(|_, mission| mission.room != *room);
+        self.idle.retain(|(realm, _), _| *realm != Realm::Room(room.clone()));
         self.rooms.remove(room);
     }
 

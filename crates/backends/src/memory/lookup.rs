@@ -7,11 +7,13 @@ use parlor_engine::ports::{FirstUse, LATELY_ENDED, Lookup, OnceKey, Open, Spent}
 use parlor_model::audit::{Action, Noted};
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, ConversationId,
-    Delivery, DeliveryState, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox,
-    Member, MemberId, Message, MessageId, Outcome, Pairing, Pin, RefreshToken, Room, RoomId, Router,
-    RouterId, Run, RunId, RunState, SecondFactor, SecretHash, Seq, Service, Session, SignIn, SignInId,
-    SiteRole, StandingPlan, Subscription, Task, TaskId, Time, Upload, UploadId, Use, User, UserId,
+    Delivery, DeliveryState, Gateway, GatewayId, HubSettings, Idle, Invitation, InvitationId, KeyId, Mailbox,
+    Member, MemberId, Message, MessageId, Mission, MissionId, Outcome, Pairing, Pin, Realm, RefreshToken,
+    Room, RoomId, Router, RouterId, Run, RunId, RunState, SecondFactor, SecretHash, Seq, Service, Session,
+    SignIn, SignInId, SiteRole, StandingPlan, Subscription, Task, TaskId, Time, Upload, UploadId, Use, User,
+    UserId,
 };
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 impl Lookup for View {
@@ -267,6 +269,22 @@ impl Lookup for View {
 
     fn plan(&mut self, room: &RoomId, agent: &AgentId) -> Result<Option<StandingPlan>, Fault> {
         Ok(self.tables.plans.get(&(room.clone(), agent.clone())).cloned())
+    }
+
+    fn mission(&mut self, id: &MissionId) -> Result<Option<Mission>, Fault> {
+        Ok(self.tables.missions.get(id).cloned())
+    }
+
+    fn missions(&mut self, realm: &Realm, limit: usize) -> Result<Vec<Mission>, Fault> {
+        let of_realm = self.tables.missions.values().filter(|mission| mission.realm == *realm);
+        let mut found: Vec<Mission> = of_realm.cloned().collect();
+        found.sort_by_key(|mission| Reverse((mission.created_at, mission.id.clone())));
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    fn idle(&mut self, realm: &Realm, agent: &AgentId) -> Result<Option<Idle>, Fault> {
+        Ok(self.tables.idle.get(&(realm.clone(), agent.clone())).cloned())
     }
 
     fn approval_rule(

@@ -9,8 +9,8 @@ use parlor_model::audit::{Actor, NotePage, Noted};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
     Agent, AgentId, ApiKey, ApprovalRule, BlobDigest, Bookmark, DeadLetter, Delivery, Invitation, Logged,
-    Mailbox, Member, MemberId, Message, MessageId, Pin, Revision, Room, RoomId, Run, RunId, Sender, Seq,
-    Service, SignIn, StandingPlan, Task, Time, User, UserId,
+    Mailbox, Member, MemberId, Message, MessageId, Mission, Pin, Revision, Room, RoomId, Run, RunId, Sender,
+    Seq, Service, SignIn, StandingPlan, Task, Time, User, UserId,
 };
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -240,6 +240,11 @@ impl Snapshot for View {
         let mut letters = sorted(letters, order);
         letters.truncate(page.limit);
         Ok(letters)
+    }
+
+    fn missions_on(&mut self) -> Result<Vec<Mission>, Fault> {
+        let on = self.tables.missions.values().filter(|mission| mission.is_on());
+        Ok(sorted(on.cloned(), |mission| (mission.created_at, mission.id.clone())))
     }
 
     fn plans(&mut self, room: &RoomId) -> Result<Vec<StandingPlan>, Fault> {

@@ -6,10 +6,10 @@ use parlor_engine::ports::{FirstUse, Head, OnceKey};
 use parlor_model::audit::Noted;
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, DeadLetter, Delivery,
-    Epoch, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox, Member, MemberId,
-    Message, MessageId, Pairing, Pattern, Pin, Place, RefreshToken, Revision, Room, RoomId, Router, RouterId,
-    Run, RunId, SecondFactor, SecretHash, Seq, Service, Session, SessionId, SignIn, SignInId, StandingPlan,
-    Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
+    Epoch, Gateway, GatewayId, HubSettings, Idle, Invitation, InvitationId, KeyId, Mailbox, Member, MemberId,
+    Message, MessageId, Mission, MissionId, Pairing, Pattern, Pin, Place, Realm, RefreshToken, Revision,
+    Room, RoomId, Router, RouterId, Run, RunId, SecondFactor, SecretHash, Seq, Service, Session, SessionId,
+    SignIn, SignInId, StandingPlan, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -62,6 +62,8 @@ pub struct Tables {
     pub approvals: Table<ApprovalId, Approval>,
     pub approval_rules: BTreeMap<(RoomId, AgentId, Box<str>), ApprovalRule>,
     pub plans: BTreeMap<(RoomId, AgentId), StandingPlan>,
+    pub missions: BTreeMap<MissionId, Mission>,
+    pub idle: BTreeMap<(Realm, AgentId), Idle>,
     pub first_uses: BTreeMap<OnceKey, (FirstUse, Time)>,
 }
 
@@ -107,6 +109,8 @@ impl Tables {
             approvals: Table::default(),
             approval_rules: BTreeMap::new(),
             plans: BTreeMap::new(),
+            missions: BTreeMap::new(),
+            idle: BTreeMap::new(),
             first_uses: BTreeMap::new(),
         }
     }

@@ -5,10 +5,10 @@ use super::approvals;
 use super::audit;
 use super::insert::Row;
 use super::models;
-use super::plans;
 use super::rows::{self, Stored, run};
 use super::search;
 use super::tasks;
+use super::{missions, plans};
 use parlor_engine::Fault;
 use parlor_engine::plan::Change;
 use parlor_engine::ports::{FirstUse, OnceKey};
@@ -378,6 +378,8 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
         Change::PutApproval(approval) => approvals::put(sql, approval)?,
         Change::PutApprovalRule(rule) => approvals::put_rule(sql, rule)?,
         Change::PutPlan(plan) => plans::put(sql, plan)?,
+        Change::PutMission(mission) => missions::put(sql, mission)?,
+        Change::PutIdle { realm, agent, idle } => missions::put_idle(sql, realm, agent, idle.as_ref())?,
         Change::RemoveApprovalRule(rule) => approvals::remove_rule(sql, rule)?,
         Change::PutMessage(_) | Change::PutDelivery { .. } | Change::Remember { .. } => {
             unreachable!("these come with every message and have statements of their own")
@@ -559,6 +561,8 @@ fn remove_user(sql: &Connection, user: &UserId) -> Result<(), Fault> {
         "DELETE FROM members WHERE kind = 1 AND member IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM runs WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM plans WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
+        "DELETE FROM mission_agents WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
+        "DELETE FROM idle WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM approvals WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM approval_rules WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM approval_rules WHERE decider = ?1",
@@ -581,6 +585,8 @@ fn remove_agent(sql: &Connection, agent: &AgentId) -> Result<(), Fault> {
         "DELETE FROM members WHERE kind = 1 AND member = ?1",
         "DELETE FROM runs WHERE agent = ?1",
         "DELETE FROM plans WHERE agent = ?1",
+        "DELETE FROM mission_agents WHERE agent = ?1",
+        "DELETE FROM idle WHERE agent = ?1",
         "DELETE FROM approvals WHERE agent = ?1",
         "DELETE FROM approval_rules WHERE agent = ?1",
         "DELETE FROM services WHERE agent = ?1",
@@ -601,6 +607,9 @@ fn remove_room(sql: &Connection, room: &RoomId) -> Result<(), Fault> {
         "DELETE FROM turns WHERE message IN (SELECT id FROM messages WHERE room = ?1)",
         "DELETE FROM runs WHERE room = ?1",
         "DELETE FROM plans WHERE room = ?1",
+        "DELETE FROM mission_agents WHERE mission IN (SELECT id FROM missions WHERE room = ?1)",
+        "DELETE FROM missions WHERE room = ?1",
+        "DELETE FROM idle WHERE realm_kind = 0 AND realm = ?1",
         "DELETE FROM approvals WHERE room = ?1",
         "DELETE FROM approval_rules WHERE room = ?1",
         "DELETE FROM messages WHERE room = ?1",

@@ -10,10 +10,10 @@ use parlor_engine::ports::{FirstUse, LATELY_ENDED, Lookup, OnceKey, Open, Spent}
 use parlor_model::audit::Noted;
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, ConversationId,
-    Delivery, Gateway, GatewayId, HubSettings, Invitation, InvitationId, KeyId, Mailbox, Member, MemberId,
-    Message, MessageId, Pairing, Pin, RefreshToken, Room, RoomId, Router, RouterId, Run, RunId, SecondFactor,
-    SecretHash, Seq, Service, Session, SignIn, SignInId, StandingPlan, Subscription, Task, TaskId, Time,
-    Upload, UploadId, User, UserId,
+    Delivery, Gateway, GatewayId, HubSettings, Idle, Invitation, InvitationId, KeyId, Mailbox, Member,
+    MemberId, Message, MessageId, Mission, MissionId, Pairing, Pin, Realm, RefreshToken, Room, RoomId,
+    Router, RouterId, Run, RunId, SecondFactor, SecretHash, Seq, Service, Session, SignIn, SignInId,
+    StandingPlan, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
 };
 use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
@@ -363,6 +363,18 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
         self.count_open()
     }
 
+    fn mission(&mut self, id: &MissionId) -> Result<Option<Mission>, Fault> {
+        self.find_mission(id)
+    }
+
+    fn missions(&mut self, realm: &Realm, limit: usize) -> Result<Vec<Mission>, Fault> {
+        self.find_missions(realm, limit)
+    }
+
+    fn idle(&mut self, realm: &Realm, agent: &AgentId) -> Result<Option<Idle>, Fault> {
+        self.find_idle(realm, agent)
+    }
+
     fn plan(&mut self, room: &RoomId, agent: &AgentId) -> Result<Option<StandingPlan>, Fault> {
         self.find_plan(room, agent)
     }
@@ -531,6 +543,9 @@ macro_rules! through {
             open_approval_count() -> usize;
             plan(room: &parlor_model::RoomId, agent: &parlor_model::AgentId)
                 -> Option<parlor_model::StandingPlan>;
+            mission(id: &parlor_model::MissionId) -> Option<parlor_model::Mission>;
+            missions(realm: &parlor_model::Realm, limit: usize) -> Vec<parlor_model::Mission>;
+            idle(realm: &parlor_model::Realm, agent: &parlor_model::AgentId) -> Option<parlor_model::Idle>;
             approval_rule(room: &parlor_model::RoomId, agent: &parlor_model::AgentId, tool: &str)
                 -> Option<parlor_model::ApprovalRule>;
             run(id: &parlor_model::RunId) -> Option<parlor_model::Run>;

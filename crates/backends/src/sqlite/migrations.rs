@@ -5,7 +5,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 /// Every step ever taken; `user_version` says how many a file has behind it. A step that was released never
 /// changes.
-pub const MIGRATIONS: [&str; 21] = [
+pub const MIGRATIONS: [&str; 22] = [
     include_str!("migrations/0001_first.sql"),
     include_str!("migrations/0002_arrangements.sql"),
     include_str!("migrations/0003_marks.sql"),
@@ -27,6 +27,7 @@ pub const MIGRATIONS: [&str; 21] = [
     include_str!("migrations/0019_questions.sql"),
     include_str!("migrations/0020_plans.sql"),
     include_str!("migrations/0021_project_roots.sql"),
+    include_str!("migrations/0022_missions.sql"),
 ];
 
 /// All missing steps in one transaction: a file is of its old age or of today's, never between.

@@ -13,6 +13,7 @@ mod insert;
 mod log;
 mod lookup;
 mod migrations;
+mod missions;
 mod models;
 mod plans;
 mod rows;

@@ -12,8 +12,8 @@ use parlor_model::audit::{NotePage, Noted};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
     Agent, AgentId, ApiKey, ApprovalRule, BlobDigest, Bookmark, DeadLetter, Delivery, Invitation, Logged,
-    Mailbox, Member, Message, MessageId, Pin, Revision, Room, RoomId, Run, RunId, Seq, Service, SessionId,
-    SignIn, StandingPlan, Task, Time, User, UserId,
+    Mailbox, Member, Message, MessageId, Mission, Pin, Revision, Room, RoomId, Run, RunId, Seq, Service,
+    SessionId, SignIn, StandingPlan, Task, Time, User, UserId,
 };
 use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
@@ -261,6 +261,10 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
             letters.push(DeadLetter { message, reason: reason.into(), mailbox });
         }
         Ok(letters)
+    }
+
+    fn missions_on(&mut self) -> Result<Vec<Mission>, Fault> {
+        self.find_missions_on()
     }
 
     fn plans(&mut self, room: &RoomId) -> Result<Vec<StandingPlan>, Fault> {

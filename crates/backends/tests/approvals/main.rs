@@ -2,6 +2,7 @@
 //! none of somebody who may not make it. And turns of which nobody can say whether they should be. On the real store,
 //! through the whole hub.
 
+mod missions;
 mod races;
 mod scene;
 mod time;

@@ -141,6 +141,10 @@ pub fn coder() -> AgentId {
 pub struct SetClock(pub AtomicI64);
 
 impl SetClock {
+    pub fn pass(&self, seconds: i64) {
+        self.0.fetch_add(seconds * 1_000_000, Ordering::SeqCst);
+    }
+
     pub fn leap(&self, hours: i64) {
         self.0.fetch_add(hours * 3_600_000_000, Ordering::SeqCst);
     }
@@ -230,6 +234,18 @@ impl Gateway {
 
     pub fn heard(&self) -> Vec<(String, String)> {
         self.notes.0.borrow().clone()
+    }
+
+    /// Waits for the work that comes as the so-manieth, and gives its turn.
+    pub async fn works(&self, times: usize) -> String {
+        let mut heard = self.notes.0.subscribe();
+        let works = |heard: &Vec<(String, String)>| -> Vec<String> {
+            heard.iter().filter(|(_, note)| note == "work").map(|(run, _)| run.clone()).collect()
+        };
+        let waits = heard.wait_for(|heard| works(heard).len() >= times);
+        let heard =
+            tokio::time::timeout(Duration::from_secs(60), waits).await.expect("told in time").unwrap();
+        works(&heard).swap_remove(times - 1)
     }
 
     /// Waits for the decision about a request.

@@ -4,6 +4,7 @@ mod agents;
 mod approvals;
 mod mail;
 mod memo;
+mod missions;
 mod people;
 mod posts;
 mod roots;
@@ -24,9 +25,9 @@ use parlor_model::command::RoomChanges;
 use parlor_model::query::AgentCards;
 use parlor_model::{
     Agent, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, Command, Delivery, Epoch, Gateway,
-    HubSettings, Invitation, Mailbox, Member, MemberId, Message, Pairing, Path, Pin, Query, RefreshToken,
-    Room, RoomId, Router, Run, Scope, SecondFactor, SecondProof, SecretHash, Seq, Service, Session, SignIn,
-    SiteRole, StandingPlan, Subscription, Task, Time, Upload, User, UserId,
+    HubSettings, Idle, Invitation, Mailbox, Member, MemberId, Message, Mission, Pairing, Path, Pin, Query,
+    Realm, RefreshToken, Room, RoomId, Router, Run, Scope, SecondFactor, SecondProof, SecretHash, Seq,
+    Service, Session, SignIn, SiteRole, StandingPlan, Subscription, Task, Time, Upload, User, UserId,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -126,6 +127,11 @@ pub struct Facts {
     pub approvals: Vec<Approval>,
     /// How many are open in all.
     pub open_approvals: usize,
+    /// The one that the command is about, or the latest of the realm.
+    pub mission: Option<Mission>,
+    /// How the agent is prompted in the realm that is meant, and what it says of itself.
+    pub overridden: Option<Idle>,
+    pub own_idle: Option<Idle>,
     /// Of the agent in the room.
     pub plan: Option<StandingPlan>,
     pub rule: Option<ApprovalRule>,
@@ -250,6 +256,9 @@ impl Facts {
             approval: None,
             approvals: Vec::new(),
             open_approvals: 0,
+            mission: None,
+            overridden: None,
+            own_idle: None,
             plan: None,
             rule: None,
             addressed: Vec::new(),
@@ -415,6 +424,15 @@ impl Facts {
                 if !self.agents.is_empty() {
                     self.everyone(room, store, memo)?;
                 }
+            }
+            Command::SetMission { room, .. } | Command::EndMission { room } => {
+                self.about_mission(caller, room, store, memo)?;
+            }
+            Command::SetIdle { agent, room, .. } => {
+                self.about_idle(caller, agent, room.as_ref(), store, memo)?;
+            }
+            Command::PromptIdle { mission, agent } => {
+                self.about_prompt(mission, agent, store, routes, memo, limits)?;
             }
             Command::CreateTask(new) => self.about_new_task(caller, new, store, memo, limits)?,
             Command::ChangeTask { task, changes } => {
@@ -630,6 +648,12 @@ impl Facts {
             | Query::ReplyCount { message } => {
                 self.about_message(caller, message, store, memo)?;
             }
+            Query::Missions { room, .. } => self.in_room(caller, room, store, memo)?,
+            Query::Idle { agent, room: None } => {
+                self.about_known_agent(caller, agent, store)?;
+                self.overridden = store.idle(&Realm::Anywhere, agent)?;
+            }
+            Query::Idle { agent, room } => self.about_idle(caller, agent, room.as_ref(), store, memo)?,
             Query::MayListen { agent } => self.agent = store.agent(agent)?,
             Query::MayInquire { agent, room, .. } => {
                 self.about_asked_agent(caller, agent, room.as_ref(), store, memo)?;

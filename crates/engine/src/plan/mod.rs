@@ -14,6 +14,7 @@ mod invitations;
 mod mail;
 mod marks;
 mod messages;
+mod missions;
 mod plans;
 mod rooms;
 mod routers;
@@ -37,10 +38,10 @@ use crate::routes::RouteChange;
 use parlor_model::audit::Note;
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Command, Delivery, Event, Gateway,
-    GatewayId, HubSettings, Invitation, InvitationId, KeyId, Logged, Mailbox, Member, MemberId, Message,
-    MessageId, Pairing, Pattern, Pin, Position, Reaction, Receipt, Refusal, Revision, Room, RoomId, Router,
-    RouterId, Run, SecondFactor, SecretHash, Seq, Service, Session, SignIn, SignInId, StandingPlan,
-    Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
+    GatewayId, HubSettings, Idle, Invitation, InvitationId, KeyId, Logged, Mailbox, Member, MemberId,
+    Message, MessageId, Mission, Pairing, Pattern, Pin, Position, Reaction, Realm, Receipt, Refusal,
+    Revision, Room, RoomId, Router, RouterId, Run, SecondFactor, SecretHash, Seq, Service, Session, SignIn,
+    SignInId, StandingPlan, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -165,6 +166,14 @@ pub enum Change {
     /// In the place of one for the same.
     PutApprovalRule(ApprovalRule),
     PutPlan(Arc<StandingPlan>),
+    /// With what it has of agents.
+    PutMission(Arc<Mission>),
+    /// `None` takes it away.
+    PutIdle {
+        realm: Realm,
+        agent: AgentId,
+        idle: Option<Idle>,
+    },
     RemoveApprovalRule(ApprovalRule),
     ClearDeadLetters,
     DeadLetter {
@@ -253,6 +262,10 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
         | Command::AddMember { .. }
         | Command::ChangeMember { .. }
         | Command::RemoveMember { .. } => rooms::plan(command, draft),
+        Command::SetMission { .. }
+        | Command::EndMission { .. }
+        | Command::SetIdle { .. }
+        | Command::PromptIdle { .. } => missions::plan(command, draft),
         Command::CreateTask(_)
         | Command::ChangeTask { .. }
         | Command::RemoveTask { .. }

@@ -135,7 +135,7 @@ pub fn greet(agent: &AgentId, room: &Room, arrival: &UserId, draft: &mut Draft) 
 }
 
 /// Why an agent gets no turn, if it gets none.
-fn judge(
+pub fn judge(
     room: &Room,
     candidate: &Candidate,
     by_agent: Option<&AgentId>,

@@ -5,6 +5,7 @@
 //! and asked what to do.
 
 mod asking;
+mod idle;
 mod named;
 mod queues;
 mod rewinds;

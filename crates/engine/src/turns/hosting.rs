@@ -26,6 +26,8 @@ const MOST_GATEWAYS: usize = 20;
 pub struct Turns {
     desk: Mutex<Desk>,
     pub(super) bell: Notify,
+    /// Rung where agents may have become idle, or are to be prompted.
+    pub(crate) idle: Notify,
 }
 
 impl Turns {
@@ -47,6 +49,9 @@ impl Turns {
         drop(desk);
         self.tell_answers();
         self.bell.notify_one();
+        if batch.iter().any(|logged| matches!(logged.event, Event::RoomChanged(_))) {
+            self.idle.notify_one();
+        }
     }
 
     /// Takes in a turn that was open when the hub began, and what set it off.
@@ -165,6 +170,7 @@ impl Hub {
         self.tell_unforgotten(link, &agent.id);
         self.tell_status(&agent.id).await;
         self.turns().bell.notify_one();
+        self.turns().idle.notify_one();
         Ok(())
     }
 

@@ -4,6 +4,7 @@ mod approvals;
 pub mod desk;
 pub mod host;
 mod hosting;
+pub(crate) mod idle;
 mod inquiries;
 pub(crate) mod keeper;
 mod questions;

@@ -10,11 +10,11 @@ use parlor_model::command::{
 use parlor_model::query::{AgentCards, MailPage, OfRun, Page, Search, SearchPlace};
 use parlor_model::run_event::PlanState;
 use parlor_model::{
-    AgentId, ApprovalId, Arranging, BlobDigest, Command, Device, Digest, File, FinishedRun, GatewayId,
-    Inquiry, InvitationId, KeyId, Look, Mailbox, Matter, Media, MemberId, MessageId, ModelAccess, ModelApi,
-    Outcome, Path, Pattern, Payload, Post, Query, RoomId, RoomRole, Route, RouterId, RunId, Said, Scope,
-    SecretHash, Seq, SessionId, SettingChanges, SignInId, SiteRole, TaskId, TaskStatus, Time, UploadId,
-    Usage, UserId,
+    AgentId, ApprovalId, Arranging, BlobDigest, Command, Device, Digest, File, FinishedRun, GatewayId, Idle,
+    Inquiry, InvitationId, KeyId, Look, Mailbox, Matter, Media, MemberId, MessageId, MissionId, ModelAccess,
+    ModelApi, Outcome, Path, Pattern, Payload, Post, Query, RoomId, RoomRole, Route, RouterId, RunId, Said,
+    Scope, SecretHash, Seq, SessionId, SettingChanges, SignInId, SiteRole, TaskId, TaskStatus, Time,
+    UploadId, Usage, UserId,
 };
 
 pub use crate::who::{coder_member, person, somebody};
@@ -219,6 +219,30 @@ pub fn route_room() -> Command {
 
 pub fn set_project_root() -> Command {
     Command::SetProjectRoot { room: lobby(), root: Some("/srv/code".into()) }
+}
+
+pub fn set_mission() -> Command {
+    Command::SetMission { room: lobby(), text: "Tea".into(), agents: Vec::new() }
+}
+
+pub fn end_mission() -> Command {
+    Command::EndMission { room: lobby() }
+}
+
+pub fn set_idle(room: Option<RoomId>) -> Command {
+    Command::SetIdle { agent: AgentId::stored("coder"), room, idle: Some(Idle::default()) }
+}
+
+pub fn prompt_idle() -> Command {
+    Command::PromptIdle { mission: MissionId::stored("mission"), agent: AgentId::stored("coder") }
+}
+
+pub fn missions() -> Query {
+    Query::Missions { room: lobby(), limit: 1 }
+}
+
+pub fn idle(room: Option<RoomId>) -> Query {
+    Query::Idle { agent: AgentId::stored("coder"), room }
 }
 
 pub fn workspace() -> Query {

@@ -7,6 +7,7 @@
 use crate::asked::*;
 use crate::given::*;
 use crate::table::table;
+use crate::who::lobby;
 use RoomRole::{Admin as ADMIN, Member as MEMBER, Owner as OWNER};
 use parlor_model::{Arranging, Command, RoomRole, Scope};
 
@@ -166,6 +167,22 @@ table! { Command,
     Command::DeleteRoom { .. } => {
         "who   who   out   no    no    yes   out   out   out   no    yes   who  ", WRITE,   delete_room(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   delete_room(), NO_ROOM;
+    }
+    Command::SetMission { .. } => {
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   set_mission(), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   set_mission(), NO_ROOM;
+    }
+    Command::EndMission { .. } => {
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   end_mission(), READY;
+    }
+    Command::SetIdle { .. } => {
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   set_idle(Some(lobby())), ANOTHERS_AGENT_IN_ROOM;
+        "who   who   out   no    ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   set_idle(Some(lobby())), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  set_idle(None), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  set_idle(None), AGENT_SHARED_WITH_ALL;
+    }
+    Command::PromptIdle { .. } => {
+        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  prompt_idle(), READY;
     }
     Command::CreateTask(_) => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   create_task(None), READY;

@@ -67,6 +67,15 @@ table! { Query,
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    rooms_at(), IN_A_ROOM_ABOUT_IT;
         "who   who   no    no    no    no    no    no    no    no    no    who  ", READ,    rooms_at(), READY;
     }
+    Query::Missions { .. } => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    missions(), READY;
+    }
+    Query::Idle { .. } => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    idle(Some(lobby())), ANOTHERS_AGENT_IN_ROOM;
+        "who   who   out   ?bot  ?bot  ?bot  out   out   out   no    ?bot  who  ", READ,    idle(Some(lobby())), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", READ,    idle(None), KEEPERS_AGENT;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    idle(None), ACQUAINTED;
+    }
     Query::Workspace { .. } => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    workspace(), ABOUT_A_FOLDER;
         "who   who   out   no    no    no    out   out   out   no    no    who  ", READ,    workspace(), ABOUT_A_FOLDER_TAKEN_BACK;

@@ -12,6 +12,7 @@ mod invitations;
 mod keys;
 mod marks;
 mod messages;
+mod missions;
 mod model_access;
 mod pairing;
 mod plans;
@@ -160,6 +161,13 @@ pub fn router() -> Router<Arc<App>> {
         .post("/plan/approve", "Has an agent carry its plan out", &[NOT_FOUND], plans::approve)
         .post("/plan/reject", "Does not", &[NOT_FOUND], plans::reject)
         .post("/plan/edit", "Puts a plan in other words", &[NOT_FOUND], plans::edit)
+        .get("/mission", "What agents are to pursue by themselves", &[NOT_FOUND], missions::show)
+        .post("/mission", "Says what agents are to pursue", &[NOT_FOUND], missions::set)
+        .delete("/mission", "Has them pursue nothing", &[NOT_FOUND], missions::end)
+        .get("/missions", "What they were to pursue before", &[NOT_FOUND], missions::list)
+        .get("/agent-override", "How an agent is prompted when it is idle", &[NOT_FOUND], missions::show_override)
+        .post("/agent-override", "Says how", &[NOT_FOUND], missions::set_override)
+        .delete("/agent-override", "Takes it back", &[NOT_FOUND], missions::remove_override)
         .get("/ask-user", "What agents ask people", &[], events::questions)
         .post("/ask-user-response", "Answers what an agent asks", &[NOT_FOUND, CONFLICT, GONE], events::respond)
         .get("/agents", "One's agents", &[], agents::list)

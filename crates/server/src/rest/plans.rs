@@ -12,7 +12,7 @@ use axum::extract::State;
 use parlor_model::command::PlanVerdict;
 use parlor_model::run_event::PlanState;
 use parlor_model::{Answer, Caller, Command, Post, Query, Refusal, StandingPlan, Thing};
-use parlor_wire::events::rest::{AgentPlan, OfPlan, PlanEdit, PlanEdited, PlanJudged};
+use parlor_wire::events::rest::{AgentPlan, OfPlan, Okay, PlanEdit, PlanJudged};
 use std::sync::Arc;
 
 /// What an agent whose plan was approved is told.
@@ -108,9 +108,9 @@ pub async fn edit(
     State(app): State<Arc<App>>,
     Signed(caller): Signed,
     Body(body): Body<PlanEdit>,
-) -> Result<Whole<PlanEdited>, Problem> {
+) -> Result<Whole<Okay>, Problem> {
     let PlanEdit { agent_id, session_id, project_root, text } = body;
     let of = OfPlan { agent_id, session_id, project_root };
     judge(&app, &caller, &of, |_| PlanVerdict::Edit(text.as_str().into())).await?;
-    Ok(whole(PlanEdited { ok: true }))
+    Ok(whole(Okay::YES))
 }

@@ -107,6 +107,8 @@ fn name(thing: Thing) -> &'static str {
         Thing::Service => "Service agent",
         Thing::Plan => "Pending plan",
         Thing::ProjectRoot => "Folder",
+        Thing::Mission => "Active mission",
+        Thing::Override => "Override",
     }
 }
 

@@ -10,6 +10,7 @@ pub use signals::{plan_data, queued, signal};
 use super::answers;
 use super::frames::{Form, UiMessage};
 use crate::time::iso;
+use parlor_model::mission;
 use parlor_model::{
     AgentId, Approval, Decision, Epoch, Event, Logged, Matter, Member, MemberChange, MemberId, Message,
     MessageId, Moment, Ordinal, Outcome, Position, Room, RoomId, Run, RunState, Sender, StandingPlan, Task,
@@ -220,11 +221,21 @@ fn said(message: &Message) -> Vec<UiMessage<'_>> {
     };
     let told = UiMessage::new(format!("msg-{}", message.id), "message").at(room).text(&message.text);
     let told = with_agent(told.data(data));
-    let Some(turn) = &message.turn else { return vec![told] };
+    let Some(turn) = &message.turn else {
+        return idle_prompt(message, room).into_iter().chain([told]).collect();
+    };
     let run = json!({ "run_id": turn.run.as_str(), "message_id": message.id.as_str() });
     let end = UiMessage::new(format!("token-{}-done", turn.run), "token").phase("done").text("");
     let segment = UiMessage::new(format!("text-seg-{}", message.id), "text_segment").text(&message.text);
     vec![with_agent(end.at(room).data(run.clone())), with_agent(segment.at(room).data(run)), told]
+}
+
+/// An agent was prompted because it was idle.
+fn idle_prompt<'a>(message: &'a Message, room: &'a RoomId) -> Option<UiMessage<'a>> {
+    let (agent, mission) = mission::of(message)?;
+    let data = json!({ "status": "idle_prompt_triggered", "mission_id": mission });
+    let told = UiMessage::new(format!("idle-trigger-{}", message.id), "activity").phase("doing");
+    Some(told.text("Idle prompt triggered").at(room).of(agent).data(data))
 }
 
 fn edited<'a>(told: UiMessage<'a>, logged: &Logged) -> UiMessage<'a> {

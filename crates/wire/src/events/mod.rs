@@ -4,5 +4,6 @@ pub mod answers;
 pub mod egress;
 pub mod frames;
 pub mod ingress;
+pub mod missions;
 pub mod rest;
 pub mod tree;

@@ -312,8 +312,12 @@ pub struct PlanJudged {
 }
 
 #[derive(Serialize, ToSchema)]
-pub struct PlanEdited {
+pub struct Okay {
     pub ok: bool,
+}
+
+impl Okay {
+    pub const YES: Self = Self { ok: true };
 }
 
 /// The plan of an agent as it stands.

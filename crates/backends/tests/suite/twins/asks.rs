@@ -4,6 +4,7 @@ use super::agents;
 use super::approvals;
 use super::dice::{Bytes, Dice};
 use super::fitting;
+use super::missions;
 use super::people;
 use super::services;
 use super::tasks;
@@ -44,7 +45,7 @@ pub struct Ask {
 type Make = fn(&mut Dice, &mut World) -> Command;
 
 /// Each kind of command, and how often it is asked for compared with the others.
-const KINDS: [(u32, Make); 87] = [
+const KINDS: [(u32, Make); 91] = [
     (24, turns::start),
     (4, turns::open),
     (24, turns::finish),
@@ -92,6 +93,10 @@ const KINDS: [(u32, Make); 87] = [
     (10, agents::subscribe),
     (6, agents::unsubscribe),
     (2, |_, _| Command::ClearDeadLetters),
+    (12, missions::set),
+    (3, missions::end),
+    (12, missions::set_idle),
+    (20, missions::prompt),
     (10, tasks::create),
     (10, tasks::change),
     (8, tasks::remove),

@@ -141,7 +141,7 @@ fn received(outcome: &Came, is: impl Fn(&Delivery) -> bool) -> bool {
     matches!(outcome, Ok(Receipt::Received { mail }) if mail.iter().any(|(_, copy)| is(copy)))
 }
 
-const KINDS: usize = 86;
+const KINDS: usize = 90;
 
 /// A new command has no name here until `asks` makes it, too.
 fn name(command: &Command) -> &'static str {
@@ -178,6 +178,10 @@ fn name(command: &Command) -> &'static str {
         Command::ChangeRoom { .. } => "ChangeRoom",
         Command::SetProjectRoot { .. } => "SetProjectRoot",
         Command::DeleteRoom { .. } => "DeleteRoom",
+        Command::SetMission { .. } => "SetMission",
+        Command::EndMission { .. } => "EndMission",
+        Command::SetIdle { .. } => "SetIdle",
+        Command::PromptIdle { .. } => "PromptIdle",
         Command::CreateTask(_) => "CreateTask",
         Command::ChangeTask { .. } => "ChangeTask",
         Command::RemoveTask { .. } => "RemoveTask",

@@ -37,6 +37,7 @@ pub fn caller(
         | Command::HostAgent { .. }
         | Command::ChangeSettings(_)
         | Command::SetProjectRoot { .. }
+        | Command::PromptIdle { .. }
         | Command::RevokeInvitation { .. }
         | Command::DropSecondFactor { proven: None, .. }
         | Command::CreateKey { owner: Some(_), .. } => return Ok(Some(Caller::OPERATOR)),
@@ -46,6 +47,9 @@ pub fn caller(
         | Command::AddMember { room, .. }
         | Command::ChangeMember { room, .. }
         | Command::RevokeApprovalRule { room, .. }
+        | Command::SetMission { room, .. }
+        | Command::EndMission { room }
+        | Command::SetIdle { room: Some(room), .. }
         | Command::RemoveMember { room, .. } => owner_of(room, store)?,
         Command::CreateTask(new) => match &new.by {
             Some(agent) => keeper_of(agent, store)?,
@@ -55,6 +59,7 @@ pub fn caller(
             Some(task) => owner_of(&task.room, store)?,
             None => None,
         },
+        Command::SetIdle { agent, room: None, .. } => keeper_of(agent, store)?,
         Command::ReportTask { agent, .. } => keeper_of(agent, store)?,
         // The first person is the site's admin.
         Command::CreateRouter(new) if new.shared => world.users.first().cloned(),

@@ -8,6 +8,7 @@ mod coverage;
 mod dice;
 mod fitting;
 mod invariants;
+mod missions;
 mod people;
 mod picture;
 mod prelude;

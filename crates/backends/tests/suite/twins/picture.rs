@@ -13,9 +13,9 @@ use parlor_model::audit::{Action, NotePage, Noted};
 use parlor_model::query::{AgentCards, MailPage, Page, Recent, Search};
 use parlor_model::{
     Agent, AgentId, Answer, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, DeadLetter,
-    Delivery, Event, Gateway, GatewayId, Invitation, Logged, Member, MemberId, Message, MessageId, Pairing,
-    Pin, Query, RefreshToken, Refusal, Revision, Room, RoomId, Router, SecondFactor, SecretHash, Seq,
-    Service, Session, SignIn, StandingPlan, Subscription, Task, Time, Upload, User, UserId,
+    Delivery, Event, Gateway, GatewayId, Idle, Invitation, Logged, Member, MemberId, Message, MessageId,
+    Mission, Pairing, Pin, Query, Realm, RefreshToken, Refusal, Revision, Room, RoomId, Router, SecondFactor,
+    SecretHash, Seq, Service, Session, SignIn, StandingPlan, Subscription, Task, Time, Upload, User, UserId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -57,6 +57,7 @@ pub struct Picture {
     pub gateways: (Vec<Gateway>, Vec<Option<Gateway>>),
     pub tasks: Vec<Option<Task>>,
     pub approvals: Asked,
+    missions: (Vec<Mission>, Vec<Option<Mission>>, Vec<Option<Idle>>),
     pub dead_letters: Vec<DeadLetter>,
     pub together: Vec<bool>,
     pub first_uses: Vec<(OnceKey, Option<FirstUse>)>,
@@ -179,6 +180,7 @@ impl Picture {
             gateways: (store.gateways(None)?, Vec::new()),
             tasks: Vec::new(),
             approvals: asked(store, world)?,
+            missions: (store.missions_on()?, Vec::new(), Vec::new()),
             dead_letters: store.dead_letters(ALL_MAIL)?,
             together: Vec::new(),
             first_uses: Vec::new(),
@@ -228,6 +230,20 @@ impl Picture {
         for id in &world.tasks {
             picture.tasks.push(store.task(id)?);
         }
+        for (id, _) in &world.missions {
+            picture.missions.1.push(store.mission(id)?);
+        }
+        for agent in &world.agents {
+            for realm in world
+                .rooms
+                .iter()
+                .cloned()
+                .map(Realm::Room)
+                .chain([Realm::Anywhere, Realm::Root("/srv".into())])
+            {
+                picture.missions.2.push(store.idle(&realm, agent)?);
+            }
+        }
         for id in GATEWAYS {
             picture.gateways.1.push(store.gateway(&GatewayId::stored(id))?);
         }
@@ -267,6 +283,7 @@ impl Picture {
         prop_assert_eq!(&self.runs, &other.runs, "runs of memory and {}", name);
         prop_assert_eq!(&self.tasks, &other.tasks, "tasks of memory and {}", name);
         prop_assert_eq!(&self.approvals, &other.approvals, "questions of memory and {}", name);
+        prop_assert_eq!(&self.missions, &other.missions, "missions of memory and {}", name);
         prop_assert_eq!(&self.gateways, &other.gateways, "gateways of memory and {}", name);
         prop_assert_eq!(&self.uploads, &other.uploads, "uploads of memory and {}", name);
         prop_assert_eq!(&self.contents, &other.contents, "contents of memory and {}", name);
@@ -438,6 +455,7 @@ fn queries(world: &World) -> Vec<Query> {
             history(Page::Before(None), 2),
             history(Page::After(Seq(20)), 2),
             Query::Workspace { room: room.clone() },
+            Query::Missions { room: room.clone(), limit: 3 },
             Query::Pins { room: room.clone() },
             Query::Tasks { room: room.clone() },
             Query::Runs { room: Some(room.clone()), limit: 3 },

@@ -1,8 +1,8 @@
 //! What the test has heard of: every id that a receipt ever named, also of things gone since.
 
 use parlor_model::{
-    AgentId, ApprovalId, Caller, Command, InvitationId, KeyId, Mailbox, MemberId, MessageId, Pattern,
-    Receipt, RoomId, RouterId, RunId, SecretHash, SignInId, TaskId, Time, UploadId, UserId,
+    AgentId, ApprovalId, Caller, Command, InvitationId, KeyId, Mailbox, MemberId, MessageId, MissionId,
+    Pattern, Receipt, RoomId, RouterId, RunId, SecretHash, SignInId, TaskId, Time, UploadId, UserId,
 };
 use std::collections::BTreeMap;
 
@@ -34,6 +34,8 @@ pub struct World {
     pub handed_out: Vec<(Mailbox, MessageId)>,
     pub runs: Vec<RunId>,
     pub approvals: Vec<ApprovalId>,
+    /// With an agent that may be prompted for it.
+    pub missions: Vec<(MissionId, AgentId)>,
     pub rules: Vec<(RoomId, AgentId, Box<str>)>,
     made: u64,
 }
@@ -65,6 +67,7 @@ impl World {
             handed_out: Vec::new(),
             runs: Vec::new(),
             approvals: Vec::new(),
+            missions: Vec::new(),
             rules: Vec::new(),
             made: 0,
         }
@@ -142,6 +145,12 @@ impl World {
                 }
             }
             Receipt::Upload(upload) => learn(&mut self.uploads, &upload.id),
+            Receipt::Mission(mission) => {
+                let members = self.memberships.iter().filter(|(room, _)| *room == mission.room);
+                let members = members.filter_map(|(_, member)| member.agent().cloned());
+                let named = mission.agents.iter().map(|known| known.agent.clone());
+                self.missions.extend(members.chain(named).map(|agent| (mission.id.clone(), agent)));
+            }
             Receipt::Task(task) => learn(&mut self.tasks, &task.id),
             Receipt::Agent { agent, .. } => learn(&mut self.agents, &agent.id),
             Receipt::Subscriptions(_) => {

@@ -28,6 +28,7 @@ pub async fn all(tour: &Tour, scene: &Scene) {
     keys(tour, scene).await;
     rooms(tour, scene).await;
     roots(tour, scene).await;
+    missions(tour, scene).await;
     arrangement(tour, scene).await;
     agents(tour, scene).await;
     tasks(tour, scene).await;
@@ -349,6 +350,35 @@ async fn roots(tour: &Tour, scene: &Scene) {
     let body = json!({ "projectRoot": FOLDER });
     tour.tell(admin, "PUT /api/rooms/{id}/project-root", &[&room], body, 200).await;
     tour.ask(admin, &format!("GET /api/workspace/tree?session_id={room}"), &[], 200).await;
+}
+
+async fn missions(tour: &Tour, scene: &Scene) {
+    let admin = &scene.admin;
+    let room = admin.make_room("with a mission", &[]).await.unwrap();
+    let here = |call: &str| format!("{call}session_id={room}");
+    tour.ask(admin, &here("GET /api/mission?"), &[], 200).await;
+    tour.ask(admin, &here("DELETE /api/mission?"), &[], 404).await;
+    let body = json!({ "session_id": room, "text": "Tea", "agents": [{ "id": "coder" }] });
+    tour.tell(admin, "POST /api/mission", &[], body, 200).await;
+    tour.tell(admin, "POST /api/mission", &[], json!({ "session_id": "nowhere", "text": "Tea" }), 404).await;
+    tour.ask(admin, &here("GET /api/mission?"), &[], 200).await;
+    tour.ask(admin, "GET /api/mission?session_id=nowhere", &[], 404).await;
+    tour.ask(admin, "GET /api/mission", &[], 400).await;
+    tour.ask(admin, &here("GET /api/missions?"), &[], 200).await;
+    tour.ask(admin, "GET /api/missions?session_id=nowhere", &[], 404).await;
+    tour.ask(admin, "GET /api/missions", &[], 400).await;
+    tour.ask(admin, &here("DELETE /api/mission?"), &[], 200).await;
+    let agent = json!({ "id": "sleeper", "name": "Sleeper", "type": "generic" });
+    admin.post("/api/agents", agent).await.unwrap().data().unwrap();
+    let own = "/api/agent-override?agent_id=sleeper";
+    tour.ask(admin, &format!("DELETE {own}"), &[], 404).await;
+    let body = |agent: &str| json!({ "agent_id": agent, "idle_prompt": "Wake up", "idle_interval_secs": 30 });
+    tour.tell(admin, "POST /api/agent-override", &[], body("sleeper"), 200).await;
+    tour.tell(admin, "POST /api/agent-override", &[], body("nobody"), 404).await;
+    tour.ask(admin, &format!("GET {own}"), &[], 200).await;
+    tour.ask(admin, "GET /api/agent-override?agent_id=nobody", &[], 404).await;
+    tour.ask(admin, "GET /api/agent-override", &[], 400).await;
+    tour.ask(admin, &format!("DELETE {own}"), &[], 200).await;
 }
 
 async fn arrangement(tour: &Tour, scene: &Scene) {

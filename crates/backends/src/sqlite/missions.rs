@@ -1,0 +1,141 @@
+//! Missions, and how idle agents are prompted: rows to the model and back.
+
+use super::On;
+use super::rows::{all, maybe_text, maybe_time, number, one, run, shared, text, time};
+use parlor_engine::Fault;
+use parlor_model::{AgentId, Idle, Mission, MissionAgent, MissionId, Realm, RoomId, UserId};
+use rusqlite::{Connection, Row, ToSql};
+use std::ops::Deref;
+
+const MISSION: &str = "id, realm_kind, realm, room, text, created_by, created_at, ended_at, prompts";
+
+/// The numbers in the column `realm_kind`. They are on disk: never reuse one.
+const ROOM: i64 = 0;
+const ROOT: i64 = 1;
+const ANYWHERE: i64 = 2;
+
+fn key(realm: &Realm) -> (i64, &str) {
+    match realm {
+        Realm::Room(room) => (ROOM, room.as_str()),
+        Realm::Root(root) => (ROOT, root),
+        Realm::Anywhere => (ANYWHERE, ""),
+    }
+}
+
+fn realm(row: &Row<'_>, index: usize) -> rusqlite::Result<Realm> {
+    Ok(match row.get::<_, i64>(index)? {
+        ROOM => Realm::Room(RoomId::stored(shared(row, index + 1)?)),
+        ROOT => Realm::Root(text(row, index + 1)?),
+        _ => Realm::Anywhere,
+    })
+}
+
+pub fn put(sql: &Connection, mission: &Mission) -> Result<(), Fault> {
+    let (kind, realm) = key(&mission.realm);
+    let query =
+        format!("INSERT OR REPLACE INTO missions ({MISSION}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
+    let values: [&dyn ToSql; 9] = [
+        &mission.id.as_str(),
+        &kind,
+        &realm,
+        &mission.room.as_str(),
+        &&*mission.text,
+        &mission.created_by.as_str(),
+        &mission.created_at.0,
+        &mission.ended_at.map(|at| at.0),
+        &mission.prompts,
+    ];
+    run(sql, &query, &values)?;
+    run(sql, "DELETE FROM mission_agents WHERE mission = ?1", &[&mission.id.as_str()])?;
+    for known in &mission.agents {
+        let values: [&dyn ToSql; 6] = [
+            &mission.id.as_str(),
+            &known.agent.as_str(),
+            &known.named,
+            &known.idle.prompt.as_deref(),
+            &known.idle.interval,
+            &known.prompted_at.map(|at| at.0),
+        ];
+        run(sql, "INSERT INTO mission_agents VALUES (?1, ?2, ?3, ?4, ?5, ?6)", &values)?;
+    }
+    Ok(())
+}
+
+pub fn put_idle(sql: &Connection, realm: &Realm, agent: &AgentId, idle: Option<&Idle>) -> Result<(), Fault> {
+    let (kind, realm) = key(realm);
+    match idle {
+        Some(idle) => {
+            let values: [&dyn ToSql; 5] =
+                [&kind, &realm, &agent.as_str(), &idle.prompt.as_deref(), &idle.interval];
+            run(sql, "INSERT OR REPLACE INTO idle VALUES (?1, ?2, ?3, ?4, ?5)", &values).map(drop)
+        }
+        None => {
+            let query = "DELETE FROM idle WHERE realm_kind = ?1 AND realm = ?2 AND agent = ?3";
+            run(sql, query, &[&kind, &realm, &agent.as_str()]).map(drop)
+        }
+    }
+}
+
+fn mission(row: &Row<'_>) -> rusqlite::Result<Mission> {
+    Ok(Mission {
+        id: MissionId::stored(shared(row, 0)?),
+        realm: realm(row, 1)?,
+        room: RoomId::stored(shared(row, 3)?),
+        text: text(row, 4)?,
+        agents: Vec::new(),
+        created_by: UserId::stored(shared(row, 5)?),
+        created_at: time(row, 6)?,
+        ended_at: maybe_time(row, 7)?,
+        prompts: row.get(8)?,
+    })
+}
+
+fn idle(row: &Row<'_>, index: usize) -> rusqlite::Result<Idle> {
+    Ok(Idle { prompt: maybe_text(row, index)?, interval: row.get(index + 1)? })
+}
+
+impl<C: Deref<Target = Connection>> On<C> {
+    fn with_agents(&self, mut missions: Vec<Mission>) -> Result<Vec<Mission>, Fault> {
+        let query = "SELECT agent, named, prompt, interval, prompted_at FROM mission_agents \
+                     WHERE mission = ?1 ORDER BY agent";
+        for mission in &mut missions {
+            mission.agents = all(self.sql(), query, &[&mission.id.as_str()], |row| {
+                Ok(MissionAgent {
+                    agent: AgentId::stored(shared(row, 0)?),
+                    named: row.get(1)?,
+                    idle: idle(row, 2)?,
+                    prompted_at: maybe_time(row, 4)?,
+                })
+            })?;
+        }
+        Ok(missions)
+    }
+
+    pub fn find_mission(&self, id: &MissionId) -> Result<Option<Mission>, Fault> {
+        let query = format!("SELECT {MISSION} FROM missions WHERE id = ?1");
+        let found = one(self.sql(), &query, &[&id.as_str()], mission)?;
+        Ok(self.with_agents(found.into_iter().collect())?.pop())
+    }
+
+    pub fn find_missions(&self, realm: &Realm, limit: usize) -> Result<Vec<Mission>, Fault> {
+        let (kind, realm) = key(realm);
+        let query = format!(
+            "SELECT {MISSION} FROM missions WHERE realm_kind = ?1 AND realm = ?2 \
+             ORDER BY created_at DESC, id DESC LIMIT ?3"
+        );
+        let found = all(self.sql(), &query, &[&kind, &realm, &number(limit)], mission)?;
+        self.with_agents(found)
+    }
+
+    pub fn find_missions_on(&self) -> Result<Vec<Mission>, Fault> {
+        let query = format!("SELECT {MISSION} FROM missions WHERE ended_at IS NULL ORDER BY created_at, id");
+        let found = all(self.sql(), &query, &[], mission)?;
+        self.with_agents(found)
+    }
+
+    pub fn find_idle(&self, realm: &Realm, agent: &AgentId) -> Result<Option<Idle>, Fault> {
+        let (kind, realm) = key(realm);
+        let query = "SELECT prompt, interval FROM idle WHERE realm_kind = ?1 AND realm = ?2 AND agent = ?3";
+        one(self.sql(), query, &[&kind, &realm, &agent.as_str()], |row| idle(row, 0))
+    }
+}

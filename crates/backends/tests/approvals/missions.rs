@@ -1,0 +1,179 @@
+//! Idle agents are prompted by the clock, once each time, and not while they have something to do.
+
+use crate::scene::{Scene, coder};
+use parlor_engine::Limits;
+use parlor_engine::turns::PlainRules;
+use parlor_model::query::Page;
+use parlor_model::{AgentStatus, Command, Idle, Message, Mission, Realm, Seq, mission};
+use std::sync::Arc;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn idle(prompt: &str, interval: u32) -> Idle {
+    Idle { prompt: Some(prompt.into()), interval: Some(interval) }
+}
+
+/// What was said for missions, the oldest first.
+fn prompts(scene: &Scene) -> Vec<Arc<Message>> {
+    let mut found = Vec::new();
+    scene
+        .reader
+        .with(&mut |store| {
+            found = store.history(&scene.room, Seq(0), Page::After(Seq(0)), 100)?;
+            Ok(())
+        })
+        .unwrap();
+    found.retain(|message| mission::of(message).is_some());
+    found
+}
+
+/// The agent gets its next prompt, does what it was given, and is free again.
+async fn is_prompted(scene: &Scene, times: usize) -> String {
+    let prompted = async {
+        while prompts(scene).len() < times {
+            // The desk hears of the end of a turn behind the store.
+            scene.hub.prompt_idle().await;
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, prompted).await.expect("prompted in time");
+    let run = scene.gateway.works(times).await;
+    scene.hub.stop(&scene.ann, &scene.room, &coder()).await.unwrap();
+    let over = async {
+        while is_open(scene, &run) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, over).await.expect("over in time");
+    let link = *scene.gateway.link.lock();
+    scene.hub.report_status(link, &coder(), AgentStatus::Online, 0).await;
+    let said = prompts(scene);
+    assert_eq!(said.len(), times, "each time once");
+    said[times - 1].text.to_string()
+}
+
+fn is_open(scene: &Scene, run: &str) -> bool {
+    let mut open = true;
+    scene
+        .reader
+        .with(&mut |store| {
+            open = store.open_runs()?.iter().any(|open| open.id.as_str() == run);
+            Ok(())
+        })
+        .unwrap();
+    open
+}
+
+async fn is_left_alone(scene: &Scene, times: usize, why: &str) {
+    scene.hub.prompt_idle().await;
+    assert_eq!(prompts(scene).len(), times, "{why}");
+}
+
+async fn pursue(scene: &Scene, agents: Vec<Idle>) {
+    let agents = agents.into_iter().map(|idle| (coder(), idle)).collect();
+    let (room, text) = (scene.room.clone(), "Keep the kettle warm".into());
+    scene.hub.call(&scene.ann, Command::SetMission { room, text, agents }).await.unwrap();
+}
+
+fn missions(scene: &Scene) -> Vec<Mission> {
+    let mut found = Vec::new();
+    scene
+        .reader
+        .with(&mut |store| {
+            found = store.missions(&Realm::Room(scene.room.clone()), 100)?;
+            Ok(())
+        })
+        .unwrap();
+    found
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_is_prompted_when_its_time_has_come_and_never_twice_over_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let scene = Scene::open(directory.path()).await;
+    is_left_alone(&scene, 0, "there is no mission").await;
+    pursue(&scene, vec![idle("Look at it", 30)]).await;
+    assert_eq!(is_prompted(&scene, 1).await, "Mission: Keep the kettle warm\n\nLook at it");
+    is_left_alone(&scene, 1, "it had something to do just now").await;
+    scene.clock.pass(20);
+    is_left_alone(&scene, 1, "not for long enough").await;
+    scene.clock.pass(11);
+    is_prompted(&scene, 2).await;
+
+    let scene = scene.restart(directory.path()).await;
+    is_left_alone(&scene, 2, "it is not there").await;
+    scene.gateway.come_back(&scene.hub, &scene.ann).await;
+    is_left_alone(&scene, 2, "it was prompted before the hub went").await;
+    scene.gateway.lose(&scene.hub).await;
+    scene.clock.pass(3600);
+    is_left_alone(&scene, 2, "it is away").await;
+    scene.gateway.come_back(&scene.hub, &scene.ann).await;
+    is_prompted(&scene, 3).await;
+    assert_eq!(missions(&scene)[0].prompts, 3);
+
+    scene.hub.call(&scene.ann, Command::EndMission { room: scene.room.clone() }).await.unwrap();
+    scene.clock.pass(3600);
+    is_left_alone(&scene, 3, "nobody wants it any more").await;
+    assert!(!missions(&scene)[0].is_on());
+    scene.hub.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_budget_of_the_day_and_a_freeze_bind_prompts_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let limits = Limits { room_turns: 2, ..Limits::default() };
+    let scene = Scene::with(directory.path(), Arc::new(PlainRules), limits).await;
+    pursue(&scene, vec![idle("Look at it", 30)]).await;
+    is_prompted(&scene, 1).await;
+    scene.hub.call(&scene.ann, Command::Freeze { room: scene.room.clone() }).await.unwrap();
+    scene.clock.pass(60);
+    is_left_alone(&scene, 1, "the room is frozen").await;
+    scene.hub.call(&scene.ann, Command::Thaw { room: scene.room.clone() }).await.unwrap();
+    is_prompted(&scene, 2).await;
+    scene.clock.pass(60);
+    is_left_alone(&scene, 2, "the turns of this day are used up").await;
+    scene.hub.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mission_says_more_than_an_override_and_this_more_than_the_agent_itself() {
+    let directory = tempfile::tempdir().unwrap();
+    let scene = Scene::open(directory.path()).await;
+    pursue(&scene, Vec::new()).await;
+    is_left_alone(&scene, 0, "nobody says what to do").await;
+    let set = async |room, idle| {
+        let command = Command::SetIdle { agent: coder(), room, idle };
+        scene.hub.call(&scene.ann, command).await.unwrap();
+    };
+    set(None, Some(idle("own", 30))).await;
+    assert!(is_prompted(&scene, 1).await.ends_with("\n\nown"));
+    set(Some(scene.room.clone()), Some(Idle { prompt: Some("override".into()), interval: Some(90) })).await;
+    scene.clock.pass(60);
+    is_left_alone(&scene, 1, "the override waits for longer").await;
+    scene.clock.pass(31);
+    assert!(is_prompted(&scene, 2).await.ends_with("\n\noverride"));
+    pursue(&scene, vec![idle("mission", 30)]).await;
+    scene.clock.pass(31);
+    assert!(is_prompted(&scene, 3).await.ends_with("\n\nmission"));
+    assert_eq!(missions(&scene).len(), 2, "the first is history");
+    scene.hub.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_set_a_mission_and_left_prompts_nobody() {
+    let directory = tempfile::tempdir().unwrap();
+    let scene = Scene::open(directory.path()).await;
+    let bob = parlor_model::MemberId::User(crate::scene::user(&scene.bob));
+    let (room, role) = (scene.room.clone(), Some(parlor_model::RoomRole::Admin));
+    let promote = Command::ChangeMember { room: room.clone(), member: bob.clone(), role, description: None };
+    scene.hub.call(&scene.ann, promote).await.unwrap();
+    let agents = vec![(coder(), idle("Look at it", 30))];
+    let set = Command::SetMission { room: room.clone(), text: "Tea".into(), agents };
+    scene.hub.call(&scene.bob, set).await.unwrap();
+    is_prompted(&scene, 1).await;
+    scene.hub.call(&scene.ann, Command::RemoveMember { room, member: bob }).await.unwrap();
+    scene.clock.pass(60);
+    is_left_alone(&scene, 1, "nobody answers for it").await;
+    scene.hub.close().await;
+}

@@ -1,0 +1,45 @@
+//! What agents are to pursue, how they are prompted, and that they are.
+
+use super::agents::agent;
+use super::asks::{TEXTS, room};
+use super::dice::Dice;
+use super::world::World;
+use parlor_model::{AgentId, Command, Idle, MissionId, RoomId};
+
+fn idle(dice: &mut Dice) -> Idle {
+    Idle {
+        prompt: dice.maybe(|dice| dice.one_of(&TEXTS).into()),
+        interval: dice.maybe(|dice| dice.one_of(&[30, 60, 29])),
+    }
+}
+
+/// An agent and a room that it is in, most of the time.
+fn place(dice: &mut Dice, world: &World) -> (RoomId, AgentId) {
+    let any = (room(dice, world), agent(dice, world));
+    let members = world.memberships.iter();
+    let here: Vec<_> = members.filter_map(|(room, own)| Some((room.clone(), own.agent()?.clone()))).collect();
+    if dice.once_in(4) { any } else { dice.known(&here, any) }
+}
+
+pub fn set(dice: &mut Dice, world: &mut World) -> Command {
+    let (room, agent) = place(dice, world);
+    let agents = dice.maybe(|dice| (agent, idle(dice))).into_iter().collect();
+    Command::SetMission { room, text: dice.one_of(&TEXTS).into(), agents }
+}
+
+pub fn end(dice: &mut Dice, world: &mut World) -> Command {
+    Command::EndMission { room: place(dice, world).0 }
+}
+
+pub fn set_idle(dice: &mut Dice, world: &mut World) -> Command {
+    let (room, agent) = place(dice, world);
+    let room = (!dice.once_in(3)).then_some(room);
+    Command::SetIdle { agent, room, idle: dice.maybe(idle) }
+}
+
+pub fn prompt(dice: &mut Dice, world: &mut World) -> Command {
+    let never = (MissionId::stored("never"), agent(dice, world));
+    let latest = world.missions.last().cloned().unwrap_or(never.clone());
+    let (mission, agent) = if dice.once_in(3) { dice.known(&world.missions, never) } else { latest };
+    Command::PromptIdle { mission, agent }
+}

@@ -1,0 +1,71 @@
+//! What missions and idle agents rest on.
+
+use super::{Facts, Memo};
+use crate::ports::Lookup;
+use crate::routes::Routes;
+use crate::{Fault, Limits};
+use parlor_model::{Addressed, AgentId, Caller, MemberId, MissionId, Realm, RoomId};
+
+impl Facts {
+    /// A room, and the latest mission of its realm.
+    pub(super) fn about_mission(
+        &mut self,
+        caller: &Caller,
+        room: &RoomId,
+        store: &mut (impl Lookup + ?Sized),
+        memo: &mut Memo,
+    ) -> Result<(), Fault> {
+        self.in_room(caller, room, store, memo)?;
+        if let Some(room) = &self.room {
+            self.mission = store.missions(&Realm::of(room), 1)?.pop();
+        }
+        Ok(())
+    }
+
+    /// How an agent is prompted: in the realm of a room, or anywhere.
+    pub(super) fn about_idle(
+        &mut self,
+        caller: &Caller,
+        agent: &AgentId,
+        room: Option<&RoomId>,
+        store: &mut (impl Lookup + ?Sized),
+        memo: &mut Memo,
+    ) -> Result<(), Fault> {
+        self.agent = store.agent(agent)?;
+        let realm = match room {
+            None => Some(Realm::Anywhere),
+            Some(room) => {
+                self.in_room(caller, room, store, memo)?;
+                self.target = store.member(room, &MemberId::Agent(agent.clone()))?;
+                self.room.as_deref().map(Realm::of)
+            }
+        };
+        if let Some(realm) = realm {
+            self.overridden = store.idle(&realm, agent)?;
+        }
+        Ok(())
+    }
+
+    /// A mission, who set it, and an agent that may be prompted for it.
+    pub(super) fn about_prompt(
+        &mut self,
+        mission: &MissionId,
+        agent: &AgentId,
+        store: &mut (impl Lookup + ?Sized),
+        routes: &Routes,
+        memo: &mut Memo,
+        limits: &Limits,
+    ) -> Result<(), Fault> {
+        self.mission = store.mission(mission)?;
+        let Some(mission) = self.mission.clone() else { return Ok(()) };
+        self.about_speaker(agent, &mission.room, store)?;
+        self.user = store.user(&mission.created_by)?;
+        let by = MemberId::User(mission.created_by.clone());
+        self.membership = store.member(&mission.room, &by)?.map(Into::into);
+        self.overridden = store.idle(&mission.realm, agent)?;
+        self.own_idle = store.idle(&Realm::Anywhere, agent)?;
+        self.open_runs = store.open_runs_in(&mission.room)?;
+        self.room_recipients(&mission.room, None, store, routes, memo)?;
+        self.candidate(agent, Addressed::Directly, None, store, memo, limits)
+    }
+}

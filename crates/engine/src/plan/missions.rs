@@ -1,0 +1,142 @@
+//! What agents are to pursue by themselves, and what is said to them when they are idle.
+//!
+//! Owns: one mission at a time in a realm; who is prompted and that they were is one transaction, so that nobody is
+//! prompted twice, whatever happens in between.
+
+use super::{Change, Draft, Plan, messages, turns};
+use parlor_model::mission::SOURCE;
+use parlor_model::{
+    AgentId, Command, Event, Idle, MemberId, Mention, Message, MessageId, MessageKind, Mission, MissionAgent,
+    MissionId, Place, Realm, Receipt, Refusal, Room, Sender, Thing,
+};
+use std::sync::Arc;
+
+pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
+    match command {
+        Command::SetMission { text, agents, .. } => set(text, agents, draft),
+        Command::EndMission { .. } => {
+            let mut draft = draft;
+            let mission = running(&draft).ok_or(Refusal::NotFound(Thing::Mission))?;
+            end(&mission, &mut draft);
+            tell(&mut draft)?;
+            draft.done(Receipt::Done)
+        }
+        Command::SetIdle { agent, room, idle } => set_idle(agent, room.is_some(), idle.as_ref(), draft),
+        Command::PromptIdle { agent, .. } => prompt(agent, draft),
+        _ => unreachable!("the dispatcher sends only missions here"),
+    }
+}
+
+fn the_room(draft: &Draft) -> Result<Arc<Room>, Refusal> {
+    draft.facts.room.clone().ok_or(Refusal::NotFound(Thing::Room))
+}
+
+/// The one that is on, among those of the realm.
+fn running(draft: &Draft) -> Option<Mission> {
+    draft.facts.mission.clone().filter(Mission::is_on)
+}
+
+/// It is part of what its room is.
+fn tell(draft: &mut Draft) -> Result<(), Refusal> {
+    let room = the_room(draft)?;
+    draft.tell(Event::RoomChanged(room));
+    Ok(())
+}
+
+fn end(mission: &Mission, draft: &mut Draft) {
+    let ended = Mission { ended_at: Some(draft.facts.now), ..mission.clone() };
+    draft.change(Change::PutMission(Arc::new(ended)));
+}
+
+fn set(text: &str, agents: &[(AgentId, Idle)], mut draft: Draft) -> Result<Plan, Refusal> {
+    let (room, actor) = (the_room(&draft)?, draft.actor()?);
+    if let Some(before) = running(&draft) {
+        end(&before, &mut draft);
+    }
+    let named = |(agent, idle): &(AgentId, Idle)| MissionAgent {
+        agent: agent.clone(),
+        named: true,
+        idle: idle.clone(),
+        prompted_at: None,
+    };
+    let mut agents: Vec<MissionAgent> = agents.iter().map(named).collect();
+    agents.sort_by(|one, other| one.agent.cmp(&other.agent));
+    let mission = Mission {
+        id: MissionId::stored(draft.mint.ids.next()),
+        realm: Realm::of(&room),
+        room: room.id.clone(),
+        text: text.trim().into(),
+        agents,
+        created_by: actor.id.clone(),
+        created_at: draft.facts.now,
+        ended_at: None,
+        prompts: 0,
+    };
+    let mission = Arc::new(mission);
+    draft.change(Change::PutMission(mission.clone()));
+    tell(&mut draft)?;
+    draft.done(Receipt::Mission(mission))
+}
+
+fn set_idle(agent: &AgentId, in_room: bool, idle: Option<&Idle>, mut draft: Draft) -> Result<Plan, Refusal> {
+    if idle.is_none() && draft.facts.overridden.is_none() {
+        return Err(Refusal::NotFound(Thing::Override));
+    }
+    let realm = if in_room { Realm::of(&*the_room(&draft)?) } else { Realm::Anywhere };
+    draft.change(Change::PutIdle { realm, agent: agent.clone(), idle: idle.cloned() });
+    if in_room {
+        tell(&mut draft)?;
+    }
+    draft.done(Receipt::Done)
+}
+
+/// Says to an idle agent what it is to do, in the name of who set the mission, if all of it still holds.
+fn prompt(agent: &AgentId, mut draft: Draft) -> Result<Plan, Refusal> {
+    let facts = draft.facts;
+    let gone = Refusal::NotFound(Thing::Mission);
+    let mission = running(&draft).ok_or(gone.clone())?;
+    let room = facts.room.clone().filter(|room| Realm::of(room) == mission.realm).ok_or(gone.clone())?;
+    let (Some(by), Some(_)) = (&facts.user, &facts.membership) else { return Err(gone) };
+    let candidate = facts.addressed.iter().find(|candidate| candidate.agent.id == *agent).cloned();
+    let candidate = candidate.filter(|_| facts.target.is_some()).ok_or(Refusal::NotFound(Thing::Agent))?;
+    let idle = mission.idle(agent, facts.overridden.as_ref(), facts.own_idle.as_ref());
+    let idle = idle.ok_or(Refusal::NotFound(Thing::Override))?;
+    let waits_for =
+        mission.agent(agent).and_then(|known| known.prompted_at).map(|at| at.plus(idle.patience()));
+    let busy = facts.open_runs.iter().any(|run| run.agent == *agent);
+    let too_soon = waits_for.is_some_and(|until| facts.now < until);
+    let enough = mission.prompts >= Mission::MOST_PROMPTS;
+    // What would be refused is not said either: nobody would read it.
+    if busy || too_soon || enough || turns::judge(&room, &candidate, None, &draft).is_some() {
+        return Err(Refusal::Forbidden);
+    }
+    draft.change(Change::PutMission(Arc::new(mission.prompted(agent, facts.now))));
+    let message = Message {
+        id: MessageId::stored(draft.mint.ids.next()),
+        seq: draft.next_seq(),
+        at: facts.now,
+        place: Place::Room(room.id.clone()),
+        sender: Sender::User(by.id.clone()),
+        sender_name: by.display_name.clone(),
+        kind: MessageKind::Text,
+        text: mission.prompt(&idle).into(),
+        mentions: vec![Mention {
+            member: MemberId::Agent(agent.clone()),
+            name: candidate.agent.name.clone(),
+        }],
+        reply_to: None,
+        thread: None,
+        reactions: Vec::new(),
+        forwarded: None,
+        attachments: Vec::new(),
+        client_message_id: None,
+        command: None,
+        payload: None,
+        source: SOURCE.into(),
+        external_id: Some(mission.id.as_str().into()),
+        edited_at: None,
+        turn: None,
+    };
+    let posted = messages::enter(message, &mut draft);
+    draft.done(Receipt::Posted(posted))
+}

@@ -1,0 +1,70 @@
+//! Prompts agents that are idle while there is a mission. What was prompted is in the store: a hub that starts anew
+//! goes on where it was.
+
+use crate::Fault;
+use crate::Hub;
+use crate::hub::WeakHub;
+use crate::ports::Snapshot;
+use parlor_model::{AgentId, Caller, Command, Mission, MissionId, Realm, RunState, Time};
+use std::time::Duration;
+
+/// How often it is looked at, where nobody rings.
+const LOOK: Duration = Duration::from_secs(10);
+
+pub async fn keep(weak: WeakHub) {
+    loop {
+        let Some(hub) = weak.upgrade().filter(|hub| !hub.is_closing()) else { return };
+        hub.prompt_idle().await;
+        let turns = hub.shared_turns();
+        // The hub must be able to end while nothing happens.
+        drop(hub);
+        // Being rung more often than it looks costs nothing but the look.
+        let _ = tokio::time::timeout(LOOK, turns.idle.notified()).await;
+    }
+}
+
+impl Hub {
+    /// Prompts every agent whose time it is. By the hub's clock, which a test may set.
+    pub async fn prompt_idle(&self) {
+        let now = self.now();
+        // Asked again with the next look.
+        let Ok(due) = self.look(move |_, store| due(now, store)).await else { return };
+        for (mission, agent) in due {
+            if self.turns().desk().is_idle(&agent) {
+                // What does not hold any more is nobody's mistake.
+                let _ = self.call(&Caller::OPERATOR, Command::PromptIdle { mission, agent }).await;
+            }
+        }
+    }
+}
+
+/// Whose time it is, as far as the store knows.
+fn due(now: Time, store: &mut dyn Snapshot) -> Result<Vec<(MissionId, AgentId)>, Fault> {
+    let mut due = Vec::new();
+    for mission in store.missions_on()? {
+        let room = store.room(&mission.room)?;
+        let holds = room.is_some_and(|room| Realm::of(&room) == mission.realm && !room.is_frozen());
+        if !holds || mission.prompts >= Mission::MOST_PROMPTS {
+            continue;
+        }
+        for agent in store.agents_in(&mission.room)? {
+            if is_due(&mission, &agent, now, store)? {
+                due.push((mission.id.clone(), agent));
+            }
+        }
+    }
+    Ok(due)
+}
+
+/// Whether an agent has had nothing to do for so long that it is prompted.
+fn is_due(mission: &Mission, agent: &AgentId, now: Time, store: &mut dyn Snapshot) -> Result<bool, Fault> {
+    let (overridden, own) = (store.idle(&mission.realm, agent)?, store.idle(&Realm::Anywhere, agent)?);
+    let Some(idle) = mission.idle(agent, overridden.as_ref(), own.as_ref()) else { return Ok(false) };
+    let latest = store.latest_runs(agent, 1)?.pop();
+    if latest.as_ref().is_some_and(|run| !matches!(run.state, RunState::Ended(_))) {
+        return Ok(false);
+    }
+    let prompted = mission.agent(agent).and_then(|known| known.prompted_at);
+    let since = prompted.max(latest.and_then(|run| run.ended_at));
+    Ok(since.is_none_or(|since| now >= since.plus(idle.patience())))
+}

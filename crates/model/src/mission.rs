@@ -1,0 +1,192 @@
+//! What agents are to pursue by themselves, and how they are prompted when they are idle.
+
+use crate::{AgentId, Message, MissionId, Room, RoomId, Time, UserId};
+
+/// Where something about idle agents holds.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Realm {
+    /// In one room, which is about no folder.
+    Room(RoomId),
+    /// In every room that is about this folder.
+    Root(Box<str>),
+    /// Wherever an agent is: what it says of itself.
+    Anywhere,
+}
+
+impl Realm {
+    pub fn of(room: &Room) -> Self {
+        match &room.project_root {
+            Some(root) => Self::Root(root.clone()),
+            None => Self::Room(room.id.clone()),
+        }
+    }
+}
+
+/// How an idle agent is prompted; what is absent is left to others.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Idle {
+    pub prompt: Option<Box<str>>,
+    /// In seconds.
+    pub interval: Option<u32>,
+}
+
+impl Idle {
+    /// In seconds.
+    pub const LEAST: u32 = 30;
+    pub const MOST: u32 = 86_400;
+    pub const USUAL: u32 = 60;
+
+    /// With what another says, where this says nothing.
+    pub fn or(&self, other: Option<&Idle>) -> Self {
+        Self {
+            prompt: self.prompt.clone().or_else(|| other.and_then(|other| other.prompt.clone())),
+            interval: self.interval.or_else(|| other.and_then(|other| other.interval)),
+        }
+    }
+
+    /// After so many seconds without anything to do, and never sooner than is allowed.
+    pub fn patience(&self) -> std::time::Duration {
+        let seconds = self.interval.unwrap_or(Self::USUAL).clamp(Self::LEAST, Self::MOST);
+        std::time::Duration::from_secs(seconds.into())
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mission {
+    pub id: MissionId,
+    pub realm: Realm,
+    /// Where agents are prompted.
+    pub room: RoomId,
+    pub text: Box<str>,
+    /// By id.
+    pub agents: Vec<MissionAgent>,
+    /// In whose name agents are prompted.
+    pub created_by: UserId,
+    pub created_at: Time,
+    pub ended_at: Option<Time>,
+    /// How often agents were prompted for it.
+    pub prompts: u32,
+}
+
+/// What a mission says of one agent, or has of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissionAgent {
+    pub agent: AgentId,
+    /// Whether the mission names it; else it was prompted because others say how.
+    pub named: bool,
+    pub idle: Idle,
+    pub prompted_at: Option<Time>,
+}
+
+impl Mission {
+    /// So often agents are prompted for one mission; then somebody has to want it again.
+    pub const MOST_PROMPTS: u32 = 100;
+    pub const MOST_AGENTS: usize = 50;
+
+    pub fn is_on(&self) -> bool {
+        self.ended_at.is_none()
+    }
+
+    pub fn agent(&self, agent: &AgentId) -> Option<&MissionAgent> {
+        self.agents.iter().find(|known| known.agent == *agent)
+    }
+
+    /// How an agent is prompted for it; `None` where nobody says anything of it. The mission's word comes before that
+    /// of its realm, and this before the agent's own.
+    pub fn idle(&self, agent: &AgentId, overridden: Option<&Idle>, own: Option<&Idle>) -> Option<Idle> {
+        let named = self.agent(agent).filter(|known| known.named);
+        let idle = named.map(|known| known.idle.clone()).unwrap_or_default().or(overridden).or(own);
+        (named.is_some() || idle.prompt.is_some()).then_some(idle)
+    }
+
+    /// How long its texts are together.
+    pub fn length(&self) -> usize {
+        let prompts = self.agents.iter().filter_map(|known| known.idle.prompt.as_deref());
+        self.text.len() + prompts.map(str::len).sum::<usize>()
+    }
+
+    /// What is said to an agent.
+    pub fn prompt(&self, idle: &Idle) -> String {
+        match &idle.prompt {
+            Some(prompt) => format!("Mission: {}\n\n{prompt}", self.text),
+            None => format!("Mission: {}", self.text),
+        }
+    }
+
+    /// An agent was prompted.
+    pub fn prompted(&self, agent: &AgentId, now: Time) -> Self {
+        let mut after = self.clone();
+        after.prompts += 1;
+        match after.agents.binary_search_by(|known| known.agent.cmp(agent)) {
+            Ok(place) => after.agents[place].prompted_at = Some(now),
+            Err(place) => {
+                let (idle, prompted_at) = (Idle::default(), Some(now));
+                after
+                    .agents
+                    .insert(place, MissionAgent { agent: agent.clone(), named: false, idle, prompted_at });
+            }
+        }
+        after
+    }
+}
+
+/// Where a message says of itself that it was said for a mission.
+pub const SOURCE: &str = "mission";
+
+/// The agent that was prompted by a message and for which mission, if it was said for one. Only the hub says such: what
+/// comes from elsewhere is no person's.
+pub fn of(message: &Message) -> Option<(&AgentId, &str)> {
+    let hubs = &*message.source == SOURCE && message.sender.user().is_some();
+    let agent = message.mentions.first().filter(|_| hubs)?.member.agent()?;
+    Some((agent, message.external_id.as_deref()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn idle(prompt: Option<&str>, interval: Option<u32>) -> Idle {
+        Idle { prompt: prompt.map(Into::into), interval }
+    }
+
+    fn mission(named: Option<Idle>) -> Mission {
+        let agent = AgentId::stored("coder");
+        let agents = named.map(|idle| MissionAgent { agent, named: true, idle, prompted_at: None });
+        Mission {
+            id: MissionId::stored("m"),
+            realm: Realm::Anywhere,
+            room: RoomId::stored("r"),
+            text: "Tea".into(),
+            agents: agents.into_iter().collect(),
+            created_by: UserId::stored("ann"),
+            created_at: Time(1),
+            ended_at: None,
+            prompts: 0,
+        }
+    }
+
+    #[test]
+    fn the_mission_comes_before_the_override_and_this_before_the_agents_own() {
+        let coder = AgentId::stored("coder");
+        let (own, over) = (idle(Some("own"), Some(40)), idle(Some("over"), None));
+        let named = mission(Some(idle(None, Some(50))));
+        assert_eq!(named.idle(&coder, Some(&over), Some(&own)), Some(idle(Some("over"), Some(50))));
+        assert_eq!(
+            named.idle(&coder, None, None),
+            Some(idle(None, Some(50))),
+            "the mission is prompt enough"
+        );
+        let full = mission(Some(idle(Some("mission"), None)));
+        assert_eq!(full.idle(&coder, Some(&over), Some(&own)), Some(idle(Some("mission"), Some(40))));
+        let unnamed = mission(None);
+        assert_eq!(unnamed.idle(&coder, Some(&over), Some(&own)), Some(idle(Some("over"), Some(40))));
+        assert_eq!(unnamed.idle(&coder, Some(&idle(None, Some(40))), None), None, "nobody says what to do");
+        assert_eq!(unnamed.idle(&coder, None, None), None);
+    }
+
+    #[test]
+    fn nobody_is_prompted_more_often_than_is_allowed() {
+        let seconds = |interval| idle(None, interval).patience().as_secs();
+        assert_eq!([None, Some(1), Some(90), Some(u32::MAX)].map(seconds), [60, 30, 90, 86_400]);
+    }
+}

@@ -1,0 +1,144 @@
+//! Missions and idle prompts, over a real hub.
+
+use super::live;
+use super::roots::{set_root, with_folder};
+use crate::gateway::scenes::Room;
+use crate::scene::assert_refused;
+use parlor_testkit::gateway::Gateway;
+use parlor_testkit::rest::{Answer, Rest};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+async fn ends(person: &Rest, path: &str, body: Value) -> Answer {
+    Answer::of(person.request(Method::DELETE, path).json(&body)).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mission_is_set_shown_replaced_and_ended_by_admins_of_the_room() {
+    let room = Room::start().await;
+    room.gateway("g1", &["coder"]).await;
+    let of_room = format!("?session_id={}", room.room);
+    let show = format!("/api/mission{of_room}");
+    assert_eq!(room.bob.get(&show).await.unwrap().body, json!({ "active": false }));
+    let mission = |text: &str, interval: u32| {
+        let agents = json!([{ "id": "coder", "idle_prompt": "Look", "idle_interval_secs": interval }]);
+        json!({ "session_id": room.room, "text": text, "agents": agents })
+    };
+    let stranger = room.scene.person("stranger").await;
+    assert_refused(&room.bob.post("/api/mission", mission("Tea", 60)).await.unwrap(), 403);
+    assert_refused(&stranger.post("/api/mission", mission("Tea", 60)).await.unwrap(), 404);
+    assert_refused(&stranger.get(&show).await.unwrap(), 404);
+    assert_refused(&room.alice.post("/api/mission", json!({ "text": "Tea" })).await.unwrap(), 400);
+    assert_refused(&room.alice.post("/api/mission", mission(" ", 60)).await.unwrap(), 400);
+    assert_refused(&room.alice.get("/api/mission?project_root=/etc").await.unwrap(), 403);
+    let refused = room.alice.post("/api/mission", mission("Tea", 29)).await.unwrap();
+    assert_refused(&refused, 400);
+    assert_eq!(refused.body["fields"][0]["field"], "idle_interval_secs", "{refused:?}");
+
+    let mut at_bob = live(&room.bob).await;
+    for text in ["Tea", "Cake"] {
+        let set = room.alice.post("/api/mission", mission(text, 60)).await.unwrap();
+        assert_eq!((set.status.as_u16(), &set.body), (200, &json!({ "ok": true })), "{set:?}");
+        at_bob.wait_for(|told| told["kind"] == "run" && told["phase"] == "sync").await.unwrap();
+    }
+    let shown = room.bob.get(&show).await.unwrap().body;
+    let agents = json!([{ "id": "coder", "idle_prompt": "Look", "idle_interval_secs": 60 }]);
+    assert_eq!((&shown["text"], &shown["active"], &shown["agents"]), (&json!("Cake"), &json!(true), &agents));
+    assert_eq!(
+        (&shown["session_id"], &shown["project_root"], &shown["created_by"]),
+        (&json!(room.room), &Value::Null, &json!(room.alice.user_id()))
+    );
+    let listed = room.bob.get(&format!("/api/missions{of_room}")).await.unwrap().body;
+    let texts: Vec<&Value> = listed["missions"].as_array().unwrap().iter().map(|one| &one["text"]).collect();
+    assert_eq!(texts, ["Cake", "Tea"]);
+    assert!(listed["missions"][1]["ended_at"].is_i64() && listed["missions"][0]["ended_at"].is_null());
+
+    assert_refused(&ends(&room.bob, "/api/mission", json!({ "session_id": room.room })).await, 403);
+    let ended = ends(&room.alice, "/api/mission", json!({ "session_id": room.room })).await;
+    assert_eq!(ended.body, json!({ "ok": true }), "{ended:?}");
+    assert_refused(&room.alice.delete(&show).await.unwrap(), 404);
+    assert_eq!(room.bob.get(&show).await.unwrap().body, json!({ "active": false }));
+    room.scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn overrides_are_of_the_room_and_what_an_agent_says_of_itself_is_its_owners() {
+    let room = Room::start().await;
+    room.gateway("g1", &["coder"]).await;
+    let here = format!("/api/agent-override?agent_id=coder&session_id={}", room.room);
+    let own = "/api/agent-override?agent_id=coder";
+    let none = json!({ "agent_id": "coder", "idle_prompt": null, "idle_interval_secs": null });
+    for path in [&*here, own] {
+        assert_eq!(room.bob.get(path).await.unwrap().body, none);
+    }
+    let body = json!({ "agent_id": "coder", "session_id": room.room, "idle_prompt": "Go on" });
+    assert_refused(&room.bob.post("/api/agent-override", body.clone()).await.unwrap(), 403);
+    assert_eq!(room.alice.post("/api/agent-override", body).await.unwrap().body, json!({ "ok": true }));
+    let own_body = json!({ "agent_id": "coder", "idle_interval_secs": 45 });
+    assert_refused(&room.bob.post("/api/agent-override", own_body.clone()).await.unwrap(), 404);
+    assert_eq!(room.alice.post("/api/agent-override", own_body).await.unwrap().body, json!({ "ok": true }));
+    let nothing = json!({ "agent_id": "coder", "session_id": room.room });
+    assert_refused(&room.alice.post("/api/agent-override", nothing).await.unwrap(), 400);
+    let nobody = json!({ "agent_id": "nobody", "session_id": room.room, "idle_prompt": "Go on" });
+    assert_refused(&room.alice.post("/api/agent-override", nobody).await.unwrap(), 404);
+    assert_eq!(room.bob.get(&here).await.unwrap().body["idle_prompt"], "Go on");
+    assert_eq!(room.bob.get(own).await.unwrap().body["idle_interval_secs"], 45);
+    let stranger = room.scene.person("stranger").await;
+    for path in [&*here, own] {
+        assert_refused(&stranger.get(path).await.unwrap(), 404);
+    }
+    assert_refused(&room.bob.delete(&here).await.unwrap(), 403);
+    assert_eq!(room.alice.delete(&here).await.unwrap().body, json!({ "ok": true }));
+    assert_refused(&room.alice.delete(&here).await.unwrap(), 404);
+    assert_eq!(room.bob.get(&here).await.unwrap().body, none);
+    room.scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idle_agent_is_prompted_everyone_is_told_and_a_restart_prompts_nobody_again() {
+    let (mut room, _folders, root) = with_folder().await;
+    set_root(&room, &*root).await.data().unwrap();
+    let mut gateway = room.gateway("g1", &["coder"]).await;
+    let mut at_bob = live(&room.bob).await;
+    let agents = json!([{ "id": "coder", "idle_prompt": "Look at the kettle" }]);
+    let body = json!({ "project_root": root, "text": "Tea", "agents": agents });
+    let set = room.alice.post("/api/mission", body).await.unwrap();
+    assert_eq!(set.body, json!({ "ok": true }), "{set:?}");
+    let mission = room.bob.get(&format!("/api/mission?project_root={root}")).await.unwrap().body;
+    assert_eq!((&mission["project_root"], &mission["session_id"]), (&json!(root), &json!(room.room)));
+
+    let told = at_bob.wait_for(|told| told["data"]["status"] == "idle_prompt_triggered").await.unwrap();
+    let place = (&told["kind"], &told["phase"], &told["text"], &told["agent_id"], &told["project_root"]);
+    let expected = ("activity", "doing", "Idle prompt triggered", "coder", &*root);
+    let expected = [expected.0, expected.1, expected.2, expected.3, expected.4].map(Value::from);
+    assert_eq!([place.0, place.1, place.2, place.3, place.4].map(Clone::clone), expected);
+    assert_eq!(told["data"]["mission_id"], mission["id"]);
+    let said = at_bob.wait_for_kind("message").await.unwrap();
+    assert_eq!(said["text"], "Mission: Tea\n\nLook at the kettle");
+    assert_eq!(
+        (&said["data"]["to"], &said["data"]["sender_id"]),
+        (&json!("coder"), &json!(room.alice.user_id()))
+    );
+    let turn = gateway.turn().await.unwrap();
+    assert_eq!(turn["content"], "Mission: Tea\n\nLook at the kettle");
+    gateway.complete(&turn, "m1", "It is warm.").await.unwrap();
+    at_bob.wait_for_kind("turn_complete").await.unwrap();
+
+    drop(gateway);
+    room.scene.kill_and_restart().await;
+    let (alice, bob) = (room.alice.at(room.scene.url()), room.bob.at(room.scene.url()));
+    let mut at_bob = live(&bob).await;
+    let mut gateway = Gateway::connect(&alice, "g1").await.unwrap();
+    gateway.register("coder", "coder").await.unwrap();
+    // A change of the room has idle agents looked for at once; what it says comes behind whatever came of that.
+    alice.put(&format!("/api/rooms/{}", room.room), json!({ "name": "pantry" })).await.unwrap();
+    alice.post_message(&room.room, "@coder hello").await.unwrap();
+    let turn = gateway.turn().await.unwrap();
+    assert_eq!(turn["content"], "@coder hello", "and no prompt before it");
+    gateway.complete(&turn, "m2", "Hello.").await.unwrap();
+    let heard = at_bob.until(|told| told["kind"] == "turn_complete").await.unwrap();
+    assert!(heard.iter().all(|told| told["data"]["status"] != "idle_prompt_triggered"), "{heard:?}");
+    let mission = bob.get(&format!("/api/mission?session_id={}", room.room)).await.unwrap().body;
+    assert_eq!((&mission["active"], &mission["prompts"]), (&json!(true), &json!(1)));
+    room.scene.ends_well().await;
+}

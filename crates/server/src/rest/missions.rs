@@ -1,0 +1,156 @@
+//! Missions, and how idle agents are prompted.
+
+use super::events::{OfSession, agent_id};
+use super::roots::named;
+use crate::App;
+use crate::http::Signed;
+use crate::http::answer::{Whole, whole};
+use crate::http::body::{Body, MaybeBody};
+use crate::http::parameters::Parameters;
+use crate::http::problem::Problem;
+use axum::extract::State;
+use parlor_model::{Answer, Caller, Command, Idle, Mission, Query, Refusal, RoomId};
+use parlor_wire::events::missions::{
+    ActiveMission, AgentOverride, Missions, NewIdleAgent, NewMission, NewOverride, OfRealm,
+};
+use parlor_wire::events::rest::Okay;
+use serde::Deserialize;
+use std::sync::Arc;
+use utoipa::IntoParams;
+
+/// How many of them are told.
+const MOST: usize = 100;
+
+/// The one room that a call means.
+async fn the_room(
+    app: &App,
+    caller: &Caller,
+    session: Option<&str>,
+    root: Option<&str>,
+) -> Result<RoomId, Problem> {
+    let rooms = named(app, caller, session, root).await?;
+    match <[RoomId; 1]>::try_from(rooms) {
+        Ok([room]) => Ok(room),
+        Err(_) => Err(Problem::invalid("session_id", "must say which of several rooms")),
+    }
+}
+
+/// Whichever of several rooms: they have the same missions.
+async fn any_room(app: &App, caller: &Caller, of: &OfSession) -> Result<RoomId, Problem> {
+    let mut rooms = named(app, caller, of.session_id.as_deref(), of.project_root.as_deref()).await?;
+    Ok(rooms.swap_remove(0))
+}
+
+async fn missions(app: &App, caller: &Caller, room: RoomId, limit: usize) -> Result<Vec<Mission>, Refusal> {
+    match app.hub.read(caller, Query::Missions { room, limit }).await? {
+        Answer::Missions(missions) => Ok(missions),
+        _ => Err(Refusal::Unavailable),
+    }
+}
+
+pub async fn show(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Parameters(of): Parameters<OfSession>,
+) -> Result<Whole<ActiveMission>, Problem> {
+    let room = any_room(&app, &caller, &of).await?;
+    let latest = missions(&app, &caller, room, 1).await?.pop();
+    Ok(whole(ActiveMission::new(latest.filter(Mission::is_on).as_ref())))
+}
+
+pub async fn list(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Parameters(of): Parameters<OfSession>,
+) -> Result<Whole<Missions>, Problem> {
+    let room = any_room(&app, &caller, &of).await?;
+    Ok(whole(Missions::new(&missions(&app, &caller, room, MOST).await?)))
+}
+
+pub async fn set(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Body(body): Body<NewMission>,
+) -> Result<Whole<Okay>, Problem> {
+    let room = the_room(&app, &caller, body.session_id.as_deref(), body.project_root.as_deref()).await?;
+    let named = |agent: NewIdleAgent| {
+        let idle = Idle { prompt: agent.idle_prompt.map(Into::into), interval: agent.idle_interval_secs };
+        Ok((agent_id(&agent.id)?, idle))
+    };
+    let agents = body.agents.unwrap_or_default().into_iter().map(named).collect::<Result<_, Problem>>()?;
+    app.hub.call(&caller, Command::SetMission { room, text: body.text.into(), agents }).await?;
+    Ok(whole(Okay::YES))
+}
+
+pub async fn end(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Parameters(of): Parameters<OfSession>,
+    MaybeBody(body): MaybeBody<OfRealm>,
+) -> Result<Whole<Okay>, Problem> {
+    let body = body.unwrap_or(OfRealm { session_id: of.session_id, project_root: of.project_root });
+    let room = the_room(&app, &caller, body.session_id.as_deref(), body.project_root.as_deref()).await?;
+    app.hub.call(&caller, Command::EndMission { room }).await?;
+    Ok(whole(Okay::YES))
+}
+
+/// `?agent_id=&session_id=&project_root=`
+#[derive(Deserialize, IntoParams)]
+pub struct OfAgent {
+    agent_id: String,
+    session_id: Option<String>,
+    project_root: Option<String>,
+}
+
+/// Where it holds; without a room and a folder, what the agent says of itself.
+async fn realm(
+    app: &App,
+    caller: &Caller,
+    session: Option<&str>,
+    root: Option<&str>,
+) -> Result<Option<RoomId>, Problem> {
+    match (session, root) {
+        (None, None) => Ok(None),
+        (session, root) => the_room(app, caller, session, root).await.map(Some),
+    }
+}
+
+pub async fn show_override(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Parameters(of): Parameters<OfAgent>,
+) -> Result<Whole<AgentOverride>, Problem> {
+    let agent = agent_id(&of.agent_id)?;
+    let room = realm(&app, &caller, of.session_id.as_deref(), of.project_root.as_deref()).await?;
+    let Answer::Idle(idle) = app.hub.read(&caller, Query::Idle { agent: agent.clone(), room }).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    Ok(whole(AgentOverride::new(&agent, &idle.unwrap_or_default())))
+}
+
+pub async fn set_override(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Body(body): Body<NewOverride>,
+) -> Result<Whole<Okay>, Problem> {
+    app.hub.may(&caller, Query::Rooms).await?;
+    let agent = agent_id(&body.agent_id)?;
+    let room = realm(&app, &caller, body.session_id.as_deref(), body.project_root.as_deref()).await?;
+    let idle = Idle { prompt: body.idle_prompt.map(Into::into), interval: body.idle_interval_secs };
+    app.hub.call(&caller, Command::SetIdle { agent, room, idle: Some(idle) }).await?;
+    Ok(whole(Okay::YES))
+}
+
+pub async fn remove_override(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+    Parameters(of): Parameters<OfAgent>,
+    MaybeBody(body): MaybeBody<OfRealm>,
+) -> Result<Whole<Okay>, Problem> {
+    let OfAgent { agent_id: agent, session_id, project_root } = of;
+    let body = body.unwrap_or(OfRealm { session_id, project_root });
+    let agent = agent_id(&agent)?;
+    let room = realm(&app, &caller, body.session_id.as_deref(), body.project_root.as_deref()).await?;
+    app.hub.call(&caller, Command::SetIdle { agent, room, idle: None }).await?;
+    Ok(whole(Okay::YES))
+}
