@@ -4,7 +4,7 @@
 //! writer, and text that looks like the beginning of another message is marked as text.
 
 use crate::turn::Turn;
-use parlor_wire::agentim::gateway::host::ingress::{RoomView, SenderType};
+use parlor_wire::agentim::gateway::host::ingress::{Addition, RoomView, SenderType};
 
 /// Messages that are told, the one to answer among them.
 const MESSAGES: usize = 20;
@@ -23,6 +23,11 @@ pub fn prompt(turn: &Turn) -> String {
         text.push_str(&format!("\n\n{speaker}: {}", unmistakable(said.text)));
     }
     text
+}
+
+/// What a person says to an agent that is at work, as it would stand in such a text.
+pub fn meanwhile(addition: &Addition) -> String {
+    format!("User: {}", unmistakable(&addition.content))
 }
 
 /// The conversation in roles, for models: what they are to be, and what was said.

@@ -3,10 +3,10 @@
 //! A kind knows nothing of frames and sockets: it plays a [`Turn`] on a [`Stage`], and whoever drives it passes on
 //! what was said. A stage that is full makes its speaker wait.
 
-use parlor_model::{Chunk, ChunkKind, Payload, RunEvent};
-use parlor_wire::agentim::gateway::host::ingress::{Request, RoomView, Verdict};
+use parlor_model::{Chunk, ChunkKind, Payload, RunEvent, RunId};
+use parlor_wire::agentim::gateway::host::ingress::{Addition, Request, RoomView, Verdict};
 use std::sync::Arc;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 /// What an agent is asked.
@@ -41,6 +41,8 @@ pub enum Said {
     },
     /// To be given back with the next turn in this room.
     Session(Box<str>),
+    /// It has what was said to it meanwhile, and the turn that would follow for that is not needed.
+    Took(RunId),
 }
 
 /// Nobody listens any more.
@@ -52,6 +54,8 @@ pub struct Deserted;
 pub struct Stage {
     said: mpsc::Sender<Said>,
     stop: CancellationToken,
+    /// What is said to it meanwhile.
+    more: Mutex<Option<mpsc::Receiver<Addition>>>,
 }
 
 impl Stage {
@@ -59,7 +63,29 @@ impl Stage {
     pub fn new(room: usize) -> (Self, mpsc::Receiver<Said>, CancellationToken) {
         let (said, heard) = mpsc::channel(room);
         let stop = CancellationToken::new();
-        (Self { said, stop: stop.clone() }, heard, stop)
+        (Self { said, stop: stop.clone(), more: Mutex::new(None) }, heard, stop)
+    }
+
+    /// Where more may be said to the agent while it plays.
+    pub fn open_to(self, more: mpsc::Receiver<Addition>) -> Self {
+        Self { more: Mutex::new(Some(more)), ..self }
+    }
+
+    /// Waits for what is said to the agent while it plays. Who has made use of it says so with [`Stage::took`], before
+    /// its turn ends; what nobody took is another turn.
+    pub async fn more(&self) -> Addition {
+        let mut more = self.more.lock().await;
+        match more.as_mut() {
+            Some(more) => match more.recv().await {
+                Some(addition) => addition,
+                None => std::future::pending().await,
+            },
+            None => std::future::pending().await,
+        }
+    }
+
+    pub async fn took(&self, addition: &Addition) -> Result<(), Deserted> {
+        self.pass_on(Said::Took(addition.added.clone())).await
     }
 
     pub async fn say(&self, kind: ChunkKind, content: impl Into<Arc<str>>) -> Result<(), Deserted> {

@@ -174,6 +174,7 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::ExpireApproval { .. }
         | Command::RevokeApprovalRule { .. }
         | Command::StartRun { .. }
+        | Command::JoinRun { .. }
         | Command::OpenRun { .. }
         | Command::ReportUsage { .. }
         | Command::NoteBackup { .. }

@@ -156,7 +156,10 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::ClearDeadLetters => ask.dead_letters(),
 
         // Only the hub itself gives turns and ends them; who may host an agent was asked when it came.
-        Command::StartRun { .. } | Command::FinishRun(_) | Command::ReportUsage { .. } => ask.operator(),
+        Command::StartRun { .. }
+        | Command::JoinRun { .. }
+        | Command::FinishRun(_)
+        | Command::ReportUsage { .. } => ask.operator(),
         Command::OpenRun { room, .. } | Command::SayLate { room, .. } => ask.speak(room),
 
         Command::AskApproval(_) | Command::ExpireApproval { .. } | Command::TellPlan { .. } => ask.operator(),

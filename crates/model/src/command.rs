@@ -343,6 +343,11 @@ pub enum Command {
     StartRun {
         run: RunId,
     },
+    /// A turn that waits became part of one that runs: the agent took what was said to it meanwhile.
+    JoinRun {
+        run: RunId,
+        into: RunId,
+    },
     /// An agent speaks up without having been asked.
     OpenRun {
         agent: AgentId,

@@ -119,6 +119,21 @@ impl Run {
         }
     }
 
+    /// What it answers was taken up in another turn of the same agent, and is answered there.
+    pub fn joined(&self, into: &Run, now: Time) -> Result<Self, Illegal> {
+        let together = self.agent == into.agent && self.room == into.room && self.id != into.id;
+        match self.state {
+            RunState::Queued if together && into.started_at.is_some() => Ok(Self {
+                state: RunState::Ended(Outcome::Complete),
+                parent: Some(into.id.clone()),
+                started_at: Some(now),
+                ended_at: Some(now),
+                ..self.clone()
+            }),
+            _ => Err(Illegal),
+        }
+    }
+
     /// A turn that never began cannot have been completed, and one that began cannot be refused.
     pub fn ended(&self, outcome: Outcome, reply: Option<MessageId>, now: Time) -> Result<Self, Illegal> {
         let legal = match (&self.state, &outcome) {
@@ -235,6 +250,24 @@ mod tests {
         assert_eq!(possible(&queued()), ["cancelled", "refused"]);
         assert_eq!(possible(&running), ["complete", "failed", "cancelled", "interrupted"]);
         assert_eq!(running.started(Time(3)), Err(Illegal));
+    }
+
+    #[test]
+    fn what_waits_is_taken_up_by_a_turn_of_the_same_agent_in_the_same_room_once() {
+        let running = queued().started(Time(2)).unwrap();
+        let waiting = Run { id: RunId::stored("next"), ..queued() };
+        let joined = waiting.joined(&running, Time(3)).unwrap();
+        assert_eq!(
+            (&joined.state, joined.parent.as_ref()),
+            (&RunState::Ended(Outcome::Complete), Some(&running.id))
+        );
+        assert_eq!(joined.joined(&running, Time(4)), Err(Illegal), "it is over");
+        assert_eq!(running.joined(&running, Time(4)), Err(Illegal), "it runs by itself");
+        assert_eq!(waiting.joined(&queued(), Time(4)), Err(Illegal), "that one has not begun");
+        let elsewhere = Run { room: RoomId::stored("other"), ..running.clone() };
+        assert_eq!(waiting.joined(&elsewhere, Time(4)), Err(Illegal));
+        let another = Run { agent: AgentId::stored("another"), ..running };
+        assert_eq!(waiting.joined(&another, Time(4)), Err(Illegal));
     }
 
     #[test]

@@ -181,6 +181,9 @@ fn words(order: &Order<'_>) -> String {
             egress::room_context(agent, room, &in_room.collect::<Vec<_>>())
         }
         Order::Work { started, earlier } => egress::send_to_agent(started, earlier),
+        Order::Add { agent, room, run, added, message } => {
+            egress::add_to_run(agent, room, run, added, message)
+        }
         Order::Stop { agent, room } => egress::stop_agent(agent, Some(room)),
         Order::Inquiry { agent, room, by, request, inquiry } => {
             egress::inquiry(agent, *room, by, request, inquiry)
@@ -373,6 +376,7 @@ impl Agents {
                 hub.finished(voice(link, &reply)?, finished).await
             }
             Told::Resume { agent, room, run } => hub.resume(link, &agent, &room, &run).await,
+            Told::Added { agent, room, run, added } => hub.added(link, &agent, &room, &run, &added).await,
             Told::Status { agent, status, queue_depth } => {
                 hub.report_status(link, &agent, status_of(status), queue_depth).await;
                 Ok(())

@@ -9,6 +9,8 @@ use anyhow::{Context, Result};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
@@ -158,6 +160,8 @@ pub struct Proxy {
     /// Where the hub is.
     hub: watch::Sender<String>,
     cut: watch::Sender<u64>,
+    /// What is lost on the way, on connections that seem to stand: to the hub, and from it.
+    lossy: watch::Sender<(bool, bool)>,
     listening: JoinHandle<()>,
 }
 
@@ -168,34 +172,59 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let own = format!("http://{}", listener.local_addr()?);
         let (cut, watched) = watch::channel(0);
+        let (lossy, loses) = watch::channel((false, false));
         let listening = tokio::spawn(async move {
-            while let Ok((mut near, _)) = listener.accept().await {
-                let (hub, mut watched) = (leads_to.borrow().clone(), watched.clone());
+            while let Ok((near, _)) = listener.accept().await {
+                let (hub, mut watched, loses) = (leads_to.borrow().clone(), watched.clone(), loses.clone());
                 watched.mark_unchanged();
                 tokio::spawn(async move {
-                    let Ok(mut far) = TcpStream::connect(&hub).await else { return };
+                    let Ok(far) = TcpStream::connect(&hub).await else { return };
+                    let ((near_in, near_out), (far_in, far_out)) = (near.into_split(), far.into_split());
                     tokio::select! {
-                        _ = tokio::io::copy_bidirectional(&mut near, &mut far) => {}
+                        () = pass(near_in, far_out, || loses.borrow().0) => {}
+                        () = pass(far_in, near_out, || loses.borrow().1) => {}
                         _ = watched.changed() => {}
                     }
                 });
             }
         });
-        Ok(Self { url: own, hub, cut, listening })
+        Ok(Self { url: own, hub, cut, lossy, listening })
     }
 
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// From now on it leads to a hub that was started anew.
+    /// From now on it leads to a hub that was started anew, and loses nothing any more.
     pub fn lead_to(&self, url: &str) {
         self.hub.send_replace(address(url));
+        self.cut();
+        self.lossy.send_replace((false, false));
+    }
+
+    /// Nothing that is said to the hub arrives any more, though the connections stand.
+    pub fn lose_what_is_said(&self) {
+        self.lossy.send_modify(|lost| lost.0 = true);
+    }
+
+    /// Nothing that the hub says arrives any more, though the connections stand.
+    pub fn lose_what_is_heard(&self) {
+        self.lossy.send_modify(|lost| lost.1 = true);
     }
 
     /// Every connection that goes through it is gone; what was on its way is lost.
     pub fn cut(&self) {
         self.cut.send_modify(|count| *count += 1);
+    }
+}
+
+/// Until either side ends.
+async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, is_lost: impl Fn() -> bool) {
+    let mut piece = vec![0; 64 * 1024];
+    while let Ok(length @ 1..) = from.read(&mut piece).await {
+        if !is_lost() && to.write_all(&piece[..length]).await.is_err() {
+            return;
+        }
     }
 }
 

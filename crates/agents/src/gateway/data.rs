@@ -65,6 +65,9 @@ pub struct Kept {
     pub conversation: Option<String>,
     #[serde(default)]
     pub depth: u32,
+    /// Turns that became part of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taken: Vec<String>,
     /// Absent while it is played.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<Finished>,
@@ -251,7 +254,16 @@ mod tests {
 
     fn kept(reply: &str) -> Kept {
         let (agent, room, run) = ("a".into(), "r".into(), "t".into());
-        Kept { agent, room, run, reply: reply.into(), conversation: None, depth: 0, finished: None }
+        Kept {
+            agent,
+            room,
+            run,
+            reply: reply.into(),
+            conversation: None,
+            depth: 0,
+            taken: Vec::new(),
+            finished: None,
+        }
     }
 
     #[test]

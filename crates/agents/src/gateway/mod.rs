@@ -117,6 +117,8 @@ struct Playing {
     ending: Option<Outcome>,
     /// Whether the hub was told of the ending, on this connection.
     told: bool,
+    /// Whether the hub keeps its end.
+    over: bool,
 }
 
 /// What the hub knows of a turn.
@@ -148,11 +150,23 @@ impl Gateway {
                 // It was being played when that process died.
                 None => (Vec::new(), Outcome::Interrupted),
             };
-            let said = Arc::new(turns::Said::of(Reply::of(parts)));
+            let taken = kept.taken.iter().filter_map(|id| RunId::parse(id).ok()).collect();
+            let said = Arc::new(turns::Said::of(Reply::of(parts), taken));
             let standing = Standing::Unknown;
             let ending = Some(ending);
-            let playing =
-                Playing { kept, agent, room, run, reply, act: None, said, standing, ending, told: false };
+            let playing = Playing {
+                kept,
+                agent,
+                room,
+                run,
+                reply,
+                act: None,
+                said,
+                standing,
+                ending,
+                told: false,
+                over: false,
+            };
             turns.insert(number, playing);
         }
         let next = turns.keys().next_back().map_or(0, |last| last + 1);
@@ -314,6 +328,7 @@ impl Gateway {
         let Ok(Some(instruction)) = read(frame) else { return };
         match instruction {
             Instruction::Answer(request) => self.begin(request),
+            Instruction::Add(addition) => self.add_to(addition),
             Instruction::Look { agent, room } => {
                 if let Some(hosted) = self.agents.get_mut(&agent) {
                     hosted.rooms.insert(room.room.clone(), Arc::new(room));
@@ -332,6 +347,7 @@ impl Gateway {
                     playing.standing = Standing::GoesOn;
                     playing.said.reply.lock().resume(Mark { part: parts, byte: bytes });
                     playing.said.ask_again(&mut self.frames);
+                    self.frames.extend(playing.taken());
                 }
             }
             Instruction::Decided { agent, request, verdict } => {
@@ -360,7 +376,10 @@ impl Gateway {
                 playing.said.let_go();
             }
             (false, true) => self.forget(number),
-            (false, false) => playing.called_off(),
+            (false, false) => {
+                playing.over = true;
+                playing.called_off();
+            }
         }
     }
 
@@ -402,6 +421,15 @@ impl Playing {
             run: Some(self.run.clone()),
             target_agent: None,
         }
+    }
+
+    /// What became part of it, for a hub that may not have heard so.
+    fn taken(&self) -> Vec<String> {
+        self.said
+            .taken()
+            .into_iter()
+            .map(|added| turns::added(&self.agent, &self.room, &self.run, added))
+            .collect()
     }
 
     fn next_frame(&mut self) -> Option<String> {
@@ -468,6 +496,12 @@ fn slash_commands(own: &[SlashCommand]) -> serde_json::Value {
         .collect()
 }
 
+/// `inject`: it takes what is said to it while it is at work.
+fn abilities(hosted: &Hosted) -> Vec<Box<str>> {
+    let inject = hosted.kind.takes_more().then_some("inject");
+    ["rewind"].into_iter().chain(inject).map(Into::into).collect()
+}
+
 fn register(id: &AgentId, hosted: &Hosted) -> String {
     let directory = hosted.recipe.directory.as_deref().map(|path| path.to_string_lossy());
     let commands = slash_commands(&hosted.commands);
@@ -476,7 +510,7 @@ fn register(id: &AgentId, hosted: &Hosted) -> String {
         name: hosted.name.clone(),
         kind: hosted.recipe.kind.as_str().into(),
         working_directory: directory.map(|path| path.into()),
-        capabilities: vec!["rewind".into()],
+        capabilities: abilities(hosted),
         model: hosted.recipe.further.get("model").and_then(|model| model.as_str()).map(Into::into),
         slash_commands: Some(parlor_model::Payload(commands.to_string().into())),
         mcp_servers: None,

@@ -2,21 +2,21 @@
 
 use super::data::{Finished, Kept, new_id};
 use super::reply::{Cut, Next, Reply, head};
-use super::{Gateway, News, Playing, Standing, register};
+use super::{Gateway, News, Place, Playing, Standing, register};
 use crate::kinds::Kind;
 use crate::plain::Plain;
 use crate::turn::{self, Ending, Stage, Turn};
 use parking_lot::Mutex;
-use parlor_model::{AgentId, Chunk, ChunkKind, MessageId, Outcome, Payload, RoomId, RunEvent};
+use parlor_model::{AgentId, Chunk, ChunkKind, MessageId, Outcome, Payload, RoomId, RunEvent, RunId};
 use parlor_wire::agentim::gateway::host::egress;
-use parlor_wire::agentim::gateway::host::ingress::{Request, Verdict};
+use parlor_wire::agentim::gateway::host::ingress::{Addition, Request, Verdict};
 use parlor_wire::agentim::gateway::ingress::{MOST_CHUNKS, PermissionForm, Told, read};
 use parlor_wire::agentim::ingress::FrameLimits;
 use parlor_wire::json::Bounds;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinError;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -28,6 +28,8 @@ const LIMITS: FrameLimits = FrameLimits { bytes: 256 * 1024, json: Bounds { dept
 pub const IN_ONE_FRAME: usize = 200 * 1024;
 /// Words that wait between an agent and its reply.
 const WORDS: usize = 64;
+/// What is said to an agent meanwhile and waits for it; what comes beyond is another turn.
+const WAITING: usize = 16;
 /// How long an agent that was stopped may take to end by itself.
 const MOMENT: Duration = Duration::from_millis(700);
 /// How long people have to answer a question.
@@ -42,10 +44,18 @@ const QUESTIONS: usize = 16;
 pub struct Said {
     pub reply: Mutex<Reply>,
     questions: Mutex<Questions>,
+    added: Mutex<Added>,
     /// Rings when there is room again.
     room: Notify,
     /// Whether somebody is told; else what is only of the moment does not wait.
     alone: std::sync::atomic::AtomicBool,
+}
+
+/// What was said to the agent meanwhile, by the turns that would follow.
+#[derive(Debug, Default)]
+struct Added {
+    given: Vec<RunId>,
+    taken: Vec<RunId>,
 }
 
 #[derive(Debug, Default)]
@@ -65,6 +75,7 @@ struct Question {
 #[derive(Debug)]
 pub struct Act {
     stop: CancellationToken,
+    more: mpsc::Sender<Addition>,
 }
 
 impl Act {
@@ -80,8 +91,14 @@ pub struct Over {
 }
 
 impl Said {
-    pub fn of(reply: Reply) -> Self {
-        Self { reply: Mutex::new(reply), ..Self::default() }
+    pub fn of(reply: Reply, taken: Vec<RunId>) -> Self {
+        let added = Mutex::new(Added { given: taken.clone(), taken });
+        Self { reply: Mutex::new(reply), added, ..Self::default() }
+    }
+
+    /// The turns that became part of this one.
+    pub fn taken(&self) -> Vec<RunId> {
+        self.added.lock().taken.clone()
     }
 
     pub fn next(&self) -> Option<Next> {
@@ -127,7 +144,30 @@ impl Said {
     }
 }
 
+/// A turn became part of another.
+pub fn added(agent: &AgentId, room: &RoomId, run: &RunId, added: RunId) -> String {
+    let (agent, room, run) = (agent.clone(), room.clone(), run.clone());
+    egress::write(&Told::Added { agent, room, run, added })
+}
+
 impl Gateway {
+    /// Something was said to an agent while it is at work. What it does not take is another turn.
+    pub(super) fn add_to(&mut self, addition: Addition) {
+        let own = |one: &&Playing| one.run == addition.run && one.agent == addition.agent;
+        let Some(playing) = self.turns.values().find(own) else { return };
+        let mut known = playing.said.added.lock();
+        if known.taken.contains(&addition.added) {
+            let frame = added(&playing.agent, &playing.room, &playing.run, addition.added);
+            drop(known);
+            return self.say(frame);
+        }
+        let Some(act) = playing.act.as_ref().filter(|_| playing.standing == Standing::GoesOn) else { return };
+        let run = addition.added.clone();
+        if !known.given.contains(&run) && act.more.try_send(addition).is_ok() {
+            known.given.push(run);
+        }
+    }
+
     pub(super) fn begin(&mut self, request: Request) {
         // A hub that does not name its turns cannot be come back to.
         let (Some(hosted), Some(run)) = (self.agents.get(&request.agent), request.run.clone()) else {
@@ -138,6 +178,16 @@ impl Gateway {
         }
         let (agent, room) = (request.agent.clone(), request.room.clone());
         let reply = MessageId::stored(new_id());
+        // The agent has it from the turn before, which the hub gave up before it heard so.
+        if self.turns.values().any(|playing| playing.said.added.lock().taken.contains(&run)) {
+            let (room, message, run) = (Some(room), Some(reply), Some(run));
+            let reply = Place { agent, room, message, run, target_agent: None };
+            let (text, chunks, outcome) = (None, Vec::new(), Outcome::Complete);
+            let conversation = request.conversation.as_ref().map(|id| id.as_str().into());
+            let depth = Some(request.depth);
+            let told = Told::Complete { reply, text, chunks, conversation, depth, outcome };
+            return self.say(egress::write(&told));
+        }
         let number = self.next;
         self.next += 1;
         let kept = Kept {
@@ -147,6 +197,7 @@ impl Gateway {
             reply: reply.to_string(),
             conversation: request.conversation.as_ref().map(ToString::to_string),
             depth: request.depth,
+            taken: Vec::new(),
             finished: None,
         };
         if let Err(error) = self.data.keep(number, &kept) {
@@ -159,8 +210,11 @@ impl Gateway {
         let turn = Turn { request, room: view, session };
         let said = Arc::<Said>::default();
         let (stage, heard, stop) = Stage::new(WORDS);
+        let (more, meanwhile) = mpsc::channel(WAITING);
+        let stage = stage.open_to(meanwhile);
         let scribe = Scribe {
             said: said.clone(),
+            kept: (number, kept.clone()),
             agent: agent.clone(),
             room: room.clone(),
             reply: reply.clone(),
@@ -181,10 +235,21 @@ impl Gateway {
             bell.notify_one();
             Over { number, ending }
         });
-        let act = Some(Act { stop });
+        let act = Some(Act { stop, more });
         let standing = Standing::GoesOn;
-        let playing =
-            Playing { kept, agent, room, run, reply, act, said, standing, ending: None, told: false };
+        let playing = Playing {
+            kept,
+            agent,
+            room,
+            run,
+            reply,
+            act,
+            said,
+            standing,
+            ending: None,
+            told: false,
+            over: false,
+        };
         self.turns.insert(number, playing);
         self.tell(News::Began { agent: name, room: named, by });
     }
@@ -211,7 +276,11 @@ impl Gateway {
         if playing.standing == Standing::Over {
             // The hub waits for this before it gives the agent another turn there.
             let frame = playing.complete(Outcome::Complete);
-            self.forget(number);
+            // Known until the hub keeps its end: a hub that dies before would hand it over once more.
+            (playing.ending, playing.told) = (Some(Outcome::Interrupted), true);
+            if playing.over {
+                self.forget(number);
+            }
             self.say(frame);
         } else {
             playing.ending = Some(how.clone());
@@ -221,6 +290,7 @@ impl Gateway {
                 _ => None,
             };
             playing.kept.finished = Some(Finished { failed, parts });
+            playing.kept.taken = playing.said.taken().iter().map(ToString::to_string).collect();
             if let Err(error) = self.data.keep(number, &playing.kept) {
                 tracing::warn!(%error, "a reply cannot be kept, and would be lost in a crash");
             }
@@ -249,6 +319,8 @@ impl Gateway {
 /// Takes down what an agent says.
 struct Scribe {
     said: Arc<Said>,
+    /// The turn as it was noted when it began.
+    kept: (u64, Kept),
     agent: AgentId,
     room: RoomId,
     reply: MessageId,
@@ -319,8 +391,25 @@ impl Scribe {
                     tracing::warn!(%error, "the session of an agent cannot be kept");
                 }
             }
+            turn::Said::Took(run) => self.took(run),
         }
         self.bell.notify_one();
+    }
+
+    /// Noted before the hub is told: who forgets it would have the agent hear it twice.
+    fn took(&self, run: RunId) {
+        let taken = {
+            let mut added = self.said.added.lock();
+            added.taken.push(run.clone());
+            added.taken.iter().map(ToString::to_string).collect()
+        };
+        let (number, kept) = &self.kept;
+        if let Err(error) = self.data.keep(*number, &Kept { taken, ..kept.clone() }) {
+            tracing::warn!(%error, "what an agent took up cannot be noted, and would be repeated after a crash");
+        }
+        if let Ok(into) = RunId::parse(&kept.run) {
+            self.said.reply.lock().signal(added(&self.agent, &self.room, &into, run));
+        }
     }
 
     /// Whatever kind of agent says it, words steer no terminal.

@@ -113,8 +113,9 @@ impl Stage {
                     "requestId": request, "response": response });
                 self.answer(AnswerKind::Workspace, agent, Some(room), body);
             }
-            // It has no credentials and nothing to rewind, and its connection is never cut.
+            // It has no credentials and nothing to rewind, takes nothing while it speaks, and its connection is never cut.
             Instruction::Welcome
+            | Instruction::Add(_)
             | Instruction::Ended { .. }
             | Instruction::Resumed { .. }
             | Instruction::TurnedAway { .. }
@@ -149,10 +150,14 @@ impl Stage {
         let room = request.room.clone();
         let outgoing = self.outgoing.clone();
         let performer = Performer { request, reply: reply.clone(), outgoing, answers: heard };
+        let (farewell, outgoing) = (performer.farewell(), self.outgoing.clone());
         let (acting, stop) = abortable(performer.perform(steps));
         self.parts.insert(reply.clone(), Part { room, stop, answers });
         self.acting.push(Box::pin(async move {
-            let _ = acting.await;
+            // Who said stop is told that nothing more comes.
+            if acting.await.is_err() {
+                let _ = outgoing.send(farewell).await;
+            }
             Some(reply)
         }));
     }

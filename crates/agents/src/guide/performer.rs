@@ -137,6 +137,18 @@ impl Performer {
         timeout(within, answer).await.unwrap_or(Ok(None))
     }
 
+    /// The end of a reply that was stopped: what was heard of it is all there is.
+    pub fn farewell(&self) -> String {
+        egress::write(&Told::Complete {
+            reply: self.place(),
+            text: None,
+            chunks: Vec::new(),
+            conversation: self.request.conversation.as_ref().map(|id| id.as_str().into()),
+            depth: Some(self.request.depth),
+            outcome: Outcome::Complete,
+        })
+    }
+
     async fn complete(&self, said: Vec<Chunk>) -> Result<(), Gone> {
         let texts = said.iter().filter(|chunk| chunk.kind == ChunkKind::Text);
         let text: String = texts.map(|chunk| &*chunk.content).collect();

@@ -149,6 +149,14 @@ impl Kind {
         }
     }
 
+    /// Whether it listens while it plays a turn.
+    pub fn takes_more(&self) -> bool {
+        match self {
+            Self::Claude(_) => true,
+            Self::Acp(_) | Self::Command(_) | Self::Model(_) => false,
+        }
+    }
+
     /// What it runs and this machine does not have, without starting anything.
     pub fn missing(&self) -> Option<io::Error> {
         let program = match self {

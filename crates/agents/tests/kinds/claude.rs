@@ -4,6 +4,7 @@ use crate::stage::{Playing, turn};
 use parlor_agents::finding::Health;
 use parlor_agents::kinds::{Kind, Recipe};
 use parlor_agents::turn::Ending;
+use parlor_model::RunEvent;
 use std::sync::Arc;
 
 /// Options of the CLI follow, which a shell takes for arguments of the script.
@@ -30,6 +31,31 @@ async fn who_does_not_stop_is_ended() {
     assert!(playing.next().await.is_some());
     playing.stop.cancel();
     assert_eq!(playing.end().await.ending, Some(Ending::Stopped));
+}
+
+/// Says back each line that it gets, as the CLI does when its model has it.
+const SAYS_BACK: &str = r#"read -r first; printf '%s\n' "$first"
+    say() { printf '{"type":"assistant","message":{"id":"%s","model":"m","content":[{"type":"text","text":"%s"}]},"parent_tool_use_id":null}\n' "$1" "$1"; }
+    result() { printf '{"type":"result","subtype":"success","result":"x","usage":{"input_tokens":3,"output_tokens":2}}\n'; }"#;
+
+#[tokio::test]
+async fn what_is_said_meanwhile_is_taken_in_the_same_turn_or_right_behind_it() {
+    let at_once = "say one; read -r more; printf '%s\\n' \"$more\"; say two; result";
+    let behind = "say one; read -r more; result; printf '%s\\n' \"$more\"; say two; result";
+    // It does not say when its model has it.
+    let never = "say one; read -r more; say two; result; exec 1>&2; sleep 60";
+    for (script, tokens) in [(at_once, 3), (behind, 6), (never, 3)] {
+        let script = format!("{SAYS_BACK}\n{script}");
+        let playing = Playing::begin_with(&instead(&script), turn("room", "Hello", None), &["and this"]);
+        let played = playing.end().await.finished();
+        assert_eq!(played.text(), "onetwo", "{script}");
+        assert_eq!(played.taken.len(), 1, "{script}");
+        let spent = played.events.iter().find_map(|event| match event {
+            RunEvent::Usage(report) => report.spent,
+            _ => None,
+        });
+        assert_eq!(spent.map(|spent| spent.input_tokens), Some(tokens));
+    }
 }
 
 #[tokio::test]

@@ -2,8 +2,8 @@
 
 use parlor_agents::kinds::Kind;
 use parlor_agents::turn::{Ending, Said, Stage, Turn};
-use parlor_model::{AgentId, Chunk, ChunkKind, MessageId, RoomId, RunEvent};
-use parlor_wire::agentim::gateway::host::ingress::{Request, SenderType, Verdict};
+use parlor_model::{AgentId, Chunk, ChunkKind, MessageId, RoomId, RunEvent, RunId};
+use parlor_wire::agentim::gateway::host::ingress::{Addition, Request, SenderType, Verdict};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +40,19 @@ pub struct Playing {
 
 impl Playing {
     pub fn begin(agent: &Arc<Kind>, turn: Turn) -> Self {
+        Self::begin_with(agent, turn, &[])
+    }
+
+    /// With something that is said to it as soon as it listens.
+    pub fn begin_with(agent: &Arc<Kind>, turn: Turn, meanwhile: &[&str]) -> Self {
         let (stage, heard, stop) = Stage::new(8);
+        let (more, waiting) = mpsc::channel(8);
+        for (number, content) in meanwhile.iter().enumerate() {
+            let Request { agent, room, .. } = turn.request.clone();
+            let (run, added) = (RunId::stored("run"), RunId::stored(format!("next-{number}")));
+            more.try_send(Addition { agent, room, run, added, content: (*content).into() }).unwrap();
+        }
+        let stage = stage.open_to(waiting);
         let agent = agent.clone();
         let task = tokio::spawn(async move { agent.play(&turn, &stage).await });
         Self { stop, heard, task }
@@ -83,6 +95,7 @@ impl Playing {
                 Said::Event(event) => played.events.push(event),
                 Said::Session(session) => played.session = Some(session),
                 Said::Question { tool, .. } => panic!("it asked for {tool}"),
+                Said::Took(run) => played.taken.push(run),
                 Said::Terminal(_) => {}
             }
         }
@@ -97,6 +110,7 @@ pub struct Played {
     pub chunks: Vec<Chunk>,
     pub events: Vec<RunEvent>,
     pub session: Option<Box<str>>,
+    pub taken: Vec<RunId>,
     pub ending: Option<Ending>,
 }
 

@@ -121,6 +121,8 @@ pub struct Facts {
     pub released: Vec<BlobDigest>,
     pub once: Option<Once>,
     pub run: Option<Run>,
+    /// The turn that it becomes part of.
+    pub running: Option<Run>,
     /// The question that the command is about, or that was asked under its name before.
     pub approval: Option<Approval>,
     /// What is open in the room, or goes with what ends.
@@ -253,6 +255,7 @@ impl Facts {
             released: Vec::new(),
             once: None,
             run: None,
+            running: None,
             approval: None,
             approvals: Vec::new(),
             open_approvals: 0,
@@ -543,6 +546,10 @@ impl Facts {
             }
             Command::ClearDeadLetters => {}
             Command::StartRun { run } => self.about_starting(run, store)?,
+            Command::JoinRun { run, into } => {
+                self.run = store.run(run)?;
+                self.running = store.run(into)?;
+            }
             Command::OpenRun { agent, room } => self.about_speaker(agent, room, store)?,
             Command::FinishRun(finished) => {
                 self.run = store.run(&finished.run)?;

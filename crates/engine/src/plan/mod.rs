@@ -293,6 +293,7 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
         | Command::Subscribe { .. }
         | Command::Unsubscribe { .. } => agents::plan(command, draft),
         Command::StartRun { .. }
+        | Command::JoinRun { .. }
         | Command::OpenRun { .. }
         | Command::FinishRun(_)
         | Command::SayLate { .. }

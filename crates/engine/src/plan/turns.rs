@@ -14,6 +14,7 @@ use std::sync::Arc;
 pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
     match command {
         Command::StartRun { .. } => start(draft),
+        Command::JoinRun { .. } => join(draft),
         Command::OpenRun { agent, room } => {
             let mut draft = draft;
             let run = unasked(agent, room, &draft).map_err(|_| Refusal::NotFound(Thing::Room))?;
@@ -195,6 +196,14 @@ fn start(mut draft: Draft) -> Result<Plan, Refusal> {
     let run = put(run.started(now).map_err(|_| Refusal::AlreadyExists(Thing::Run))?, &mut draft);
     let members = draft.facts.members.clone();
     draft.done(Receipt::Started(Box::new(Started { run, prompt, room, members })))
+}
+
+/// A turn that waits became part of another, which is told of it as of any end.
+fn join(mut draft: Draft) -> Result<Plan, Refusal> {
+    let into = draft.facts.running.clone().ok_or(Refusal::NotFound(Thing::Run))?;
+    let joined = the_run(&draft)?.joined(&into, draft.facts.now);
+    let run = put(joined.map_err(|_| Refusal::AlreadyExists(Thing::Run))?, &mut draft);
+    draft.done(Receipt::Run(run))
 }
 
 /// A turn that nobody asked for and that runs from the beginning.

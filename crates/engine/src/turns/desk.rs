@@ -4,6 +4,7 @@
 //! link never takes away what a newer one brought; what was stopped says nothing more. Pure: it is told what happened
 //! and asked what to do.
 
+mod adding;
 mod asking;
 mod idle;
 mod named;
@@ -11,6 +12,8 @@ mod queues;
 mod rewinds;
 mod undecided;
 
+use adding::Adding;
+pub use adding::Offer;
 pub use asking::Asks;
 pub use named::{Over, Resumed};
 use queues::Queues;
@@ -72,6 +75,7 @@ pub struct Desk {
     /// Turns that wait until there is room for another of these.
     held: HashMap<RunId, Instant>,
     queues: Queues,
+    adding: Adding,
     /// What people asked of agents, until it is answered.
     pub inquiries: Inquiries,
 }
@@ -100,6 +104,8 @@ struct Waiting {
     message: Option<MessageId>,
     preview: Box<str>,
     at: Time,
+    /// Whether a person said it to this very agent, so that it can become part of what the agent does.
+    may_join: bool,
 }
 
 struct Live {
@@ -109,6 +115,8 @@ struct Live {
     terminal: Filter,
     /// Since when its agent was not heard of, where its host was lost.
     lost_since: Option<Instant>,
+    /// Until when its host is given time to end what it was told to stop.
+    stopping_until: Option<Instant>,
     ending: Option<Ending>,
 }
 
@@ -245,6 +253,7 @@ impl Desk {
         for run in self.runs_of.get(agent).into_iter().flatten() {
             if let Some(live) = self.running.get_mut(run) {
                 live.lost_since.get_or_insert(now);
+                live.stopping_until = None;
             }
         }
     }
@@ -372,6 +381,7 @@ impl Desk {
                         message: run.trigger.clone(),
                         preview: self.queues.preview(run.trigger.as_ref()),
                         at: run.queued_at,
+                        may_join: adding::may_join(run),
                     });
                 }
             }
@@ -386,6 +396,7 @@ impl Desk {
                     reply: None,
                     terminal: Filter::default(),
                     lost_since: (!self.seats.contains_key(&run.agent)).then_some(now),
+                    stopping_until: None,
                     ending: None,
                 };
                 self.running.insert(run.id.clone(), live);
@@ -421,6 +432,7 @@ impl Desk {
         self.queues.touch(agent);
         self.starting.remove(run);
         self.held.remove(run);
+        self.adding.forget(run);
         if let Some(queue) = self.queued.get_mut(agent) {
             queue.retain(|waiting| waiting.run != *run);
             if queue.is_empty() {
@@ -443,8 +455,13 @@ impl Desk {
         let meant = |other: &AgentId| agent.is_none_or(|agent| agent == other);
         let (running, all) = self.in_room(room);
         for (run, of) in all.into_iter().filter(|(_, of)| meant(of)) {
+            // A host of ours says when nothing of it is left; only then is the agent idle.
+            let patience = self.is_hosted_by_us(&of).then(|| now + STOPPING);
             match self.running.get_mut(&run) {
                 Some(live) => {
+                    if live.ending.is_none() && live.lost_since.is_none() {
+                        live.stopping_until = patience;
+                    }
                     live.ending.get_or_insert_with(|| Ending::plain(Outcome::Cancelled));
                 }
                 None => {
@@ -585,6 +602,12 @@ impl Desk {
 
     /// The host says that what it was told to stop is over.
     pub fn stopped(&mut self, agent: &AgentId, room: Option<&RoomId>) {
+        for run in self.runs_of.get(agent).into_iter().flatten() {
+            let here = |live: &&mut Live| room.is_none_or(|room| live.room == *room);
+            if let Some(live) = self.running.get_mut(run).filter(here) {
+                live.stopping_until = None;
+            }
+        }
         self.stopped.retain(|(stopped, at), _| stopped != agent || room.is_some_and(|room| room != at));
     }
 
@@ -641,7 +664,8 @@ impl Desk {
             if live.lost_since.is_some_and(|since| now.duration_since(since) >= patience) {
                 live.ending.get_or_insert_with(|| Ending::plain(Outcome::Interrupted));
             }
-            let Some(ending) = &mut live.ending else { continue };
+            let stopping = live.stopping_until.is_some_and(|until| until > now);
+            let Some(ending) = live.ending.as_mut().filter(|_| !stopping) else { continue };
             if ending.asked_at.is_none_or(|asked| now.duration_since(asked) >= TRY_AGAIN) {
                 ending.asked_at = Some(now);
                 due.push(Due { run: run.clone(), reply: live.reply.clone(), ending: ending.clone() });
@@ -653,7 +677,7 @@ impl Desk {
     /// When there may be something to do though nothing happens.
     pub fn next_deadline(&self, patience: Duration, now: Instant) -> Option<Instant> {
         let lost = self.running.values().filter_map(|live| match &live.ending {
-            Some(ending) => ending.asked_at.map(|asked| asked + TRY_AGAIN),
+            Some(ending) => ending.asked_at.map(|asked| asked + TRY_AGAIN).or(live.stopping_until),
             None => live.lost_since.map(|since| since + patience),
         });
         let stopping = self.stopped.values().map(|since| *since + STOPPING).filter(|until| *until > now);

@@ -19,6 +19,15 @@ pub enum Order<'a> {
         /// What was said in the room before, the oldest first; for hosts of ours only.
         earlier: &'a [Arc<Message>],
     },
+    /// Something that was said to an agent while it is at work, for the turn that it is in. `added` is the turn that waits
+    /// for it, and becomes part of that one when the host says that the agent has it.
+    Add {
+        agent: &'a AgentId,
+        room: &'a RoomId,
+        run: &'a RunId,
+        added: &'a RunId,
+        message: &'a Message,
+    },
     Stop {
         agent: &'a AgentId,
         room: &'a RoomId,

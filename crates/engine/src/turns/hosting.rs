@@ -1,5 +1,6 @@
 //! What gateways tell of their agents, and what people want of them.
 
+use super::adding::ABILITY;
 use super::desk::{Bound, Desk, Ending, Link, LinkId};
 use super::host::{Beside, Host, Order};
 use super::rollup::{Bounds, Rollup};
@@ -155,6 +156,8 @@ impl Hub {
         let taken_over = {
             let mut desk = self.turns().desk();
             let before = desk.seat(&agent.id, link, &agent.name, Instant::now());
+            let able = agent.host.capabilities.iter().any(|ability| &**ability == ABILITY);
+            desk.takes_more(&agent.id, able);
             before.and_then(|before| desk.host(before))
         };
         self.turns().tell_answers();
@@ -168,6 +171,7 @@ impl Hub {
             self.tell_context(&membership.room, Some(&agent.id)).await?;
         }
         self.tell_unforgotten(link, &agent.id);
+        self.hand_over_again(&agent.id).await;
         self.tell_status(&agent.id).await;
         self.turns().bell.notify_one();
         self.turns().idle.notify_one();

@@ -71,6 +71,7 @@ impl Hub {
         for (host, agent, room) in stops {
             host.tell(&Order::Stop { agent: &agent, room: &room });
         }
+        self.offer().await;
         for (host, Over { agent, room, run, outcome, .. }) in &over {
             host.tell(&Order::Ended { agent, room, run, outcome });
         }
@@ -151,7 +152,7 @@ impl Hub {
         self.triage(&run).await
     }
 
-    async fn hand_over(&self, started: &Started) {
+    pub(super) async fn hand_over(&self, started: &Started) {
         let agent = &started.run.agent;
         // It is known here before its first piece can come.
         self.caught_up().await;

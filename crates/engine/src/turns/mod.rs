@@ -1,5 +1,6 @@
 //! Turns: what agents are asked, say and are told, behind the fan-out.
 
+mod adding;
 mod approvals;
 pub mod desk;
 pub mod host;

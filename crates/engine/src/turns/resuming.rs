@@ -4,7 +4,9 @@ use super::desk::{LinkId, Resumed};
 use super::host::Order;
 use super::hosting::{Finished, Voice};
 use crate::Hub;
-use parlor_model::{AgentId, Outcome, Refusal, RoomId, RunId, RunState, Thing};
+use crate::facts::MEMBERS_IN_CONTEXT;
+use parlor_model::{AgentId, Outcome, Prompt, Refusal, RoomId, RunId, RunState, Started, Thing};
+use std::sync::Arc;
 
 impl Hub {
     /// A host goes on with a turn: it is told how far it was heard, or that the turn is over.
@@ -35,6 +37,43 @@ impl Hub {
             }
         }
         Ok(())
+    }
+
+    /// Hands over what an agent was to do when it was lost. A host that has heard of it knows it by its name; one that
+    /// has not would never do it, where the hub or the line broke on the way.
+    pub(super) async fn hand_over_again(&self, agent: &AgentId) {
+        // Known by now, if it had begun.
+        self.caught_up().await;
+        let unheard = self.turns().desk().unheard(agent);
+        for run in unheard {
+            if let Ok(Some(started)) = self.begun(&run).await {
+                self.turns().desk().heard_of(&run);
+                self.hand_over(&started).await;
+            }
+        }
+    }
+
+    /// A turn that runs, as it was handed over when it began; nothing if what it was asked is gone.
+    async fn begun(&self, run: &RunId) -> Result<Option<Started>, Refusal> {
+        let id = run.clone();
+        self.look(move |_, store| {
+            let Some(run) = store.run(&id)?.filter(|run| run.state == RunState::Running) else {
+                return Ok(None);
+            };
+            let Some(room) = store.room(&run.room)? else { return Ok(None) };
+            let prompt = if let Some(trigger) = &run.trigger {
+                store.message(trigger)?.map(Prompt::Message)
+            } else if let Some(task) = &run.task {
+                store.task(task)?.map(|task| Prompt::Task(Arc::new(task)))
+            } else if let Some(arrival) = &run.arrival {
+                store.user(arrival)?.map(|user| Prompt::Arrival { name: user.display_name })
+            } else {
+                None
+            };
+            let members = store.members(&run.room, MEMBERS_IN_CONTEXT, 0)?.into();
+            Ok(prompt.map(|prompt| Started { run: Arc::new(run), prompt, room: Arc::new(room), members }))
+        })
+        .await
     }
 
     /// A host ends a turn that is over. What it has to say is said once if the turn was given up.

@@ -595,6 +595,10 @@ pub fn start_run() -> Command {
     Command::StartRun { run: RunId::stored("run") }
 }
 
+pub fn join_run() -> Command {
+    Command::JoinRun { run: RunId::stored("next"), into: RunId::stored("run") }
+}
+
 pub fn open_run() -> Command {
     Command::OpenRun { agent: AgentId::stored("coder"), room: lobby() }
 }

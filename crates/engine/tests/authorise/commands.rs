@@ -449,6 +449,9 @@ table! { Command,
     Command::StartRun { .. } => {
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  start_run(), READY;
     }
+    Command::JoinRun { .. } => {
+        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  join_run(), READY;
+    }
     Command::FinishRun(_) => {
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  finish_run(), READY;
     }

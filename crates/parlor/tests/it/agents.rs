@@ -24,6 +24,9 @@ use serde_json::Value;
 use std::path::Path;
 use tempfile::TempDir;
 
+/// A script for the directory it is in.
+type Script<'a> = &'a dyn Fn(&Path) -> String;
+
 /// A machine of Alice's on which agents of the kind `command` live, each a script.
 pub struct Hosted {
     pub place: TempDir,
@@ -32,13 +35,22 @@ pub struct Hosted {
 
 impl Hosted {
     pub fn new(url: &str, scripts: &[(&str, &str)]) -> Self {
+        let scripts: Vec<_> =
+            scripts.iter().map(|(name, script)| (*name, move |_: &Path| (*script).to_owned())).collect();
+        let scripts: Vec<(&str, Script)> =
+            scripts.iter().map(|(name, script)| (*name, script as Script)).collect();
+        Self::of_kind(url, "command", &scripts)
+    }
+
+    /// Of another kind, and with scripts that know where they are.
+    pub fn of_kind(url: &str, kind: &str, scripts: &[(&str, Script)]) -> Self {
         let place = tempfile::tempdir().unwrap();
         let mut settings = "user = 'alice'\n".to_owned();
         for (name, script) in scripts {
             let path = place.path().join(format!("{name}.sh"));
-            std::fs::write(&path, script).unwrap();
+            std::fs::write(&path, script(place.path())).unwrap();
             let command = serde_json::json!(["sh", path]);
-            settings += &format!("[[agent]]\nname = '{name}'\nkind = 'command'\ncommand = {command}\n");
+            settings += &format!("[[agent]]\nname = '{name}'\nkind = '{kind}'\ncommand = {command}\n");
         }
         let machine = Machine::new(PARLOR, place.path(), &settings);
         Self { machine: machine.env("PARLOR_PASSWORD", PASSWORD).at(url), place }

@@ -1,6 +1,7 @@
 //! Chat events: the stream, and talking to agents over plain HTTP.
 
 mod access;
+mod busy;
 mod missions;
 mod plans;
 mod questions;

@@ -49,6 +49,8 @@ pub(super) struct Piece {
 pub(super) struct Whole {
     pub message: Message,
     pub parent_tool_use_id: Option<Box<str>>,
+    /// Of what was told to the model: which of our lines that was.
+    pub uuid: Option<Box<str>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -80,13 +82,22 @@ pub(super) struct Outcome {
     pub usage: Tokens,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Tokens {
     pub input_tokens: u64,
     pub cache_creation_input_tokens: u64,
     pub cache_read_input_tokens: u64,
     pub output_tokens: u64,
+}
+
+impl Tokens {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.input_tokens += other.input_tokens;
+        self.cache_creation_input_tokens += other.cache_creation_input_tokens;
+        self.cache_read_input_tokens += other.cache_read_input_tokens;
+        self.output_tokens += other.output_tokens;
+    }
 }
 
 /// `None` for what is of no concern to us, or no frame at all.
@@ -137,10 +148,11 @@ fn asked(line: &str) -> Option<Frame> {
 }
 
 /// What a person says.
-pub(super) fn said(words: &str) -> String {
+pub(super) fn said(words: &str, id: &str) -> String {
     let content = json!([{ "type": "text", "text": words }]);
-    json!({ "type": "user", "message": { "role": "user", "content": content }, "parent_tool_use_id": null, "session_id": "" })
-        .to_string()
+    json!({ "type": "user", "message": { "role": "user", "content": content }, "parent_tool_use_id": null,
+        "session_id": "", "uuid": id })
+    .to_string()
 }
 
 pub(super) fn allow(permission: &Permission) -> String {

@@ -5,8 +5,9 @@
 use super::super::last_words::LastWords;
 use super::super::lines::{Line, Lines};
 use super::super::{SlashCommand, tools};
-use super::frames::{self, Frame, Outcome, Permission};
+use super::frames::{self, Frame, Outcome, Permission, Tokens, Whole};
 use super::translate::{Shown, Translation};
+use crate::context::meanwhile;
 use crate::process::{Program, Running};
 use crate::turn::{Deserted, Ending, Stage, Turn};
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -17,7 +18,7 @@ use std::io;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, ChildStdout};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -54,6 +55,7 @@ pub(super) struct Performance<'a> {
     words: &'a str,
     stage: &'a Stage,
     translation: Translation,
+    spent: Tokens,
     cost: Option<u64>,
     commands: Vec<SlashCommand>,
 }
@@ -81,8 +83,8 @@ impl<'a> Performance<'a> {
         words: &'a str,
         stage: &'a Stage,
     ) -> Self {
-        let (translation, commands) = (Translation::default(), Vec::new());
-        Self { program, session, cost_before, turn, words, stage, translation, cost: None, commands }
+        let (translation, spent, commands) = (Translation::default(), Tokens::default(), Vec::new());
+        Self { program, session, cost_before, turn, words, stage, translation, spent, cost: None, commands }
     }
 
     pub(super) async fn play(mut self) -> Played {
@@ -105,6 +107,8 @@ impl<'a> Performance<'a> {
             "--input-format=stream-json",
             "--include-partial-messages",
             "--permission-prompt-tool=stdio",
+            // Says of each line of ours when the model has it.
+            "--replay-user-messages",
             "--disallowedTools=AskUserQuestion",
             session,
             &id,
@@ -164,10 +168,19 @@ impl<'a> Performance<'a> {
     }
 
     async fn converse(&mut self, Talk { stdin, lines }: &mut Talk) -> Result<End, End> {
-        write(stdin, &frames::said(self.words)).await;
+        write(stdin, &frames::said(self.words, &Uuid::now_v7().to_string())).await;
         let mut questions = FuturesUnordered::new();
         let mut open: HashMap<Box<str>, CancellationToken> = HashMap::new();
+        // What was said meanwhile and the model does not have yet: it goes on with that by itself.
+        let mut unread: Vec<String> = Vec::new();
+        let mut result: Option<Box<Outcome>> = None;
         loop {
+            let going_on = async {
+                match result {
+                    Some(_) => sleep(LAG).await,
+                    None => std::future::pending().await,
+                }
+            };
             let line = tokio::select! {
                 biased;
                 Some(answered) = questions.next() => {
@@ -179,9 +192,18 @@ impl<'a> Performance<'a> {
                     continue;
                 }
                 line = lines.next() => line.map_err(|_| End::Silence)?,
+                more = self.stage.more(), if result.is_none() => {
+                    let id = Uuid::now_v7().to_string();
+                    write(stdin, &frames::said(&meanwhile(&more), &id)).await;
+                    unread.push(id);
+                    self.stage.took(&more).await?;
+                    continue;
+                }
+                // It does not go on after all.
+                () = going_on => None,
             };
             let frame = match line {
-                None => return Ok(End::Silence),
+                None => return Ok(result.map_or(End::Silence, End::Result)),
                 Some(Line::Text(line)) => frames::read(&line),
                 // Only results of tools and what they repeat are as long as that.
                 Some(Line::TooLong) => None,
@@ -199,8 +221,25 @@ impl<'a> Performance<'a> {
                 Some(Frame::CalledOff { request }) => {
                     open.remove(&request).inspect(CancellationToken::cancel);
                 }
-                Some(Frame::Result(outcome)) => return Ok(End::Result(outcome)),
-                Some(frame) => self.show(frame).await?,
+                Some(Frame::Result(mut outcome)) => {
+                    self.spent.add(&outcome.usage);
+                    outcome.usage = self.spent;
+                    let well = !outcome.is_error;
+                    if unread.is_empty() || !well {
+                        return Ok(End::Result(outcome));
+                    }
+                    result = Some(outcome);
+                }
+                Some(frame) => {
+                    // It has begun with what was said meanwhile.
+                    if !matches!(&frame, Frame::System(system) if &*system.subtype != "init") {
+                        result = None;
+                    }
+                    if let Frame::User(Whole { uuid: Some(read), .. }) = &frame {
+                        unread.retain(|id| **id != **read);
+                    }
+                    self.show(frame).await?;
+                }
                 None => {}
             }
         }

@@ -45,8 +45,9 @@ pub struct Ask {
 type Make = fn(&mut Dice, &mut World) -> Command;
 
 /// Each kind of command, and how often it is asked for compared with the others.
-const KINDS: [(u32, Make); 91] = [
+const KINDS: [(u32, Make); 92] = [
     (24, turns::start),
+    (12, turns::join),
     (4, turns::open),
     (24, turns::finish),
     (6, turns::say_late),

@@ -225,6 +225,7 @@ fn name(command: &Command) -> &'static str {
         Command::Acknowledge { .. } => "Acknowledge",
         Command::ClearDeadLetters => "ClearDeadLetters",
         Command::StartRun { .. } => "StartRun",
+        Command::JoinRun { .. } => "JoinRun",
         Command::OpenRun { .. } => "OpenRun",
         Command::FinishRun(_) => "FinishRun",
         Command::SayLate { .. } => "SayLate",

@@ -18,6 +18,7 @@ pub fn caller(
 ) -> Result<Option<Caller>, Fault> {
     let user = match command {
         Command::StartRun { .. }
+        | Command::JoinRun { .. }
         | Command::OpenRun { .. }
         | Command::FinishRun(_)
         | Command::SayLate { .. }

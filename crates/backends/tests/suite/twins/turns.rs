@@ -35,6 +35,12 @@ pub fn start(dice: &mut Dice, world: &mut World) -> Command {
     Command::StartRun { run: run(dice, world) }
 }
 
+/// Most often with the next one, which may be of the same agent.
+pub fn join(dice: &mut Dice, world: &mut World) -> Command {
+    let into = run(dice, world);
+    Command::JoinRun { run: run(dice, world), into }
+}
+
 pub fn open(dice: &mut Dice, world: &mut World) -> Command {
     Command::OpenRun { agent: agent(dice, world), room: room(dice, world) }
 }

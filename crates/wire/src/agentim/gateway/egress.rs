@@ -202,6 +202,22 @@ struct ContextMember<'a> {
     status: Option<&'a str>,
 }
 
+/// For hosts of ours: something that was said to an agent while it is at work in this turn.
+pub fn add_to_run(agent: &AgentId, room: &RoomId, run: &RunId, added: &RunId, message: &Message) -> String {
+    json!({
+        "type": "server:add_to_run",
+        "agentId": agent.as_str(),
+        "roomId": room.as_str(),
+        "runId": run.as_str(),
+        "addedRunId": added.as_str(),
+        "messageId": message.id.as_str(),
+        "content": message.text,
+        "senderName": message.sender_name,
+        "senderType": sender_type(&message.sender),
+    })
+    .to_string()
+}
+
 /// In one room, which only hosts of ours can tell apart, or everywhere.
 pub fn stop_agent(agent: &AgentId, room: Option<&RoomId>) -> String {
     let mut frame = json!({ "type": "server:stop_agent", "agentId": agent.as_str() });

@@ -43,6 +43,13 @@ pub enum Told {
         room: RoomId,
         run: RunId,
     },
+    /// An agent of a host of ours has what was said to it while it was at work: `added` waits no longer.
+    Added {
+        agent: AgentId,
+        room: RoomId,
+        run: RunId,
+        added: RunId,
+    },
     Status {
         agent: AgentId,
         status: Status,
@@ -208,6 +215,16 @@ pub fn read(text: &str, limits: &FrameLimits) -> Result<Told, Misread> {
                 agent: agent(&form.agent_id)?,
                 room: RoomId::parse(&form.room_id).map_err(|_| Misread::Unknown)?,
                 run: RunId::parse(&form.run_id).map_err(|_| Misread::Unknown)?,
+            }
+        }
+        "gateway:run_added" => {
+            let form: AddedFrame = parse(text)?;
+            let run = |id: &str| RunId::parse(id).map_err(|_| Misread::Unknown);
+            Told::Added {
+                agent: agent(&form.agent_id)?,
+                room: RoomId::parse(&form.room_id).map_err(|_| Misread::Unknown)?,
+                run: run(&form.run_id)?,
+                added: run(&form.added_run_id)?,
             }
         }
         "gateway:agent_status" => {
@@ -435,6 +452,19 @@ struct ResumeFrame<'a> {
     room_id: Cow<'a, str>,
     #[serde(borrow)]
     run_id: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AddedFrame<'a> {
+    #[serde(borrow)]
+    agent_id: Cow<'a, str>,
+    #[serde(borrow)]
+    room_id: Cow<'a, str>,
+    #[serde(borrow)]
+    run_id: Cow<'a, str>,
+    #[serde(borrow)]
+    added_run_id: Cow<'a, str>,
 }
 
 #[derive(Deserialize)]

@@ -38,6 +38,13 @@ pub fn write(told: &Told) -> String {
             room_id: room.as_str(),
             run_id: run.as_str(),
         }),
+        Told::Added { agent, room, run, added } => encode(&AddedFrame {
+            kind: "gateway:run_added",
+            agent_id: agent.as_str(),
+            room_id: room.as_str(),
+            run_id: run.as_str(),
+            added_run_id: added.as_str(),
+        }),
         Told::Status { agent, status, queue_depth } => encode(&StatusFrame {
             kind: "gateway:agent_status",
             agent_id: agent.as_str(),
@@ -239,6 +246,17 @@ struct ResumeFrame<'a> {
     agent_id: &'a str,
     room_id: &'a str,
     run_id: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AddedFrame<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    agent_id: &'a str,
+    room_id: &'a str,
+    run_id: &'a str,
+    added_run_id: &'a str,
 }
 
 #[derive(Serialize)]

@@ -19,6 +19,8 @@ pub enum Instruction {
         error: Box<str>,
     },
     Answer(Request),
+    /// Something that was said to an agent while it is at work.
+    Add(Addition),
     Look {
         agent: AgentId,
         room: RoomView,
@@ -115,6 +117,18 @@ pub struct Request {
     pub earlier: Vec<Earlier>,
 }
 
+/// Something that was said to an agent while it is at work in a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Addition {
+    pub agent: AgentId,
+    pub room: RoomId,
+    /// The turn that it is in.
+    pub run: RunId,
+    /// The one that would follow.
+    pub added: RunId,
+    pub content: Box<str>,
+}
+
 /// Something that was said in a room before an agent is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -199,6 +213,16 @@ pub fn read(text: &str) -> Result<Option<Instruction>, Misread> {
                 conversation: form.conversation_id.and_then(|id| ConversationId::parse(&id).ok()),
                 depth: form.depth.unwrap_or(0),
                 earlier: form.context,
+            })
+        }
+        "server:add_to_run" => {
+            let form: AdditionForm = parse(text)?;
+            Instruction::Add(Addition {
+                agent: agent(&form.agent_id)?,
+                room: room(&form.room_id)?,
+                run: run(&form.run_id)?,
+                added: run(&form.added_run_id)?,
+                content: form.content,
             })
         }
         "server:room_context" => {
@@ -346,6 +370,16 @@ struct SendForm {
     depth: Option<u32>,
     #[serde(default)]
     context: Vec<Earlier>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AdditionForm {
+    agent_id: Box<str>,
+    room_id: Box<str>,
+    run_id: Box<str>,
+    added_run_id: Box<str>,
+    content: Box<str>,
 }
 
 #[derive(Deserialize)]

@@ -1,0 +1,65 @@
+//! What is said to an agent while it is at work, on its way into the turn that it is in.
+
+use super::desk::{LinkId, Offer};
+use super::host::Order;
+use crate::Hub;
+use parlor_model::{AgentId, Caller, Command, Message, Refusal, RoomId, RunId, Thing};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the store is given before it is asked again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// What an agent says that it can do, where it takes more while it is at work.
+pub(super) const ABILITY: &str = "inject";
+
+impl Hub {
+    /// Offers what waits to turns that can take it.
+    pub(super) async fn offer(&self) {
+        let offers = self.turns().desk().offers();
+        for offer in offers {
+            // What cannot be read now, or is gone, is looked at again when it is its turn.
+            if let Ok(Some(message)) = self.said(&offer).await {
+                let desk = self.turns().desk();
+                // Told while nobody can end it, as with every turn.
+                if desk.stands(&offer) {
+                    let Offer { host, agent, room, run, added, .. } = &offer;
+                    host.tell(&Order::Add { agent, room, run, added, message: &message });
+                }
+            }
+        }
+    }
+
+    async fn said(&self, offer: &Offer) -> Result<Option<Arc<Message>>, Refusal> {
+        let id = offer.message.clone();
+        self.look(move |_, store| store.message(&id)).await
+    }
+
+    /// An agent has what was said to it meanwhile: that waits no longer. Told again, it changes nothing.
+    pub async fn added(
+        &self,
+        link: LinkId,
+        agent: &AgentId,
+        room: &RoomId,
+        run: &RunId,
+        added: &RunId,
+    ) -> Result<(), Refusal> {
+        self.turns().desk().seated(agent, link).ok_or(Refusal::NotFound(Thing::Agent))?;
+        let (into, of) = (run.clone(), (agent.clone(), room.clone()));
+        let own =
+            self.look(move |_, store| Ok(store.run(&into)?.is_some_and(|run| (run.agent, run.room) == of)));
+        if !own.await? {
+            return Err(Refusal::NotFound(Thing::Run));
+        }
+        let join = Command::JoinRun { run: added.clone(), into: run.clone() };
+        // What the host says next may be the end of that turn, upon which this one would begin.
+        while let Err(Refusal::Unavailable) = self.call(&Caller::OPERATOR, join.clone()).await
+            && !self.is_closing()
+        {
+            tokio::time::sleep(AGAIN).await;
+        }
+        self.caught_up().await;
+        self.turns().desk().alive(agent, Some(room));
+        Ok(())
+    }
+}
