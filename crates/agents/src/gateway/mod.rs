@@ -5,6 +5,7 @@
 //! end: what agents say waits in their replies, which are bounded, and becomes a frame when there is room for one.
 
 mod answers;
+mod changes;
 pub mod connect;
 pub mod data;
 pub mod remote;

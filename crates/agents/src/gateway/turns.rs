@@ -2,7 +2,7 @@
 
 use super::data::{Finished, Kept, new_id};
 use super::reply::{Cut, Next, Reply, head};
-use super::{Gateway, News, Place, Playing, Standing, register};
+use super::{Gateway, News, Place, Playing, Standing, changes, register};
 use crate::kinds::Kind;
 use crate::plain::Plain;
 use crate::turn::{self, Ending, Stage, Turn};
@@ -14,6 +14,7 @@ use parlor_wire::agentim::gateway::ingress::{MOST_CHUNKS, PermissionForm, Told, 
 use parlor_wire::agentim::ingress::FrameLimits;
 use parlor_wire::json::Bounds;
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -214,6 +215,7 @@ impl Gateway {
         let stage = stage.open_to(meanwhile);
         let scribe = Scribe {
             said: said.clone(),
+            folder: hosted.recipe.directory.clone(),
             kept: (number, kept.clone()),
             agent: agent.clone(),
             room: room.clone(),
@@ -319,6 +321,8 @@ impl Gateway {
 /// Takes down what an agent says.
 struct Scribe {
     said: Arc<Said>,
+    /// Where the agent works.
+    folder: Option<PathBuf>,
     /// The turn as it was noted when it began.
     kept: (u64, Kept),
     agent: AgentId,
@@ -339,6 +343,13 @@ impl Scribe {
         stage: Stage,
         mut heard: tokio::sync::mpsc::Receiver<turn::Said>,
     ) -> Ending {
+        let before = match &self.folder {
+            Some(folder) => tokio::select! {
+                () = self.stop.cancelled() => return Ending::Stopped,
+                before = changes::look(folder) => before,
+            },
+            None => None,
+        };
         let ending = {
             let playing = kind.play(&turn, &stage);
             let listening = async {
@@ -359,6 +370,12 @@ impl Scribe {
         };
         while let Ok(said) = heard.try_recv() {
             self.take_down(said).await;
+        }
+        if ending != Ending::Stopped
+            && let Some(before) = before
+            && let Some(report) = before.changes().await
+        {
+            self.signal(self.event(RunEvent::Changes(report))).await;
         }
         ending
     }

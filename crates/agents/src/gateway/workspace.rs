@@ -94,7 +94,7 @@ async fn status(root: &Path) -> Value {
 }
 
 /// What git says, unless it fails or is kept waiting. It is run like a program of an agent, for the folder is theirs.
-async fn git(root: &Path, arguments: &[&str]) -> Option<String> {
+pub async fn git(root: &Path, arguments: &[&str]) -> Option<String> {
     // What a repository of others sets must run nothing.
     let safely = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
     let program = Program {

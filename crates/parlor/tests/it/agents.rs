@@ -56,6 +56,15 @@ impl Hosted {
         Self { machine: machine.env("PARLOR_PASSWORD", PASSWORD).at(url), place }
     }
 
+    /// With each agent in a folder of its own below the place.
+    pub fn in_folder(&self, folder: &str) -> &Self {
+        let (config, place) = (self.place.path().join("gateway.toml"), self.place.path());
+        let settings = std::fs::read_to_string(&config).unwrap();
+        let directory = format!("directory = '{}'\ncommand = ", place.join(folder).display());
+        std::fs::write(config, settings.replace("command = ", &directory)).unwrap();
+        self
+    }
+
     /// What the command line of everything that this machine runs contains.
     pub fn mark(&self) -> String {
         self.place.path().to_str().unwrap().to_owned()

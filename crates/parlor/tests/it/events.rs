@@ -8,6 +8,7 @@ mod questions;
 mod resuming;
 mod roots;
 mod socket;
+mod table;
 mod turns;
 
 use anyhow::{Result, ensure};

@@ -208,8 +208,30 @@ fn a_frozen_room_ends_everything_in_it() {
     };
     desk.learn(&Event::RoomChanged(Arc::new(frozen)), Instant::now());
     assert_eq!(desk.take_stale(), [room("a")].into());
-    assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), [("1".into(), Outcome::Cancelled)]);
     assert_eq!(desk.take_stops(), [(link, agent(), room("a"))]);
+    assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), [], "its host has not ended it yet");
+    desk.stopped(&agent(), Some(&room("b")));
+    assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), []);
+    desk.stopped(&agent(), Some(&room("a")));
+    assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), [("1".into(), Outcome::Cancelled)]);
+}
+
+#[test]
+fn a_host_that_does_not_say_that_it_stopped_is_not_waited_for_without_end() {
+    for (by_room, ends_at_once) in [(true, false), (false, true)] {
+        let (mut desk, link) = desk(Some(by_room), &[("1", "a", RunState::Running)]);
+        let now = Instant::now();
+        desk.halt(&room("a"), None, now);
+        assert_eq!(due(&mut desk, Duration::MAX, now).len(), usize::from(ends_at_once));
+        let later = desk.next_deadline(Duration::MAX / 4, now).expect("it is looked at again");
+        assert_eq!(due(&mut desk, Duration::MAX, later).len(), 1);
+        if by_room {
+            let (mut desk, _) = super::tests::desk(Some(true), &[("1", "a", RunState::Running)]);
+            desk.halt(&room("a"), None, now);
+            desk.cut(link, now);
+            assert_eq!(due(&mut desk, Duration::MAX, now).len(), 1, "nobody is there to wait for");
+        }
+    }
 }
 
 #[test]

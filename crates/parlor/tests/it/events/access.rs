@@ -55,8 +55,9 @@ async fn stir(person: &Rest, room: &str, canary: &str) {
     ok(person.delete(&format!("/api/messages/{id}")).await.unwrap());
 }
 
+/// A22: for everything that people do in a room.
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_reads_of_a_room_they_are_not_in_nor_after_they_were_removed() {
+async fn a22_nobody_reads_of_a_room_they_are_not_in_nor_after_they_were_removed() {
     let scene = Scene::start().await;
     let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
     let secret = alice.make_room("CANARY-room", &[]).await.unwrap();
@@ -83,8 +84,9 @@ async fn nobody_reads_of_a_room_they_are_not_in_nor_after_they_were_removed() {
     scene.ends_well().await;
 }
 
+/// A22: after a sign-out, too.
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_signed_out_hears_nothing_more_within_a_second() {
+async fn a22_who_is_signed_out_hears_nothing_more_within_a_second() {
     let scene = Scene::start().await;
     let alice = scene.person("alice").await;
     let room = alice.make_room("kitchen", &[&scene.admin]).await.unwrap();
@@ -164,8 +166,9 @@ async fn act(room: &mut Room, gateway: &mut Gateway, canary: &str) {
     gateway.settled().await.unwrap();
 }
 
+/// A22: for everything that agents tell of their turns.
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_reads_of_turns_in_a_room_they_are_not_in_nor_after_they_were_removed() {
+async fn a22_nobody_reads_of_turns_in_a_room_they_are_not_in_nor_after_they_were_removed() {
     let mut room = Room::start().await;
     let mut gateway = room.gateway("g1", &["coder"]).await;
     let eve = room.scene.person("eve").await;

@@ -19,7 +19,7 @@ fn first<'a>(told: &'a [Value], kind: &str, phase: Option<&str>) -> &'a Value {
 }
 
 /// Everything of the guide's tour, which asks for a permission on its way.
-async fn tour(scene: &Scene, ann: &Rest) -> Vec<Value> {
+pub async fn tour(scene: &Scene, ann: &Rest) -> Vec<Value> {
     let mut stream = live(ann).await;
     let asked = ann.post_message("welcome", "@guide show everything").await.unwrap();
     let mut told = Vec::new();
@@ -173,8 +173,9 @@ async fn who_comes_back_in_the_middle_of_a_reply_has_the_text_so_far() {
     room.scene.ends_well().await;
 }
 
+/// A14: what agents write never becomes a card.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_text_that_looks_like_a_card_is_a_text() {
+async fn a14_a_text_that_looks_like_a_card_is_a_text() {
     let mut room = Room::start().await;
     let mut gateway = room.gateway("g1", &["coder"]).await;
     let mut stream = live(&room.bob).await;
@@ -321,5 +322,71 @@ async fn what_waits_survives_a_kill_is_taken_back_and_is_told_as_not_handled() {
     assert_eq!(context["summary"]["user_messages"], 1);
     let stranger = room.scene.admin.get(&format!("/api/agent-context?run_id={id}")).await.unwrap();
     assert_eq!(stranger.status, 404, "a foreign turn is no turn");
+    room.scene.ends_well().await;
+}
+
+/// Many at once, each telling as much as it can right up to its end and a little longer.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_of_a_turn_comes_after_its_end_however_many_agents_speak_at_once() {
+    const AGENTS: usize = 8;
+    const ROUNDS: usize = 6;
+    let names: Vec<String> = (0..AGENTS).map(|number| format!("agent-{number}")).collect();
+    let mut room = Room::start().await;
+    let mut stream = live(&room.bob).await;
+    let mut speaking = tokio::task::JoinSet::new();
+    for (number, name) in names.iter().enumerate() {
+        let mut gateway = room.gateway(&format!("g{number}"), &[name]).await;
+        speaking.spawn(async move {
+            for round in 0..ROUNDS {
+                let turn = gateway.turn().await.unwrap();
+                let reply = format!("r-{number}-{round}");
+                let of = |event: Value| {
+                    json!({ "type": "gateway:run_event", "agentId": turn["agentId"], "roomId": turn["roomId"],
+                        "event": event })
+                };
+                for line in 0..10 {
+                    gateway.chunk(&turn, &reply, "text", &format!("{line} ")).await.unwrap();
+                    let progress =
+                        json!({ "kind": "tool_progress", "tool": "t", "line": "l", "stream": "stdout" });
+                    gateway.send(&of(progress)).await.unwrap();
+                    let status = json!({ "kind": "status", "status": "working", "detail": line.to_string() });
+                    gateway.send(&of(status)).await.unwrap();
+                }
+                gateway.complete(&turn, &reply, "0 1 2 3 4 5 6 7 8 9 ").await.unwrap();
+                // Too late.
+                gateway.send(&of(json!({ "kind": "status", "status": "thinking" }))).await.unwrap();
+                let usage = json!({ "kind": "usage", "inputTokens": 1, "outputTokens": 1 });
+                gateway.send(&of(usage)).await.unwrap();
+            }
+            gateway.settled().await.unwrap();
+            gateway
+        });
+    }
+    let all: Vec<String> = names.iter().map(|name| format!("@{name}")).collect();
+    for _ in 0..ROUNDS {
+        room.say(&all.join(" ")).await;
+    }
+    let (mut told, mut over) = (Vec::new(), 0);
+    while over < AGENTS * ROUNDS {
+        let message = stream.next(parlor_testkit::socket::PATIENCE).await.unwrap().expect("not ended");
+        over += usize::from(message["kind"] == "turn_complete");
+        told.push(message);
+    }
+    while let Some(gateway) = speaking.join_next().await {
+        gateway.unwrap();
+    }
+    room.say("the end").await;
+    told.extend(stream.until(|message| message["text"] == "the end").await.unwrap());
+    let of_run = |message: &Value| message["data"]["run_id"].as_str().map(str::to_owned);
+    let mut ended = std::collections::HashSet::new();
+    for message in &told {
+        let Some(run) = of_run(message) else { continue };
+        let last = is(message, "turn_complete", None);
+        assert!(!ended.contains(&run), "after the end of its turn: {message}");
+        if last {
+            ended.insert(run);
+        }
+    }
+    assert_eq!(ended.len(), AGENTS * ROUNDS);
     room.scene.ends_well().await;
 }

@@ -1,0 +1,186 @@
+//! What changed in the folder of an agent during a turn, where git keeps it.
+//!
+//! Owns: what had changed before is not told; nothing outside the folder is looked at, and nothing that git ignores; what
+//! is told fits into one frame.
+
+use super::reply::head;
+use super::workspace::git;
+use parlor_model::{ChangeReport, ChangedFile};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+const MOST_FILES: usize = 20;
+/// Of one file, as it is written in a frame.
+const LONGEST_DIFF: usize = 10_000;
+const LONGEST_PATH: usize = 1_000;
+/// What a repository without a commit is compared with: nothing.
+const NOTHING: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+
+/// A folder as it was when a turn began.
+pub struct Before {
+    folder: PathBuf,
+    /// The commit that everything is compared with, also when there are others by then.
+    head: String,
+    changed: BTreeMap<String, (State, Stamp)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Modified,
+    Added,
+    Deleted,
+    /// Git does not know it yet.
+    Unknown,
+}
+
+/// By which one knows that a file is the same; `None` where there is none.
+type Stamp = Option<(SystemTime, u64)>;
+
+/// `None` if git does not keep it, or does not answer in time.
+pub async fn look(folder: &Path) -> Option<Before> {
+    if !folder.ancestors().any(|above| above.join(".git").exists()) {
+        return None;
+    }
+    let head = git(folder, &["rev-parse", "-q", "--verify", "HEAD"]).await;
+    let head = head.map_or(NOTHING.to_owned(), |head| head.trim().to_owned());
+    let changed = changed(folder, &head).await?;
+    Some(Before { folder: folder.to_owned(), head, changed })
+}
+
+async fn changed(folder: &Path, head: &str) -> Option<BTreeMap<String, (State, Stamp)>> {
+    let compare =
+        ["diff", "--name-status", "--no-renames", "--no-ext-diff", "--relative", "-z", head, "--", "."];
+    let known = git(folder, &compare).await?;
+    let unknown = git(folder, &["ls-files", "--others", "--exclude-standard", "-z", "--", "."]).await?;
+    let mut words = known.split_terminator('\0');
+    let known = std::iter::from_fn(|| {
+        let state = match words.next()? {
+            "A" => State::Added,
+            "D" => State::Deleted,
+            _ => State::Modified,
+        };
+        Some((words.next()?.to_owned(), state))
+    });
+    let all = known.chain(unknown.split_terminator('\0').map(|path| (path.to_owned(), State::Unknown)));
+    Some(all.map(|(path, state)| (path.clone(), (state, stamp(&folder.join(path))))).collect())
+}
+
+fn stamp(path: &Path) -> Stamp {
+    let about = fs::symlink_metadata(path).ok()?;
+    Some((about.modified().ok()?, about.len()))
+}
+
+impl Before {
+    /// What changed since; `None` if nothing did.
+    pub async fn changes(self) -> Option<ChangeReport> {
+        let now = changed(&self.folder, &self.head).await?;
+        let mut files: BTreeMap<&str, Option<State>> = BTreeMap::new();
+        for (path, of_now) in &now {
+            if self.changed.get(path) != Some(of_now) {
+                files.insert(path, Some(of_now.0));
+            }
+        }
+        // It is as it was committed again.
+        files.extend(self.changed.keys().filter(|path| !now.contains_key(*path)).map(|path| (&**path, None)));
+        let left_out = files.len().saturating_sub(MOST_FILES) as u32;
+        let mut told = Vec::new();
+        for (path, state) in files.into_iter().take(MOST_FILES) {
+            let (summary, diff) = match state {
+                Some(State::Unknown) => ("Added", self.content(path)),
+                Some(State::Added) => ("Added", self.diff(path).await),
+                Some(State::Modified) => ("Modified", self.diff(path).await),
+                Some(State::Deleted) => ("Deleted", self.diff(path).await),
+                None => ("Restored", None),
+            };
+            let diff = diff.map(|diff| head(&diff, LONGEST_DIFF).into());
+            told.push(ChangedFile { path: head(path, LONGEST_PATH).into(), summary: summary.into(), diff });
+        }
+        (!told.is_empty()).then_some(ChangeReport { files: told, left_out })
+    }
+
+    async fn diff(&self, path: &str) -> Option<String> {
+        let compare =
+            ["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--relative", &self.head, "--", path];
+        git(&self.folder, &compare).await
+    }
+
+    /// A file that is new, as if it were a difference to nothing.
+    fn content(&self, path: &str) -> Option<String> {
+        let path = self.folder.join(path);
+        // Neither a link to elsewhere nor a pipe.
+        fs::symlink_metadata(&path).ok().filter(|about| about.is_file())?;
+        let mut content = Vec::new();
+        File::open(path).ok()?.take(LONGEST_DIFF as u64).read_to_end(&mut content).ok()?;
+        let text = String::from_utf8_lossy(&content);
+        (!content.contains(&0)).then(|| text.lines().map(|line| format!("+{line}\n")).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(folder: &Path, arguments: &[&str]) {
+        let who = ["-c", "user.name=a", "-c", "user.email=a@b"];
+        let mut git = std::process::Command::new("git");
+        assert!(git.args(who).args(arguments).current_dir(folder).status().unwrap().success());
+    }
+
+    fn summaries(report: Option<ChangeReport>) -> Vec<(String, String)> {
+        let files = report.map(|report| report.files).unwrap_or_default();
+        files.iter().map(|file| (file.path.to_string(), file.summary.to_string())).collect()
+    }
+
+    #[tokio::test]
+    async fn what_changed_before_is_not_told_and_what_was_committed_meanwhile_is() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("work");
+        fs::create_dir(&folder).unwrap();
+        assert!(look(&folder).await.is_none(), "git does not keep it");
+        run(place.path(), &["init", "-q"]);
+        fs::write(folder.join("first"), "1").unwrap();
+        let empty = look(&folder).await.expect("a repository without a commit");
+        fs::write(folder.join("second"), "2").unwrap();
+        assert_eq!(summaries(empty.changes().await), [("second".into(), "Added".into())]);
+        run(place.path(), &["add", "-A"]);
+        run(place.path(), &["commit", "-qm", "x"]);
+        fs::write(folder.join("first"), "11").unwrap();
+        fs::write(folder.join("third"), "3").unwrap();
+
+        assert!(look(&folder).await.unwrap().changes().await.is_none(), "nothing happened");
+        let before = look(&folder).await.unwrap();
+        fs::write(place.path().join("outside"), "x").unwrap();
+        fs::write(folder.join("second"), "22").unwrap();
+        run(place.path(), &["commit", "-aqm", "y"]);
+        fs::write(folder.join("first"), "1").unwrap();
+        fs::write(folder.join("third"), "33").unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", folder.join("link")).unwrap();
+        let report = before.changes().await.unwrap();
+        let diff = |path: &str| report.files.iter().find(|file| &*file.path == path).unwrap().diff.clone();
+        assert_eq!(diff("link"), None, "what a link leads to is not shown");
+        assert!(diff("second").unwrap().contains("+22"), "{report:?}");
+        assert_eq!(
+            summaries(Some(report)),
+            [("first", "Restored"), ("link", "Added"), ("second", "Modified"), ("third", "Added")]
+                .map(|(path, summary)| (path.into(), summary.into()))
+        );
+    }
+
+    #[tokio::test]
+    async fn much_is_cut_to_what_one_frame_takes() {
+        let place = tempfile::tempdir().unwrap();
+        run(place.path(), &["init", "-q"]);
+        let before = look(place.path()).await.unwrap();
+        for number in 0..25 {
+            fs::write(place.path().join(format!("{number:02}")), "\u{1}\n".repeat(20_000)).unwrap();
+        }
+        let report = before.changes().await.unwrap();
+        assert_eq!((report.files.len(), report.left_out), (20, 5));
+        let written: usize =
+            report.files.iter().map(|file| serde_json::to_string(&file.diff).unwrap().len()).sum();
+        assert!(written < 220_000, "{written}");
+    }
+}
