@@ -13,7 +13,7 @@ Usage: cargo xtask bench [options]
   --json FILE      Also write every round's numbers as JSON.
   --strict         Exit with an error when a bar is missed.
   --only NAME      Only the scenario NAME, or all whose names contain it:
-                   fan-out-100, fan-out-1000, publish, idle, connect,
+                   fan-out-100, fan-out-1000, sse, publish, idle, connect,
                    route-100, route-10000, route-100000, route-100-flood,
                    route-loss, receive, search, sign-ins,
                    chunks, speakers, idle-agents.

@@ -1,10 +1,11 @@
-//! Deliveries a second from a few publishers to many subscribers of one room.
+//! Deliveries a second from a few publishers to many subscribers of one room, over sockets or as server-sent events.
 //!
 //! Publishers keep a window of messages on the way, so what is measured is how much gets through and not how fast
 //! one message is. Every message must reach every subscriber, else the measurement fails.
 
 use super::Sample;
 use super::frames::{self, FrameCounter};
+use super::lines::LineCounter;
 use super::server::{DELIVERY, Server};
 use super::socket::PATIENCE;
 use super::timed;
@@ -23,22 +24,74 @@ const WINDOW: u64 = 256;
 /// Messages written at once.
 const BATCH: u64 = 16;
 
+/// How subscribers hear.
+#[derive(Clone, Copy)]
+pub enum Over {
+    Sockets,
+    Events,
+}
+
+/// Counts what comes over one or the other.
+enum Counter {
+    Frames(FrameCounter),
+    Lines(LineCounter),
+}
+
+impl Counter {
+    fn feed(&mut self, bytes: &[u8]) {
+        match self {
+            Self::Frames(frames) => frames.feed(bytes),
+            Self::Lines(lines) => lines.feed(bytes),
+        }
+    }
+
+    /// Deliveries and their bytes since this was asked last.
+    fn take(&mut self) -> (u64, u64) {
+        let (marked, bytes) = match self {
+            Self::Frames(frames) => (&mut frames.marked, &mut frames.marked_payload_bytes),
+            Self::Lines(lines) => (&mut lines.marked, &mut lines.marked_bytes),
+        };
+        (std::mem::take(marked), std::mem::take(bytes))
+    }
+
+    fn last_other(&mut self) -> Option<String> {
+        match self {
+            Self::Frames(frames) => frames.last_other.take(),
+            Self::Lines(_) => None,
+        }
+    }
+}
+
 /// Measures, and says how long a delivery's payload is on average.
-pub async fn measure(server: &Arc<Server>, subscribers: usize, length: Duration) -> Result<(Sample, usize)> {
+pub async fn measure(
+    server: &Arc<Server>,
+    over: Over,
+    subscribers: usize,
+    length: Duration,
+) -> Result<(Sample, usize)> {
     let tally = Arc::new(Tally::new(subscribers));
     let mut connections = JoinSet::new();
-    let sockets =
-        server.open_many(subscribers, |server, number| async move { server.subscriber(number).await });
+    let sockets = server.open_many(subscribers, |server, number| async move {
+        match over {
+            Over::Sockets => server.subscriber(number).await,
+            Over::Events => server.event_reader(number).await,
+        }
+    });
     for (number, socket) in sockets.await.context("connecting subscribers")?.into_iter().enumerate() {
         let stream = Arc::new(socket.stream);
-        connections.spawn(listen(stream, socket.unread, tally.clone(), Role::Subscriber(number)));
+        let counter = match over {
+            Over::Sockets => Counter::Frames(FrameCounter::new(DELIVERY)),
+            Over::Events => Counter::Lines(LineCounter::new(server.event_marker())),
+        };
+        connections.spawn(listen(stream, socket.unread, counter, tally.clone(), Role::Subscriber(number)));
     }
     let mut publishers = Vec::new();
     for number in 0..PUBLISHERS {
         let socket = server.publisher(number).await.context("connecting a publisher")?;
         let stream = Arc::new(socket.stream);
         publishers.push(stream.clone());
-        connections.spawn(listen(stream, socket.unread, tally.clone(), Role::Publisher));
+        let counter = Counter::Frames(FrameCounter::new(DELIVERY));
+        connections.spawn(listen(stream, socket.unread, counter, tally.clone(), Role::Publisher));
     }
     let stop = Arc::new(AtomicBool::new(false));
     let messages = encoded(&server.publications());
@@ -110,17 +163,21 @@ thread_local! {
 }
 
 /// Counts what arrives until the connection ends.
-async fn listen(stream: Arc<TcpStream>, unread: Vec<u8>, tally: Arc<Tally>, role: Role) {
-    let mut counter = FrameCounter::new(DELIVERY);
+async fn listen(
+    stream: Arc<TcpStream>,
+    unread: Vec<u8>,
+    mut counter: Counter,
+    tally: Arc<Tally>,
+    role: Role,
+) {
     counter.feed(&unread);
     loop {
         if let Role::Subscriber(number) = role {
-            let new = std::mem::take(&mut counter.marked);
-            let bytes = std::mem::take(&mut counter.marked_payload_bytes);
+            let (new, bytes) = counter.take();
             tally.payload_bytes.fetch_add(bytes, Ordering::Relaxed);
             tally.add(number, new);
         }
-        if let Some(other) = counter.last_other.take() {
+        if let Some(other) = counter.last_other() {
             tally.note(other);
         }
         if stream.readable().await.is_err() {

@@ -8,6 +8,7 @@ mod connect;
 mod fan_out;
 mod frames;
 mod idle;
+mod lines;
 mod nats;
 mod options;
 mod process;
@@ -49,6 +50,10 @@ enum Scenario {
     FanOut {
         subscribers: usize,
         bar: f64,
+    },
+    /// The same as server-sent events.
+    Events {
+        readers: usize,
     },
     Publish {
         publishers: usize,
@@ -185,6 +190,7 @@ fn scenarios(small: bool) -> Vec<Scenario> {
     vec![
         Scenario::FanOut { subscribers: size(100, 4), bar: 0.5 },
         Scenario::FanOut { subscribers: size(1_000, 10), bar: 0.7 },
+        Scenario::Events { readers: size(1_000, 10) },
         Scenario::Publish { publishers: size(64, 3) },
         Scenario::Idle { connections: size(5_000, 20) },
         Scenario::Connect,
@@ -275,8 +281,12 @@ async fn measure(scenario: &Scenario, side: Side, pair: &Pair, options: &Options
     let server = if side == Side::Hub { &pair.0 } else { &pair.1 };
     let length = Duration::from_secs_f64(options.seconds);
     match scenario {
-        Scenario::FanOut { subscribers, .. } => {
-            let (sample, frame_bytes) = fan_out::measure(server, *subscribers, length).await?;
+        Scenario::FanOut { subscribers, .. } | Scenario::Events { readers: subscribers } => {
+            let over = match scenario {
+                Scenario::Events { .. } => fan_out::Over::Events,
+                _ => fan_out::Over::Sockets,
+            };
+            let (sample, frame_bytes) = fan_out::measure(server, over, *subscribers, length).await?;
             if side == Side::Hub {
                 eprintln!("{}: a delivery has {frame_bytes} bytes, at the reference too", scenario.name());
                 pair.1.send_frames_of(frame_bytes);
@@ -319,6 +329,7 @@ impl Scenario {
     fn name(&self) -> String {
         match self {
             Self::FanOut { subscribers, .. } => format!("fan-out-{subscribers}"),
+            Self::Events { .. } => "sse".into(),
             Self::Publish { .. } => "publish".into(),
             Self::Idle { .. } => "idle".into(),
             Self::Connect => "connect".into(),
@@ -338,7 +349,8 @@ impl Scenario {
         use Scenario::*;
         matches!(
             self,
-            Route { .. }
+            Events { .. }
+                | Route { .. }
                 | RouteLoss { .. }
                 | Receive { .. }
                 | Search { .. }
@@ -366,6 +378,13 @@ impl Scenario {
             Self::FanOut { bar, .. } => vec![
                 value("deliveries/s", Bar::RatioAtLeast { must: *bar, going_to: Some(1.0) }),
                 cpu("server CPU µs each", Bar::InsteadOfTheLast { ratio_at_most: 1.0 }),
+            ],
+            Self::Events { readers } => vec![
+                value(
+                    &format!("events/s to {readers} readers (reference: bare axum SSE)"),
+                    Bar::RatioAtLeast { must: 0.7, going_to: Some(1.0) },
+                ),
+                cpu("server CPU µs each", Bar::None),
             ],
             Self::Publish { .. } => vec![
                 value(
@@ -462,6 +481,7 @@ mod tests {
         check(Some("fan-out"), &["fan-out-100", "fan-out-1000"]);
         check(Some("route-100"), &["route-100"]);
         let others = [
+            "sse",
             "publish",
             "idle",
             "connect",

@@ -1,14 +1,17 @@
 //! The reference server: axum's WebSocket and nothing else.
 //!
-//! `/echo` answers every text with itself. `/broadcast` sends every text, unread, to all who said `join`.
+//! `/echo` answers every text with itself. `/broadcast` sends every text, unread, to all who said `join`, and to those who
+//! read `/events`.
 
 use anyhow::Result;
 use axum::Router;
 use axum::extract::State;
 use axum::extract::ws::{Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
+use axum::response::sse::{Event, Sse};
 use axum::routing::get;
 use axum::serve::ListenerExt;
-use futures_util::SinkExt;
+use futures_util::{SinkExt, Stream, stream};
+use std::convert::Infallible;
 use tokio::net::TcpListener;
 use tokio::sync::broadcast;
 
@@ -32,6 +35,7 @@ pub async fn serve() -> Result<()> {
                 upgrade.read_buffer_size(READ_BUFFER).on_upgrade(move |socket| member(socket, room))
             }),
         )
+        .route("/events", get(async |State(room): State<Room>| events(room)))
         .with_state(room);
     listen(routes).await
 }
@@ -72,6 +76,15 @@ async fn member(mut socket: WebSocket, room: Room) {
             _ => {}
         }
     }
+}
+
+/// Server-sent events as axum has them.
+fn events(room: Room) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let heard = room.subscribe();
+    Sse::new(stream::unfold(heard, async |mut heard| {
+        let text = heard.recv().await.ok()?;
+        Some((Ok(Event::default().data(text.as_str())), heard))
+    }))
 }
 
 /// Writes what is there in one go: flushing message by message would make the reference an easy one.

@@ -155,6 +155,30 @@ impl Server {
         }
     }
 
+    /// A connection that reads events as they happen.
+    pub async fn event_reader(&self, number: usize) -> Result<Socket> {
+        match &self.kind {
+            Kind::Hub { people, .. } => {
+                let token = &people[number % people.len()].token;
+                let mut socket = Socket::get(self.process.address, "/api/events", Some(token)).await?;
+                // Where it stands is told when it is live.
+                socket.read_to(b"\nid: ").await?;
+                Ok(socket)
+            }
+            Kind::Reference { .. } | Kind::Nats { .. } => {
+                Socket::get(self.process.address, "/events", None).await
+            }
+        }
+    }
+
+    /// How the data of an event begins that is a message.
+    pub fn event_marker(&self) -> &'static str {
+        match &self.kind {
+            Kind::Hub { .. } => r#"data: {"id":"msg-"#,
+            Kind::Reference { .. } | Kind::Nats { .. } => r#"data: {"type":"server:new_message""#,
+        }
+    }
+
     /// A person's connection to the broker; the first person may speak as a source.
     pub async fn broker(&self, number: usize) -> Result<Socket> {
         let Kind::Hub { people, .. } = &self.kind else { bail!("only the hub is a broker") };

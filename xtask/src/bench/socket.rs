@@ -18,13 +18,40 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Connects and upgrades.
-    pub async fn open(address: SocketAddr, path: &str) -> Result<Self> {
+    async fn connect(address: SocketAddr) -> Result<TcpStream> {
         let socket = TcpSocket::new_v4()?;
         // Without a lingering close a run leaves no ports behind that the next one cannot use.
         socket.set_zero_linger()?;
-        let mut stream = socket.connect(address).await.context("connecting")?;
+        let stream = socket.connect(address).await.context("connecting")?;
         stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+
+    /// Connects and asks for something that does not end.
+    pub async fn get(address: SocketAddr, path: &str, token: Option<&str>) -> Result<Self> {
+        let mut stream = Self::connect(address).await?;
+        let token = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{token}\r\n");
+        stream.write_all(request.as_bytes()).await?;
+        let mut socket = Self { stream, unread: Vec::with_capacity(512) };
+        socket.read_to(b"\r\n\r\n").await?;
+        if !socket.unread.starts_with(b"HTTP/1.1 200") {
+            bail!("refused: {}", String::from_utf8_lossy(&socket.unread));
+        }
+        Ok(socket)
+    }
+
+    /// Reads until this was read.
+    pub async fn read_to(&mut self, end: &[u8]) -> Result<()> {
+        while !self.unread.windows(end.len()).any(|window| window == end) {
+            self.read_more("the beginning").await?;
+        }
+        Ok(())
+    }
+
+    /// Connects and upgrades.
+    pub async fn open(address: SocketAddr, path: &str) -> Result<Self> {
+        let mut stream = Self::connect(address).await?;
         let request = format!(
             "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
              Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: cGFybG9yIGJlbmNobWFyaw==\r\n\r\n"
