@@ -274,6 +274,7 @@ async fn play(model: &Model) -> Played {
                 Said::Event(RunEvent::Usage(report)) => {
                     played.spent = report.spent.map(|spent| (spent.input_tokens, spent.output_tokens));
                 }
+                Said::Event(RunEvent::Status { .. }) => {}
                 Said::Event(event) => played.told.push(event),
                 other => panic!("{other:?}"),
             }

@@ -72,7 +72,8 @@ impl Activities {
     pub fn told(&mut self, run: &RunId, event: RunEvent, next: Ordinal) -> Vec<Signal> {
         let Some(of_run) = self.of_run.get_mut(run) else { return Vec::new() };
         if let RunEvent::Status { activity, detail, subagent } = event {
-            of_run.says = true;
+            // That its model is on the way, or what another does for it, tells nothing of the rest.
+            of_run.says |= activity != Activity::ModelLoading && subagent.is_none();
             return self.turn_to(run, activity, detail, subagent, next);
         }
         let rev = of_run.told.entry(std::mem::discriminant(&event)).or_default();
@@ -182,7 +183,13 @@ mod tests {
         assert_eq!(shown(&mut activities, ChunkKind::Text), [""; 0], "it works already");
         assert_eq!(shown(&mut activities, ChunkKind::ToolUse), ["-working 10 2", "calling_tool 21 1"]);
         assert_eq!(shown(&mut activities, ChunkKind::ToolResult), [""; 0]);
-        activities.told(&id, status(Activity::Working), Ordinal(30));
+        activities.told(&id, status(Activity::ModelLoading), Ordinal(30));
+        assert_eq!(
+            shown(&mut activities, ChunkKind::Thinking).len(),
+            2,
+            "it says nothing of what comes behind it"
+        );
+        activities.told(&id, status(Activity::Working), Ordinal(40));
         assert_eq!(shown(&mut activities, ChunkKind::Thinking), [""; 0], "it says so itself");
     }
 }

@@ -6,14 +6,17 @@ use agent_client_protocol::v1::schema::{
     ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
 use parlor_model::{
-    ChangeReport, ChangedFile, Chunk, ChunkKind, ContextUsage, RunEvent, StepState, UsageReport,
+    ChangeReport, ChangedFile, Chunk, ChunkKind, ContextUsage, RunEvent, StepState, Stream, UsageReport,
 };
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
 const MOST_FILES: usize = 20;
 const LONGEST_LINE: usize = 2_000;
+const LONGEST_NAME: usize = 200;
 const LONGEST_DIFF: usize = 8_000;
+/// Of what a tool prints at once: nobody reads more.
+const MOST_LINES: usize = 50;
 /// Calls that were begun and never ended; an agent that has more has lost count, and so may we.
 const MOST_CALLS: usize = 1_000;
 
@@ -43,6 +46,8 @@ struct Call {
     output: Option<Value>,
     /// The room has been told what goes in.
     shown: bool,
+    /// So much of what came out was told line by line.
+    told: usize,
 }
 
 impl Translation {
@@ -103,6 +108,9 @@ impl Translation {
             let input = call.input.as_ref().filter(|input| !is_empty(input)).cloned();
             let input = input.unwrap_or_else(|| json!({ "title": call.title }));
             shown.push(Shown::Chunk(tools::used(&id, call.label(), &input.to_string())));
+        }
+        if !ended && call.shown {
+            shown.extend(call.progress().map(Shown::Event));
         }
         if ended {
             let call = self.calls.remove(&id).expect("it was entered above");
@@ -184,6 +192,30 @@ impl Call {
         }
     }
 
+    /// The lines that came out since, where the agent tells all that came out so far each time.
+    fn progress(&mut self) -> impl Iterator<Item = RunEvent> {
+        let texts = self.content.iter().filter_map(|part| match part {
+            ToolCallContent::Content(content) => Some(words(&content.content)),
+            _ => None,
+        });
+        let text = texts.collect::<Vec<_>>().join("\n");
+        let end = text.rfind('\n').map_or(0, |end| end + 1);
+        let new = text.get(self.told..end).unwrap_or_default().to_owned();
+        self.told = self.told.max(end);
+        let tool: Box<str> = line(self.label(), LONGEST_NAME).into();
+        let lines: Vec<Box<str>> = new
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .take(MOST_LINES)
+            .map(|text| line(text, LONGEST_LINE).into())
+            .collect();
+        lines.into_iter().map(move |line| RunEvent::ToolProgress {
+            tool: tool.clone(),
+            line,
+            stream: Stream::Stdout,
+        })
+    }
+
     fn result(&self) -> String {
         let parts = self.content.iter().filter_map(|part| match part {
             ToolCallContent::Content(content) => Some(words(&content.content)),
@@ -253,5 +285,33 @@ fn is_empty(value: &Value) -> bool {
         Value::Null => true,
         Value::Object(fields) => fields.is_empty(),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lines that are told when an agent has told so much of what came out.
+    fn lines(translation: &mut Translation, text: &str) -> Vec<String> {
+        let content = json!([{ "type": "content", "content": { "type": "text", "text": text } }]);
+        let update = json!({ "sessionUpdate": "tool_call_update", "toolCallId": "t", "title": "Build",
+            "status": "in_progress", "content": content });
+        let shown = translation.of(serde_json::from_value(update).unwrap());
+        let line = |shown: Shown| match shown {
+            Shown::Event(RunEvent::ToolProgress { tool, line, .. }) => Some(format!("{tool}: {line}")),
+            _ => None,
+        };
+        shown.into_iter().filter_map(line).collect()
+    }
+
+    #[test]
+    fn lines_that_come_out_of_a_tool_are_told_once_as_they_come() {
+        let mut translation = Translation::default();
+        assert_eq!(lines(&mut translation, "one\ntw"), ["Build: one"]);
+        assert_eq!(lines(&mut translation, "one\ntwo\n\nthree\n"), ["Build: two", "Build: three"]);
+        assert_eq!(lines(&mut translation, "one\ntwo\n\nthree\n"), [""; 0]);
+        assert_eq!(lines(&mut translation, "é"), [""; 0], "begun anew, it is told when it is longer");
+        assert_eq!(lines(&mut translation, &"x\n".repeat(10_000)).len(), MOST_LINES);
     }
 }

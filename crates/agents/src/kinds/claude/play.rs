@@ -11,7 +11,7 @@ use crate::context::meanwhile;
 use crate::process::{Program, Running};
 use crate::turn::{Deserted, Ending, Stage, Turn};
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use parlor_model::{RunEvent, Usage, UsageReport};
+use parlor_model::{Activity, RunEvent, Usage, UsageReport};
 use parlor_wire::agentim::gateway::host::ingress::Verdict;
 use std::collections::HashMap;
 use std::io;
@@ -88,6 +88,10 @@ impl<'a> Performance<'a> {
     }
 
     pub(super) async fn play(mut self) -> Played {
+        let detail = Some("Starting Claude Code".into());
+        let loading = RunEvent::Status { activity: Activity::ModelLoading, detail, subagent: None };
+        // Who does not listen any more is noticed soon enough.
+        let _ = self.stage.tell(loading).await;
         let ending = match self.started() {
             Ok((running, talk, last_words)) => self.run(running, talk, last_words).await,
             Err(error) => Some(Ending::Failed(format!("Claude Code cannot be started: {error}.").into())),

@@ -3,7 +3,8 @@
 use super::super::tools::{self, line};
 use super::frames::{Outcome, Piece, System, Whole, blocks};
 use parlor_model::{
-    Activity, Chunk, ChunkKind, RunEvent, StepState, Subagent, SubagentChange, SubagentOutcome,
+    Activity, Chunk, ChunkKind, ContextUsage, RunEvent, StepState, Subagent, SubagentChange, SubagentOutcome,
+    UsageReport,
 };
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -28,6 +29,8 @@ pub(super) struct Translation {
     in_pieces: Option<Box<str>>,
     /// The tools that were called, by the id of the call.
     calls: HashMap<Box<str>, Box<str>>,
+    /// How many tokens the model was told last.
+    window: u64,
     said: bool,
 }
 
@@ -40,7 +43,7 @@ impl Translation {
         let block = match event["type"].as_str()? {
             "message_start" => {
                 self.in_pieces = event["message"]["id"].as_str().map(Into::into);
-                return None;
+                return self.filled(&event["message"]["usage"]);
             }
             "content_block_start" => &event["content_block"],
             "content_block_delta" => &event["delta"],
@@ -51,6 +54,27 @@ impl Translation {
             "thinking" | "thinking_delta" => self.say(ChunkKind::Thinking, block["thinking"].as_str()?),
             _ => None,
         }
+    }
+
+    /// How full the model's window is, as it says with each of its messages.
+    fn filled(&mut self, usage: &Value) -> Option<Shown> {
+        let parts = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
+        let tokens: u64 = parts.iter().filter_map(|part| usage[part].as_u64()).sum();
+        if tokens == 0 || std::mem::replace(&mut self.window, tokens) == tokens {
+            return None;
+        }
+        let context = ContextUsage {
+            stage: "turn".into(),
+            messages: 0,
+            characters: 0,
+            estimated_tokens: tokens,
+            token_limit: None,
+            prompt_tokens: Some(tokens),
+            completion_tokens: None,
+            compressed: false,
+            summaries: 0,
+        };
+        Some(Shown::Event(RunEvent::Usage(UsageReport { spent: None, context: Some(context) })))
     }
 
     pub(super) fn assistant(&mut self, whole: &Whole) -> Vec<Shown> {
@@ -94,7 +118,7 @@ impl Translation {
         };
         let seconds = system.retry_delay_ms.unwrap_or(0).div_ceil(1000);
         let detail = Some(format!("{why}; trying again in {seconds} s").into());
-        Some(Shown::Event(RunEvent::Status { activity: Activity::Working, detail, subagent: None }))
+        Some(Shown::Event(RunEvent::Status { activity: Activity::ModelLoading, detail, subagent: None }))
     }
 
     /// What is left to be said when a turn has ended well: commands of the CLI answer with their result alone.
@@ -317,13 +341,30 @@ mod tests {
     }
 
     #[test]
+    fn how_full_the_window_is_is_told_when_it_changes() {
+        let begun = |tokens: u64| {
+            let usage = json!({ "input_tokens": 3, "cache_read_input_tokens": tokens });
+            piece(json!({ "type": "message_start", "message": { "id": "1", "usage": usage } }))
+        };
+        let (_, events) = shown(&[begun(97), begun(97), begun(197)]);
+        let told: Vec<u64> = events
+            .iter()
+            .filter_map(|event| match event {
+                RunEvent::Usage(UsageReport { context: Some(context), .. }) => Some(context.estimated_tokens),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(told, [100, 200]);
+    }
+
+    #[test]
     fn a_busy_model_is_told_of() {
         let (_, events) = shown(&[
             json!({ "type": "system", "subtype": "api_retry", "error_status": 529, "retry_delay_ms": 1138 }),
             json!({ "type": "system", "subtype": "status" }),
         ]);
         let detail = Some("The model is overloaded; trying again in 2 s".into());
-        assert_eq!(events, [RunEvent::Status { activity: Activity::Working, detail, subagent: None }]);
+        assert_eq!(events, [RunEvent::Status { activity: Activity::ModelLoading, detail, subagent: None }]);
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub use trouble::{Trouble, TroubleKind};
 use crate::context::{self, Roles};
 use crate::finding::{Finding, Health};
 use crate::turn::{Deserted, Ending, Stage, Turn};
-use parlor_model::{ChunkKind, RoomId, RunEvent, Usage, UsageReport};
+use parlor_model::{Activity, ChunkKind, RoomId, RunEvent, Usage, UsageReport};
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
@@ -129,6 +129,8 @@ fn spread(pause: Duration) -> Duration {
 }
 
 async fn once(endpoint: &Endpoint, roles: &Roles, stage: &Stage) -> Result<(), Failure> {
+    let detail = Some(format!("Asking {}", endpoint.model).into());
+    stage.tell(RunEvent::Status { activity: Activity::ModelLoading, detail, subagent: None }).await?;
     let mut answer = endpoint.ask(roles).await.map_err(Failure::Before)?;
     let (mut heard, mut said, mut declined) = (false, 0, false);
     let mut usage = Usage::default();
