@@ -1,6 +1,6 @@
 /** Debian's Chromium, and people in front of it. */
 import { chromium, type Browser, type BrowserContextOptions, type Locator, type Page } from 'playwright-core';
-import { expect } from 'vitest';
+import { afterEach, expect } from 'vitest';
 import { FRESH_PAGE_ARGUMENTS, useFreshPage } from './fresh-page';
 import { PASSWORD, type Hub } from './hub';
 
@@ -11,19 +11,33 @@ export function startBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: EXECUTABLE, args });
 }
 
-/** A tab of somebody, and what it complained about. */
+/** What any tab of the test that runs complained about. */
+const complaints: string[] = [];
+
+/** No line in any console, of whichever page of whichever test. */
+afterEach(() => {
+  expect(complaints.splice(0)).toEqual([]);
+});
+
+/** For tests that try what must be complained about. */
+export function expectComplaints(about: RegExp): void {
+  const heard = complaints.splice(0);
+  expect(heard).not.toEqual([]);
+  for (const complaint of heard) expect(complaint).toMatch(about);
+}
+
+/** A tab of somebody. */
 export class Tab {
   readonly page: Page;
-  readonly complaints: string[] = [];
 
   private constructor(page: Page) {
     this.page = page;
     page.setDefaultTimeout(30_000);
-    page.on('pageerror', (error) => this.complaints.push(error.message));
+    page.on('pageerror', (error) => complaints.push(error.message));
     page.on('console', (line) => {
       // That somebody is not signed in yet is an answer, not a mistake; and a hub that is gone cannot answer.
       const isNetwork = /Failed to load resource|WebSocket connection|net::ERR/.test(line.text());
-      if (line.type() === 'error' && !isNetwork) this.complaints.push(line.text());
+      if ((line.type() === 'error' || line.type() === 'warning') && !isNetwork) complaints.push(line.text());
     });
   }
 
@@ -63,9 +77,5 @@ export class Tab {
     await this.page.getByRole('navigation', { name: 'Rooms' }).getByRole('link', { name: room }).click();
     await this.page.getByRole('heading', { name: room, level: 1 }).waitFor();
     await this.field.waitFor();
-  }
-
-  expectNoComplaints(): void {
-    expect(this.complaints).toEqual([]);
   }
 }

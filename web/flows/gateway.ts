@@ -68,6 +68,12 @@ export class Gateway {
     this.send({ type: 'gateway:permission_request', requestId, agentId, roomId, toolName, toolInput });
   }
 
+  /** What it tells of its turn beside what it says, as Parlor's own gateways do. */
+  tell(turn: Frame, event: Frame, messageId?: string): void {
+    const { roomId, agentId } = turn;
+    this.send({ type: 'gateway:run_event', roomId, agentId, event, ...(messageId !== undefined && { messageId }) });
+  }
+
   close(): void {
     this.#socket.close();
   }

@@ -45,7 +45,6 @@ test('a room opens at its end, and older messages come without a jump', async ()
   await hub.call(admin, 'POST', `/api/rooms/${room}/messages`, { content: 'Something new' });
   await page.getByRole('button', { name: 'Newest' }).click();
   await tab.said('Something new').waitFor();
-  tab.expectNoComplaints();
 });
 
 test('a link leads to its message, however old', async () => {
@@ -55,7 +54,6 @@ test('a link leads to its message, however old', async () => {
   await message.waitFor();
   await expect.poll(() => message.evaluate((one) => one.className)).toContain('bg-warn-soft');
   await expect.poll(() => message.evaluate((one) => one.getBoundingClientRect().top)).toBeGreaterThan(0);
-  tab.expectNoComplaints();
 });
 
 function distanceFromEnd(page: Page): Promise<number> {

@@ -6,6 +6,7 @@ export default defineConfig({
     include: [process.env['ONLY'] ?? 'flows/**/*.flow.ts'],
     testTimeout: 90_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 30_000 } },
     // Each has a browser and a hub of its own, and machines that build things are busy.
     fileParallelism: false,
   },

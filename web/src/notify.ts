@@ -2,6 +2,7 @@
 import { useEffect } from 'react';
 import { useChat } from './chat/store';
 import { emptyChat, type ChatMessage, type ChatState, type Permission, type RoomChat } from './chat/state';
+import { navigate, roomPath } from './router';
 import { text } from './text';
 
 export function useTitle(roomId: string | undefined): void {
@@ -14,10 +15,25 @@ export function useTitle(roomId: string | undefined): void {
 }
 
 /** Mentions, and what agents wait for an answer to. */
-function callsForMe(state: ChatState): number {
+export function callsForMe(state: ChatState): number {
   const mentions = Object.values(state.rooms).reduce((sum, room) => sum + room.mentions, 0);
-  const asked = Object.values(state.chats).flatMap((chat) => chat.permissions);
-  return mentions + asked.filter((permission) => permission.decision === undefined).length;
+  return Object.values(state.chats).reduce((sum, chat) => sum + openIn(chat), mentions);
+}
+
+/** Counted once for each state of a room: a title is looked at with every piece of text. */
+const counted = new WeakMap<RoomChat, number>();
+
+function openIn(chat: RoomChat): number {
+  const known = counted.get(chat);
+  if (known !== undefined) return known;
+  const asked = chat.permissions.filter((permission) => permission.decision === undefined).length;
+  const open = asked + chat.messages.slice(-LATEST).filter(isAsking).length;
+  counted.set(chat, open);
+  return open;
+}
+
+function isAsking({ askUser }: ChatMessage): boolean {
+  return askUser !== undefined && askUser.end === undefined;
 }
 
 export function useNotifications(): void {
@@ -25,13 +41,27 @@ export function useNotifications(): void {
     () =>
       useChat.subscribe((state, before) => {
         if (!document.hidden || !('Notification' in globalThis) || Notification.permission !== 'granted') return;
-        for (const { title, body, tag } of news(state, before, Date.now())) new Notification(title, { body, tag });
+        news(state, before, Date.now()).forEach(show);
       }),
     [],
   );
 }
 
+function show({ title, body, tag, roomId }: News): void {
+  try {
+    const shown = new Notification(title, { body, tag });
+    shown.onclick = () => {
+      window.focus();
+      navigate(roomPath(roomId));
+      shown.close();
+    };
+  } catch {
+    // Phones let only workers notify; the title of the tab has the count all the same.
+  }
+}
+
 interface News {
+  roomId: string;
   title: string;
   body: string;
   tag: string;
@@ -47,6 +77,7 @@ export function news(state: ChatState, before: ChatState, now: number): News[] {
   const mentioned = Object.values(state.rooms)
     .filter((room) => room.notificationPref !== 'none' && room.mentions > (before.rooms[room.id]?.mentions ?? 0))
     .map((room) => ({
+      roomId: room.id,
       title: `${room.recent?.senderName ?? ''} · ${room.name}`,
       body: room.recent?.content.slice(0, 200) ?? '',
       tag: room.id,
@@ -59,16 +90,23 @@ export function news(state: ChatState, before: ChatState, now: number): News[] {
     const finished = room?.notificationPref === 'none' ? [] : justFinished(chat, earlier, now);
     return [
       ...justAsked(chat, earlier).map((one) => ({
+        roomId,
         title: text.permission.asks(one.agentName, one.toolName),
         body: place,
         tag: one.requestId,
       })),
       ...questions(chat, earlier).map((one) => ({
+        roomId,
         title: text.notify.question(one.senderName),
         body: one.askUser?.questions[0]?.question ?? place,
         tag: one.askUser?.questionId ?? one.id,
       })),
-      ...finished.map((one) => ({ title: text.notify.finished(one.senderName, place), body: one.text.slice(0, 200), tag: one.id })),
+      ...finished.map((one) => ({
+        roomId,
+        title: text.notify.finished(one.senderName, place),
+        body: one.text.slice(0, 200),
+        tag: one.id,
+      })),
     ];
   });
   return [...mentioned, ...inRooms];
@@ -84,7 +122,7 @@ function questions(chat: RoomChat, before: RoomChat): ChatMessage[] {
   const known = new Set(before.messages.slice(-LATEST).map((one) => one.askUser?.questionId));
   return chat.messages
     .slice(-LATEST)
-    .filter(({ askUser }) => askUser !== undefined && askUser.answeredBy === undefined && !known.has(askUser.questionId));
+    .filter((one) => isAsking(one) && !known.has(one.askUser?.questionId));
 }
 
 function justFinished(chat: RoomChat, before: RoomChat, now: number): ChatMessage[] {

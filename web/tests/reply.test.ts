@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { getMessagePhase } from '../src/chat/phase';
+import type { Plan } from '../src/chat/state';
 import { fromEvent, type UiEvent } from '../src/live/events';
 import { AGENT, after, chunk, hears, message, messagesOf, newMessage, NOW, only, reply, ROOM, signedIn } from './made';
 
@@ -35,6 +36,11 @@ describe('a reply while it is given', () => {
     );
     expect(said.text).toBe('Hello you.');
     expect(said.content).toEqual([{ type: 'thinking', text: 'Hmm.' }]);
+  });
+
+  test('is of its agent by name, also when an event without one came first', () => {
+    const early = after(signedIn, ...fromEvent(event('activity', 'doing', { status: 'thinking' })));
+    expect(only(hears(early, chunk('m', 'text', 'Hello', { first: true }))).senderName).toBe('Coder');
   });
 
   test('begins anew when it is told from its beginning', () => {
@@ -121,6 +127,33 @@ describe('chat events', () => {
     expect(said).toMatchObject({ contextTokens: 1150, messageCount: 8, usage: { tokenLimit: 200000 } });
     expect(said.modelFallback?.actualModel).toBe('small');
     expect(said.askUser?.questions[0]?.options[0]?.label).toBe('Yes');
+  });
+
+  test('end a question: answered, too late, or not needed any more', () => {
+    const questions = [{ question: 'Tea?', header: 'Drink', options: [{ label: 'Yes' }, { label: 'No' }] }];
+    const asked = after(signedIn, ...fromEvent(event('ask_user', undefined, { question_id: 'q', questions })));
+    const ended = (data: Record<string, unknown>) =>
+      only(after(asked, ...fromEvent(event('ask_user', 'resolved', { question_id: 'q', ...data })))).askUser;
+    const answers = [{ question_index: 0, selected: ['Yes'], custom_text: 'with milk' }];
+    const answered = ended({ status: 'answered', answers, answered_by: 'u1', answered_by_name: 'Grace' });
+    expect(answered?.end).toEqual({ answeredBy: 'Grace', chosen: ['Yes', 'with milk'], isExpired: false });
+    expect(answered?.questions).toHaveLength(1);
+    expect(ended({ status: 'expired' })?.end).toEqual({ chosen: [], isExpired: true });
+    expect(ended({ status: 'withdrawn' })?.end).toEqual({ chosen: [], isExpired: false });
+  });
+
+  test('decide about a plan in the reply that made it, and nowhere else', () => {
+    const made = reply({ id: 'm', seq: 1, metadata: { runId: 'run-1' } });
+    const told = (status: string, run_id: string) =>
+      fromEvent(event('run', 'plan_update', { run_id, plan: { summary: 'Tea', status, items: [] } }));
+    const said = hears(signedIn, newMessage(made), chunk('n', 'text', 'Meanwhile', { first: true }));
+    const [first, second] = messagesOf(after(said, ...told('rejected', 'run-1')));
+    expect([first?.plan?.status, second?.plan]).toEqual(['rejected', undefined]);
+    const quiet = hears(signedIn, newMessage(made));
+    expect(messagesOf(after(quiet, ...told('approved', 'run-0')))).toHaveLength(1);
+    const plan = { summary: 'Tea', status: 'planned', items: [] } satisfies Plan;
+    const kept = after(quiet, { type: 'PLANS_LOADED', roomId: ROOM, plans: [{ runId: 'run-1', plan }] });
+    expect(only(kept).plan?.summary).toBe('Tea');
   });
 
   test('fill and empty the queue of an agent', () => {

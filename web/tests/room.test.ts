@@ -1,8 +1,6 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ChatAction } from '../src/chat/actions';
 import type { ChatMessage } from '../src/chat/state';
-import type { Message } from '../src/generated/api';
 import type { ServerFrame } from '../src/live/frames';
 import { fromMessage } from '../src/live/messages';
 import { after, hears, message, messagesOf, newMessage, NOW, room, ROOM, signedIn } from './made';
@@ -110,70 +108,4 @@ test('a position never goes back, except into another epoch', () => {
       ?.position;
   expect(at('e-5', 'e-12', 'e-9')).toBe('e-12');
   expect(at('e-12', 'f-1')).toBe('f-1');
-});
-
-/** What a hub does to one room, step by step. */
-type Step = { kind: 'post' | 'edit' | 'delete' | 'react'; pick: number };
-const steps = fc.array(
-  fc.record({ kind: fc.constantFrom<Step['kind']>('post', 'post', 'edit', 'delete', 'react'), pick: fc.nat(50) }),
-  { maxLength: 40 },
-);
-
-function play(history: Step[]): { frames: ServerFrame[]; kept: Message[] } {
-  const frames: ServerFrame[] = [];
-  let kept: Message[] = [];
-  history.forEach(({ kind, pick }, index) => {
-    const position = `e-${index + 1}`;
-    const chosen = kept[pick % Math.max(1, kept.length)];
-    if (kind === 'post' || chosen === undefined) {
-      const said = message({ id: `m${index}`, seq: index + 1 });
-      kept.push(said);
-      frames.push({ type: 'server:new_message', message: said, position });
-    } else if (kind === 'delete') {
-      kept = kept.filter((one) => one !== chosen);
-      frames.push({ type: 'server:message_deleted', roomId: ROOM, messageId: chosen.id, position });
-    } else if (kind === 'edit') {
-      const edited = { ...chosen, content: `edited at ${index}`, editedAt: new Date(NOW).toISOString() };
-      kept = kept.map((one) => (one === chosen ? edited : one));
-      frames.push({ type: 'server:message_edited', message: edited, position });
-    } else {
-      const reactions = [{ emoji: '👍', userIds: ['ada'], usernames: [`ada ${index}`] }];
-      kept = kept.map((one) => (one === chosen ? { ...one, reactions } : one));
-      frames.push({ type: 'server:reaction_update', roomId: ROOM, messageId: chosen.id, reactions, position });
-    }
-  });
-  return { frames, kept };
-}
-
-test('a state that was told equals one that is read anew, wherever the reading begins and whatever comes twice', () => {
-  fc.assert(
-    fc.property(steps, fc.nat(40), fc.nat(10), (history, cut, overlap) => {
-      const { frames, kept } = play(history);
-      const anew = after(signedIn, {
-        type: 'HISTORY_LOADED',
-        roomId: ROOM,
-        messages: kept.map(fromMessage),
-        anew: true,
-      });
-      const loadedAt = Math.min(cut, frames.length);
-      const read = after(signedIn, {
-        type: 'HISTORY_LOADED',
-        roomId: ROOM,
-        messages: play(history.slice(0, loadedAt)).kept.map(fromMessage),
-        anew: true,
-      });
-      expect(messagesOf(hears(signedIn, ...frames))).toEqual(messagesOf(anew));
-      expect(messagesOf(hears(read, ...frames.slice(loadedAt)))).toEqual(messagesOf(anew));
-      // At least once on the wire: a resume may repeat what is known already, in order.
-      const repeated = [...frames, ...frames.slice(Math.max(0, frames.length - overlap))];
-      const deleted = new Set(
-        frames.flatMap((frame) => (frame.type === 'server:message_deleted' ? [frame.messageId] : [])),
-      );
-      const lawful = repeated.filter(
-        (frame, index) =>
-          index < frames.length || !('message' in frame && typeof frame.message === 'object' && deleted.has(frame.message.id)),
-      );
-      expect(messagesOf(hears(signedIn, ...lawful))).toEqual(messagesOf(anew));
-    }),
-  );
 });

@@ -40,7 +40,7 @@ export type ChatAction =
       status: SubagentTreeEntry['status'];
       result?: string;
     } & OfReply)
-  | ({ type: 'SET_PLAN'; plan: Plan } & OfReply)
+  | ({ type: 'SET_PLAN'; plan: Plan; runId?: string } & OfReply)
   | ({ type: 'SET_ASK_USER'; askUser: AskUser } & OfReply)
   | ({ type: 'SET_MODEL_FALLBACK'; modelFallback: ModelFallback } & OfReply)
   | ({ type: 'PUSH_TEXT_SEGMENT'; text: string } & OfReply)
@@ -50,7 +50,7 @@ export type ChatAction =
   | ({ type: 'TOOL_PROGRESS'; tool: string; line: ProgressLine } & OfReply)
   | ({ type: 'SET_SUBAGENT_ACTIVITY'; subagentId: string; activity?: string } & OfReply)
   | ({ type: 'SET_CHANGE_REPORT'; changeReport: ChangeReport } & OfReply)
-  | { type: 'QUESTION_ANSWERED'; roomId: string; questionId: string; by: string }
+  | { type: 'QUESTION_OVER'; roomId: string; questionId: string; end: NonNullable<AskUser['end']> }
   | { type: 'SET_QUEUE'; roomId: string; agentId: string; items: QueuedItem[] }
   | { type: 'REMOVE_MESSAGES'; roomId: string; messageIds: string[] }
   | { type: 'SET_REACTIONS'; roomId: string; messageId: string; reactions: Reaction[] }
@@ -62,6 +62,7 @@ export type ChatAction =
   | { type: 'HISTORY_LOADED'; roomId: string; messages: ChatMessage[]; olderCursor?: string; anew: boolean }
   | { type: 'HISTORY_FAILED'; roomId: string }
   | { type: 'PINS_LOADED'; roomId: string; messageIds: string[] }
+  | { type: 'PLANS_LOADED'; roomId: string; plans: { runId: string; plan: Plan }[] }
   | { type: 'TASKS_LOADED'; roomId: string; tasks: Task[] }
   | { type: 'TASK_CHANGED'; roomId: string; task: Task }
   | { type: 'TASK_REMOVED'; roomId: string; taskId: string }

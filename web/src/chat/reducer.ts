@@ -1,5 +1,5 @@
 /** The one reducer: a state and an action make the next state, and nothing else decides it. */
-import type { ChatAction } from './actions';
+import type { ActionOf, ChatAction } from './actions';
 import { change, merge, put } from './messages';
 import { reply } from './reply';
 import { rooms, said } from './rooms';
@@ -92,6 +92,8 @@ function inChat(chat: RoomChat, action: InRoom, now: number): RoomChat {
     }
     case 'PINS_LOADED':
       return { ...chat, pinned: Object.fromEntries(action.messageIds.map((id) => [id, true])) };
+    case 'PLANS_LOADED':
+      return planned(chat, action.plans);
     case 'TASKS_LOADED':
       return { ...chat, tasks: Object.fromEntries(action.tasks.map((task) => [task.id, newer(chat, task)])) };
     case 'TASK_CHANGED':
@@ -106,8 +108,8 @@ function inChat(chat: RoomChat, action: InRoom, now: number): RoomChat {
       const others = chat.queue.filter((item) => item.agentId !== action.agentId);
       return { ...chat, queue: [...others, ...action.items] };
     }
-    case 'QUESTION_ANSWERED':
-      return answered(chat, action.questionId, action.by);
+    case 'QUESTION_OVER':
+      return over(chat, action);
     case 'TERMINAL_DATA': {
       const { agentId, agentName, data } = action;
       const output = ((chat.terminals[agentId]?.output ?? '') + data).slice(-MOST_OUTPUT);
@@ -171,11 +173,19 @@ function resolved(chat: RoomChat, action: Extract<ChatAction, { type: 'PERMISSIO
   return { ...chat, permissions };
 }
 
-function answered(chat: RoomChat, questionId: string, by: string): RoomChat {
+function over(chat: RoomChat, { questionId, end }: ActionOf<'QUESTION_OVER'>): RoomChat {
   const asking = chat.messages.find((message) => message.askUser?.questionId === questionId);
   if (asking?.askUser === undefined) return chat;
-  const askUser = { ...asking.askUser, answeredBy: by };
+  const askUser = { ...asking.askUser, end };
   return change(chat, asking.id, (message) => ({ ...message, askUser }));
+}
+
+/** Plans are kept beside the messages, and come back with them after a reload. */
+function planned(chat: RoomChat, plans: ActionOf<'PLANS_LOADED'>['plans']): RoomChat {
+  return plans.reduce((next, { runId, plan }) => {
+    const said = next.messages.findLast((message) => message.runId === runId);
+    return said === undefined ? next : change(next, said.id, (message) => ({ ...message, plan }));
+  }, chat);
 }
 
 function inRoom(state: ChatState, roomId: string, edit: (chat: RoomChat) => RoomChat): ChatState {

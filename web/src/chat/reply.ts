@@ -10,14 +10,16 @@ export function reply(chat: RoomChat, action: ChatAction & OfReply, now: number)
   if (action.type === 'FINALIZE_MESSAGE') return finalize(chat, action);
   // A card may come after the end of its turn; it belongs to what was said last.
   const late = isCard(action.type) ? latest(chat, action) : undefined;
-  const target = current(chat, action) ?? late;
+  const target = ofRun(chat, action) ?? current(chat, action) ?? late;
   if (target !== undefined) {
     // Complete: it has all that was streamed, and more of the stream would say it twice.
     if (target.seq !== undefined && isStream(action.type)) return chat;
-    const named = rename(target, action.messageId);
+    const named = rename(target, action);
     const edited = edit(named, action, now);
     return { ...chat, messages: chat.messages.with(chat.messages.indexOf(target), edited) };
   }
+  // What people decided about a plan of long ago begins no reply.
+  if (action.type === 'SET_PLAN' && (action.plan.status === 'approved' || action.plan.status === 'rejected')) return chat;
   return { ...chat, messages: put(chat.messages, edit(begin(action, now), action, now)) };
 }
 
@@ -37,12 +39,21 @@ function current(chat: RoomChat, { agentId, messageId }: OfReply): ChatMessage |
   return chat.messages.findLast((one) => given(one) && (messageId === undefined || isUnnamed(one)));
 }
 
+/** A plan is decided about when the turn that made it is over. */
+function ofRun(chat: RoomChat, action: ChatAction): ChatMessage | undefined {
+  if (action.type !== 'SET_PLAN' || action.runId === undefined) return undefined;
+  return chat.messages.findLast((one) => one.runId === action.runId);
+}
+
 function latest(chat: RoomChat, { agentId }: OfReply): ChatMessage | undefined {
   return chat.messages.findLast((one) => one.from === agentId && one.role === 'agent');
 }
 
-function rename(message: ChatMessage, id: string | undefined): ChatMessage {
-  return id === undefined || !isUnnamed(message) ? message : { ...message, id };
+/** The first that is heard of a turn may know neither the id of the reply nor what its agent is called. */
+function rename(message: ChatMessage, { messageId, agentName }: OfReply): ChatMessage {
+  const id = messageId !== undefined && isUnnamed(message) ? messageId : message.id;
+  const senderName = agentName !== undefined && message.senderName === message.from ? agentName : message.senderName;
+  return id === message.id && senderName === message.senderName ? message : { ...message, id, senderName };
 }
 
 function begin({ roomId, agentId, agentName, messageId }: OfReply, now: number): ChatMessage {

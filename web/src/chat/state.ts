@@ -104,7 +104,7 @@ export interface SubagentTreeEntry {
 
 export interface Plan {
   summary: string;
-  status: 'planned' | 'approved' | 'executing' | 'completed';
+  status: 'planned' | 'approved' | 'rejected' | 'executing' | 'completed';
   items: PlanItem[];
   planText?: string;
 }
@@ -118,7 +118,8 @@ export interface PlanItem {
 export interface AskUser {
   questionId: string;
   questions: AskedQuestion[];
-  answeredBy?: string;
+  /** What became of it: somebody answered, or nobody can any more. */
+  end?: { answeredBy?: string; chosen: string[]; isExpired: boolean };
 }
 
 export interface AskedQuestion {

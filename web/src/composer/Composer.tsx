@@ -6,6 +6,7 @@ import { visible } from '../markdown/visible';
 import type { Writing } from '../rooms/RoomPage';
 import { useHouse } from '../session/session';
 import { text } from '../text';
+import { focusNewest } from '../timeline/keys';
 import { IconButton } from '../ui/button';
 import { classes } from '../ui/classes';
 import { commandIn } from './commands';
@@ -41,6 +42,11 @@ export function Composer({ room, chat, writing, onWritten, dropped, onTaken }: P
   const choices = trigger === undefined ? [] : choicesFor(trigger, room.members, house.me.id);
 
   useLayoutEffect(() => grow(field.current), [content]);
+  // Whoever comes into a room can write at once; on a phone the keyboard would hide what was said.
+  useEffect(() => {
+    const isElsewhere = document.querySelector('[role=dialog]') !== null;
+    if (matchMedia('(pointer: fine)').matches && !isElsewhere) field.current?.focus({ preventScroll: true });
+  }, []);
   useEffect(() => {
     if (writing.editing === undefined) return;
     setContent(editing?.text ?? '');
@@ -104,6 +110,9 @@ export function Composer({ room, chat, writing, onWritten, dropped, onTaken }: P
       if (choices.length > 0) setDismissed(true);
       else if (writing.editing !== undefined) done();
       else onWritten();
+    } else if (event.key === 'ArrowUp' && content === '') {
+      event.preventDefault();
+      focusNewest();
     } else if (event.key === 'Enter' && !event.shiftKey && !isComposing) {
       event.preventDefault();
       send();

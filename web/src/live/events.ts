@@ -23,13 +23,14 @@ export interface UiEvent {
   data?: Fields;
 }
 
-type Fields = Record<string, unknown>;
+export type Fields = Record<string, unknown>;
 
 export function fromEvent(event: UiEvent): ChatAction[] {
   const { agent_id: agentId, session_id: roomId } = event;
   if (agentId === undefined || roomId === undefined) return [];
-  const reply: OfReply = { roomId, agentId };
   const data = event.data ?? {};
+  const agentName = optional(data['agent_name']);
+  const reply: OfReply = { roomId, agentId, ...(agentName !== undefined && { agentName }) };
   switch (event.kind) {
     case 'run':
       return handleRun(event.phase, data, reply);
@@ -38,7 +39,7 @@ export function fromEvent(event: UiEvent): ChatAction[] {
     case 'queue':
       return handleQueue(data, reply);
     case 'ask_user':
-      return handleAskUser(data, reply);
+      return handleAskUser(event.phase, data, reply);
     case 'model_fallback':
       return handleModelFallback(data, reply);
     case 'tool_progress':
@@ -83,7 +84,7 @@ function handleRun(phase: string | undefined, data: Fields, reply: OfReply): Cha
       return [{ type: 'MARK_SUBAGENT_DONE', subagentId, status, result, ...reply }];
     }
     case 'plan_update':
-      return [{ type: 'SET_PLAN', plan: plan(fields(data['plan'])), ...reply }];
+      return [{ type: 'SET_PLAN', plan: planOf(fields(data['plan'])), runId: optional(data['run_id']), ...reply }];
     case 'change_report': {
       const files = list(data['files']).map((file) => ({
         path: text(file['path']),
@@ -123,11 +124,13 @@ function handleQueue(data: Fields, { roomId, agentId }: OfReply): ChatAction[] {
   return [{ type: 'SET_QUEUE', roomId, agentId, items }];
 }
 
-function handleAskUser(data: Fields, reply: OfReply): ChatAction[] {
+function handleAskUser(phase: string | undefined, data: Fields, reply: OfReply): ChatAction[] {
   const questionId = text(data['question_id']);
-  const answeredBy = optional(data['answered_by_name']) ?? optional(data['answered_by']);
-  if (answeredBy !== undefined) {
-    return [{ type: 'QUESTION_ANSWERED', roomId: reply.roomId, questionId, by: answeredBy }];
+  if (phase === 'resolved') {
+    const answeredBy = optional(data['answered_by_name']) ?? optional(data['answered_by']);
+    const chosen = list(data['answers']).flatMap((answer) => [...words(answer['selected']), ...words([answer['custom_text']])]);
+    const end = { answeredBy, chosen, isExpired: data['status'] === 'expired' };
+    return [{ type: 'QUESTION_OVER', roomId: reply.roomId, questionId, end }];
   }
   const questions = list(data['questions']).map((question) => ({
     question: text(question['question']),
@@ -157,13 +160,14 @@ function handleToolProgress(data: Fields, reply: OfReply): ChatAction[] {
   return [{ type: 'TOOL_PROGRESS', tool: text(data['tool']), line, ...reply }];
 }
 
-function plan(data: Fields): Plan {
+/** As events and `GET /api/plan` tell it. */
+export function planOf(data: Fields): Plan {
   const items = list(data['items']).map((item) => ({
     title: text(item['title']),
     description: optional(item['description']),
     status: oneOf<PlanItem['status']>(item['status'], ['in_progress', 'done', 'skipped'], 'pending'),
   }));
-  const status = oneOf<Plan['status']>(data['status'], ['approved', 'executing', 'completed'], 'planned');
+  const status = oneOf<Plan['status']>(data['status'], ['approved', 'rejected', 'executing', 'completed'], 'planned');
   return { summary: text(data['summary']), status, items, planText: optional(data['plan_text']) };
 }
 
@@ -185,6 +189,10 @@ function text(value: unknown): string {
 
 function optional(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+function words(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((word) => typeof word === 'string') : [];
 }
 
 function number(value: unknown): number | undefined {

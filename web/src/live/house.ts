@@ -20,6 +20,7 @@ import type {
 import { LiveConnection } from './connection';
 import type { ClientFrame, ServerFrame } from './frames';
 import { JoinQueue } from './joins';
+import { planOf, type Fields } from './events';
 import { fromMessage } from './messages';
 import { Outbox, type Unsent } from './outbox';
 import { translate } from './translate';
@@ -31,6 +32,11 @@ const MOST_PAGES = 40;
 const MOST_AGENTS = 20;
 const AGAIN_AFTER_MS = 3000;
 const TYPING_EVERY_MS = 2500;
+
+interface KeptPlan {
+  run_id: string;
+  plan: Fields;
+}
 
 export interface Draft {
   content: string;
@@ -240,7 +246,14 @@ export class House {
 
   async #fill(roomId: string): Promise<void> {
     const history = useChat.getState().chats[roomId]?.history ?? 'unread';
-    if (history === 'unread' || history === 'stale') await this.#load(roomId, undefined, PAGE);
+    if (history !== 'unread' && history !== 'stale') return;
+    await this.#load(roomId, undefined, PAGE);
+    const plans = await ask<KeptPlan[]>('GET', `/api/plan?session_id=${encodeURIComponent(roomId)}`).catch(() => []);
+    dispatch({
+      type: 'PLANS_LOADED',
+      roomId,
+      plans: plans.map(({ run_id: runId, plan }) => ({ runId, plan: planOf(plan) })),
+    });
   }
 
   async #load(roomId: string, cursor: string | undefined, limit: number): Promise<void> {

@@ -1,6 +1,6 @@
 /** Text with Markdown, drawn by streamdown. Loaded apart from the rest, when the first such text is there. */
 import { ImageOff } from 'lucide-react';
-import { isValidElement, useMemo, type ReactNode } from 'react';
+import { isValidElement, memo, useMemo, type ReactNode } from 'react';
 import { defaultRemarkPlugins, Streamdown, type Components } from 'streamdown';
 import { text } from '../text';
 import { CodeFence } from './CodeFence';
@@ -68,6 +68,11 @@ const COMPONENTS: Components = {
   inlineCode: Code,
 };
 
+/** One and the same for all, or every block would be read anew with each picture. */
+function safeAddress(url: string): string {
+  return safeUrl(url)?.href ?? '';
+}
+
 interface Props {
   children: string;
   isStreaming: boolean;
@@ -75,7 +80,7 @@ interface Props {
   mine: readonly string[];
 }
 
-export default function RichText({ children, isStreaming, names, mine }: Props) {
+export default memo(function RichText({ children, isStreaming, names, mine }: Props) {
   const rehype = useMemo(() => [[markMentions, { names, mine }] as [typeof markMentions, object]], [names, mine]);
   return (
     <Streamdown
@@ -86,10 +91,10 @@ export default function RichText({ children, isStreaming, names, mine }: Props) 
       controls={false}
       remarkPlugins={REMARK}
       rehypePlugins={rehype}
-      urlTransform={(url) => safeUrl(url)?.href ?? ''}
+      urlTransform={safeAddress}
       components={COMPONENTS}
     >
       {upright(children)}
     </Streamdown>
   );
-}
+});

@@ -35,7 +35,7 @@ export function AgentBody({ message, mine }: Props) {
         <MessageText text={message.text} isStreaming={phase !== 'done'} names={message.mentions} mine={mine} />
       )}
       {phase === 'streaming' && <Cursor />}
-      {message.askUser !== undefined && <AskUserCard askUser={message.askUser} />}
+      {message.askUser !== undefined && <AskUserCard key={message.askUser.questionId} askUser={message.askUser} />}
       {message.changeReport !== undefined && <ChangeReportBlock report={message.changeReport} />}
       {message.usage !== undefined && <UsageLine message={message} />}
       <Outcome outcome={message.outcome} />

@@ -19,7 +19,7 @@ export function AskUserCard({ askUser }: { askUser: AskUser }) {
   const [answers, setAnswers] = useState<Record<number, Answer>>({});
   const [state, setState] = useState<'open' | 'sending' | 'sent'>('open');
   const [problem, setProblem] = useState<string>();
-  const isOver = askUser.answeredBy !== undefined || state === 'sent';
+  const isOver = askUser.end !== undefined || state === 'sent';
   const isWhole = askUser.questions.every((_, index) => {
     const { selected, custom } = answers[index] ?? NO_ANSWER;
     return selected.length > 0 || custom.trim() !== '';
@@ -55,8 +55,8 @@ export function AskUserCard({ askUser }: { askUser: AskUser }) {
         </p>
       )}
       {isOver ? (
-        <p className="text-sm text-soft">
-          {askUser.answeredBy === undefined ? text.runs.answerSent : text.runs.answered(askUser.answeredBy)}
+        <p role="status" className="text-sm text-soft">
+          {ending(askUser.end)}
         </p>
       ) : (
         <Button look="primary" size="small" disabled={!isWhole || state === 'sending'} onClick={() => void send()}>
@@ -65,6 +65,12 @@ export function AskUserCard({ askUser }: { askUser: AskUser }) {
       )}
     </section>
   );
+}
+
+function ending(end: AskUser['end']): string {
+  if (end === undefined) return text.runs.answerSent;
+  if (end.answeredBy !== undefined) return text.runs.answered(end.answeredBy, end.chosen);
+  return end.isExpired ? text.runs.answerLate : text.runs.answerUnneeded;
 }
 
 interface PartProps {

@@ -1,11 +1,13 @@
 import { Check, Circle, ListChecks, LoaderCircle, Minus } from 'lucide-react';
-import { lazy, Suspense, useState } from 'react';
+import { lazy, Suspense, useState, type FormEvent } from 'react';
+import { ask } from '../api/http';
 import type { ChatMessage, Plan, PlanItem } from '../chat/state';
-import { useHouse } from '../session/session';
+import { Problem } from '../settings/Block';
+import { useAttempt } from '../settings/useAttempt';
 import { text } from '../text';
 import { Button } from '../ui/button';
 import { classes } from '../ui/classes';
-import { INPUT } from '../ui/field';
+import { TextArea } from '../ui/field';
 
 const RichText = lazy(() => import('../markdown/RichText'));
 const NOBODY: readonly string[] = [];
@@ -39,7 +41,7 @@ export function PlanBlock({ message, plan }: { message: ChatMessage; plan: Plan 
           </div>
         </details>
       )}
-      {plan.status === 'planned' && <Verdict message={message} />}
+      {plan.status === 'planned' && <Verdict message={message} plan={plan} />}
     </section>
   );
 }
@@ -72,48 +74,61 @@ function ItemState({ status }: { status: PlanItem['status'] }) {
   }
 }
 
-/** People answer a plan as they answer anything: by saying so to the agent. */
-function Verdict({ message }: { message: ChatMessage }) {
-  const house = useHouse();
+/** What people make of it. The hub keeps their word, and tells the agent. */
+function Verdict({ message, plan }: { message: ChatMessage; plan: Plan }) {
   const [isEditing, setEditing] = useState(false);
-  const [changes, setChanges] = useState('');
-  const say = (words: string) =>
-    house.say(message.roomId, { content: `@${message.senderName} ${words}`, replyToId: message.id, attachments: [] });
-  if (isEditing) {
-    return (
-      <form
-        className="flex gap-2 border-t p-2"
-        onSubmit={(event) => {
-          event.preventDefault();
-          say(text.runs.editWords + changes);
-          setEditing(false);
-        }}
-      >
-        <input
-          autoFocus
-          required
-          aria-label={text.runs.edit}
-          className={classes(INPUT, 'h-8 py-1 text-sm')}
-          value={changes}
-          onChange={(event) => setChanges(event.target.value)}
-        />
-        <Button size="small" look="primary" type="submit" className="h-8">
-          {text.composer.send}
-        </Button>
-      </form>
-    );
-  }
+  const { attempt, problem, isBusy } = useAttempt();
+  const judge = (verdict: 'approve' | 'reject' | 'edit', more: { text?: string } = {}) =>
+    attempt(() => ask('POST', `/api/plan/${verdict}`, { agent_id: message.from, session_id: message.roomId, ...more }));
+  const edit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const words = String(new FormData(event.currentTarget).get('words'));
+    await judge('edit', { text: words });
+    setEditing(false);
+  };
   return (
-    <footer className="flex gap-2 border-t px-3 py-2">
-      <Button size="small" look="primary" onClick={() => say(text.runs.approveWords)}>
-        {text.runs.approve}
-      </Button>
-      <Button size="small" onClick={() => setEditing(true)}>
-        {text.runs.edit}
-      </Button>
-      <Button size="small" look="danger" onClick={() => say(text.runs.rejectWords)}>
-        {text.runs.reject}
-      </Button>
+    <footer className="space-y-2 border-t px-3 py-2">
+      {isEditing ? (
+        <form className="space-y-2" onSubmit={(event) => void edit(event)}>
+          <TextArea
+            label={text.runs.editPlan}
+            hint={text.runs.editPlanHint}
+            name="words"
+            defaultValue={plan.planText ?? inWords(plan)}
+            className="text-sm"
+            autoFocus
+            required
+          />
+          <div className="flex gap-2">
+            <Button size="small" look="primary" type="submit" disabled={isBusy}>
+              {text.save}
+            </Button>
+            <Button size="small" look="plain" onClick={() => setEditing(false)}>
+              {text.cancel}
+            </Button>
+          </div>
+        </form>
+      ) : (
+        <div className="flex gap-2">
+          <Button size="small" look="primary" disabled={isBusy} onClick={() => void judge('approve')}>
+            {text.runs.approve}
+          </Button>
+          <Button size="small" disabled={isBusy} onClick={() => setEditing(true)}>
+            {text.runs.edit}
+          </Button>
+          <Button size="small" look="danger" disabled={isBusy} onClick={() => void judge('reject')}>
+            {text.runs.reject}
+          </Button>
+        </div>
+      )}
+      <Problem>{problem}</Problem>
     </footer>
   );
+}
+
+/** The steps as somebody would write them down. */
+function inWords({ items }: Plan): string {
+  return items
+    .map(({ title, description }, index) => `${index + 1}. ${title}${description === undefined ? '' : `: ${description}`}`)
+    .join('\n');
 }

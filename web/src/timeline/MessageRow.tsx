@@ -46,7 +46,7 @@ export const MessageRow = memo(function MessageRow(props: Props) {
       onFocus={() => setNear(true)}
       onBlur={onBlur}
       className={classes(
-        'group/message relative flex gap-3 rounded-lg px-4 outline-none md:px-5',
+        'group/message relative flex gap-3 rounded-lg px-4 outline-none focus-visible:ring-2 focus-visible:ring-accent focus-visible:ring-inset md:px-5',
         isContinued ? 'py-0.5' : 'pt-2.5 pb-0.5',
         isMarked ? 'bg-warn-soft' : isNear && 'bg-hover/50',
         message.sending === 'waiting' && 'opacity-60',

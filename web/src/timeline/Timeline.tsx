@@ -8,6 +8,7 @@ import { text } from '../text';
 import { Button } from '../ui/button';
 import { classes } from '../ui/classes';
 import { dayName } from '../ui/time';
+import { onMessageKey } from './keys';
 import { MessageRow } from './MessageRow';
 import { Readers } from './Readers';
 import { rowsOf, type Row } from './rows';
@@ -95,6 +96,7 @@ export function Timeline({ room, chat, target, onWrite }: Props) {
       <div
         ref={scroller}
         onScroll={onScroll}
+        onKeyDown={onMessageKey}
         // Read aloud on demand: pieces of a streamed reply would never let anybody listen to the end.
         role="log"
         aria-live="off"
