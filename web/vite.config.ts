@@ -48,6 +48,7 @@ export default defineConfig({
     proxy: {
       // The hub must see the page's own address, or it takes the page for a foreign one.
       '/api': { target: HUB, changeOrigin: false },
+      '/metrics': { target: HUB, changeOrigin: false },
       '/uploads': { target: HUB, changeOrigin: false },
       '/ws': { target: HUB, changeOrigin: false, ws: true },
     },

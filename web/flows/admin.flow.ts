@@ -52,6 +52,16 @@ test('an admin manages accounts, and the log tells who did what', async () => {
   await entries.filter({ hasText: /admin.*grace/ }).first().waitFor();
 });
 
+test('an admin sees at a glance how the hub is doing', async () => {
+  const tab = await Tab.signedIn(stage.browser, stage.hub, 'admin');
+  await tab.page.goto(`${stage.hub.url}/app/settings/hub`);
+  const figure = (name: string) => tab.page.locator('dl > div').filter({ hasText: name }).getByRole('definition');
+  await expect.poll(() => figure('Open pages and clients').textContent()).toBe('1');
+  expect(await figure('State').first().textContent()).toBe('All is well');
+  expect(await figure('On disk').textContent()).toMatch(/^[\d.]+[KMG]B$/);
+  expect(await figure('Answers: half').textContent()).toMatch(/^≤ [\d.]+ ms · /);
+});
+
 test('settings of the hub hold from that moment on', async () => {
   const tab = await Tab.signedIn(stage.browser, stage.hub, 'admin');
   const { page } = tab;

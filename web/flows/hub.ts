@@ -30,8 +30,8 @@ export class Hub {
   }
 
   /** With an admin already, and without the welcome room. */
-  static withAdmin(): Promise<Hub> {
-    return Hub.#started({ PARLOR_ADMIN_PASSWORD: PASSWORD, PARLOR_WELCOME: 'off' });
+  static withAdmin(settings: Record<string, string> = {}): Promise<Hub> {
+    return Hub.#started({ PARLOR_ADMIN_PASSWORD: PASSWORD, PARLOR_WELCOME: 'off', ...settings });
   }
 
   /** As it is the first time: nobody is there yet. */

@@ -1,5 +1,5 @@
 /** Every sentence and label of the page, in one place: here, and for the pages beside the rooms in `text/pages.ts`. */
-import { agents, search, tasks } from './text/pages';
+import { agents, search, services, tasks } from './text/pages';
 
 function counted(count: number, one: string, many: string): string {
   return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
@@ -263,6 +263,7 @@ export const text = {
 
   agents,
   search,
+  services,
   tasks,
 
   palette: {
@@ -368,6 +369,26 @@ export const text = {
     invitations: 'Admins can invite people by link',
     lockoutFailures: 'Wrong passwords that lock an account',
     lockoutSeconds: 'Seconds it stays locked',
+    figures: {
+      heading: 'At a glance',
+      lead: 'As it is now. Everything that is measured is at /metrics.',
+      state: 'State',
+      ill: 'Keeps nothing',
+      pages: 'Open pages and clients',
+      machines: 'Machines with agents',
+      up: 'Up for',
+      events: 'Events so far',
+      disk: 'On disk',
+      memory: 'Memory',
+      quick: 'Answers: half, nearly all',
+      long: 'more than a second',
+      failed: 'Failures',
+      backup: 'Last backup',
+      never: 'never',
+      certificate: 'Certificate until',
+      days: (days: number, hours: number) => `${days} d ${hours} h`,
+      hours: (hours: number, minutes: number) => `${hours} h ${minutes} min`,
+    },
     health: 'Health',
     version: 'Version',
     state: 'State',

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { costOf, gatewayCommand, secondsOf, tokensOf } from '../src/agents/words';
 import type { Task, TurnDelivery } from '../src/generated/api';
 import { inAddress, wantedIn } from '../src/search/wanted';
+import { quantile, samplesIn, valueOf } from '../src/settings/figures';
 import { isOverdue, tasksOf } from '../src/tasks/columns';
 import { after, hears, NOW, ROOM, signedIn } from './made';
 
@@ -25,6 +26,25 @@ test('turns of an agent are summed up by what is known of them', () => {
     { inputTokens: 5, outputTokens: 0, startedAt: '2026-01-02T12:00:00Z' },
   ];
   expect([tokensOf(runs), costOf(runs), secondsOf(runs)]).toEqual([65, 1200, 48]);
+});
+
+test('numbers of the hub are read as they are written', () => {
+  const samples = samplesIn(
+    [
+      '# TYPE parlor_healthy gauge',
+      'parlor_healthy 1',
+      'parlor_sockets{door="/ws/client"} 3',
+      'a_seconds_bucket{route="/x",le="0.001"} 5',
+      'a_seconds_bucket{route="/x",le="0.01"} 9',
+      'a_seconds_bucket{route="/x",le="+Inf"} 10',
+      'a_seconds_count{route="/x"} 10',
+      'not a sample',
+    ].join('\n'),
+  );
+  expect(valueOf(samples, 'parlor_healthy')).toBe(1);
+  expect(samples.find(({ labels }) => labels['door'] === '/ws/client')?.value).toBe(3);
+  expect([0.5, 0.9, 0.99].map((part) => quantile(samples, 'a_seconds', part))).toEqual([0.001, 0.01, Infinity]);
+  expect(quantile(samples, 'b_seconds', 0.5)).toBeUndefined();
 });
 
 test('what is looked for stands in the address, and what is in an address is looked for', () => {

@@ -5,6 +5,7 @@ import { data } from '../api/http';
 import { useChat } from '../chat/store';
 import type { Agent } from '../generated/api';
 import { agentPath } from '../router';
+import { useIsAdmin } from '../session/session';
 import { text } from '../text';
 import { Avatar } from '../ui/avatar';
 import { Button } from '../ui/button';
@@ -13,10 +14,12 @@ import { Nothing, Page } from '../ui/page';
 import { AddAgent } from './AddAgent';
 import { AgentDetails } from './AgentDetails';
 import { Gateways } from './Gateways';
+import { Services } from './Services';
 import { kindName, machine, presence } from './words';
 
 export default function AgentsPage({ agentId, isWide }: { agentId: string | undefined; isWide: boolean }) {
   const [isAdding, setAdding] = useState(false);
+  const isAdmin = useIsAdmin();
   const own = useQuery({ queryKey: ['agents'], queryFn: () => data<Agent[]>('GET', '/api/agents') });
   const shared = useQuery({ queryKey: ['agents', 'shared'], queryFn: () => data<Agent[]>('GET', '/api/agents/shared') });
   if (agentId !== undefined) return <AgentDetails agentId={agentId} isWide={isWide} />;
@@ -36,6 +39,7 @@ export default function AgentsPage({ agentId, isWide }: { agentId: string | unde
         )}
         <AgentList label={text.agents.shared} agents={shared.data ?? []} isShared />
         <Gateways />
+        {isAdmin && <Services />}
       </div>
       {isAdding && <AddAgent agents={own.data ?? []} onClose={() => setAdding(false)} />}
     </Page>

@@ -63,15 +63,17 @@ type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 /** Asks for something; the answer is the whole body. */
 export async function ask<T>(method: Method, path: string, body?: unknown): Promise<T> {
+  return read<T>(await answered(method, path, body));
+}
+
+async function answered(method: Method, path: string, body?: unknown): Promise<Response> {
   const answer = await send(method, path, body, await token());
-  if (answer.status !== 401 || accessToken === undefined) return read<T>(answer);
+  if (answer.status !== 401 || accessToken === undefined) return answer;
   // Run out, most likely: once more with a new one.
   const renewed = await refresh();
-  if (renewed === undefined) {
-    onSignedOut();
-    return read<T>(answer);
-  }
-  return read<T>(await send(method, path, body, renewed));
+  if (renewed !== undefined) return send(method, path, body, renewed);
+  onSignedOut();
+  return answer;
 }
 
 /** Asks for something; the answer is its `data`. */
@@ -86,7 +88,7 @@ export async function knock<T>(path: string, body: unknown): Promise<T> {
 
 /** A file of the hub, as something that can be shown. */
 export async function file(url: string): Promise<Blob> {
-  const answer = await send('GET', url, undefined, await token());
+  const answer = await answered('GET', url);
   if (!answer.ok) throw new RequestProblem(answer.status, {});
   return answer.blob();
 }

@@ -19,6 +19,11 @@ export function useHouse(): House {
   return session.house;
 }
 
+export function useIsAdmin(): boolean {
+  const session = useSession();
+  return session.state === 'in' && session.user.role === 'admin';
+}
+
 /** Comes back with the cookie, if there is one. */
 export async function resume(): Promise<void> {
   try {

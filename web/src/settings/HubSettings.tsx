@@ -6,6 +6,7 @@ import { text } from '../text';
 import { Button } from '../ui/button';
 import { Field } from '../ui/field';
 import { Block, Problem } from './Block';
+import { HubFigures } from './HubFigures';
 import { useAttempt } from './useAttempt';
 
 /** For admins: what can be changed while the hub runs. */
@@ -14,6 +15,7 @@ export function HubSettings() {
   const { data: health } = useQuery({ queryKey: ['health'], queryFn: () => ask<Health>('GET', '/api/health') });
   return (
     <>
+      <HubFigures />
       {settings !== undefined && <Changing settings={settings} />}
       {health !== undefined && (
         <Block title={text.settings.health}>

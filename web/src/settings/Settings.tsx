@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import { navigate, settingsPath } from '../router';
-import { useSession } from '../session/session';
+import { useIsAdmin } from '../session/session';
 import { text } from '../text';
 import { classes } from '../ui/classes';
 import { Page } from '../ui/page';
@@ -35,8 +35,7 @@ const SECTIONS: { id: string; label: string; admin?: boolean; content: ReactNode
 ];
 
 export default function Settings({ section, isWide }: { section: string; isWide: boolean }) {
-  const session = useSession();
-  const isAdmin = session.state === 'in' && session.user.role === 'admin';
+  const isAdmin = useIsAdmin();
   const sections = SECTIONS.filter((one) => one.admin !== true || isAdmin);
   const shown = sections.find((one) => one.id === section) ?? sections[0];
   return (

@@ -87,6 +87,27 @@ export const agents = {
   removeSure: (name: string) => `Remove ${name} from the hub and from all its rooms? What it said stays.`,
 } as const;
 
+export const services = {
+  heading: 'Models of this hub',
+  lead: 'They answer from within the hub, need no other machine, and everybody can bring them into their rooms.',
+  add: 'Add a model',
+  edit: 'Change it',
+  namePlaceholder: 'Oracle',
+  kinds: { 'openai-chat': 'OpenAI and whatever speaks like it', 'anthropic-chat': 'Anthropic' },
+  fallback: 'Another, if that one does not answer',
+  address: 'Address of its server',
+  addressHint: 'Places in private networks must be among the allowed_endpoints of the hub’s settings.',
+  key: 'Its key',
+  keyKept: 'There is one. It is never shown, and stays unless you type another.',
+  prompt: 'What it is to be',
+  status: { active: 'answers', inactive: 'rests' },
+  rest: 'Let it rest',
+  wake: 'Let it answer',
+  probe: 'Try it',
+  answers: 'It answers.',
+  silent: (why: string) => `It does not answer: ${why}`,
+} as const;
+
 export const tasks = {
   heading: 'Tasks',
   of: (room: string) => `Tasks of ${room}`,
