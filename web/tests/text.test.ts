@@ -1,5 +1,7 @@
+import { parseMarkdownIntoBlocks } from 'streamdown';
 import { describe, expect, test } from 'vitest';
 import { choicesFor, complete, triggerAt } from '../src/composer/completion';
+import { growingSplit } from '../src/markdown/blocks';
 import { safeUrl } from '../src/markdown/links';
 import { splitMentions } from '../src/markdown/mentions';
 import { upright, visible } from '../src/markdown/visible';
@@ -77,6 +79,23 @@ describe('completion', () => {
     if (choice === undefined) throw new Error('there is one');
     expect(complete('hi @g!', 5, trigger, choice)).toEqual({ text: 'hi @guide !', caret: 10 });
   });
+});
+
+test('a text that grows is cut as if it came at once', () => {
+  const text = '# One\n\nTwo **bold**\n\n- a\n- b\n\n```ts\nconst x = 1;\n\nlet y;\n```\n\n| a |\n| - |\n| b |\n\nEnd\n===\n\n<b>\n\nx\n';
+  const asked: number[] = [];
+  const grown = growingSplit((part) => {
+    asked.push(part.length);
+    return parseMarkdownIntoBlocks(part);
+  });
+  for (let end = 1; end <= text.length; end += 1) {
+    const part = text.slice(0, end);
+    expect(grown(part)).toEqual(parseMarkdownIntoBlocks(part));
+  }
+  expect(asked.at(-1)).toBeLessThan(text.length / 2);
+  expect(grown('Another')).toEqual(['Another']);
+  const noted = 'A[^1]\n\nB\n\nC\n\n[^1]: note';
+  expect(grown(noted)).toEqual(parseMarkdownIntoBlocks(noted));
 });
 
 test('addresses are read as they are written', () => {

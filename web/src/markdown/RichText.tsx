@@ -1,8 +1,9 @@
 /** Text with Markdown, drawn by streamdown. Loaded apart from the rest, when the first such text is there. */
 import { ImageOff } from 'lucide-react';
-import { isValidElement, memo, useMemo, type ReactNode } from 'react';
-import { defaultRemarkPlugins, Streamdown, type Components } from 'streamdown';
+import { isValidElement, memo, useMemo, useState, type ReactNode } from 'react';
+import { defaultRemarkPlugins, parseMarkdownIntoBlocks, Streamdown, type Components } from 'streamdown';
 import { text } from '../text';
+import { growingSplit } from './blocks';
 import { CodeFence } from './CodeFence';
 import { safeUrl } from './links';
 import { markMentions, markupAsText } from './plugins';
@@ -82,12 +83,13 @@ interface Props {
 
 export default memo(function RichText({ children, isStreaming, names, mine }: Props) {
   const rehype = useMemo(() => [[markMentions, { names, mine }] as [typeof markMentions, object]], [names, mine]);
+  const [split] = useState(() => growingSplit(parseMarkdownIntoBlocks));
   return (
     <Streamdown
       mode={isStreaming ? 'streaming' : 'static'}
       parseIncompleteMarkdown={isStreaming}
       className="space-y-2"
-      dir="auto"
+      parseMarkdownIntoBlocksFn={split}
       controls={false}
       remarkPlugins={REMARK}
       rehypePlugins={rehype}

@@ -1,8 +1,12 @@
 /** Text that grows: drawn some times a second, however often it grows. */
 import { useEffect, useRef, useState } from 'react';
 
-/** As often as eyes can use it; parsing more often would take the time that scrolling and typing need. */
-const PACE_MS = 100;
+/** As often as eyes can use it; reading it more often would take the time that scrolling and typing need. */
+const LEAST_MS = 100;
+/** Several that grow at once share the time among them. */
+const EACH_MS = 50;
+
+let growing = 0;
 
 export function usePaced(text: string, isGrowing: boolean): string {
   const [shown, setShown] = useState(text);
@@ -12,10 +16,18 @@ export function usePaced(text: string, isGrowing: boolean): string {
   }, [text]);
   useEffect(() => {
     if (!isGrowing) return;
-    setShown(latest.current);
-    // Each text at its own time: several that grow at once share the frames among them.
-    const timer = setInterval(() => setShown(latest.current), PACE_MS);
-    return () => clearInterval(timer);
+    growing += 1;
+    let timer: ReturnType<typeof setTimeout>;
+    const draw = () => {
+      setShown(latest.current);
+      // Each text at its own time: so several do not ask for the same frame.
+      timer = setTimeout(draw, Math.max(LEAST_MS, growing * EACH_MS));
+    };
+    draw();
+    return () => {
+      growing -= 1;
+      clearTimeout(timer);
+    };
   }, [isGrowing]);
   return isGrowing ? shown : text;
 }

@@ -43,7 +43,6 @@ export function Timeline({ room, chat, target, onWrite }: Props) {
     scrollEndThreshold: AT_END,
     overscan: 8,
     paddingEnd: 12,
-    onChange: (instance) => setAtEnd(instance.isAtEnd()),
   });
 
   // Reading along goes on when a card below takes some of the room, or the keyboard of a phone does.
@@ -81,7 +80,9 @@ export function Timeline({ room, chat, target, onWrite }: Props) {
   }, [marked, virtualizer]);
 
   const onScroll = () => {
+    // Asked here alone: it measures, and what grows does so many times a second.
     isFollowing.current = virtualizer.isAtEnd();
+    setAtEnd(isFollowing.current);
     fetchOlder();
   };
   const fetchOlder = () => {

@@ -16,8 +16,17 @@ export function whole(ms: number): string {
   return WHOLE.format(ms);
 }
 
+/** The day that was asked for last, since the next message is nearly always of the same. */
+let known = { from: 0, until: 0, name: '' };
+
 export function dayOf(ms: number): string {
-  return new Date(ms).toDateString();
+  if (ms < known.from || ms >= known.until) {
+    const day = new Date(ms);
+    const from = new Date(day.getFullYear(), day.getMonth(), day.getDate()).getTime();
+    const until = new Date(day.getFullYear(), day.getMonth(), day.getDate() + 1).getTime();
+    known = { from, until, name: day.toDateString() };
+  }
+  return known.name;
 }
 
 export function dayName(ms: number, now: number): string {
