@@ -58,7 +58,7 @@ test('an admin sees at a glance how the hub is doing', async () => {
   const figure = (name: string) => tab.page.locator('dl > div').filter({ hasText: name }).getByRole('definition');
   await expect.poll(() => figure('Open pages and clients').textContent()).toBe('1');
   expect(await figure('State').first().textContent()).toBe('All is well');
-  expect(await figure('On disk').textContent()).toMatch(/^[\d.]+[KMG]B$/);
+  expect(await figure('On disk').textContent()).toMatch(/^[\d.]+ [KMG]B$/);
   expect(await figure('Answers: half').textContent()).toMatch(/^≤ [\d.]+ ms · /);
 });
 

@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { expectComplaints, Tab } from './browser';
 import { Gateway } from './gateway';
@@ -12,6 +13,9 @@ const MARKDOWN = [
   '```html\n<script>alert(1)</script>\n```',
   '\u202egnp.exe\u202c \u0007',
 ].join('\n\n');
+
+/** Turned round by a mark of direction. */
+const TURNED = `${HOSTILE} \u202egnp.exe\u2066`;
 
 const stage = onStage(Hub.withAdmin);
 
@@ -55,6 +59,58 @@ test('whatever others write appears, and does nothing', async () => {
   expect(await page.evaluate(() => document.body.innerText.includes('\u202e'))).toBe(false);
   expect(foreign).toEqual([]);
 });
+
+test('names, files, cards and tasks of others appear, and do nothing', async () => {
+  const { hub } = stage;
+  const admin = await hub.signIn('admin');
+  const room = await hub.makeRoom(admin, HOSTILE.slice(0, 90), []);
+  const gateway = await Gateway.connect(hub, admin, { id: 'coder', name: 'Coder' });
+  await hub.call(admin, 'POST', `/api/rooms/${room}/members`, { memberId: 'coder', memberType: 'agent', roleDescription: HOSTILE });
+  await hub.call(admin, 'PUT', `/api/rooms/${room}`, { systemPrompt: MARKDOWN });
+  await hub.call(admin, 'POST', `/api/tasks/rooms/${room}`, { title: HOSTILE, description: MARKDOWN });
+  const tab = await Tab.signedIn(stage.browser, hub, 'admin');
+  const { page } = tab;
+  await page.goto(`${hub.url}/app/rooms/${room}`);
+  await page.locator('input[type=file]').setInputFiles([
+    { name: `${HOSTILE}\u202egnp.txt`, mimeType: 'text/plain', buffer: Buffer.from('x') },
+  ]);
+  await tab.field.fill('@Coder look');
+  await page.getByRole('button', { name: 'Send' }).click();
+  const turn = await gateway.next('server:send_to_agent');
+  const options = [{ label: HOSTILE, description: TURNED, preview: HOSTILE }, { label: 'No' }];
+  gateway.chunk(turn, 'r1', 'text', 'Look: ');
+  gateway.tell(turn, { kind: 'plan', summary: TURNED, status: 'planned', items: [{ title: HOSTILE, description: TURNED, status: 'pending' }], planText: MARKDOWN });
+  gateway.tell(turn, { kind: 'question', questionId: 'q', questions: [{ question: TURNED, header: 'x', options, multiSelect: false }] });
+  gateway.tell(turn, { kind: 'changes', files: [{ path: `${TURNED}.rs`, summary: HOSTILE, diff: `+${TURNED}` }], truncatedCount: 0 });
+  gateway.tell(turn, { kind: 'model_fallback', preferredModel: HOSTILE, actualModel: TURNED, reason: HOSTILE });
+  gateway.tell(turn, { kind: 'subagent', subagentId: 's', phase: 'spawned', task: TURNED });
+  gateway.tell(turn, { kind: 'status', status: 'calling_tool', detail: TURNED });
+  await page.getByRole('region', { name: 'Plan' }).getByText('<img src=x').first().waitFor();
+  await page.getByRole('region', { name: 'Question' }).waitFor();
+  await page.getByText('1 file changed').waitFor();
+  await page.getByText('answers instead of').waitFor();
+  await page.getByRole('region', { name: 'Plan' }).getByText('More').click();
+  await page.getByRole('button', { name: 'Room', exact: true }).click();
+  await page.getByRole('complementary', { name: 'Room' }).waitFor();
+  await expectHarmless(page);
+  gateway.complete(turn, 'r1', 'Look.');
+  await tab.said('Look.').waitFor();
+  for (const path of [`rooms/${room}/tasks`, 'agents', 'agents/coder', 'search?q=iframe']) {
+    await page.goto(`${hub.url}/app/${path}`);
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await expectHarmless(page);
+  }
+  gateway.close();
+});
+
+async function expectHarmless(page: Page): Promise<void> {
+  const made = page.locator('#root :is(script, iframe, style, img:not([src^="blob:"]), a[href^="javascript:"], [onerror])');
+  expect(await made.count()).toBe(0);
+  // A room of that name stands in it; nothing else may have written it.
+  expect(await page.title()).not.toBe('taken over');
+  const turned = await page.evaluate(() => /[\u202a-\u202e\u2066-\u2069]/.exec(document.body.innerText)?.input);
+  expect(turned).toBeUndefined();
+}
 
 test('the policy lets nothing become a script', async () => {
   const tab = await Tab.open(stage.browser, stage.hub.url);

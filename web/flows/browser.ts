@@ -32,7 +32,7 @@ export class Tab {
 
   private constructor(page: Page) {
     this.page = page;
-    page.setDefaultTimeout(30_000);
+    page.setDefaultTimeout(60_000);
     page.on('pageerror', (error) => complaints.push(error.message));
     page.on('console', (line) => {
       // That somebody is not signed in yet is an answer, not a mistake; and a hub that is gone cannot answer.

@@ -27,6 +27,27 @@ test('files are attached, previewed and taken along', async () => {
   const saving = tab.page.waitForEvent('download');
   await message.getByRole('button', { name: /menu\.txt/ }).click();
   expect((await saving).suggestedFilename()).toBe('menu.txt');
+  // From the clipboard, and from the desk.
+  for (const [kind, target, name] of [['paste', 'textarea', 'pasted.txt'], ['drop', 'main', 'dropped.txt']] as const) {
+    const data = await tab.page.evaluateHandle((given) => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File(['soup'], given, { type: 'text/plain' }));
+      return transfer;
+    }, name);
+    if (kind === 'paste') {
+      await tab.page.locator(target).evaluate((field, clipboardData) => {
+        field.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
+      }, data);
+    } else {
+      await tab.page.locator(target).dispatchEvent('dragenter', { dataTransfer: data });
+      await tab.page.getByText('Drop files to attach them').waitFor();
+      await tab.page.locator(target).dispatchEvent('drop', { dataTransfer: data });
+    }
+    await tab.page.getByRole('button', { name: `Leave out ${name}` }).waitFor();
+  }
+  await tab.say('More lunch');
+  await tab.said('More lunch').getByRole('button', { name: /dropped\.txt/ }).waitFor();
+  await tab.said('More lunch').getByRole('button', { name: /pasted\.txt/ }).waitFor();
   await picker.setInputFiles([{ name: 'page.html', mimeType: 'text/html', buffer: Buffer.from('<html><script>') }]);
   await tab.page.getByText(/^page\.html: /).waitFor();
 });

@@ -4,6 +4,9 @@ import type { Hub, Person } from './hub';
 
 type Frame = Record<string, unknown>;
 
+/** So long a busy machine may take. */
+const PATIENCE_MS = 60_000;
+
 export class Gateway {
   readonly #socket: WebSocket;
   readonly #heard: Frame[] = [];
@@ -43,7 +46,13 @@ export class Gateway {
       const at = this.#heard.findIndex((frame) => frame['type'] === type);
       const [frame] = at < 0 ? [] : this.#heard.splice(0, at + 1).slice(-1);
       if (frame !== undefined) return frame;
-      await new Promise<void>((ring) => (this.#bell = ring));
+      await new Promise<void>((ring, fail) => {
+        const timer = setTimeout(() => fail(new Error(`nothing of ${type} came`)), PATIENCE_MS);
+        this.#bell = () => {
+          clearTimeout(timer);
+          ring();
+        };
+      });
     }
   }
 

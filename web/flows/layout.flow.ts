@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { Tab } from './browser';
 import { Hub } from './hub';
 import { firstAdmin, onStage } from './stage';
 
@@ -56,38 +55,94 @@ test('everything can be done without a mouse', async () => {
   await page.keyboard.type('Garden');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Garden', level: 1 }).waitFor();
-  await tab.field.focus();
+  await expect.poll(() => isFocused(tab.field)).toBe(true);
   await page.keyboard.type('Hello :tad');
   await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
   await tab.said('Hello 🎉').waitFor();
   await openPalette(page);
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await expect.poll(() => isFocused(tab.field)).toBe(true);
+  // Up to what was said, and to what can be done with it.
+  await page.keyboard.press('ArrowUp');
+  await expect.poll(() => isFocused(tab.said('Hello 🎉'))).toBe(true);
+  await reach(page, page.getByRole('button', { name: 'More', exact: true }));
+  await page.keyboard.press('Enter');
+  await page.getByRole('menuitem', { name: 'Delete' }).waitFor();
+  await page.keyboard.press('End');
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog').waitFor();
+  await page.keyboard.press('Enter');
+  await tab.said('Hello 🎉').waitFor({ state: 'detached' });
+  await openPalette(page);
   await page.keyboard.type('welc');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'welcome', level: 1 }).waitFor();
+  await expect.poll(() => isFocused(tab.field)).toBe(true);
+  await page.keyboard.type('@guide permission');
+  await page.keyboard.press('Enter');
+  const card = page.getByRole('region', { name: /wants to use/ });
+  await card.waitFor();
+  await page.keyboard.press('Shift+Tab');
+  await reach(page, card.getByRole('button', { name: 'Allow once' }), 'Shift+Tab');
+  await page.keyboard.press('Enter');
+  await card.getByText('Allowed by Ada Lovelace').waitFor();
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('agents');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Agents', level: 1 }).waitFor();
 });
 
-test('axe finds nothing serious, in light and in dark', async () => {
-  for (const colorScheme of ['light', 'dark'] as const) {
-    const tab = colorScheme === 'light' ? await firstAdmin(stage, { colorScheme }) : await again(colorScheme);
-    const { page } = tab;
-    await tab.said(/Four things to try/).waitFor();
+const LOOKS = ['light', 'dark'] as const;
+
+test.each(LOOKS)('axe finds nothing serious around a conversation, in %s', async (colorScheme) => {
+  const tab = await firstAdmin(stage, { colorScheme });
+  const { page } = tab;
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'Room', exact: true }).click();
+  await page.getByRole('complementary', { name: 'Room' }).waitFor();
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'Close' }).click();
+  await tab.say('@guide everything');
+  const card = page.getByRole('region', { name: /wants to use/ });
+  await card.waitFor();
+  await expectAccessible(page);
+  await card.getByRole('button', { name: 'Deny' }).click();
+  await card.getByRole('textbox').waitFor();
+  await expectAccessible(page);
+  await card.getByRole('button', { name: 'Deny' }).click();
+  await tab.said('That was everything.').waitFor();
+  await page.getByText(/^Terminal of guide/).click();
+  await expectAccessible(page);
+  await openPalette(page);
+  await expectAccessible(page);
+  await page.keyboard.press('Escape');
+  await tab.said('That was everything.').focus();
+  await tab.said('That was everything.').getByRole('button', { name: 'Show thread' }).press('Enter');
+  await page.getByRole('complementary', { name: 'Thread' }).waitFor();
+  await expectAccessible(page);
+});
+
+test.each(LOOKS)('axe finds nothing serious on the other pages, in %s', async (colorScheme) => {
+  const { page } = await firstAdmin(stage, { colorScheme });
+  for (const [path, heading] of PAGES) {
+    await page.goto(`${stage.hub.url}/app/${path}`);
+    await page.getByRole('heading', { name: heading, exact: true }).waitFor();
     await expectAccessible(page);
-    await page.getByRole('button', { name: 'Room', exact: true }).click();
-    await page.getByRole('complementary', { name: 'Room' }).waitFor();
-    await expectAccessible(page);
-    for (const [path, heading] of PAGES) {
-      await page.goto(`${stage.hub.url}/app/${path}`);
-      await page.getByRole('heading', { name: heading, exact: true }).waitFor();
-      await expectAccessible(page);
-    }
   }
 });
 
-async function again(colorScheme: 'dark'): Promise<Tab> {
-  const tab = await Tab.signedIn(stage.browser, stage.hub, 'ada', { colorScheme });
-  await tab.enter('welcome');
-  return tab;
+function isFocused(element: Locator): Promise<boolean> {
+  return element.evaluate((one) => one === document.activeElement);
+}
+
+/** As often as it takes, within reason. */
+async function reach(page: Page, element: Locator, key = 'Tab'): Promise<void> {
+  for (let presses = 0; !(await isFocused(element)); presses += 1) {
+    expect(presses).toBeLessThan(15);
+    await page.keyboard.press(key);
+  }
 }
 
 async function openPalette(page: Page): Promise<void> {

@@ -4,7 +4,7 @@ import type { Task, TurnDelivery } from '../src/generated/api';
 import { inAddress, wantedIn } from '../src/search/wanted';
 import { quantile, samplesIn, valueOf } from '../src/settings/figures';
 import { isOverdue, tasksOf } from '../src/tasks/columns';
-import { after, hears, NOW, ROOM, signedIn } from './made';
+import { after, AGENT, hears, message, messagesOf, newMessage, NOW, reply, ROOM, signedIn } from './made';
 
 function task(fields: Partial<Task> & { id: string }): Task {
   const at = new Date(NOW).toISOString();
@@ -65,6 +65,17 @@ test('a board shows first what is due first, and of what is over the newest', ()
   expect(tasksOf(tasks, 'done').map(({ id }) => id)).toEqual(['new', 'old']);
   expect(isOverdue(task({ id: 'a', dueDate: '2026-01-01T00:00:00Z' }), NOW)).toBe(true);
   expect(isOverdue(task({ id: 'a', dueDate: '2026-01-01T00:00:00Z', status: 'completed' }), NOW)).toBe(false);
+});
+
+test('a task that an agent ends is told with what it said last, whether or not anybody looks at the board', () => {
+  const told = (one: Task) => ({ type: 'server:task_update', roomId: ROOM, task: one, position: 'e-1' }) as const;
+  const given = task({ id: 'a', assigneeId: AGENT, assigneeType: 'agent', status: 'in_progress' });
+  const said = hears(signedIn, newMessage(reply({ id: 'm', seq: 1 })), newMessage(message({ id: 'u', seq: 2 })), told(given));
+  expect(messagesOf(said).some((one) => one.finalizedTask !== undefined)).toBe(false);
+  const done = hears(said, told({ ...given, status: 'completed', result: 'It is done' }));
+  expect(messagesOf(done).map((one) => one.finalizedTask?.result)).toEqual(['It is done', undefined]);
+  const byHand = hears(said, told({ ...given, assigneeId: 'ada', assigneeType: 'user', status: 'completed' }));
+  expect(messagesOf(byHand).some((one) => one.finalizedTask !== undefined)).toBe(false);
 });
 
 test('tasks are what was read, changed by what was told, and read anew where that has holes', () => {

@@ -63,8 +63,8 @@ export function unnamedId(roomId: string, agentId: string): string {
 function carriedOver(message: ChatMessage | undefined): Partial<ChatMessage> {
   if (message === undefined) return {};
   const { plan, askUser, changeReport, modelFallback, usage, subagentTree, contextTokens, messageCount } = message;
-  const { durationMs, content, toolCount } = message;
+  const { durationMs, content, toolCount, finalizedTask } = message;
   const cards = { plan, askUser, changeReport, modelFallback, usage, subagentTree, contextTokens };
-  const kept = { ...cards, messageCount, durationMs, content, toolCount };
+  const kept = { ...cards, finalizedTask, messageCount, durationMs, content, toolCount };
   return Object.fromEntries(Object.entries(kept).filter(([, value]) => value !== undefined));
 }

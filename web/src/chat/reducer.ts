@@ -96,10 +96,11 @@ function inChat(chat: RoomChat, action: InRoom, now: number): RoomChat {
       return planned(chat, action.plans);
     case 'TASKS_LOADED':
       return { ...chat, tasks: Object.fromEntries(action.tasks.map((task) => [task.id, newer(chat, task)])) };
-    case 'TASK_CHANGED':
-      return chat.tasks === undefined
-        ? chat
-        : { ...chat, tasks: { ...chat.tasks, [action.task.id]: newer(chat, action.task) } };
+    case 'TASK_CHANGED': {
+      const told = finalized(chat, action.task);
+      if (told.tasks === undefined) return told;
+      return { ...told, tasks: { ...told.tasks, [action.task.id]: newer(told, action.task) } };
+    }
     case 'TASK_REMOVED':
       return chat.tasks === undefined ? chat : { ...chat, tasks: without(chat.tasks, action.taskId) };
     case 'SEND_AGAIN':
@@ -137,6 +138,14 @@ function inChat(chat: RoomChat, action: InRoom, now: number): RoomChat {
 function newer(chat: RoomChat, task: Task): Task {
   const known = chat.tasks?.[task.id];
   return known !== undefined && known.updatedAt > task.updatedAt ? known : task;
+}
+
+/** An agent that ends a task has said so in what it said last. */
+function finalized(chat: RoomChat, { assigneeId, assigneeType, title, status, result }: Task): RoomChat {
+  if (assigneeType !== 'agent' || (status !== 'completed' && status !== 'failed')) return chat;
+  const said = chat.messages.findLast((message) => message.from === assigneeId && message.role === 'agent');
+  if (said === undefined) return chat;
+  return change(chat, said.id, (message) => ({ ...message, finalizedTask: { title, status, result } }));
 }
 
 type Sent = Extract<ChatAction, { type: 'SEND_ACKNOWLEDGED' | 'SEND_FAILED' | 'SEND_AGAIN' }>;

@@ -63,6 +63,14 @@ export interface ChatMessage {
   changeReport?: ChangeReport;
   modelFallback?: ModelFallback;
   usage?: Usage;
+  /** A task that the agent brought to its end with this reply. */
+  finalizedTask?: FinalizedTask;
+}
+
+export interface FinalizedTask {
+  title: string;
+  status: 'completed' | 'failed';
+  result?: string;
 }
 
 export type ContentBlock = ThinkingBlock | ToolBlock | ErrorBlock;

@@ -7,6 +7,7 @@
 import type { ChatAction, OfReply } from '../chat/actions';
 import { isTransient } from '../chat/phase';
 import type { Plan, PlanItem, SubagentTreeEntry } from '../chat/state';
+import { upright } from '../markdown/visible';
 
 /** `UiSseMessage`, as the hub sends it in `server:event` and on `/api/events`. */
 export interface UiEvent {
@@ -87,9 +88,9 @@ function handleRun(phase: string | undefined, data: Fields, reply: OfReply): Cha
       return [{ type: 'SET_PLAN', plan: planOf(fields(data['plan'])), runId: optional(data['run_id']), ...reply }];
     case 'change_report': {
       const files = list(data['files']).map((file) => ({
-        path: text(file['path']),
+        path: letters(file['path']),
         summary: text(file['summary']),
-        diff: optional(file['diff']),
+        diff: letters(file['diff']) || undefined,
       }));
       const truncatedCount = number(data['truncated_count']) ?? 0;
       return [{ type: 'SET_CHANGE_REPORT', changeReport: { files, truncatedCount }, ...reply }];
@@ -103,14 +104,14 @@ function handleActivity(event: UiEvent, data: Fields, reply: OfReply): ChatActio
   const subagentId = optional(data['subagent_id']);
   const isDone = event.phase === 'done';
   if (subagentId !== undefined) {
-    return [{ type: 'SET_SUBAGENT_ACTIVITY', subagentId, activity: isDone ? undefined : event.text, ...reply }];
+    return [{ type: 'SET_SUBAGENT_ACTIVITY', subagentId, activity: isDone ? undefined : optional(event.text), ...reply }];
   }
   const status = text(data['status']);
   if (isDone) return [{ type: 'ACTIVITY_DONE', ...reply }];
   if (status === 'thinking' || status === 'model_loading') {
     return [{ type: 'SET_THINKING', isThinking: true, ...reply }];
   }
-  const summary = event.text;
+  const summary = optional(event.text);
   if (summary === undefined || isTransient(summary)) return [];
   return [{ type: 'SET_ACTIVITY', summary, ...reply }];
 }
@@ -137,7 +138,8 @@ function handleAskUser(phase: string | undefined, data: Fields, reply: OfReply):
     header: text(question['header']),
     multiSelect: question['multi_select'] === true,
     options: list(question['options']).map((option) => ({
-      label: text(option['label']),
+      // It is the answer, too.
+      label: letters(option['label']),
       description: optional(option['description']),
       preview: optional(option['preview']),
     })),
@@ -156,7 +158,7 @@ function handleModelFallback(data: Fields, reply: OfReply): ChatAction[] {
 
 function handleToolProgress(data: Fields, reply: OfReply): ChatAction[] {
   const stream = data['stream'] === 'stderr' ? 'stderr' : 'stdout';
-  const line = { line: text(data['line']), stream } as const;
+  const line = { line: letters(data['line']), stream } as const;
   return [{ type: 'TOOL_PROGRESS', tool: text(data['tool']), line, ...reply }];
 }
 
@@ -183,16 +185,22 @@ function fields(value: unknown): Fields {
   return typeof value === 'object' && value !== null ? (value as Fields) : {};
 }
 
+/** Nothing of an agent's turns round what stands beside it on a card. */
 function text(value: unknown): string {
-  return typeof value === 'string' ? value : '';
+  return upright(letters(value));
 }
 
 function optional(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
+  return text(value) === '' ? undefined : text(value);
+}
+
+/** To the letter, for what is shown with every mark written out. */
+function letters(value: unknown): string {
+  return typeof value === 'string' ? value : '';
 }
 
 function words(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((word) => typeof word === 'string') : [];
+  return Array.isArray(value) ? value.flatMap((word) => optional(word) ?? []) : [];
 }
 
 function number(value: unknown): number | undefined {

@@ -3,7 +3,9 @@ import { isOneOf, splitMentions } from './mentions';
 import { usePaced } from './paced';
 import { upright } from './visible';
 
-const RichText = lazy(() => import('./RichText'));
+/** Fetched as soon as somebody is in, so that what they read first need not change before their eyes. */
+export const loadRichText = () => import('./RichText');
+const RichText = lazy(loadRichText);
 
 /** Anything that Markdown could mean something by. */
 const RICH = /[*_`#>[\]|~<\\]|^\s*(?:[-+]|\d+[.)])\s|https?:|www\.|\n|@\S+\.\w/m;

@@ -3,6 +3,7 @@ import { ask } from '../api/http';
 import { useChat } from '../chat/store';
 import type { ChatState, RoomEntry } from '../chat/state';
 import type { MemberFrame } from '../generated/api';
+import { upright } from '../markdown/visible';
 import { text } from '../text';
 import { Avatar } from '../ui/avatar';
 import { IconButton } from '../ui/button';
@@ -43,7 +44,7 @@ function MemberRow({ room, member }: { room: RoomEntry; member: MemberFrame }) {
           {displayName} {isMe && <span className="font-normal text-faint">({text.you})</span>}
         </p>
         <p className="truncate text-xs text-faint">
-          {[ROLES[role], member.roleDescription, state === undefined ? '' : text.details[state]]
+          {[ROLES[role], upright(member.roleDescription ?? ''), state === undefined ? '' : text.details[state]]
             .filter((word) => word !== undefined && word !== '')
             .join(' · ')}
         </p>

@@ -2,6 +2,7 @@ import { Archive, MoreHorizontal, Pin, Snowflake } from 'lucide-react';
 import { memo } from 'react';
 import { ask } from '../api/http';
 import type { RoomEntry } from '../chat/state';
+import { upright } from '../markdown/visible';
 import { roomPath } from '../router';
 import { text } from '../text';
 import { classes } from '../ui/classes';
@@ -107,5 +108,5 @@ function RoomMenu({ room }: { room: RoomEntry }) {
 
 /** The words alone: marks of Markdown mean nothing in one line. */
 function oneLine(content: string): string {
-  return content.replace(/[*_`#>]+/g, '').replace(/\s+/g, ' ').slice(0, 120);
+  return upright(content).replace(/[*_`#>]+/g, '').replace(/\s+/g, ' ').slice(0, 120);
 }

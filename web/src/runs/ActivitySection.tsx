@@ -52,7 +52,7 @@ function Steps({ steps }: { steps: (ThinkingBlock | ToolBlock)[] }) {
 const Thought = memo(function Thought({ thought }: { thought: ThinkingBlock }) {
   return (
     <Fold icon={<Brain size={14} className="text-faint" />} label={text.runs.thought} hint={thought.text}>
-      <p className="text-sm whitespace-pre-wrap text-soft">{thought.text}</p>
+      <p className="text-sm whitespace-pre-wrap text-soft">{visible(thought.text)}</p>
     </Fold>
   );
 });

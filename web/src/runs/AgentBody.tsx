@@ -3,10 +3,12 @@ import { Ban, Cpu, TriangleAlert } from 'lucide-react';
 import { getMessagePhase } from '../chat/phase';
 import type { ChatMessage } from '../chat/state';
 import { MessageText } from '../markdown/MessageText';
+import { visible } from '../markdown/visible';
 import { text } from '../text';
 import { ActivitySection } from './ActivitySection';
 import { ChangeReportBlock } from './ChangeReportBlock';
 import { AskUserCard } from './AskUserCard';
+import { FinalizeTaskBlock } from './FinalizeTaskBlock';
 import { PlanBlock } from './PlanBlock';
 import { SubagentTreeView } from './SubagentTreeView';
 import { UsageLine } from './UsageLine';
@@ -28,7 +30,7 @@ export function AgentBody({ message, mine }: Props) {
       {errors.map((error, index) => (
         <p key={index} className="flex gap-2 rounded-lg bg-danger-soft px-3 py-2 text-sm text-danger">
           <TriangleAlert size={15} className="mt-0.5 shrink-0" />
-          <span className="whitespace-pre-wrap">{error.text}</span>
+          <span className="whitespace-pre-wrap">{visible(error.text)}</span>
         </p>
       ))}
       {message.text !== '' && (
@@ -37,6 +39,7 @@ export function AgentBody({ message, mine }: Props) {
       {phase === 'streaming' && <Cursor />}
       {message.askUser !== undefined && <AskUserCard key={message.askUser.questionId} askUser={message.askUser} />}
       {message.changeReport !== undefined && <ChangeReportBlock report={message.changeReport} />}
+      {message.finalizedTask !== undefined && <FinalizeTaskBlock task={message.finalizedTask} />}
       {message.usage !== undefined && <UsageLine message={message} />}
       <Outcome outcome={message.outcome} />
     </div>
@@ -52,7 +55,7 @@ function Fallback({ preferredModel, actualModel, reason }: NonNullable<ChatMessa
     <p className="inline-flex items-center gap-2 rounded-lg bg-warn-soft px-2.5 py-1 text-sm text-warn">
       <Cpu size={14} className="shrink-0" />
       {text.runs.fallback(preferredModel, actualModel)}
-      <span className="opacity-75">{reason.replaceAll('_', ' ')}</span>
+      <span className="font-normal italic">{reason.replaceAll('_', ' ')}</span>
     </p>
   );
 }

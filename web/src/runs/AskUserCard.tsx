@@ -2,6 +2,7 @@ import { MessageCircleQuestion } from 'lucide-react';
 import { useState } from 'react';
 import { ask } from '../api/http';
 import type { AskedQuestion, AskUser } from '../chat/state';
+import { upright } from '../markdown/visible';
 import { text } from '../text';
 import { Button } from '../ui/button';
 import { classes } from '../ui/classes';
@@ -103,11 +104,11 @@ function QuestionPart({ question, answer, isOver, onAnswer }: PartProps) {
               aria-pressed={isChosen}
               onClick={() => choose(label)}
               className={classes(
-                'rounded-lg border px-3 py-2 text-left text-sm disabled:opacity-70',
+                'flex flex-col rounded-lg border px-3 py-2 text-left text-sm disabled:opacity-70',
                 isChosen ? 'border-accent bg-accent-soft' : 'hover:border-line-strong hover:bg-hover',
               )}
             >
-              <span className="font-medium">{label}</span>
+              <span className="font-medium">{upright(label)}</span>
               {description !== undefined && <span className="block text-xs text-soft">{description}</span>}
               {preview !== undefined && isChosen && (
                 <pre className="mt-2 overflow-x-auto font-mono text-xs leading-tight">{preview}</pre>

@@ -60,7 +60,7 @@ function brief(seconds: number): string {
 }
 
 function size(bytes: number): string {
-  return `${compact(bytes).toUpperCase()}B`;
+  return `${compact(bytes).toUpperCase().replace(/\D*$/, (unit) => ` ${unit}`)}B`;
 }
 
 function span(seconds: number): string {

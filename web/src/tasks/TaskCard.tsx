@@ -2,6 +2,7 @@ import { CalendarClock, MoreHorizontal } from 'lucide-react';
 import { ask } from '../api/http';
 import type { RoomEntry } from '../chat/state';
 import type { Task, TaskStatus } from '../generated/api';
+import { upright } from '../markdown/visible';
 import { Problem } from '../settings/Block';
 import { useAttempt } from '../settings/useAttempt';
 import { text } from '../text';
@@ -28,13 +29,13 @@ export function TaskCard({ room, task, onEdit }: Props) {
   return (
     <li aria-label={task.title} className="group/task relative rounded-xl border bg-surface p-3 pr-9">
       <p className={classes('text-sm font-medium break-words', task.status === 'cancelled' && 'text-faint line-through')}>
-        {task.title}
+        {upright(task.title)}
       </p>
       {task.description !== undefined && (
-        <p className="mt-1 line-clamp-3 text-xs whitespace-pre-wrap text-soft">{task.description}</p>
+        <p className="mt-1 line-clamp-3 text-xs whitespace-pre-wrap text-soft">{upright(task.description)}</p>
       )}
       {task.result !== undefined && (
-        <p className="mt-1.5 line-clamp-4 rounded-lg bg-code px-2.5 py-1.5 text-xs whitespace-pre-wrap">{task.result}</p>
+        <p className="mt-1.5 line-clamp-4 rounded-lg bg-code px-2.5 py-1.5 text-xs whitespace-pre-wrap">{upright(task.result)}</p>
       )}
       {(assignee !== undefined || task.dueDate !== undefined || isOver) && (
         <p className="mt-2 flex flex-wrap items-center gap-x-3 gap-y-1 text-xs text-soft">

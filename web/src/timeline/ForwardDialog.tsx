@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { ask } from '../api/http';
 import { useChat } from '../chat/store';
 import type { ChatMessage } from '../chat/state';
+import { upright } from '../markdown/visible';
 import { fitting } from '../palette/fitting';
 import { navigate, roomPath } from '../router';
 import { Problem } from '../settings/Block';
@@ -29,7 +30,7 @@ export function ForwardDialog({ message, onClose }: { message: ChatMessage; onCl
     });
   return (
     <Dialog open onClose={onClose} title={text.timeline.forward} lead={text.timeline.forwardLead}>
-      <p className="mb-4 line-clamp-3 rounded-lg bg-code px-3 py-2 text-sm whitespace-pre-wrap">{message.text}</p>
+      <p className="mb-4 line-clamp-3 rounded-lg bg-code px-3 py-2 text-sm whitespace-pre-wrap">{upright(message.text)}</p>
       <input
         type="search"
         autoFocus

@@ -4,6 +4,7 @@ import { ask } from '../api/http';
 import { useChat } from '../chat/store';
 import type { ChatMessage } from '../chat/state';
 import type { RoomRole } from '../generated/api';
+import { upright } from '../markdown/visible';
 import type { Writing } from '../rooms/RoomPage';
 import { roomPath } from '../router';
 import { WhyDialog } from '../runs/WhyDialog';
@@ -133,7 +134,7 @@ function DeleteDialog({ message, onClose }: { message: ChatMessage; onClose: () 
   const remove = () => void ask('DELETE', `/api/messages/${message.id}`).finally(onClose);
   return (
     <Dialog open onClose={onClose} title={text.timeline.delete} lead={text.timeline.deleteSure}>
-      <p className="mb-4 line-clamp-4 rounded-lg bg-code px-3 py-2 text-sm whitespace-pre-wrap">{message.text}</p>
+      <p className="mb-4 line-clamp-4 rounded-lg bg-code px-3 py-2 text-sm whitespace-pre-wrap">{upright(message.text)}</p>
       <div className="flex justify-end gap-2">
         <Button look="plain" onClick={onClose}>
           {text.cancel}

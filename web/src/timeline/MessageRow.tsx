@@ -4,6 +4,7 @@ import { useChat } from '../chat/store';
 import type { ChatMessage } from '../chat/state';
 import type { RoomRole } from '../generated/api';
 import { MessageText } from '../markdown/MessageText';
+import { upright } from '../markdown/visible';
 import type { Writing } from '../rooms/RoomPage';
 import { navigate, roomPath } from '../router';
 import { AgentBody } from '../runs/AgentBody';
@@ -120,7 +121,7 @@ function Quote({ message, repliedTo }: { message: ChatMessage; repliedTo: ChatMe
         <span className="italic">{text.timeline.gone}</span>
       ) : (
         <span className="truncate">
-          <span className="font-medium">{repliedTo.senderName}</span> {repliedTo.text.slice(0, 160)}
+          <span className="font-medium">{repliedTo.senderName}</span> {upright(repliedTo.text.slice(0, 160))}
         </span>
       )}
     </button>

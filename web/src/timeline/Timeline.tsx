@@ -1,4 +1,4 @@
-import { useVirtualizer } from '@tanstack/react-virtual';
+import { useVirtualizer, type Virtualizer } from '@tanstack/react-virtual';
 import { ArrowDown } from 'lucide-react';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import type { RoomChat, RoomEntry } from '../chat/state';
@@ -23,6 +23,7 @@ interface Props {
 
 /** So near to the end counts as reading along. */
 const AT_END = 80;
+const LOOK_AFTER_MS = 150;
 /** So near to the beginning more of the past is fetched. */
 const AT_BEGINNING = 600;
 
@@ -33,6 +34,15 @@ export function Timeline({ room, chat, target, onWrite }: Props) {
   const [marked, setMarked] = useState<string>();
   const isWhole = chat.history === 'ready' && chat.olderCursor === undefined;
   const rows = useMemo(() => rowsOf(chat.messages, isWhole), [chat.messages, isWhole]);
+  // Some times a second at most: looking measures, and what grows changes with every picture.
+  const look = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const lookSoon = (instance: Virtualizer<HTMLDivElement, Element>) => {
+    look.current ??= setTimeout(() => {
+      look.current = undefined;
+      setAtEnd(instance.isAtEnd());
+    }, LOOK_AFTER_MS);
+  };
+  useEffect(() => () => clearTimeout(look.current), []);
   const virtualizer = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
@@ -43,6 +53,7 @@ export function Timeline({ room, chat, target, onWrite }: Props) {
     scrollEndThreshold: AT_END,
     overscan: 8,
     paddingEnd: 12,
+    onChange: lookSoon,
   });
 
   // Reading along goes on when a card below takes some of the room, or the keyboard of a phone does.
@@ -80,9 +91,7 @@ export function Timeline({ room, chat, target, onWrite }: Props) {
   }, [marked, virtualizer]);
 
   const onScroll = () => {
-    // Asked here alone: it measures, and what grows does so many times a second.
     isFollowing.current = virtualizer.isAtEnd();
-    setAtEnd(isFollowing.current);
     fetchOlder();
   };
   const fetchOlder = () => {

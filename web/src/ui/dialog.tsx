@@ -4,7 +4,7 @@
  */
 import { X } from 'lucide-react';
 import { Dialog as Radix } from 'radix-ui';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import { text } from '../text';
 import { IconButton } from './button';
 import { classes } from './classes';
@@ -21,12 +21,23 @@ interface Props {
 }
 
 export function Dialog({ open, onClose, title, lead, titleHidden, className, children }: Props) {
+  // Whoever closes it goes on where they were. Radix knows only of buttons that open a window, and ours are opened from anywhere.
+  const [before] = useState(() => document.activeElement);
+  const goBack = (event: Event) => {
+    event.preventDefault();
+    // One may lead to the next.
+    if (document.querySelector('[role=dialog]') !== null) return;
+    const isThere = before instanceof HTMLElement && before.isConnected && before !== document.body;
+    const place = isThere ? before : document.querySelector<HTMLElement>('main textarea');
+    place?.focus({ preventScroll: true });
+  };
   return (
     <Radix.Root open={open} onOpenChange={(isOpen) => !isOpen && onClose()}>
       <Radix.Portal>
         <div className="fixed inset-0 z-40 bg-ground/70 backdrop-blur-[2px]" aria-hidden />
         <Radix.Content
           aria-describedby={undefined}
+          onCloseAutoFocus={goBack}
           className={classes(
             'fixed top-[12vh] left-1/2 z-50 max-h-[80vh] w-[min(26rem,calc(100vw-2rem))] -translate-x-1/2',
             'overflow-y-auto rounded-2xl border bg-surface shadow-float outline-none',
