@@ -13,6 +13,8 @@ const stage = onStage(Hub.fresh);
 const PAGES: [string, string][] = [
   ['agents', 'Agents'],
   ['agents/guide', 'guide'],
+  ['missions', 'Missions'],
+  ['missions/welcome', 'Mission of welcome'],
   ['search?q=try', 'Search'],
   ['rooms/welcome/tasks', 'Tasks of welcome'],
   ['settings/account', 'Profile'],

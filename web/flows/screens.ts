@@ -168,6 +168,14 @@ test.each(LOOKS)('%s', async (look, options) => {
   await page.goto(`${hub.url}/app/search?q=retry`);
   await page.getByRole('list', { name: 'What was found' }).getByRole('link').first().waitFor();
   await shoot('search');
+  await page.goto(`${hub.url}/app/missions`);
+  await page.getByRole('heading', { name: 'Missions', level: 1 }).waitFor();
+  await page.locator('[aria-busy=true]').waitFor({ state: 'detached' });
+  await shoot('missions');
+  await page.goto(`${hub.url}/app/missions/${room}`);
+  await page.getByRole('button', { name: 'Set a mission' }).click();
+  await page.getByRole('checkbox', { name: 'Coder' }).waitFor();
+  await shoot('mission');
   await page.goto(`${hub.url}/app/rooms/${room}/tasks`);
   await page.getByRole('listitem', { name: 'Wrap the request' }).waitFor();
   await shoot('tasks');

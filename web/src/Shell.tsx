@@ -14,6 +14,7 @@ import { showPalette, useView } from './view';
 
 const Palette = lazy(() => import('./palette/Palette'));
 const Agents = lazy(() => import('./agents/AgentsPage'));
+const Missions = lazy(() => import('./missions/MissionsPage'));
 const Search = lazy(() => import('./search/SearchPage'));
 const Tasks = lazy(() => import('./tasks/TasksPage'));
 const Settings = lazy(() => import('./settings/Settings'));
@@ -33,10 +34,11 @@ export function Shell({ route }: { route: Route }) {
   const isAside = isWide || isHome(route);
   return (
     <div className="flex h-full">
-      {isAside && <Sidebar roomId={shownRoom} isAgents={route.name === 'agents'} isWide={isWide} />}
+      {isAside && <Sidebar roomId={shownRoom} place={route.name} isWide={isWide} />}
       {route.name === 'room' && <RoomPage key={route.roomId} {...route} isWide={isWide} />}
       <Suspense>
         {route.name === 'agents' && <Agents agentId={route.agentId} isWide={isWide} />}
+        {route.name === 'missions' && <Missions roomId={route.roomId} isWide={isWide} />}
         {route.name === 'search' && <Search query={route.query} isWide={isWide} />}
         {route.name === 'tasks' && <Tasks key={route.roomId} roomId={route.roomId} isWide={isWide} />}
         {route.name === 'settings' && <Settings section={route.section} isWide={isWide} />}

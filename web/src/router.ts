@@ -6,6 +6,7 @@ export type Route =
   | { name: 'home' }
   | { name: 'room'; roomId: string; messageId?: string }
   | { name: 'tasks'; roomId: string }
+  | { name: 'missions'; roomId?: string }
   | { name: 'agents'; agentId?: string }
   | { name: 'search'; query: string }
   | { name: 'settings'; section: string };
@@ -20,6 +21,7 @@ export function parseRoute(path: string, query: string, hash: string): Route {
   if (area === 'rooms' && first !== undefined) {
     return { name: 'room', roomId: first, ...(second === 'messages' && third !== undefined && { messageId: third }) };
   }
+  if (area === 'missions') return { name: 'missions', roomId: first };
   if (area === 'agents') return { name: 'agents', agentId: first };
   if (area === 'search') return { name: 'search', query };
   if (area === 'settings') return { name: 'settings', section: first ?? 'account' };
@@ -33,6 +35,12 @@ export function roomPath(roomId: string, messageId?: string): string {
 
 export function tasksPath(roomId: string): string {
   return `${roomPath(roomId)}/tasks`;
+}
+
+export const MISSIONS_PATH = '/app/missions';
+
+export function missionPath(roomId: string): string {
+  return `${MISSIONS_PATH}/${encodeURIComponent(roomId)}`;
 }
 
 export const AGENTS_PATH = '/app/agents';

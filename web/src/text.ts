@@ -1,5 +1,5 @@
 /** Every sentence and label of the page, in one place: here, and for the pages beside the rooms in `text/pages.ts`. */
-import { agents, search, services, tasks } from './text/pages';
+import { agents, missions, search, services, tasks } from './text/pages';
 
 function counted(count: number, one: string, many: string): string {
   return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
@@ -265,6 +265,7 @@ export const text = {
   },
 
   agents,
+  missions,
   search,
   services,
   tasks,
@@ -279,6 +280,7 @@ export const text = {
     nothing: 'Nothing found',
     newRoom: 'New room',
     agents: 'Agents',
+    missions: 'Missions',
     search: 'Search messages',
     searchFor: (words: string) => `All messages with “${words}”`,
     settings: 'Settings',

@@ -152,6 +152,11 @@ export class House {
     return false;
   }
 
+  /** A room that is looked at from elsewhere: who is in it. */
+  async loadRoom(roomId: string): Promise<void> {
+    await this.#loadDetails(roomId);
+  }
+
   /** The tasks of a room, and its members, to whom they are given. */
   async loadTasks(roomId: string): Promise<void> {
     void this.#loadDetails(roomId);

@@ -4,7 +4,7 @@ import { useDeferredValue, useMemo, useState, type KeyboardEvent, type ReactNode
 import { ask } from '../api/http';
 import { useChat } from '../chat/store';
 import type { Found } from '../generated/api';
-import { AGENTS_PATH, navigate, roomPath, searchPath, settingsPath } from '../router';
+import { AGENTS_PATH, MISSIONS_PATH, navigate, roomPath, searchPath, settingsPath } from '../router';
 import { Snippet } from '../search/Snippet';
 import { signOut } from '../session/session';
 import { text } from '../text';
@@ -27,6 +27,7 @@ interface Entry {
 const COMMANDS: Entry[] = [
   command(text.palette.newRoom, () => showNewRoom(true)),
   command(text.palette.agents, () => navigate(AGENTS_PATH)),
+  command(text.palette.missions, () => navigate(MISSIONS_PATH)),
   command(text.palette.search, () => navigate(searchPath(''))),
   command(text.palette.settings, () => navigate(settingsPath('account'))),
   command(text.palette.theme, () => setTheme(isDark() ? 'light' : 'dark')),

@@ -1,7 +1,7 @@
-import { ArrowLeft, ListChecks, PanelRight, Snowflake, Square } from 'lucide-react';
+import { ArrowLeft, ListChecks, PanelRight, Snowflake, Square, Target } from 'lucide-react';
 import { ask } from '../api/http';
 import type { RoomChat, RoomEntry } from '../chat/state';
-import { navigate, tasksPath } from '../router';
+import { missionPath, navigate, tasksPath } from '../router';
 import { useHouse } from '../session/session';
 import { text } from '../text';
 import { Button, IconButton } from '../ui/button';
@@ -48,6 +48,11 @@ export function RoomHeader({ room, chat, isWide }: Props) {
       {hasAgents && room.frozenAt === undefined && (
         <IconButton label={text.rooms.freeze} onClick={() => void ask('POST', `/api/rooms/${room.id}/freeze`)}>
           <Snowflake size={17} />
+        </IconButton>
+      )}
+      {hasAgents && isWide && (
+        <IconButton label={text.missions.of(room.name)} onClick={() => navigate(missionPath(room.id))}>
+          <Target size={18} />
         </IconButton>
       )}
       <IconButton label={text.tasks.heading} onClick={() => navigate(tasksPath(room.id))}>

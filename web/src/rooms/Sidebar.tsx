@@ -1,8 +1,8 @@
-import { Bot, ChevronRight, LogOut, Plus, Search, Settings as Gear, WifiOff } from 'lucide-react';
-import { useMemo } from 'react';
+import { Bot, ChevronRight, LogOut, Plus, Search, Settings as Gear, Target, WifiOff } from 'lucide-react';
+import { useMemo, type ReactNode } from 'react';
 import { useChat } from '../chat/store';
 import type { RoomEntry } from '../chat/state';
-import { AGENTS_PATH, navigate, settingsPath } from '../router';
+import { AGENTS_PATH, MISSIONS_PATH, navigate, settingsPath, type Route } from '../router';
 import { signOut, useSession } from '../session/session';
 import { text } from '../text';
 import { Avatar } from '../ui/avatar';
@@ -16,11 +16,11 @@ import { RoomRow } from './RoomRow';
 
 interface Props {
   roomId: string | undefined;
-  isAgents: boolean;
+  place: Route['name'];
   isWide: boolean;
 }
 
-export function Sidebar({ roomId, isAgents, isWide }: Props) {
+export function Sidebar({ roomId, place, isWide }: Props) {
   const rooms = useChat((state) => state.rooms);
   const isLoaded = useChat((state) => state.roomsLoaded);
   const { pinned, others, archived } = useMemo(() => groups(Object.values(rooms)), [rooms]);
@@ -49,17 +49,12 @@ export function Sidebar({ roomId, isAgents, isWide }: Props) {
         </button>
       </div>
       <div className="px-2 pb-3">
-        <Link
-          href={AGENTS_PATH}
-          aria-current={isAgents ? 'page' : undefined}
-          className={classes(
-            'flex items-center gap-2.5 rounded-lg px-2.5 py-1.5 text-sm font-medium',
-            isAgents ? 'bg-chosen' : 'text-soft hover:bg-hover hover:text-ink',
-          )}
-        >
-          <Bot size={16} aria-hidden />
+        <Place href={AGENTS_PATH} icon={<Bot size={16} aria-hidden />} isOpen={place === 'agents'}>
           {text.agents.heading}
-        </Link>
+        </Place>
+        <Place href={MISSIONS_PATH} icon={<Target size={16} aria-hidden />} isOpen={place === 'missions'}>
+          {text.missions.heading}
+        </Place>
       </div>
       <div className="flex-1 space-y-4 overflow-y-auto px-2 pb-4">
         <Group label={text.rooms.pinned} rooms={pinned} roomId={roomId} />
@@ -77,6 +72,29 @@ export function Sidebar({ roomId, isAgents, isWide }: Props) {
       </div>
       <ConnectionState />
     </nav>
+  );
+}
+
+interface PlaceProps {
+  href: string;
+  icon: ReactNode;
+  isOpen: boolean;
+  children: string;
+}
+
+function Place({ href, icon, isOpen, children }: PlaceProps) {
+  return (
+    <Link
+      href={href}
+      aria-current={isOpen ? 'page' : undefined}
+      className={classes(
+        'flex items-center gap-2.5 rounded-lg px-2.5 py-1.5 text-sm font-medium',
+        isOpen ? 'bg-chosen' : 'text-soft hover:bg-hover hover:text-ink',
+      )}
+    >
+      {icon}
+      {children}
+    </Link>
   );
 }
 

@@ -87,6 +87,32 @@ export const agents = {
   removeSure: (name: string) => `Remove ${name} from the hub and from all its rooms? What it said stays.`,
 } as const;
 
+export const missions = {
+  heading: 'Missions',
+  of: (room: string) => `Mission of ${room}`,
+  none: 'No mission',
+  noneLead: 'A mission is what agents of a room work on by themselves: whenever one of them is idle, it is asked to go on.',
+  notYours: 'Admins and the owner of the room can set one.',
+  active: 'Under way',
+  spent: 'Rests: it has asked as often as it may. Set it again to go on.',
+  past: 'Before',
+  add: 'Set a mission',
+  addTo: 'Set one for',
+  change: 'Change it',
+  end: 'End it',
+  text: 'What they are to work towards',
+  textHint: 'Agents read it each time they are asked to go on. What they do counts towards the day’s budget of the room.',
+  who: 'Who works on it',
+  nobody: 'There is no agent in this room.',
+  prompt: 'What it is asked when idle',
+  promptNone: 'the mission alone',
+  seconds: 'After so many seconds',
+  go: 'Set the mission',
+  every: (seconds: number | undefined) => (seconds === undefined ? 'when idle' : `after ${seconds} s idle`),
+  prompts: (count: number, most: number) => `asked ${count} of ${most} times`,
+  span: (from: string, until: string | undefined) => (until === undefined ? `since ${from}` : `${from} to ${until}`),
+} as const;
+
 export const services = {
   heading: 'Models of this hub',
   lead: 'They answer from within the hub, need no other machine, and everybody can bring them into their rooms.',

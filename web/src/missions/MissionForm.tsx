@@ -1,0 +1,92 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useState, type FormEvent } from 'react';
+import type { RoomEntry } from '../chat/state';
+import { Problem } from '../settings/Block';
+import { useAttempt } from '../settings/useAttempt';
+import { text } from '../text';
+import { Button } from '../ui/button';
+import { Field, TextArea } from '../ui/field';
+import { LEAST_SECONDS, MOST_SECONDS, setMission, USUAL_SECONDS, type Mission, type MissionAgent } from './missions';
+
+interface Props {
+  room: RoomEntry;
+  /** The one it takes the place of. */
+  mission: Mission | undefined;
+  onDone: () => void;
+}
+
+export function MissionForm({ room, mission, onDone }: Props) {
+  const queries = useQueryClient();
+  const { attempt, problem, isBusy } = useAttempt();
+  const agents = room.members.filter((member) => member.memberType === 'agent');
+  const [chosen, setChosen] = useState(() => new Set(mission?.agents.map((agent) => agent.id) ?? agents.map((agent) => agent.memberId)));
+  const choose = (id: string, isChosen: boolean) => {
+    const next = new Set(chosen);
+    if (isChosen) next.add(id);
+    else next.delete(id);
+    setChosen(next);
+  };
+  const save = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    const asked = agents.map(({ memberId }) => memberId).filter((id) => chosen.has(id));
+    void attempt(async () => {
+      await setMission(room.id, String(form.get('text')).trim(), asked.map((id) => agentOf(form, id)));
+      await queries.invalidateQueries({ queryKey: ['missions'] });
+      onDone();
+    });
+  };
+  return (
+    <form className="space-y-5" onSubmit={save}>
+      <TextArea label={text.missions.text} hint={text.missions.textHint} name="text" defaultValue={mission?.text} maxLength={10_000} autoFocus required />
+      <fieldset className="space-y-3">
+        <legend className="mb-2 text-sm font-medium text-soft">{text.missions.who}</legend>
+        {agents.length === 0 && <p className="text-sm text-faint">{text.missions.nobody}</p>}
+        {agents.map(({ memberId: id, displayName }) => {
+          const before = mission?.agents.find((agent) => agent.id === id);
+          return (
+            <div key={id} className="rounded-xl border p-3.5">
+              <label className="flex items-center gap-2.5 text-sm font-medium">
+                <input
+                  type="checkbox"
+                  className="size-4 accent-(--accent)"
+                  checked={chosen.has(id)}
+                  onChange={({ target }) => choose(id, target.checked)}
+                />
+                {displayName}
+              </label>
+              {chosen.has(id) && (
+                <div className="mt-3 grid gap-3 sm:grid-cols-[1fr_9rem]">
+                  <Field label={text.missions.prompt} name={`prompt ${id}`} placeholder={text.missions.promptNone} defaultValue={before?.idle_prompt ?? ''} maxLength={10_000} />
+                  <Field
+                    label={text.missions.seconds}
+                    name={`seconds ${id}`}
+                    type="number"
+                    min={LEAST_SECONDS}
+                    max={MOST_SECONDS}
+                    defaultValue={before?.idle_interval_secs ?? USUAL_SECONDS}
+                    required
+                  />
+                </div>
+              )}
+            </div>
+          );
+        })}
+      </fieldset>
+      <Problem>{problem}</Problem>
+      <div className="flex gap-2">
+        <Button look="primary" type="submit" disabled={isBusy}>
+          {text.missions.go}
+        </Button>
+        <Button look="plain" onClick={onDone}>
+          {text.cancel}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+function agentOf(form: FormData, id: string): MissionAgent {
+  const prompt = String(form.get(`prompt ${id}`)).trim();
+  return { id, idle_interval_secs: Number(form.get(`seconds ${id}`)), ...(prompt !== '' && { idle_prompt: prompt }) };
+}

@@ -1,0 +1,80 @@
+import { useQueries } from '@tanstack/react-query';
+import { Target } from 'lucide-react';
+import { useChat } from '../chat/store';
+import type { RoomEntry } from '../chat/state';
+import { upright } from '../markdown/visible';
+import { missionPath } from '../router';
+import { text } from '../text';
+import { Link } from '../ui/link';
+import { Nothing, Page } from '../ui/page';
+import { MissionPage } from './MissionPage';
+import { isSpent, missionsOf, type Mission } from './missions';
+
+/** So many rooms are asked; whoever has more finds the others from the rooms themselves. */
+const MOST_ROOMS = 40;
+
+/** Of one room, or of all of them. */
+export default function MissionsPage({ roomId, isWide }: { roomId: string | undefined; isWide: boolean }) {
+  return roomId === undefined ? <Overview isWide={isWide} /> : <MissionPage roomId={roomId} isWide={isWide} />;
+}
+
+function Overview({ isWide }: { isWide: boolean }) {
+  const rooms = useChat((state) => state.rooms);
+  const asked = Object.values(rooms)
+    .filter((room) => room.archivedAt === undefined)
+    .toSorted((a, b) => (b.recent?.createdAt ?? '').localeCompare(a.recent?.createdAt ?? ''))
+    .slice(0, MOST_ROOMS);
+  const answers = useQueries({ queries: asked.map((room) => missionsOf(room.id)) });
+  const active = asked.flatMap((room, index) => {
+    const mission = answers[index]?.data?.find((one) => one.active);
+    return mission === undefined ? [] : [{ room, mission }];
+  });
+  const isBusy = answers.some((answer) => answer.isPending);
+  const idle = asked.filter((room) => room.role !== 'member' && !active.some((one) => one.room === room));
+  return (
+    <Page title={text.missions.heading} isWide={isWide}>
+      <div className="space-y-10" aria-busy={isBusy}>
+        {!isBusy && active.length === 0 && <Nothing title={text.missions.none} lead={text.missions.noneLead} />}
+        {active.length > 0 && (
+          <ul aria-label={text.missions.active} className="space-y-3">
+            {active.map(({ room, mission }) => (
+              <Row key={room.id} room={room} mission={mission} />
+            ))}
+          </ul>
+        )}
+        {!isBusy && idle.length > 0 && (
+          <section>
+            <h2 className="mb-2 font-semibold tracking-tight">{text.missions.addTo}</h2>
+            <ul aria-label={text.missions.addTo} className="flex flex-wrap gap-2">
+              {idle.map((room) => (
+                <li key={room.id}>
+                  <Link href={missionPath(room.id)} className="block rounded-lg border px-3 py-1 text-sm hover:bg-hover">
+                    {room.name}
+                  </Link>
+                </li>
+              ))}
+            </ul>
+          </section>
+        )}
+      </div>
+    </Page>
+  );
+}
+
+function Row({ room, mission }: { room: RoomEntry; mission: Mission }) {
+  return (
+    <li>
+      <Link href={missionPath(room.id)} className="flex gap-3.5 rounded-2xl border bg-raised p-4 hover:border-line-strong">
+        <Target size={18} aria-hidden className="mt-0.5 shrink-0 text-accent" />
+        <span className="min-w-0 flex-1">
+          <span className="line-clamp-2 font-medium">{upright(mission.text)}</span>
+          <span className="block text-xs text-faint">
+            {[room.name, text.missions.prompts(mission.prompts, mission.max_prompts), isSpent(mission) ? text.missions.spent : '']
+              .filter(Boolean)
+              .join(' · ')}
+          </span>
+        </span>
+      </Link>
+    </li>
+  );
+}
