@@ -71,8 +71,8 @@ test('everything can be done without a mouse', async () => {
   await expect.poll(() => isFocused(tab.said('Hello 🎉'))).toBe(true);
   await reach(page, page.getByRole('button', { name: 'More', exact: true }));
   await page.keyboard.press('Enter');
-  await page.getByRole('menuitem', { name: 'Delete' }).waitFor();
-  await page.keyboard.press('End');
+  await expect.poll(() => page.getByRole('menu').evaluate((menu) => menu.contains(document.activeElement))).toBe(true);
+  await reach(page, page.getByRole('menuitem', { name: 'Delete' }), 'ArrowDown');
   await page.keyboard.press('Enter');
   await page.getByRole('dialog').waitFor();
   await page.keyboard.press('Enter');

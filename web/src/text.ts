@@ -386,7 +386,6 @@ export const text = {
       disk: 'On disk',
       memory: 'Memory',
       quick: 'Answers: half, nearly all',
-      long: 'more than a second',
       failed: 'Failures',
       backup: 'Last backup',
       never: 'never',

@@ -68,6 +68,7 @@ export function Sidebar({ roomId, place, isWide }: Props) {
             <Rows rooms={archived} roomId={roomId} />
           </details>
         )}
+        {!isLoaded && <Waiting />}
         {isEmpty && <Empty />}
       </div>
       <ConnectionState />
@@ -115,6 +116,20 @@ function Rows({ rooms, roomId }: { rooms: RoomEntry[]; roomId: string | undefine
         <RoomRow key={room.id} room={room} isOpen={room.id === roomId} />
       ))}
     </ul>
+  );
+}
+
+/** What the list will look like, for the moment before it is there. */
+function Waiting() {
+  return (
+    <div aria-hidden className="animate-pulse-soft space-y-5 px-2.5 pt-3">
+      {['w-24', 'w-36', 'w-28'].map((width) => (
+        <div key={width} className="space-y-2">
+          <div className={classes('h-3 rounded bg-line', width)} />
+          <div className="h-2.5 w-full rounded bg-hover" />
+        </div>
+      ))}
+    </div>
   );
 }
 

@@ -47,16 +47,15 @@ function figures(samples: Sample[], now: number): [string, string][] {
     [WORDS.events, compact(number('parlor_head_seq'))],
     [WORDS.disk, size(number('parlor_database_bytes') + number('parlor_journal_bytes'))],
     [WORDS.memory, size(number('process_resident_memory_bytes'))],
-    [WORDS.quick, middle === undefined || most === undefined ? '–' : `${brief(middle)} · ${brief(most)}`],
+    [WORDS.quick, middle === undefined || most === undefined ? '–' : `≤ ${milliseconds(middle)} · ${milliseconds(most)} ms`],
     [WORDS.failed, compact(failed?.value ?? 0)],
     [WORDS.backup, backup === undefined ? WORDS.never : whole(backup * 1000)],
     ...(expiry === undefined ? [] : [[WORDS.certificate, whole(expiry * 1000)] as [string, string]]),
   ];
 }
 
-function brief(seconds: number): string {
-  if (seconds === Infinity) return WORDS.long;
-  return `≤ ${(seconds * 1000).toLocaleString('en', { maximumFractionDigits: 1 })} ms`;
+function milliseconds(seconds: number): string {
+  return (seconds * 1000).toLocaleString('en', { maximumFractionDigits: 1 });
 }
 
 function size(bytes: number): string {

@@ -1,5 +1,5 @@
 import { Copy, CornerUpLeft, Forward, HelpCircle, Link, MessagesSquare, MoreHorizontal, Pencil, Pin, SmilePlus, Trash2 } from 'lucide-react';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { ask } from '../api/http';
 import { useChat } from '../chat/store';
 import type { ChatMessage } from '../chat/state';
@@ -31,12 +31,18 @@ const QUICK = ['👍', '❤️', '😄', '🎉', '👀', '✅', '🙏', '🤔'];
 export function MessageActions({ message, isPinned, roomRole, onWrite, onBusy }: Props) {
   const me = useChat((state) => state.me?.id);
   const [dialog, setDialog] = useState<OpenDialog>();
+  const [isMenuOpen, setMenuOpen] = useState(false);
   const isMine = message.from === me;
   const mayDelete = isMine || roomRole !== 'member';
-  const show = (next: OpenDialog | undefined) => {
-    setDialog(next);
-    onBusy(next !== undefined);
+  const open = (isOpen: boolean) => {
+    setMenuOpen(isOpen);
+    if (isOpen) onBusy(true);
   };
+  // A menu leads to a window: only when neither is there any more all of it may go.
+  const isBusy = isMenuOpen || dialog !== undefined;
+  useEffect(() => {
+    if (!isBusy) onBusy(false);
+  }, [isBusy, onBusy]);
   const showThread = () =>
     showPanel({ kind: 'thread', roomId: message.roomId, messageId: message.threadId ?? message.id });
   const copy = (content: string) => void navigator.clipboard?.writeText(content);
@@ -47,7 +53,7 @@ export function MessageActions({ message, isPinned, roomRole, onWrite, onBusy }:
       aria-label={text.timeline.actions}
       className="absolute -top-3 right-4 z-10 flex rounded-lg border bg-raised p-0.5 shadow-float"
     >
-      <ReactionMenu message={message} onBusy={onBusy} />
+      <ReactionMenu message={message} onOpenChange={open} />
       <IconButton label={text.timeline.reply} className="size-7" onClick={() => onWrite({ replyTo: message.id })}>
         <CornerUpLeft size={15} />
       </IconButton>
@@ -59,7 +65,7 @@ export function MessageActions({ message, isPinned, roomRole, onWrite, onBusy }:
         <MessagesSquare size={15} />
       </IconButton>
       <Menu
-        onOpenChange={(isOpen) => onBusy(isOpen || dialog !== undefined)}
+        onOpenChange={open}
         trigger={
           <IconButton label={text.more} className="size-7">
             <MoreHorizontal size={15} />
@@ -77,7 +83,7 @@ export function MessageActions({ message, isPinned, roomRole, onWrite, onBusy }:
         <MenuItem icon={<Link size={15} />} onSelect={() => copy(link())}>
           {text.timeline.copyLink}
         </MenuItem>
-        <MenuItem icon={<Forward size={15} />} onSelect={() => show('forward')}>
+        <MenuItem icon={<Forward size={15} />} onSelect={() => setDialog('forward')}>
           {text.timeline.forward}
         </MenuItem>
         <MenuItem
@@ -86,29 +92,29 @@ export function MessageActions({ message, isPinned, roomRole, onWrite, onBusy }:
         >
           {isPinned ? text.timeline.unpin : text.timeline.pin}
         </MenuItem>
-        <MenuItem icon={<HelpCircle size={15} />} onSelect={() => show('why')}>
+        <MenuItem icon={<HelpCircle size={15} />} onSelect={() => setDialog('why')}>
           {text.timeline.why}
         </MenuItem>
         {mayDelete && (
           <>
             <MenuLine />
-            <MenuItem danger icon={<Trash2 size={15} />} onSelect={() => show('delete')}>
+            <MenuItem danger icon={<Trash2 size={15} />} onSelect={() => setDialog('delete')}>
               {text.timeline.delete}
             </MenuItem>
           </>
         )}
       </Menu>
-      {dialog === 'why' && <WhyDialog messageId={message.id} onClose={() => show(undefined)} />}
-      {dialog === 'forward' && <ForwardDialog message={message} onClose={() => show(undefined)} />}
-      {dialog === 'delete' && <DeleteDialog message={message} onClose={() => show(undefined)} />}
+      {dialog === 'why' && <WhyDialog messageId={message.id} onClose={() => setDialog(undefined)} />}
+      {dialog === 'forward' && <ForwardDialog message={message} onClose={() => setDialog(undefined)} />}
+      {dialog === 'delete' && <DeleteDialog message={message} onClose={() => setDialog(undefined)} />}
     </div>
   );
 }
 
-function ReactionMenu({ message, onBusy }: Pick<Props, 'message' | 'onBusy'>) {
+function ReactionMenu({ message, onOpenChange }: { message: ChatMessage; onOpenChange: (isOpen: boolean) => void }) {
   return (
     <Menu
-      onOpenChange={onBusy}
+      onOpenChange={onOpenChange}
       trigger={
         <IconButton label={text.timeline.react} className="size-7">
           <SmilePlus size={15} />
