@@ -446,7 +446,7 @@ fn put_run(sql: &Connection, it: &Run) -> Result<(), Fault> {
          state, reason, reply, input_tokens, output_tokens, cost, queued_at, started_at, ended_at, arrival) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21) \
          ON CONFLICT (id) DO UPDATE SET state = ?12, reason = ?13, reply = ?14, input_tokens = ?15, \
-         output_tokens = ?16, cost = ?17, started_at = ?19, ended_at = ?20",
+         output_tokens = ?16, cost = ?17, started_at = ?19, ended_at = ?20, parent = ?11",
         &[
             &it.id.as_str(),
             &it.agent.as_str(),
