@@ -9,8 +9,8 @@ use parlor_model::command::{
     RoomChanges, UserChanges,
 };
 use parlor_model::{
-    AgentId, Caller, Command, Device, Digest, GatewayId, Mailbox, Matter, MemberId, Pattern, Payload, Post,
-    Refusal, RoomRole, SecretHash, SessionId, SignInId, SiteRole, UserId,
+    AgentId, Caller, Command, Device, Digest, GatewayId, Idle, Mailbox, Matter, MemberId, Pattern, Payload,
+    Post, Refusal, RoomRole, SecretHash, SessionId, SignInId, SiteRole, UserId,
 };
 use proptest::test_runner::TestCaseError;
 use std::time::Duration;
@@ -87,6 +87,7 @@ pub async fn play(run: &mut Run) -> Result<(), TestCaseError> {
         run.must(owner.clone(), Command::Pin { message: message.clone() }).await?;
         run.must(owner.clone(), Command::Bookmark { message }).await?;
     }
+    quiet_room(run, &ann).await?;
     let sealed: Box<[u8]> = [1].into();
     run.must(cyd.clone(), Command::OfferSecondFactor { sealed: sealed.clone() }).await?;
     let backup_codes = BACKUP_CODES.map(|byte| SecretHash([byte; 32])).to_vec();
@@ -98,6 +99,19 @@ pub async fn play(run: &mut Run) -> Result<(), TestCaseError> {
     // One caller who was never anybody.
     run.world.callers.push(Caller::person(user_of(&ann), SignInId::stored("never")));
     Ok(())
+}
+
+/// A room with a mission, in which Ann's agent has nothing to do: elsewhere it is busy most of the time.
+async fn quiet_room(run: &mut Run, ann: &Caller) -> Result<(), TestCaseError> {
+    let changes = RoomChanges { name: Some("A quiet room".into()), ..Default::default() };
+    run.must(ann.clone(), Command::CreateRoom { changes, members: Vec::new() }).await?;
+    let (room, agent) = (run.world.rooms.last().expect("just made").clone(), AgentId::stored("coder"));
+    let (member, role) = (MemberId::Agent(agent.clone()), RoomRole::Member);
+    run.must(ann.clone(), Command::AddMember { room: room.clone(), member, role, description: None }).await?;
+    let agents = vec![(agent.clone(), Idle::default())];
+    run.must(ann.clone(), Command::SetMission { room, text: "Tea".into(), agents }).await?;
+    let (mission, agent) = run.world.missions.last().expect("just set").clone();
+    run.must(Caller::OPERATOR, Command::PromptIdle { mission, agent }).await
 }
 
 fn registration(gateway: GatewayId, id: AgentId) -> AgentRegistration {
