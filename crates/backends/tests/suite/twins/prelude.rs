@@ -76,7 +76,8 @@ pub async fn play(run: &mut Run) -> Result<(), TestCaseError> {
         let post = Post {
             room,
             text: "hello".into(),
-            mentions: Vec::new(),
+            // Another turn waits behind the one that runs.
+            mentions: vec![agent.into()],
             reply_to: None,
             attachments: Vec::new(),
             client_message_id: Some("k1".into()),

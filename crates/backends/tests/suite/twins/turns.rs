@@ -35,7 +35,6 @@ pub fn start(dice: &mut Dice, world: &mut World) -> Command {
     Command::StartRun { run: run(dice, world) }
 }
 
-/// Most often with the next one, which may be of the same agent.
 pub fn join(dice: &mut Dice, world: &mut World) -> Command {
     let into = run(dice, world);
     Command::JoinRun { run: run(dice, world), into }
