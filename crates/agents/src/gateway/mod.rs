@@ -8,6 +8,7 @@ mod answers;
 mod changes;
 pub mod connect;
 pub mod data;
+mod form;
 pub mod remote;
 mod reply;
 pub mod sign_in;
@@ -18,12 +19,12 @@ mod workspace;
 use crate::Link;
 use crate::kinds::{Kind, Recipe, SlashCommand};
 use data::{Data, Kept};
+use form::{register, slash_commands};
 use parlor_model::{AgentId, MessageId, Outcome, RoomId, RunId};
 use parlor_wire::agentim::gateway::host::egress;
 use parlor_wire::agentim::gateway::host::ingress::{Instruction, RoomView, read};
-use parlor_wire::agentim::gateway::ingress::{AgentForm, Reply as Place, Told};
+use parlor_wire::agentim::gateway::ingress::{Reply as Place, Told};
 use reply::{Mark, Next, Reply};
-use serde_json::json;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
@@ -33,11 +34,6 @@ use turns::{Act, Over};
 
 /// Answers that wait to be sent; who asks faster than they go is not answered.
 const ANSWERS: usize = 1024;
-
-/// Of what an agent understands after a slash, so much is told.
-const MOST_COMMANDS: usize = 100;
-const LONGEST_COMMAND: usize = 64;
-const LONGEST_DESCRIPTION: usize = 200;
 
 /// An agent, as it is to be hosted.
 #[derive(Debug, Clone, PartialEq)]
@@ -473,47 +469,4 @@ impl Playing {
             act.stop();
         }
     }
-}
-
-/// What every agent here understands after a slash, and what this one does.
-fn slash_commands(own: &[SlashCommand]) -> serde_json::Value {
-    let ours = [
-        ("clear", "Begin a new conversation in this room"),
-        ("stop", "End what the agent is doing in this room"),
-    ];
-    let is_word = |name: &str| {
-        let short = (1..=LONGEST_COMMAND).contains(&name.len());
-        short && !name.contains(|c: char| c.is_control() || c.is_whitespace())
-    };
-    let is_new = |name: &str| ours.iter().all(|(known, _)| *known != name);
-    let further = own.iter().filter(|command| is_word(&command.name) && is_new(&command.name));
-    let further = further.map(|command| (&*command.name, &*command.description)).take(MOST_COMMANDS);
-    ours.into_iter()
-        .chain(further)
-        .map(|(name, description)| match description {
-            "" => json!({ "name": name }),
-            text => json!({ "name": name, "description": reply::head(text, LONGEST_DESCRIPTION) }),
-        })
-        .collect()
-}
-
-/// `inject`: it takes what is said to it while it is at work.
-fn abilities(hosted: &Hosted) -> Vec<Box<str>> {
-    let inject = hosted.kind.takes_more().then_some("inject");
-    ["rewind"].into_iter().chain(inject).map(Into::into).collect()
-}
-
-fn register(id: &AgentId, hosted: &Hosted) -> String {
-    let directory = hosted.recipe.directory.as_deref().map(|path| path.to_string_lossy());
-    let commands = slash_commands(&hosted.commands);
-    egress::write(&Told::Register(AgentForm {
-        id: id.clone(),
-        name: hosted.name.clone(),
-        kind: hosted.recipe.kind.as_str().into(),
-        working_directory: directory.map(|path| path.into()),
-        capabilities: abilities(hosted),
-        model: hosted.recipe.further.get("model").and_then(|model| model.as_str()).map(Into::into),
-        slash_commands: Some(parlor_model::Payload(commands.to_string().into())),
-        mcp_servers: None,
-    }))
 }
