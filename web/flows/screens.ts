@@ -154,7 +154,7 @@ test.each(LOOKS)('%s', async (look, options) => {
     await shoot(`settings-${section}`);
   }
   await page.goto(`${hub.url}/app/agents`);
-  await page.getByRole('link', { name: /Coder/ }).waitFor();
+  await page.getByRole('main').getByRole('link', { name: /Coder/ }).waitFor();
   await shoot('agents');
   await page.getByRole('button', { name: 'Add an agent' }).click();
   await page.getByLabel('What it is called here').fill('Tester');

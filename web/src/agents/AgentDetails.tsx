@@ -9,7 +9,7 @@ import { useAttempt } from '../settings/useAttempt';
 import { text } from '../text';
 import { Avatar } from '../ui/avatar';
 import { Button } from '../ui/button';
-import { Dialog } from '../ui/dialog';
+import { Sure } from '../ui/dialog';
 import { Choice } from '../ui/field';
 import { Nothing, Page } from '../ui/page';
 import { whole } from '../ui/time';
@@ -115,16 +115,13 @@ function Ownership({ agent }: { agent: Agent }) {
         {text.agents.remove}
       </Button>
       {isRemoving && (
-        <Dialog open onClose={() => setRemoving(false)} title={text.agents.remove} lead={text.agents.removeSure(agent.name)}>
-          <div className="flex justify-end gap-2">
-            <Button look="plain" onClick={() => setRemoving(false)}>
-              {text.cancel}
-            </Button>
-            <Button look="danger" disabled={isBusy} onClick={() => void remove()}>
-              {text.agents.remove}
-            </Button>
-          </div>
-        </Dialog>
+        <Sure
+          title={text.agents.remove}
+          lead={text.agents.removeSure(agent.name)}
+          isBusy={isBusy}
+          onGo={() => void remove()}
+          onClose={() => setRemoving(false)}
+        />
       )}
     </Block>
   );

@@ -5,8 +5,7 @@ import type { ServiceAgent, ServiceAgentBody, ServiceAgentType } from '../genera
 import { Problem } from '../settings/Block';
 import { useAttempt } from '../settings/useAttempt';
 import { text } from '../text';
-import { Button } from '../ui/button';
-import { Dialog } from '../ui/dialog';
+import { Dialog, FormButtons } from '../ui/dialog';
 import { Choice, Field, TextArea } from '../ui/field';
 
 const TYPES = (['openai-chat', 'anthropic-chat'] as const).map((value) => ({ value, label: text.services.kinds[value] }));
@@ -68,14 +67,7 @@ export function ServiceDialog({ service, onClose }: { service?: ServiceAgent; on
         />
         <TextArea label={text.services.prompt} name="prompt" defaultValue={config?.systemPrompt} maxLength={10_000} />
         <Problem>{problem}</Problem>
-        <div className="flex justify-end gap-2">
-          <Button look="plain" onClick={onClose}>
-            {text.cancel}
-          </Button>
-          <Button look="primary" type="submit" disabled={isBusy}>
-            {text.save}
-          </Button>
-        </div>
+        <FormButtons isBusy={isBusy} onClose={onClose} />
       </form>
     </Dialog>
   );

@@ -9,7 +9,7 @@ import { useAttempt } from '../settings/useAttempt';
 import { text } from '../text';
 import { Avatar } from '../ui/avatar';
 import { Button, IconButton } from '../ui/button';
-import { Dialog } from '../ui/dialog';
+import { Sure } from '../ui/dialog';
 import { Link } from '../ui/link';
 import { Menu, MenuItem, MenuLine } from '../ui/menu';
 import { ServiceDialog } from './ServiceDialog';
@@ -108,16 +108,13 @@ function ServiceRow({ service }: { service: ServiceAgent }) {
       <Problem>{problem}</Problem>
       {open === 'edit' && <ServiceDialog service={service} onClose={() => setOpen(undefined)} />}
       {open === 'remove' && (
-        <Dialog open onClose={() => setOpen(undefined)} title={text.agents.remove} lead={text.agents.removeSure(service.name)}>
-          <div className="flex justify-end gap-2">
-            <Button look="plain" onClick={() => setOpen(undefined)}>
-              {text.cancel}
-            </Button>
-            <Button look="danger" disabled={isBusy} onClick={() => void remove()}>
-              {text.agents.remove}
-            </Button>
-          </div>
-        </Dialog>
+        <Sure
+          title={text.agents.remove}
+          lead={text.agents.removeSure(service.name)}
+          isBusy={isBusy}
+          onGo={() => void remove()}
+          onClose={() => setOpen(undefined)}
+        />
       )}
     </li>
   );

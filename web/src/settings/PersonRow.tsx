@@ -6,8 +6,8 @@ import { useChat } from '../chat/store';
 import type { ManagedUser, UserChanges } from '../generated/api';
 import { text } from '../text';
 import { Avatar } from '../ui/avatar';
-import { Button, IconButton } from '../ui/button';
-import { Dialog } from '../ui/dialog';
+import { IconButton } from '../ui/button';
+import { Sure } from '../ui/dialog';
 import { Menu, MenuItem, MenuLine } from '../ui/menu';
 import { ShownOnce } from '../ui/shown-once';
 import { Problem } from './Block';
@@ -74,21 +74,13 @@ export function PersonRow({ user }: { user: ManagedUser }) {
         </div>
       )}
       {isRemoving && (
-        <Dialog
-          open
-          onClose={() => setRemoving(false)}
+        <Sure
           title={text.settings.removeAccount}
           lead={text.settings.removeAccountSure(user.displayName)}
-        >
-          <div className="flex justify-end gap-2">
-            <Button look="plain" onClick={() => setRemoving(false)}>
-              {text.cancel}
-            </Button>
-            <Button look="danger" disabled={isBusy} onClick={() => void remove()}>
-              {text.settings.removeAccount}
-            </Button>
-          </div>
-        </Dialog>
+          isBusy={isBusy}
+          onGo={() => void remove()}
+          onClose={() => setRemoving(false)}
+        />
       )}
     </li>
   );

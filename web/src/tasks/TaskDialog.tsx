@@ -5,8 +5,7 @@ import type { Task } from '../generated/api';
 import { Problem } from '../settings/Block';
 import { useAttempt } from '../settings/useAttempt';
 import { text } from '../text';
-import { Button } from '../ui/button';
-import { Dialog } from '../ui/dialog';
+import { Dialog, FormButtons } from '../ui/dialog';
 import { Choice, Field, TextArea } from '../ui/field';
 
 interface Props {
@@ -55,14 +54,7 @@ export function TaskDialog({ room, task, onClose }: Props) {
           <Field label={text.tasks.due} name="due" type="datetime-local" defaultValue={localTime(task?.dueDate)} />
         </div>
         <Problem>{problem}</Problem>
-        <div className="flex justify-end gap-2">
-          <Button look="plain" onClick={onClose}>
-            {text.cancel}
-          </Button>
-          <Button look="primary" type="submit" disabled={isBusy}>
-            {text.save}
-          </Button>
-        </div>
+        <FormButtons isBusy={isBusy} onClose={onClose} />
       </form>
     </Dialog>
   );

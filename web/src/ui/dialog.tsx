@@ -6,7 +6,7 @@ import { X } from 'lucide-react';
 import { Dialog as Radix } from 'radix-ui';
 import { useState, type ReactNode } from 'react';
 import { text } from '../text';
-import { IconButton } from './button';
+import { Button, IconButton } from './button';
 import { classes } from './classes';
 
 interface Props {
@@ -64,5 +64,44 @@ export function Dialog({ open, onClose, title, lead, titleHidden, className, chi
         </Radix.Content>
       </Radix.Portal>
     </Radix.Root>
+  );
+}
+
+/** Below a form in a window. */
+export function FormButtons({ isBusy, onClose }: { isBusy: boolean; onClose: () => void }) {
+  return (
+    <div className="flex justify-end gap-2">
+      <Button look="plain" onClick={onClose}>
+        {text.cancel}
+      </Button>
+      <Button look="primary" type="submit" disabled={isBusy}>
+        {text.save}
+      </Button>
+    </div>
+  );
+}
+
+interface SureProps {
+  /** What is about to be done, in a word or two. */
+  title: string;
+  lead: string;
+  isBusy: boolean;
+  onGo: () => void;
+  onClose: () => void;
+}
+
+/** Asks before something is done that cannot be taken back. */
+export function Sure({ title, lead, isBusy, onGo, onClose }: SureProps) {
+  return (
+    <Dialog open onClose={onClose} title={title} lead={lead}>
+      <div className="flex justify-end gap-2">
+        <Button look="plain" onClick={onClose}>
+          {text.cancel}
+        </Button>
+        <Button look="danger" disabled={isBusy} onClick={onGo}>
+          {title}
+        </Button>
+      </div>
+    </Dialog>
   );
 }
