@@ -27,7 +27,7 @@ test('a mission is set, seen by everybody, changed and ended', async () => {
   const active = page.getByRole('region', { name: 'Under way' });
   await active.getByText('Keep the soup warm').waitFor();
   await active.getByText('after 3600 s idle').waitFor();
-  await active.getByText(/^asked 0 of \d+ times/).waitFor();
+  await active.getByText(/asked \d+ of \d+ times/).waitFor();
 
   const other = await Tab.signedIn(browser, hub, 'grace');
   await other.page.goto(`${hub.url}/app/missions`);

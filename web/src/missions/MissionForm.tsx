@@ -19,17 +19,13 @@ export function MissionForm({ room, mission, onDone }: Props) {
   const queries = useQueryClient();
   const { attempt, problem, isBusy } = useAttempt();
   const agents = room.members.filter((member) => member.memberType === 'agent');
-  const [chosen, setChosen] = useState(() => new Set(mission?.agents.map((agent) => agent.id) ?? agents.map((agent) => agent.memberId)));
-  const choose = (id: string, isChosen: boolean) => {
-    const next = new Set(chosen);
-    if (isChosen) next.add(id);
-    else next.delete(id);
-    setChosen(next);
-  };
+  // Who is in the room may be known only after the form is there.
+  const [choices, setChoices] = useState<Record<string, boolean>>({});
+  const isChosen = (id: string) => choices[id] ?? mission?.agents.some((agent) => agent.id === id) ?? true;
   const save = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
-    const asked = agents.map(({ memberId }) => memberId).filter((id) => chosen.has(id));
+    const asked = agents.map(({ memberId }) => memberId).filter(isChosen);
     void attempt(async () => {
       await setMission(room.id, String(form.get('text')).trim(), asked.map((id) => agentOf(form, id)));
       await queries.invalidateQueries({ queryKey: ['missions'] });
@@ -50,12 +46,12 @@ export function MissionForm({ room, mission, onDone }: Props) {
                 <input
                   type="checkbox"
                   className="size-4 accent-(--accent)"
-                  checked={chosen.has(id)}
-                  onChange={({ target }) => choose(id, target.checked)}
+                  checked={isChosen(id)}
+                  onChange={({ target }) => setChoices({ ...choices, [id]: target.checked })}
                 />
                 {displayName}
               </label>
-              {chosen.has(id) && (
+              {isChosen(id) && (
                 <div className="mt-3 grid gap-3 sm:grid-cols-[1fr_9rem]">
                   <Field label={text.missions.prompt} name={`prompt ${id}`} placeholder={text.missions.promptNone} defaultValue={before?.idle_prompt ?? ''} maxLength={10_000} />
                   <Field
