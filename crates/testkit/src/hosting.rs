@@ -122,7 +122,10 @@ impl GatewayProcess {
     }
 
     pub async fn ended(&mut self) -> Result<std::process::ExitStatus> {
-        Ok(timeout(START, self.process.wait()).await??)
+        let status = timeout(START, self.process.wait()).await??;
+        // What it printed last is on its way still.
+        timeout(START, async { tokio::join!(self.stdout.finish(), self.stderr.finish()) }).await?;
+        Ok(status)
     }
 }
 

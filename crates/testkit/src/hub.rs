@@ -208,7 +208,7 @@ impl Capture {
         }
     }
 
-    async fn finish(&mut self) {
+    pub(crate) async fn finish(&mut self) {
         if let Some(reader) = self.reader.take() {
             reader.await.expect("the reader of a stream does not panic");
         }
