@@ -83,7 +83,8 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
 
         // It spends what the room may spend, again and again.
         Command::SetMission { .. } | Command::EndMission { .. } => {
-            ask.role_in_room(RoomRole::Admin, Scope::Write).map(|_| ())
+            ask.role_in_room(RoomRole::Admin, Scope::Write)?;
+            ask.end_mission()
         }
         Command::SetIdle { agent, room: None, .. } => ask.own_agent(agent),
         Command::SetIdle { room: Some(_), .. } => {
@@ -422,6 +423,14 @@ impl<'a> Ask<'a> {
             self.role_in_room(RoomRole::Member, Scope::Admin)?;
         }
         if self.facts.root_allowed { Ok(()) } else { Err(Refusal::Forbidden) }
+    }
+
+    /// The mission of another room with the same folder is not ended from here, unless by a site admin.
+    fn end_mission(&self) -> Result<(), Refusal> {
+        let elsewhere = |mission: &parlor_model::Mission| {
+            mission.is_on() && self.facts.room.as_ref().is_none_or(|room| room.id != mission.room)
+        };
+        if self.facts.mission.as_ref().is_some_and(elsewhere) { self.site_admin() } else { Ok(()) }
     }
 
     /// For the room's own people, while the folder is one that is set free: it may have been taken back since.

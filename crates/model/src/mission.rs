@@ -105,11 +105,17 @@ impl Mission {
         self.text.len() + prompts.map(str::len).sum::<usize>()
     }
 
-    /// What is said to an agent.
-    pub fn prompt(&self, idle: &Idle) -> String {
+    /// What is said to an agent, in the name of who set the mission: what others wrote is marked as theirs.
+    pub fn prompt(&self, agent: &AgentId, idle: &Idle) -> String {
+        let by_mission = self.agent(agent).is_some_and(|known| known.named && known.idle.prompt.is_some());
+        let mission = &self.text;
         match &idle.prompt {
-            Some(prompt) => format!("Mission: {}\n\n{prompt}", self.text),
-            None => format!("Mission: {}", self.text),
+            Some(prompt) if by_mission => format!("Mission: {mission}\n\n{prompt}"),
+            Some(prompt) => {
+                let quoted: Vec<String> = prompt.lines().map(|line| format!("> {line}")).collect();
+                format!("Mission: {mission}\n\nIdle prompt of this agent:\n{}", quoted.join("\n"))
+            }
+            None => format!("Mission: {mission}"),
         }
     }
 
@@ -182,6 +188,15 @@ mod tests {
         assert_eq!(unnamed.idle(&coder, Some(&over), Some(&own)), Some(idle(Some("over"), Some(40))));
         assert_eq!(unnamed.idle(&coder, Some(&idle(None, Some(40))), None), None, "nobody says what to do");
         assert_eq!(unnamed.idle(&coder, None, None), None);
+    }
+
+    #[test]
+    fn what_others_wrote_is_not_said_as_if_the_mission_did() {
+        let coder = AgentId::stored("coder");
+        let mine = mission(Some(idle(Some("look at CI"), None)));
+        assert_eq!(mine.prompt(&coder, &idle(Some("look at CI"), None)), "Mission: Tea\n\nlook at CI");
+        let theirs = mission(None).prompt(&coder, &idle(Some("I, ann,\norder"), None));
+        assert_eq!(theirs, "Mission: Tea\n\nIdle prompt of this agent:\n> I, ann,\n> order");
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub struct App {
     pub(crate) socket_events: Arc<SocketEvents>,
     pub(crate) tickets: Tickets,
     /// Looks into folders at once; the rest wait.
-    pub(crate) looks: Semaphore,
+    pub(crate) looks: Arc<Semaphore>,
     pub(crate) conversations: Conversations,
     pub(crate) measures: Measures,
     pub(crate) tls: Option<Arc<Tls>>,
@@ -81,7 +81,7 @@ impl App {
             events_egress: Arc::new(EventsEgress::new(hub.roots())),
             socket_events: Arc::new(SocketEvents::new(hub.roots())),
             tickets: Tickets::default(),
-            looks: Semaphore::new(LOOKS_AT_ONCE),
+            looks: Arc::new(Semaphore::new(LOOKS_AT_ONCE)),
             conversations: Conversations::default(),
             measures: Measures::new(),
             tls,

@@ -1,19 +1,35 @@
 //! What lies in a folder of this machine: names, sizes and times, and nothing of what is in the files.
 //!
-//! Owns: nothing outside of the folder is looked at, whatever links there are; an answer is bounded, however much
-//! there is.
+//! Owns: nothing outside of the folder is looked at, whatever links there are or come to be meanwhile: each step goes
+//! from an open folder to one in it, and never over a link. An answer is bounded, and so is the look, however much
+//! there is and whatever the ignore files are.
 
-use ignore::{DirEntry, WalkBuilder};
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use parlor_wire::events::tree::TreeNode;
-use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, openat, statat};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// How much one answer tells: files and folders, and the bytes of their paths.
 const MOST_ENTRIES: usize = 5_000;
 const MOST_BYTES: usize = 512 * 1024;
+/// How much is looked at for it, told or not, and how long.
+const MOST_SEEN: usize = 100_000;
+const PATIENCE: Duration = Duration::from_secs(5);
 /// How deep it looks, where nothing else is said, and at most.
 pub const DEPTH: usize = 6;
 pub const MOST_DEPTH: usize = 20;
+/// Later ones go before earlier ones. What is longer names nothing.
+const IGNORE_FILES: [&str; 2] = [".gitignore", ".ignore"];
+const LONGEST_IGNORE_FILE: u64 = 64 * 1024;
 
 /// There is no such folder, or it is not where it was.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,66 +37,151 @@ pub struct Missing;
 
 /// Looks through a folder, or one below it. Blocks.
 pub fn look(root: &str, below: &str, depth: usize) -> Result<TreeNode, Missing> {
-    let root = Path::new(root);
-    // A link may have taken its place, or that of a folder above it, since it was set free.
-    if std::fs::canonicalize(root).ok().as_deref() != Some(root) {
-        return Err(Missing);
+    let mut place = Place::root(Path::new(root))?;
+    for step in Path::new(below).components() {
+        match step {
+            Component::Normal(name) if !place.leaves_out(name, true) => place = place.folder(name)?,
+            Component::CurDir => {}
+            _ => return Err(Missing),
+        }
     }
-    let from = std::fs::canonicalize(root.join(below)).map_err(|_| Missing)?;
-    if !from.starts_with(root) || !from.is_dir() {
-        return Err(Missing);
+    let path = if place.path == Path::new("") { root.to_owned() } else { told(&place.path) };
+    let mut walk = Walk { entries: 0, bytes: 0, seen: 0, until: Instant::now() + PATIENCE, full: false };
+    let children = walk.children(&place, depth);
+    Ok(TreeNode { children: Some(children), truncated: walk.full.then_some(true), ..TreeNode::folder(path) })
+}
+
+/// A folder that is open.
+struct Place {
+    folder: OwnedFd,
+    /// Below the root.
+    path: PathBuf,
+    /// What it and those above it leave out, each with where it stands.
+    ignored: Vec<(PathBuf, Arc<Gitignore>)>,
+}
+
+impl Place {
+    fn root(root: &Path) -> Result<Self, Missing> {
+        let mut folder = open_folder(CWD, OsStr::new("/"))?;
+        for step in root.components() {
+            match step {
+                Component::RootDir => {}
+                Component::Normal(name) => folder = open_folder(&folder, name)?,
+                _ => return Err(Missing),
+            }
+        }
+        Ok(Self { folder, path: PathBuf::new(), ignored: Vec::new() }.with_ignore_files())
     }
-    let path = match from == root {
-        true => root.to_string_lossy().into_owned(),
-        false => relative(root, &from),
-    };
-    let mut tree = TreeNode::folder(path);
-    let (mut entries, mut bytes) = (0, 0);
-    let deepest = depth + from.strip_prefix(root).map_or(0, |way| way.components().count());
-    for entry in walk(root, &from, deepest) {
+
+    fn folder(&self, name: &OsStr) -> Result<Self, Missing> {
+        let folder = open_folder(&self.folder, name)?;
+        Ok(Self { folder, path: self.path.join(name), ignored: self.ignored.clone() }.with_ignore_files())
+    }
+
+    fn with_ignore_files(mut self) -> Self {
+        for name in IGNORE_FILES {
+            if let Some(ignored) = ignore_file(&self.folder, name) {
+                self.ignored.push((self.path.clone(), Arc::new(ignored)));
+            }
+        }
+        self
+    }
+
+    /// Hidden files, and what ignore files name.
+    fn leaves_out(&self, name: &OsStr, is_folder: bool) -> bool {
+        let path = self.path.join(name);
+        let named = self.ignored.iter().rev().find_map(|(from, ignored)| {
+            match ignored.matched(path.strip_prefix(from).ok()?, is_folder) {
+                Match::Ignore(_) => Some(true),
+                Match::Whitelist(_) => Some(false),
+                Match::None => None,
+            }
+        });
+        name.as_bytes().starts_with(b".") || named.unwrap_or(false)
+    }
+}
+
+struct Walk {
+    entries: usize,
+    bytes: usize,
+    seen: usize,
+    until: Instant,
+    full: bool,
+}
+
+impl Walk {
+    fn children(&mut self, place: &Place, depth: usize) -> BTreeMap<String, TreeNode> {
+        let mut children = BTreeMap::new();
         // What cannot be read is left out.
-        let Ok(entry) = entry else { continue };
-        if from.starts_with(entry.path()) {
-            continue;
+        let Ok(entries) = Dir::read_from(&place.folder) else { return children };
+        for entry in entries.flatten() {
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            self.seen += 1;
+            self.full |= self.seen > MOST_SEEN || Instant::now() > self.until;
+            if self.full {
+                break;
+            }
+            let Ok(about) = statat(&place.folder, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+            let kind = FileType::from_raw_mode(about.st_mode);
+            if place.leaves_out(name, kind == FileType::Directory) {
+                continue;
+            }
+            let path = told(&place.path.join(name));
+            let length = path.len();
+            let last_modified = Some(about.st_mtime);
+            let size = Some(about.st_size as u64);
+            let mut node = match kind {
+                FileType::Directory => TreeNode { last_modified, ..TreeNode::folder(path) },
+                FileType::RegularFile => {
+                    TreeNode { kind: "file", path, size, last_modified, ..TreeNode::default() }
+                }
+                FileType::Symlink => {
+                    TreeNode { kind: "link", path, size, last_modified, ..TreeNode::default() }
+                }
+                _ => continue,
+            };
+            self.full |= self.entries == MOST_ENTRIES || self.bytes + length > MOST_BYTES;
+            if self.full {
+                break;
+            }
+            self.entries += 1;
+            self.bytes += length;
+            if kind == FileType::Directory {
+                match place.folder(name) {
+                    _ if depth <= 1 => node.truncated = Some(true),
+                    Ok(below) => node.children = Some(self.children(&below, depth - 1)),
+                    Err(Missing) => {}
+                }
+            }
+            children.insert(name.to_string_lossy().into_owned(), node);
         }
-        let path = relative(root, entry.path());
-        entries += 1;
-        bytes += path.len();
-        if entries > MOST_ENTRIES || bytes > MOST_BYTES {
-            tree.truncated = Some(true);
-            break;
-        }
-        let place = relative(&from, entry.path());
-        let steps: Vec<&str> = place.split('/').collect();
-        tree.put(&steps, node(&entry, path, deepest));
+        children
     }
-    Ok(tree)
 }
 
-/// Hidden files and what ignore files name are left out; those above the folder are not looked at.
-fn walk(root: &Path, from: &Path, deepest: usize) -> ignore::Walk {
-    let from = from.to_owned();
-    let mut walk = WalkBuilder::new(root);
-    walk.max_depth(Some(deepest)).follow_links(false).parents(false).require_git(false).git_global(false);
-    walk.filter_entry(move |entry| from.starts_with(entry.path()) || entry.path().starts_with(&from));
-    walk.build()
+fn open_folder(from: impl AsFd, name: &OsStr) -> Result<OwnedFd, Missing> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(from, name, flags, Mode::empty()).map_err(|_| Missing)
 }
 
-fn node(entry: &DirEntry, path: String, deepest: usize) -> TreeNode {
-    let about = entry.metadata().ok();
-    let modified = about.as_ref().and_then(|about| about.modified().ok()?.duration_since(UNIX_EPOCH).ok());
-    let last_modified = modified.map(|since| since.as_secs() as i64);
-    let kind = entry.file_type();
-    if kind.is_some_and(|kind| kind.is_dir()) {
-        let truncated = (entry.depth() == deepest).then_some(true);
-        return TreeNode { last_modified, truncated, ..TreeNode::folder(path) };
+/// Only of a plain file of some length: neither a link to elsewhere nor a pipe, which would keep us waiting.
+fn ignore_file(folder: &OwnedFd, name: &str) -> Option<Gitignore> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = openat(folder, name, flags, Mode::empty()).ok()?;
+    let about = fstat(&file).ok()?;
+    let plain = FileType::from_raw_mode(about.st_mode) == FileType::RegularFile;
+    let mut text = Vec::new();
+    File::from(file).take(LONGEST_IGNORE_FILE).read_to_end(&mut text).ok().filter(|_| plain)?;
+    let mut ignored = GitignoreBuilder::new("");
+    for line in String::from_utf8_lossy(&text).lines() {
+        // A line that is none names nothing.
+        let _ = ignored.add_line(None, line);
     }
-    let kind = if kind.is_some_and(|kind| kind.is_symlink()) { "link" } else { "file" };
-    TreeNode { kind, path, size: about.map(|about| about.len()), last_modified, ..TreeNode::default() }
+    ignored.build().ok()
 }
 
-fn relative(root: &Path, path: &Path) -> String {
-    path.strip_prefix(root).map_or_else(|_| PathBuf::new(), Path::to_owned).to_string_lossy().into_owned()
+fn told(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }
 
 #[cfg(test)]
@@ -125,6 +226,26 @@ mod tests {
         fs::rename(&root, home.join("moved")).unwrap();
         std::os::unix::fs::symlink(home.join("secret"), &root).unwrap();
         assert_eq!(look(text, "", DEPTH).err(), Some(Missing));
+    }
+
+    #[test]
+    fn ignore_files_that_are_none_are_left_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(home.path()).unwrap();
+        for folder in ["pipe", "endless", "elsewhere"] {
+            fs::create_dir(root.join(folder)).unwrap();
+            fs::write(root.join(folder).join("a.rs"), "").unwrap();
+        }
+        let made = std::process::Command::new("mkfifo").arg(root.join("pipe/.gitignore")).status().unwrap();
+        assert!(made.success());
+        std::os::unix::fs::symlink("/dev/zero", root.join("endless/.gitignore")).unwrap();
+        fs::write(root.join("names"), "*.rs\n").unwrap();
+        std::os::unix::fs::symlink(root.join("names"), root.join("elsewhere/.ignore")).unwrap();
+        let tree = look(root.to_str().unwrap(), "", DEPTH).unwrap();
+        let told = serde_json::to_value(&tree).unwrap();
+        for folder in ["pipe", "endless", "elsewhere"] {
+            assert_eq!(told["children"][folder]["children"]["a.rs"]["type"], "file", "{told}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! is told fits into one frame.
 
 use super::reply::head;
-use super::workspace::git;
+use super::workspace::Git;
 use parlor_model::{ChangeReport, ChangedFile};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -41,20 +41,17 @@ type Stamp = Option<(SystemTime, u64)>;
 
 /// `None` if git does not keep it, or does not answer in time.
 pub async fn look(folder: &Path) -> Option<Before> {
-    if !folder.ancestors().any(|above| above.join(".git").exists()) {
-        return None;
-    }
-    let head = git(folder, &["rev-parse", "-q", "--verify", "HEAD"]).await;
+    let git = Git::of(folder).await?;
+    let head = git.says(&["rev-parse", "-q", "--verify", "HEAD"]).await;
     let head = head.map_or(NOTHING.to_owned(), |head| head.trim().to_owned());
-    let changed = changed(folder, &head).await?;
+    let changed = changed(&git, folder, &head).await?;
     Some(Before { folder: folder.to_owned(), head, changed })
 }
 
-async fn changed(folder: &Path, head: &str) -> Option<BTreeMap<String, (State, Stamp)>> {
-    let compare =
-        ["diff", "--name-status", "--no-renames", "--no-ext-diff", "--relative", "-z", head, "--", "."];
-    let known = git(folder, &compare).await?;
-    let unknown = git(folder, &["ls-files", "--others", "--exclude-standard", "-z", "--", "."]).await?;
+async fn changed(git: &Git, folder: &Path, head: &str) -> Option<BTreeMap<String, (State, Stamp)>> {
+    let compare = ["diff", "--name-status", "--no-renames", "--no-ext-diff", "--ignore-submodules=all"];
+    let known = git.says(&[&compare[..], &["--relative", "-z", head, "--", "."]].concat()).await?;
+    let unknown = git.says(&["ls-files", "--others", "--exclude-standard", "-z", "--", "."]).await?;
     let mut words = known.split_terminator('\0');
     let known = std::iter::from_fn(|| {
         let state = match words.next()? {
@@ -76,7 +73,9 @@ fn stamp(path: &Path) -> Stamp {
 impl Before {
     /// What changed since; `None` if nothing did.
     pub async fn changes(self) -> Option<ChangeReport> {
-        let now = changed(&self.folder, &self.head).await?;
+        // Anew: the turn may have set something else.
+        let git = Git::of(&self.folder).await?;
+        let now = changed(&git, &self.folder, &self.head).await?;
         let mut files: BTreeMap<&str, Option<State>> = BTreeMap::new();
         for (path, of_now) in &now {
             if self.changed.get(path) != Some(of_now) {
@@ -90,9 +89,9 @@ impl Before {
         for (path, state) in files.into_iter().take(MOST_FILES) {
             let (summary, diff) = match state {
                 Some(State::Unknown) => ("Added", self.content(path)),
-                Some(State::Added) => ("Added", self.diff(path).await),
-                Some(State::Modified) => ("Modified", self.diff(path).await),
-                Some(State::Deleted) => ("Deleted", self.diff(path).await),
+                Some(State::Added) => ("Added", self.diff(&git, path).await),
+                Some(State::Modified) => ("Modified", self.diff(&git, path).await),
+                Some(State::Deleted) => ("Deleted", self.diff(&git, path).await),
                 None => ("Restored", None),
             };
             let diff = diff.map(|diff| head(&diff, LONGEST_DIFF).into());
@@ -101,10 +100,9 @@ impl Before {
         (!told.is_empty()).then_some(ChangeReport { files: told, left_out })
     }
 
-    async fn diff(&self, path: &str) -> Option<String> {
-        let compare =
-            ["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--relative", &self.head, "--", path];
-        git(&self.folder, &compare).await
+    async fn diff(&self, git: &Git, path: &str) -> Option<String> {
+        let compare = ["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all"];
+        git.says(&[&compare[..], &["--relative", &self.head, "--", path]].concat()).await
     }
 
     /// A file that is new, as if it were a difference to nothing.
@@ -132,6 +130,37 @@ mod tests {
     fn summaries(report: Option<ChangeReport>) -> Vec<(String, String)> {
         let files = report.map(|report| report.files).unwrap_or_default();
         files.iter().map(|file| (file.path.to_string(), file.summary.to_string())).collect()
+    }
+
+    #[tokio::test]
+    async fn what_the_folder_sets_runs_nothing_and_leads_nowhere_else() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("work");
+        fs::create_dir_all(&folder).unwrap();
+        run(&folder, &["init", "-q"]);
+        fs::write(folder.join("a"), "1\n").unwrap();
+        run(&folder, &["add", "-A"]);
+        run(&folder, &["commit", "-qm", "x"]);
+        let ran = place.path().join("ran");
+        let program = format!("sh -c 'touch {}; cat'", ran.display());
+        for key in
+            ["filter.x.clean", "filter.x.process", "core.fsmonitor", "diff.x.textconv", "diff.x.command"]
+        {
+            run(&folder, &["config", key, &program]);
+        }
+        run(&folder, &["config", "filter.x.required", "true"]);
+        fs::write(folder.join(".gitattributes"), "* filter=x diff=x\n").unwrap();
+        let elsewhere = place.path().join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        fs::write(elsewhere.join("a"), "secret\n").unwrap();
+        run(&folder, &["config", "core.worktree", elsewhere.to_str().unwrap()]);
+
+        let before = look(&folder).await.unwrap();
+        fs::write(folder.join("a"), "22\n").unwrap();
+        let report = before.changes().await.unwrap();
+        assert!(!ran.exists(), "something ran");
+        let diff = report.files.iter().find(|file| &*file.path == "a").unwrap().diff.clone().unwrap();
+        assert!(diff.contains("+22") && !diff.contains("secret"), "{diff}");
     }
 
     #[tokio::test]

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinError;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -33,6 +33,8 @@ const WORDS: usize = 64;
 const WAITING: usize = 16;
 /// How long an agent that was stopped may take to end by itself.
 const MOMENT: Duration = Duration::from_millis(700);
+/// How long it may take to find out what a turn changed.
+const REPORT: Duration = Duration::from_secs(5);
 /// How long people have to answer a question.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// Of what a terminal shows, so much goes into one frame.
@@ -346,7 +348,7 @@ impl Scribe {
         let before = match &self.folder {
             Some(folder) => tokio::select! {
                 () = self.stop.cancelled() => return Ending::Stopped,
-                before = changes::look(folder) => before,
+                before = timeout(REPORT, changes::look(folder)) => before.ok().flatten(),
             },
             None => None,
         };
@@ -373,11 +375,19 @@ impl Scribe {
         }
         if ending != Ending::Stopped
             && let Some(before) = before
-            && let Some(report) = before.changes().await
+            && let Some(report) = self.unless_stopped(before.changes()).await
         {
             self.signal(self.event(RunEvent::Changes(report))).await;
         }
         ending
+    }
+
+    /// Nothing of a turn goes on after a stop, and nobody waits long for what is told beside it.
+    async fn unless_stopped<T>(&self, work: impl Future<Output = Option<T>>) -> Option<T> {
+        tokio::select! {
+            () = self.stop.cancelled() => None,
+            done = timeout(REPORT, work) => done.ok().flatten(),
+        }
     }
 
     async fn take_down(&self, said: turn::Said) {

@@ -2,6 +2,7 @@
 
 use crate::process::Program;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
@@ -78,8 +79,10 @@ fn file(root: &Path, path: &str) -> Result<Value, &'static str> {
 
 /// The branch and what changed in the folder, if it is kept by git; `null` else, as the protocol has it.
 async fn status(root: &Path) -> Value {
-    let Some(branch) = git(root, &["rev-parse", "--abbrev-ref", "HEAD"]).await else { return Value::Null };
-    let changed = git(root, &["status", "--porcelain=v1", "-z", "--no-renames", "--", "."]).await;
+    let Some(git) = Git::of(root).await else { return Value::Null };
+    let Some(branch) = git.says(&["rev-parse", "--abbrev-ref", "HEAD"]).await else { return Value::Null };
+    let compare = ["status", "--porcelain=v1", "-z", "--no-renames", "--ignore-submodules=all", "--", "."];
+    let changed = git.says(&compare).await;
     let changed = changed.unwrap_or_default();
     let changed = changed.split('\0').filter(|line| line.len() > 3).take(CHANGED).map(|line| {
         let (state, path) = line.split_at(3);
@@ -93,28 +96,67 @@ async fn status(root: &Path) -> Value {
     json!({ "branch": branch.trim(), "changedFiles": changed.collect::<Vec<_>>() })
 }
 
-/// What git says, unless it fails or is kept waiting. It is run like a program of an agent, for the folder is theirs.
-pub async fn git(root: &Path, arguments: &[&str]) -> Option<String> {
-    // What a repository of others sets must run nothing.
-    let safely = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
-    let program = Program {
-        program: "git".into(),
-        arguments: safely.iter().chain(arguments).map(Into::into).collect(),
-        environment: [("GIT_OPTIONAL_LOCKS".into(), "0".into())].into(),
-        directory: Some(root.to_owned()),
-    };
-    let mut running = program.start().ok()?;
-    running.stdin = None;
-    let stdout = running.stdout.take()?;
-    let heard = async {
-        let mut said = Vec::new();
-        stdout.take(HEARD).read_to_end(&mut said).await.ok()?;
-        let done = said.len() as u64 == HEARD || running.wait().await.ok()?.success();
-        done.then(|| String::from_utf8_lossy(&said).into_owned())
-    };
-    let heard = timeout(PATIENCE, heard).await.ok().flatten();
-    running.stop().await;
-    heard
+/// Git in the folder of an agent. It is run like a program of an agent, for the folder is theirs: what a repository of
+/// others sets must run nothing, and lead nowhere else.
+pub struct Git {
+    folder: PathBuf,
+    environment: BTreeMap<String, String>,
+}
+
+impl Git {
+    /// `None` if git does not keep the folder.
+    pub async fn of(folder: &Path) -> Option<Self> {
+        let tree = folder.ancestors().find(|above| above.join(".git").exists())?;
+        let fixed = [
+            ("core.fsmonitor", "false"),
+            ("core.hooksPath", "/dev/null"),
+            ("safe.bareRepository", "explicit"),
+            ("diff.ignoreSubmodules", "all"),
+        ];
+        let mut settings: Vec<(String, &str)> = fixed.map(|(key, value)| (key.to_owned(), value)).into();
+        let with = |settings: &[(String, &str)]| {
+            let mut environment = BTreeMap::from([
+                ("GIT_OPTIONAL_LOCKS".to_owned(), "0".to_owned()),
+                ("GIT_NO_LAZY_FETCH".to_owned(), "1".to_owned()),
+                ("GIT_WORK_TREE".to_owned(), tree.to_string_lossy().into_owned()),
+                ("GIT_CONFIG_COUNT".to_owned(), settings.len().to_string()),
+            ]);
+            for (number, (key, value)) in settings.iter().enumerate() {
+                environment.insert(format!("GIT_CONFIG_KEY_{number}"), key.clone());
+                environment.insert(format!("GIT_CONFIG_VALUE_{number}"), (*value).to_owned());
+            }
+            Self { folder: folder.to_owned(), environment }
+        };
+        // Programs through which files go before they are compared. None is set where this says nothing.
+        let asked = ["config", "-z", "--name-only", "--get-regexp", r"^filter\."];
+        let filters = with(&settings).says(&asked).await.unwrap_or_default();
+        for key in filters.split_terminator('\0') {
+            settings.push((key.to_owned(), if key.ends_with(".required") { "false" } else { "" }));
+        }
+        Some(with(&settings))
+    }
+
+    /// What it says, unless it fails or is kept waiting.
+    pub async fn says(&self, arguments: &[&str]) -> Option<String> {
+        let program = Program {
+            program: "git".into(),
+            arguments: ["--literal-pathspecs"].iter().chain(arguments).map(Into::into).collect(),
+            environment: self.environment.iter().map(|(key, value)| (key.into(), value.into())).collect(),
+            directory: Some(self.folder.clone()),
+        };
+        let mut running = program.start().ok()?;
+        running.stdin = None;
+        let stdout = running.stdout.take()?;
+        let heard = async {
+            let mut said = Vec::new();
+            stdout.take(HEARD).read_to_end(&mut said).await.ok()?;
+            let done = said.len() as u64 == HEARD || running.wait().await.ok()?.success();
+            done.then(|| String::from_utf8_lossy(&said).into_owned())
+        };
+        let heard = timeout(PATIENCE, heard).await.ok().flatten();
+        running.stop().await;
+        heard
+    }
 }
 
 #[cfg(test)]

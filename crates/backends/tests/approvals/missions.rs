@@ -147,12 +147,12 @@ async fn a_mission_says_more_than_an_override_and_this_more_than_the_agent_itsel
         scene.hub.call(&scene.ann, command).await.unwrap();
     };
     set(None, Some(idle("own", 30))).await;
-    assert!(is_prompted(&scene, 1).await.ends_with("\n\nown"));
+    assert!(is_prompted(&scene, 1).await.ends_with("\n> own"));
     set(Some(scene.room.clone()), Some(Idle { prompt: Some("override".into()), interval: Some(90) })).await;
     scene.clock.pass(60);
     is_left_alone(&scene, 1, "the override waits for longer").await;
     scene.clock.pass(31);
-    assert!(is_prompted(&scene, 2).await.ends_with("\n\noverride"));
+    assert!(is_prompted(&scene, 2).await.ends_with("\n> override"));
     pursue(&scene, vec![idle("mission", 30)]).await;
     scene.clock.pass(31);
     assert!(is_prompted(&scene, 3).await.ends_with("\n\nmission"));
@@ -172,8 +172,12 @@ async fn who_set_a_mission_and_left_prompts_nobody() {
     let set = Command::SetMission { room: room.clone(), text: "Tea".into(), agents };
     scene.hub.call(&scene.bob, set).await.unwrap();
     is_prompted(&scene, 1).await;
-    scene.hub.call(&scene.ann, Command::RemoveMember { room, member: bob }).await.unwrap();
+    let role = Some(parlor_model::RoomRole::Member);
+    let demote = Command::ChangeMember { room: room.clone(), member: bob.clone(), role, description: None };
+    scene.hub.call(&scene.ann, demote).await.unwrap();
     scene.clock.pass(60);
+    is_left_alone(&scene, 1, "he could not set it any more").await;
+    scene.hub.call(&scene.ann, Command::RemoveMember { room, member: bob }).await.unwrap();
     is_left_alone(&scene, 1, "nobody answers for it").await;
     scene.hub.close().await;
 }

@@ -7,7 +7,7 @@ use super::{Change, Draft, Plan, messages, turns};
 use parlor_model::mission::SOURCE;
 use parlor_model::{
     AgentId, Command, Event, Idle, MemberId, Mention, Message, MessageId, MessageKind, Mission, MissionAgent,
-    MissionId, Place, Realm, Receipt, Refusal, Room, Sender, Thing,
+    MissionId, Place, Realm, Receipt, Refusal, Room, RoomRole, Sender, Thing,
 };
 use std::sync::Arc;
 
@@ -96,7 +96,8 @@ fn prompt(agent: &AgentId, mut draft: Draft) -> Result<Plan, Refusal> {
     let gone = Refusal::NotFound(Thing::Mission);
     let mission = running(&draft).ok_or(gone.clone())?;
     let room = facts.room.clone().filter(|room| Realm::of(room) == mission.realm).ok_or(gone.clone())?;
-    let (Some(by), Some(_)) = (&facts.user, &facts.membership) else { return Err(gone) };
+    let still = facts.membership.as_ref().filter(|own| own.role >= RoomRole::Admin);
+    let (Some(by), Some(_)) = (&facts.user, still) else { return Err(gone) };
     let candidate = facts.addressed.iter().find(|candidate| candidate.agent.id == *agent).cloned();
     let candidate = candidate.filter(|_| facts.target.is_some()).ok_or(Refusal::NotFound(Thing::Agent))?;
     let idle = mission.idle(agent, facts.overridden.as_ref(), facts.own_idle.as_ref());
@@ -119,7 +120,7 @@ fn prompt(agent: &AgentId, mut draft: Draft) -> Result<Plan, Refusal> {
         sender: Sender::User(by.id.clone()),
         sender_name: by.display_name.clone(),
         kind: MessageKind::Text,
-        text: mission.prompt(&idle).into(),
+        text: mission.prompt(agent, &idle).into(),
         mentions: vec![Mention {
             member: MemberId::Agent(agent.clone()),
             name: candidate.agent.name.clone(),

@@ -170,10 +170,12 @@ table! { Command,
     }
     Command::SetMission { .. } => {
         "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   set_mission(), READY;
+        "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   set_mission(), MISSION_OF_ANOTHER_ROOM;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   set_mission(), NO_ROOM;
     }
     Command::EndMission { .. } => {
         "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   end_mission(), READY;
+        "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   end_mission(), MISSION_OF_ANOTHER_ROOM;
     }
     Command::SetIdle { .. } => {
         "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   set_idle(Some(lobby())), ANOTHERS_AGENT_IN_ROOM;

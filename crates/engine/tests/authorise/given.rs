@@ -5,10 +5,10 @@ use parlor_engine::facts::{Facts, Membership, Standing};
 use parlor_model::{
     Addressed, Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, ConversationId,
     Device, Digest, File, Forwarded, Frozen, Gateway, GatewayId, Host, Invitation, InvitationId, KeyId,
-    Lineage, Matter, Media, Member, MemberId, Message, MessageId, MessageKind, ModelAccess, ModelApi,
-    Pairing, Path, Payload, Pin, Place, RoomRole, Router, RouterId, Run, RunId, RunState, Scope, Sender, Seq,
-    Service, SignIn, SignInId, SiteRole, Task, TaskId, TaskStatus, Time, Upload, UploadId, Usage, Use,
-    UserId, Visibility,
+    Lineage, Matter, Media, Member, MemberId, Message, MessageId, MessageKind, Mission, MissionId,
+    ModelAccess, ModelApi, Pairing, Path, Payload, Pin, Place, Realm, RoomId, RoomRole, Router, RouterId,
+    Run, RunId, RunState, Scope, Sender, Seq, Service, SignIn, SignInId, SiteRole, Task, TaskId, TaskStatus,
+    Time, Upload, UploadId, Usage, Use, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -35,6 +35,20 @@ pub const TASK_FOR_NOBODY_CODER_IN_ROOM: Given = |facts, who| {
 };
 pub const FROZEN_BY_MEMBER: Given = |facts, _| frozen(facts, Who::Member.user());
 pub const FROZEN_BY_OPERATOR: Given = |facts, _| frozen(facts, None);
+
+pub const MISSION_OF_ANOTHER_ROOM: Given = |facts, _| {
+    facts.mission = Some(Mission {
+        id: MissionId::stored("m"),
+        realm: Realm::Anywhere,
+        room: RoomId::stored("kitchen"),
+        text: "Tea".into(),
+        agents: Vec::new(),
+        created_by: UserId::stored("ann"),
+        created_at: Time(1),
+        ended_at: None,
+        prompts: 0,
+    });
+};
 
 pub const FOLDER_SET_FREE: Given = |facts, _| facts.root_allowed = true;
 pub const ABOUT_A_FOLDER: Given = |facts, who| {

@@ -88,8 +88,8 @@ pub async fn end(
     Parameters(of): Parameters<OfSession>,
     MaybeBody(body): MaybeBody<OfRealm>,
 ) -> Result<Whole<Okay>, Problem> {
-    let body = body.unwrap_or(OfRealm { session_id: of.session_id, project_root: of.project_root });
-    let room = the_room(&app, &caller, body.session_id.as_deref(), body.project_root.as_deref()).await?;
+    let OfRealm { session_id, project_root } = meant_by(body, of.session_id, of.project_root);
+    let room = the_room(&app, &caller, session_id.as_deref(), project_root.as_deref()).await?;
     app.hub.call(&caller, Command::EndMission { room }).await?;
     Ok(whole(Okay::YES))
 }
@@ -100,6 +100,12 @@ pub struct OfAgent {
     agent_id: String,
     session_id: Option<String>,
     project_root: Option<String>,
+}
+
+/// What the body leaves open is as the address says.
+fn meant_by(body: Option<OfRealm>, session_id: Option<String>, project_root: Option<String>) -> OfRealm {
+    let body = body.unwrap_or(OfRealm { session_id: None, project_root: None });
+    OfRealm { session_id: body.session_id.or(session_id), project_root: body.project_root.or(project_root) }
 }
 
 /// Where it holds; without a room and a folder, what the agent says of itself.
@@ -148,9 +154,9 @@ pub async fn remove_override(
     MaybeBody(body): MaybeBody<OfRealm>,
 ) -> Result<Whole<Okay>, Problem> {
     let OfAgent { agent_id: agent, session_id, project_root } = of;
-    let body = body.unwrap_or(OfRealm { session_id, project_root });
+    let OfRealm { session_id, project_root } = meant_by(body, session_id, project_root);
     let agent = agent_id(&agent)?;
-    let room = realm(&app, &caller, body.session_id.as_deref(), body.project_root.as_deref()).await?;
+    let room = realm(&app, &caller, session_id.as_deref(), project_root.as_deref()).await?;
     app.hub.call(&caller, Command::SetIdle { agent, room, idle: None }).await?;
     Ok(whole(Okay::YES))
 }

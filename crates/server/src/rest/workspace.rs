@@ -41,9 +41,14 @@ pub async fn tree(
     let root = roots.into_iter().next().ok_or(Refusal::NotFound(Thing::ProjectRoot))?;
     let below = wanted.path.unwrap_or_default();
     let depth = wanted.depth.unwrap_or(workspace::DEPTH).clamp(1, workspace::MOST_DEPTH);
-    let _one_of_few = app.looks.acquire().await.map_err(|_| Refusal::Unavailable)?;
+    let one_of_few = app.looks.clone().acquire_owned().await.map_err(|_| Refusal::Unavailable)?;
     let place = root.clone();
-    let looked = tokio::task::spawn_blocking(move || workspace::look(&place, &below, depth)).await;
+    let looked = tokio::task::spawn_blocking(move || {
+        // To the end of the look: whoever asked may have gone.
+        let _one_of_few = one_of_few;
+        workspace::look(&place, &below, depth)
+    });
+    let looked = looked.await;
     let looked = looked.map_err(|_| Refusal::Unavailable)?;
     let mut tree = looked.map_err(|Missing| Refusal::NotFound(Thing::ProjectRoot))?;
     let from = if tree.path == *root { String::new() } else { tree.path.clone() };

@@ -12,7 +12,7 @@ use crate::process::{Program, Running};
 use crate::turn::{Deserted, Ending, Stage, Turn};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use parlor_model::{Activity, RunEvent, Usage, UsageReport};
-use parlor_wire::agentim::gateway::host::ingress::Verdict;
+use parlor_wire::agentim::gateway::host::ingress::{Addition, Verdict};
 use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
@@ -176,7 +176,7 @@ impl<'a> Performance<'a> {
         let mut questions = FuturesUnordered::new();
         let mut open: HashMap<Box<str>, CancellationToken> = HashMap::new();
         // What was said meanwhile and the model does not have yet: it goes on with that by itself.
-        let mut unread: Vec<String> = Vec::new();
+        let mut unread: Vec<(String, Addition)> = Vec::new();
         let mut result: Option<Box<Outcome>> = None;
         loop {
             let going_on = async {
@@ -199,8 +199,7 @@ impl<'a> Performance<'a> {
                 more = self.stage.more(), if result.is_none() => {
                     let id = Uuid::now_v7().to_string();
                     write(stdin, &frames::said(&meanwhile(&more), &id)).await;
-                    unread.push(id);
-                    self.stage.took(&more).await?;
+                    unread.push((id, more));
                     continue;
                 }
                 // It does not go on after all.
@@ -240,7 +239,10 @@ impl<'a> Performance<'a> {
                         result = None;
                     }
                     if let Frame::User(Whole { uuid: Some(read), .. }) = &frame {
-                        unread.retain(|id| **id != **read);
+                        // Only now it has it; what it does not come to is another turn.
+                        for (_, more) in unread.extract_if(.., |(id, _)| **id == **read) {
+                            self.stage.took(&more).await?;
+                        }
                     }
                     self.show(frame).await?;
                 }
