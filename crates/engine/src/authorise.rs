@@ -5,9 +5,9 @@ use crate::plan::HUB;
 use parlor_model::command::{RoomChanges, UserChanges};
 use parlor_model::query::AgentCards;
 use parlor_model::{
-    Agent, AgentId, Caller, Command, Gateway, GatewayId, Inquiry, Mailbox, Member, MemberId, Message, Path,
-    Pattern, Principal, Query, Refusal, Room, RoomId, RoomRole, Router, Scope, Sender, SiteRole, Task, Thing,
-    Use, User, UserId, asking::lies_within,
+    Agent, AgentId, Caller, Command, Gateway, GatewayId, Inquiry, Mailbox, Member, MemberId, Message,
+    Mission, Path, Pattern, Principal, Query, Refusal, Room, RoomId, RoomRole, Router, Scope, Sender,
+    SiteRole, Task, Thing, Use, User, UserId, asking::lies_within,
 };
 
 pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
@@ -427,7 +427,7 @@ impl<'a> Ask<'a> {
 
     /// The mission of another room with the same folder is not ended from here, unless by a site admin.
     fn end_mission(&self) -> Result<(), Refusal> {
-        let elsewhere = |mission: &parlor_model::Mission| {
+        let elsewhere = |mission: &Mission| {
             mission.is_on() && self.facts.room.as_ref().is_none_or(|room| room.id != mission.room)
         };
         if self.facts.mission.as_ref().is_some_and(elsewhere) { self.site_admin() } else { Ok(()) }

@@ -2,13 +2,10 @@
 
 use super::desk::{LinkId, Offer};
 use super::host::Order;
+use super::keeper::AGAIN;
 use crate::Hub;
 use parlor_model::{AgentId, Caller, Command, Message, Refusal, RoomId, RunId, Thing};
 use std::sync::Arc;
-use std::time::Duration;
-
-/// How long the store is given before it is asked again.
-const AGAIN: Duration = Duration::from_secs(1);
 
 /// What an agent says that it can do, where it takes more while it is at work.
 pub(super) const ABILITY: &str = "inject";
@@ -56,6 +53,7 @@ impl Hub {
         while let Err(Refusal::Unavailable) = self.call(&Caller::OPERATOR, join.clone()).await
             && !self.is_closing()
         {
+            // The disk is full: there is no news to wait for.
             tokio::time::sleep(AGAIN).await;
         }
         self.caught_up().await;

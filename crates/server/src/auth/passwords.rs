@@ -112,12 +112,21 @@ mod tests {
             stat.rsplit(')').next().unwrap().split_whitespace().nth(38).unwrap().to_owned()
         };
         let passwords = Passwords::new(1);
-        let mut all: tokio::task::JoinSet<_> = (0..STORM + 2)
+        let (finish, finishes) = mpsc::channel::<()>();
+        let first = passwords.clone();
+        let first = tokio::spawn(async move { first.run(move || finishes.recv().unwrap()).await });
+        let mut all: tokio::task::JoinSet<_> = (0..STORM + 1)
             .map(|_| {
                 let passwords = passwords.clone();
                 async move { passwords.run(policy).await.unwrap() }
             })
             .collect();
+        // All of them wait for the first.
+        while passwords.waiting() < STORM + 2 {
+            tokio::task::yield_now().await;
+        }
+        finish.send(()).unwrap();
+        first.await.unwrap().unwrap();
         let mut policies = Vec::new();
         while let Some(policy) = all.join_next().await {
             policies.push(policy.unwrap());

@@ -102,9 +102,7 @@ impl Desk {
         }
         self.runs_of.get(agent).into_iter().flatten().filter(lost).cloned().collect()
     }
-}
 
-impl Desk {
     /// Its host is told of it now, and says what becomes of it.
     pub fn heard_of(&mut self, run: &RunId) {
         if let Some(live) = self.running.get_mut(run) {
