@@ -14,7 +14,8 @@ use tokio::task::JoinSet;
 /// What is asked for, each for its share of the time.
 pub const KINDS: [&str; 5] = ["a rare word", "a common word", "a phrase", "a beginning", "a page of history"];
 
-const SENDERS: usize = 32;
+/// Few: each hears what all of them say.
+const SENDERS: usize = 4;
 /// As many words as people use in a chat; a few of them most of the time.
 const VOCABULARY: f64 = 20_000.0;
 

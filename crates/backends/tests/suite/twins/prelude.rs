@@ -5,19 +5,20 @@ use super::approvals::{REQUESTS, TOOLS};
 use super::people::BACKUP_CODES;
 use super::run::Run;
 use parlor_model::command::{
-    AgentProfile, AgentRegistration, Judgement, NewApproval, NewGateway, NewInvitation, NewSignIn, NewUser,
-    RoomChanges, UserChanges,
+    AgentProfile, AgentRegistration, Judgement, NewApproval, NewGateway, NewInvitation, NewRouter,
+    NewService, NewSignIn, NewTask, NewUpload, NewUser, RoomChanges, UserChanges,
 };
+use parlor_model::run_event::PlanState;
 use parlor_model::{
-    AgentId, Caller, Command, Device, Digest, GatewayId, Idle, Mailbox, Matter, MemberId, Pattern, Payload,
-    Post, Refusal, RoomRole, SecretHash, SessionId, SignInId, SiteRole, UserId,
+    AgentId, BlobDigest, Caller, Command, Device, Digest, File, GatewayId, Idle, Mailbox, Matter, Media,
+    MemberId, ModelAccess, ModelApi, Pattern, Payload, Post, Refusal, RoomId, RoomRole, Scope, SecretHash,
+    SessionId, SignInId, SiteRole, UserId,
 };
 use proptest::test_runner::TestCaseError;
 use std::time::Duration;
 
 /// Root, who administers the site and has invited two; Ann and Bob, each with a room and an agent in it that a gateway hosts; Cyd in
-/// Bob's room, with a second factor. All of them
-/// hear Slack.
+/// Bob's room, with a second factor. All of them hear Slack, and there is something of everything that can be changed or removed.
 pub async fn play(run: &mut Run) -> Result<(), TestCaseError> {
     let token = run.world.new_secret();
     let expires_at = run.world.now.plus(Duration::from_secs(3600));
@@ -55,26 +56,29 @@ pub async fn play(run: &mut Run) -> Result<(), TestCaseError> {
         let (member, role) = (MemberId::Agent(id.clone()), RoomRole::Member);
         run.must(owner.clone(), Command::AddMember { room: room.clone(), member, role, description: None })
             .await?;
-        // A turn that asks two questions; one of them is answered for always.
+        // A turn that asks three times and tells a plan; once it is answered for always.
         run.must(Caller::OPERATOR, Command::OpenRun { agent: id, room: room.clone() }).await?;
-        for request in &REQUESTS[..2] {
+        let turn = run.world.runs.last().expect("just opened").clone();
+        for (request, matter) in REQUESTS.into_iter().zip([Matter::Tool, Matter::Tool, Matter::Questions]) {
             let asked = Command::AskApproval(NewApproval {
-                run: run.world.runs.last().expect("just opened").clone(),
+                run: turn.clone(),
                 gateway: GatewayId::stored(gateway),
-                request: (*request).into(),
+                request: request.into(),
                 tool: TOOLS[0].into(),
-                matter: Matter::Tool,
+                matter,
                 input: Payload("{}".into()),
                 digest: Digest([0; 32]),
                 timeout: Duration::from_secs(300),
             });
             run.must(Caller::OPERATOR, asked).await?;
         }
-        let approval = run.world.approvals[run.world.approvals.len() - 2].clone();
+        let plan = Payload("{\"n\":0}".into());
+        run.must(Caller::OPERATOR, Command::TellPlan { run: turn, plan, state: PlanState::Planned }).await?;
+        let approval = run.world.approvals[run.world.approvals.len() - REQUESTS.len()].clone();
         let judgement = Judgement { approval, allow: true, always: true, reason: None, digest: None };
         run.must(owner.clone(), Command::DecideApproval(judgement)).await?;
         let post = Post {
-            room,
+            room: room.clone(),
             text: "hello".into(),
             // Another turn waits behind the one that runs.
             mentions: vec![agent.into()],
@@ -82,17 +86,34 @@ pub async fn play(run: &mut Run) -> Result<(), TestCaseError> {
             attachments: Vec::new(),
             client_message_id: Some("k1".into()),
         };
-        run.must(owner.clone(), Command::Post(post)).await?;
+        run.must(owner.clone(), Command::Post(post.clone())).await?;
         let message = run.world.messages.last().expect("just said").clone();
+        let reply_to = Some(message.clone());
+        let answer = Post { reply_to, mentions: Vec::new(), client_message_id: None, ..post };
+        run.must(invited.clone(), Command::Post(answer)).await?;
+        run.must(owner.clone(), Command::CreateTask(task(room.clone(), AgentId::stored(agent)))).await?;
+        let agents = Vec::new();
+        run.must(owner.clone(), Command::SetMission { room, text: "Order".into(), agents }).await?;
         run.must(invited.clone(), Command::React { message: message.clone(), emoji: "+1".into() }).await?;
         run.must(owner.clone(), Command::Pin { message: message.clone() }).await?;
         run.must(owner.clone(), Command::Bookmark { message }).await?;
+        belongings(run, owner).await?;
     }
     quiet_room(run, &ann).await?;
     let sealed: Box<[u8]> = [1].into();
     run.must(cyd.clone(), Command::OfferSecondFactor { sealed: sealed.clone() }).await?;
     let backup_codes = BACKUP_CODES.map(|byte| SecretHash([byte; 32])).to_vec();
     run.must(cyd, Command::ConfirmSecondFactor { sealed, step: 0, backup_codes }).await?;
+    let service = NewService {
+        name: "Sage".into(),
+        description: "knows".into(),
+        active: true,
+        model: model(),
+        fallback: None,
+        instructions: None,
+        most_tokens: None,
+    };
+    run.must(root.clone(), Command::CreateService(service)).await?;
     let secret = run.world.new_secret();
     let (role, expires_at) = (SiteRole::User, run.world.now.plus(Duration::from_secs(7 * 24 * 3600)));
     let invitation = NewInvitation { role, note: None, uses: 2, expires_at, secret };
@@ -100,6 +121,38 @@ pub async fn play(run: &mut Run) -> Result<(), TestCaseError> {
     // One caller who was never anybody.
     run.world.callers.push(Caller::person(user_of(&ann), SignInId::stored("never")));
     Ok(())
+}
+
+/// What somebody has beside rooms and agents.
+async fn belongings(run: &mut Run, owner: &Caller) -> Result<(), TestCaseError> {
+    let secret = run.world.new_secret();
+    let key = Command::CreateKey { owner: None, name: "script".into(), scopes: vec![Scope::Read], secret };
+    run.must(owner.clone(), key).await?;
+    let file = File { name: "cat.png".into(), media: Media::Png, size: 3 };
+    let upload = NewUpload { file, digest: BlobDigest([0; 32]), avatar: false };
+    run.must(owner.clone(), Command::Upload(upload)).await?;
+    let router = NewRouter { name: "Small".into(), shared: false, model: model() };
+    run.must(owner.clone(), Command::CreateRouter(router)).await
+}
+
+fn model() -> ModelAccess {
+    ModelAccess {
+        api: ModelApi::OpenAi,
+        base_url: "https://a.example/".into(),
+        model: "small".into(),
+        key: None,
+    }
+}
+
+fn task(room: RoomId, agent: AgentId) -> NewTask {
+    NewTask {
+        room,
+        by: None,
+        title: "Tidy up".into(),
+        description: None,
+        due_at: None,
+        assignee: Some(MemberId::Agent(agent)),
+    }
 }
 
 /// A room with a mission, in which Ann's agent has nothing to do: elsewhere it is busy most of the time.
