@@ -10,7 +10,7 @@ use crate::health::{Health, HealthCell};
 use crate::pipeline::{Submitted, Writer};
 use crate::ports::{Bus, Clock, Head, Ids, Open, Reader, Snapshot, Store, Triage};
 use crate::search::{self, Wanted};
-use crate::switchboard::{Joined, Roots, Switchboard, Viewer, ViewerId};
+use crate::switchboard::{Hears, Joined, Roots, Switchboard, Viewer, ViewerId};
 use crate::turns::{Turns, idle, keeper::keep};
 use crate::{Fault, Limits};
 use bytes::Bytes;
@@ -334,13 +334,15 @@ impl Hub {
         let (caller, hub, user) = (caller.clone(), self.clone(), viewer.user.clone());
         let (admission, first) = blocking(move || {
             hub.inner.switchboard.connect(viewer, greeting, || {
-                let mut standing = None;
+                let (mut standing, mut hears) = (None, Hears(false));
                 hub.inner.reader.with(&mut |snapshot| {
-                    standing = hub.facts(&caller, &Query::Me, snapshot)?.standing.as_deref().cloned();
+                    let facts = hub.facts(&caller, &Query::Me, snapshot)?;
+                    hears = Hears(authorise_query(&caller, &Query::Me, &facts).is_ok());
+                    standing = facts.standing.as_deref().cloned();
                     Ok(())
                 })?;
                 let Some(standing) = standing else { return Ok(Err(Refusal::NotSignedIn)) };
-                Ok(count(&standing).map(|counted| (standing, counted)))
+                Ok(count(&standing).map(|counted| ((standing, counted), hears)))
             })
         })
         .await??;

@@ -32,7 +32,7 @@ use parlor_model::{
 use questions::Questions;
 use replies::{Replies, Reply};
 use shared::{Encoded, Kept, Mail, Neighbours};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{Notify, watch};
@@ -83,6 +83,9 @@ pub struct Viewer {
     pub present: bool,
 }
 
+/// Whether a connection may hear what concerns its person: who may write alone, or only host agents, may not.
+pub struct Hears(pub bool);
+
 pub struct Switchboard {
     next_viewer: AtomicU64,
     epoch: Epoch,
@@ -110,6 +113,8 @@ struct State {
     recent_bytes: usize,
     viewers: HashMap<ViewerId, Viewer>,
     by_user: HashMap<UserId, Vec<ViewerId>>,
+    /// Connections whose key may do something, but not hear what concerns its person.
+    deaf: HashSet<ViewerId>,
     rooms: Audience<RoomId>,
     /// Connections that follow the rooms of their person as these come and go.
     following: HashMap<ViewerId, Following>,
@@ -130,6 +135,7 @@ impl Switchboard {
             recent_bytes: 0,
             viewers: HashMap::new(),
             by_user: HashMap::new(),
+            deaf: HashSet::new(),
             rooms: Audience::default(),
             following: HashMap::new(),
             mailboxes: Audience::default(),
@@ -166,15 +172,19 @@ impl Switchboard {
     /// reach it. Gives what `admitted` gave, and whether its person is newly present.
     pub fn connect<T>(
         &self,
-        viewer: Viewer,
+        mut viewer: Viewer,
         greeting: Bytes,
-        admitted: impl FnOnce() -> Result<Result<T, Refusal>, Fault>,
+        admitted: impl FnOnce() -> Result<Result<(T, Hears), Refusal>, Fault>,
     ) -> Result<Result<(T, bool), Refusal>, Fault> {
         let mut state = self.state.lock();
-        let admission = match admitted()? {
+        let (admission, Hears(hears)) = match admitted()? {
             Ok(admission) => admission,
             Err(refusal) => return Ok(Err(refusal)),
         };
+        if !hears {
+            viewer.present = false;
+            state.deaf.insert(viewer.id);
+        }
         let first = viewer.present && !state.is_present(&viewer.user);
         if !greeting.is_empty() {
             viewer.outbox.push(greeting);
@@ -570,9 +580,15 @@ impl State {
         ids.iter().any(|id| self.viewers.get(id).is_some_and(|viewer| viewer.present))
     }
 
+    /// The connections of a person that may hear what concerns them.
     fn viewers_of(&self, user: &UserId) -> Vec<Viewer> {
+        let all = self.all_viewers_of(user);
+        all.filter(|viewer| !self.deaf.contains(&viewer.id)).cloned().collect()
+    }
+
+    fn all_viewers_of(&self, user: &UserId) -> impl Iterator<Item = &Viewer> {
         let ids = self.by_user.get(user).map(Vec::as_slice).unwrap_or_default();
-        ids.iter().filter_map(|id| self.viewers.get(id)).cloned().collect()
+        ids.iter().filter_map(|id| self.viewers.get(id))
     }
 
     fn remove(&mut self, id: ViewerId) -> Option<Viewer> {
@@ -583,6 +599,7 @@ impl State {
                 self.by_user.remove(&viewer.user);
             }
         }
+        self.deaf.remove(&id);
         self.rooms.remove_everywhere(id);
         self.following.remove(&id);
         self.mailboxes.remove_everywhere(id);
@@ -591,7 +608,9 @@ impl State {
 
     /// Ends the connections of a person whose principal is meant; they see nothing of what follows.
     fn end(&mut self, user: &UserId, meant: impl Fn(&Principal) -> bool) {
-        for viewer in self.viewers_of(user).into_iter().filter(|viewer| meant(&viewer.principal)) {
+        let meant: Vec<Viewer> =
+            self.all_viewers_of(user).filter(|viewer| meant(&viewer.principal)).cloned().collect();
+        for viewer in meant {
             self.remove(viewer.id);
             viewer.outbox.close(viewer.egress.farewell(Farewell::Revoked));
         }

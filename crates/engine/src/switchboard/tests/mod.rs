@@ -123,7 +123,10 @@ fn a_replay_that_leaves_no_room_for_its_answer_is_read_from_the_store() {
     let outbox = Arc::new(Outbox::new(Caps { bytes: 1000, buffers: 3 }, Bytes::new()));
     let viewer = viewer(&switchboard, &outbox);
     let id = viewer.id;
-    switchboard.connect(viewer, Bytes::from_static(b"greeting"), || Ok(Ok(()))).unwrap().unwrap();
+    switchboard
+        .connect(viewer, Bytes::from_static(b"greeting"), || Ok(Ok(((), Hears(true)))))
+        .unwrap()
+        .unwrap();
     let room = RoomId::stored("lobby");
     let welcome = |_| Some(Bytes::from_static(b"joined"));
     let joined = switchboard.join(id, &room, Some(Seq(0)), || Ok(true), welcome).unwrap();
@@ -140,7 +143,10 @@ async fn new_mail_of_a_batch_is_one_buffer_for_each_who_listens_and_comes_before
     let outbox = Arc::new(Outbox::new(Caps { bytes: 1000, buffers: 9 }, Bytes::new()));
     let viewer = viewer(&switchboard, &outbox);
     let id = viewer.id;
-    switchboard.connect(viewer, Bytes::from_static(b"greeting"), || Ok(Ok(()))).unwrap().unwrap();
+    switchboard
+        .connect(viewer, Bytes::from_static(b"greeting"), || Ok(Ok(((), Hears(true)))))
+        .unwrap()
+        .unwrap();
     let mailbox = Mailbox::of(AgentId::stored("coder"));
     assert!(switchboard.listen(id, mailbox, || Ok(true)).unwrap());
     let removed = Event::AgentRemoved(AgentId::stored("other"));

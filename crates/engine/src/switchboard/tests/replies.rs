@@ -62,7 +62,7 @@ impl House {
             present: false,
         };
         let id = viewer.id;
-        self.switchboard.connect(viewer, Bytes::new(), || Ok(Ok(()))).unwrap().unwrap();
+        self.switchboard.connect(viewer, Bytes::new(), || Ok(Ok(((), Hears(true))))).unwrap().unwrap();
         let reader = Reader { id, outbox };
         assert_eq!(reader.read(), "");
         reader

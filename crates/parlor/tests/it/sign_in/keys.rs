@@ -7,7 +7,7 @@ use parlor_testkit::socket::PATIENCE;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::scene::{PASSWORD, Scene, assert_refused, make_key};
+use crate::scene::{PASSWORD, Scene, assert_refused, assert_revoked, following, make_key, next, so_far};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_is_shown_once_listed_without_it_and_revoked() {
@@ -160,6 +160,34 @@ async fn scopes_hold_on_the_client_socket() {
     let history = scene.admin.history(&room).await.unwrap();
     assert_eq!(history.len(), 3, "what was refused was not kept");
     assert_eq!(history[1]["id"], ack.message_id.as_str());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_not_read_hears_nothing_of_its_person_and_shows_nobody_present() {
+    let scene = Scene::start().await;
+    let (ada, bob) = (scene.person("ada").await, scene.person("bob").await);
+    let shared = ada.make_room("shared", &[&bob]).await.unwrap();
+    let mut watching = following(&bob, &shared).await;
+    let mut deaf = Vec::new();
+    for scopes in [&["write"][..], &["hosting"], &["agents"]] {
+        let (id, key) = make_key(&ada, scopes).await;
+        deaf.push((id, Client::connect(&ada.with_token(&key)).await.unwrap()));
+    }
+    let is_presence = |frame: &Value| frame["type"] == "server:presence" && frame["userId"] == ada.user_id();
+    let seen = so_far(&mut watching).await;
+    assert!(!seen.iter().any(is_presence), "a program that cannot hear is nobody present: {seen:?}");
+    let (_, reads) = make_key(&ada, &["read"]).await;
+    let mut hears = Client::connect(&ada.with_token(&reads)).await.unwrap();
+    let room = bob.make_room("new and quiet", &[&ada]).await.unwrap();
+    next(&mut hears, "server:room_update").await;
+    bob.delete(&format!("/api/rooms/{room}")).await.unwrap().data().unwrap();
+    next(&mut hears, "server:room_removed").await;
+    for (id, mut program) in deaf {
+        let heard = so_far(&mut program).await;
+        assert_eq!(heard, [json!(null); 0], "only its own errors and acknowledgements");
+        ada.delete(&format!("/api/keys/{id}")).await.unwrap().data().unwrap();
+        assert_revoked(&mut program).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
