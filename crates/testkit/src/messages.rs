@@ -1,6 +1,7 @@
 //! A model on loopback for programs that are made for the Messages API of Anthropic, such as the Claude CLI.
 //!
-//! What it does is said by the last `play:…` of what it is asked; without one it greets. Such programs ask more than a
+//! What it does is said by the last `play:…` of what it is asked; without one it greets. After a tool it repeats the word
+//! after `meanwhile:`, if it was told one by then. Such programs ask more than a
 //! test wants to know of, so it is told with the question and not beforehand.
 
 use crate::http::{self, Request};
@@ -47,14 +48,15 @@ async fn serve(request: Request, mut stream: TcpStream, refused: &Mutex<HashSet<
     if let Some(result) = result_of_tool(&messages[answered..]) {
         voice.begin().await?;
         voice.say(&["The tool said: ", &result]).await?;
+        if let Some(word) = word_after(&news, "meanwhile:") {
+            voice.say(&["Meanwhile somebody said: ", &word]).await?;
+        }
         return voice.end("end_turn").await;
     }
     // Only the conversation itself has tools; there are questions beside it, such as for a title.
-    let act = news
-        .rsplit_once("play:")
-        .filter(|_| asked["tools"].as_array().is_some_and(|tools| !tools.is_empty()));
-    let act: String =
-        act.map(|(_, act)| act.chars().take_while(char::is_ascii_lowercase).collect()).unwrap_or_default();
+    let act = word_after(&news, "play:")
+        .filter(|_| asked["tools"].as_array().is_some_and(|tools| !tools.is_empty()))
+        .unwrap_or_default();
     match &*act {
         "tool" => {
             voice.begin().await?;
@@ -89,6 +91,12 @@ async fn serve(request: Request, mut stream: TcpStream, refused: &Mutex<HashSet<
             voice.end("end_turn").await
         }
     }
+}
+
+/// The last one.
+fn word_after(news: &str, mark: &str) -> Option<String> {
+    let (_, rest) = news.rsplit_once(mark)?;
+    Some(rest.chars().take_while(char::is_ascii_lowercase).collect())
 }
 
 fn result_of_tool(news: &[Value]) -> Option<String> {

@@ -147,6 +147,27 @@ async fn a_tool_is_used_when_somebody_in_the_room_allows_it(mut desk: Desk) {
     desk.ends_well(gateway).await;
 }
 
+/// Claude Code takes words in while it works; its adapter waits for the end of the turn.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_said_to_it_while_it_works_is_heard_once_and_before_it_ends() {
+    let mut desk = Desk::new("claude").await;
+    let gateway = desk.join().await;
+    desk.room.say("@coder play:tool").await;
+    let card = |frame: &Value| frame["type"] == "server:permission_request";
+    let card = desk.room.at_alice.wait_for(Duration::from_secs(90), card).await.unwrap();
+    let joined = desk.room.say("@coder meanwhile:xylophone").await;
+    let yes =
+        json!({ "type": "client:permission_response", "requestId": card["requestId"], "decision": "allow" });
+    desk.room.at_alice.send(&yes).await.unwrap();
+    let reply = next(&mut desk.room.at_alice, "server:message_complete").await["message"].clone();
+    assert!(reply["content"].as_str().unwrap().contains("xylophone"), "{reply}");
+    let asked_again = desk.asked("@coder play:again").await;
+    assert_eq!(asked_again["content"], "I have answered 2 times.", "nothing was said to it twice");
+    let delivered = &desk.room.deliveries(&joined).await[0];
+    assert_eq!(delivered["status"], "answered", "{delivered}");
+    desk.ends_well(gateway).await;
+}
+
 async fn a_stop_ends_the_turn_and_the_next_one_goes_on(mut desk: Desk) {
     let gateway = desk.join().await;
     assert_eq!(desk.asked("@coder Hello").await["content"], "Hello from the model.");
