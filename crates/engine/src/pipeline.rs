@@ -92,16 +92,15 @@ impl Writer {
     /// done.
     pub fn run(mut self, mut queue: mpsc::Receiver<Submitted>, clockwork: &tokio::runtime::Runtime) {
         let mut group = Vec::with_capacity(self.limits.group);
-        let (mut tended, mut more, mut crowded) = (Instant::now(), false, false);
+        let (mut tended, mut more, mut quiet_from) = (Instant::now(), false, Instant::now());
         loop {
             let soon = more || self.health.get() == Health::Full;
             let patience = if soon { TRY_AGAIN_EVERY } else { TEND_EVERY };
             // Nobody waits for the index: it gets the moments in which nobody waits for anything. Where many were
-            // answered at once, many are about to ask again.
+            // answered at once, many are about to ask again, some of them sooner than the others.
             let idle_work = self.behind_by(self.limits.unindexed);
             let wait = match idle_work {
-                true if crowded => BREATH,
-                true => Duration::ZERO,
+                true => quiet_from.saturating_duration_since(Instant::now()),
                 false => patience.saturating_sub(tended.elapsed()),
             };
             let received = clockwork.block_on(async {
@@ -110,13 +109,12 @@ impl Writer {
             match received {
                 Ok(0) => break,
                 Ok(count) => {
-                    crowded = count >= CROWD;
                     self.pass(std::mem::take(&mut group));
+                    if count >= CROWD {
+                        quiet_from = Instant::now() + BREATH;
+                    }
                 }
-                Err(_) if idle_work => {
-                    crowded = false;
-                    self.index();
-                }
+                Err(_) if idle_work => self.index(),
                 Err(_) => {}
             }
             if self.behind_by(self.limits.most_unindexed) {
