@@ -5,8 +5,7 @@ import type { RoomEntry } from '../chat/state';
 import type { Agent, MemberType, Person } from '../generated/api';
 import { text } from '../text';
 import { Avatar } from '../ui/avatar';
-import { classes } from '../ui/classes';
-import { INPUT } from '../ui/field';
+import { SearchField } from '../ui/field';
 
 interface Candidate {
   id: string;
@@ -38,14 +37,7 @@ export function AddMember({ room }: { room: RoomEntry }) {
   };
   return (
     <div className="relative">
-      <input
-        type="search"
-        aria-label={text.details.add}
-        placeholder={text.details.add}
-        className={classes(INPUT, 'h-9 py-1 text-sm')}
-        value={written}
-        onChange={(event) => setWritten(event.target.value)}
-      />
+      <SearchField label={text.details.add} value={written} onChange={setWritten} />
       {problem !== undefined && (
         <p role="alert" className="mt-1 text-sm text-danger">
           {problem}

@@ -9,7 +9,7 @@ import { text } from '../text';
 import { Avatar } from '../ui/avatar';
 import { Button } from '../ui/button';
 import { classes } from '../ui/classes';
-import { INPUT } from '../ui/field';
+import { INPUT, SearchField } from '../ui/field';
 import { Link } from '../ui/link';
 import { Nothing, Page } from '../ui/page';
 import { brief, whole } from '../ui/time';
@@ -52,14 +52,13 @@ function Words({ words, onChange }: { words: string; onChange: (words: string) =
     <div>
       <div className="relative">
         <Search size={17} aria-hidden className="absolute top-1/2 left-3.5 -translate-y-1/2 text-faint" />
-        <input
-          type="search"
-          autoFocus
-          aria-label={text.search.label}
+        <SearchField
+          label={text.search.label}
           placeholder={text.search.placeholder}
-          className={classes(INPUT, 'h-11 pl-10')}
+          className="h-11 pl-10"
           value={written}
-          onChange={({ target }) => setWritten(target.value)}
+          onChange={setWritten}
+          autoFocus
         />
       </div>
       <p className="mt-1.5 text-xs text-faint">{text.search.hint}</p>

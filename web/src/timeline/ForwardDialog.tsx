@@ -9,9 +9,8 @@ import { navigate, roomPath } from '../router';
 import { Problem } from '../settings/Block';
 import { useAttempt } from '../settings/useAttempt';
 import { text } from '../text';
-import { classes } from '../ui/classes';
 import { Dialog } from '../ui/dialog';
-import { INPUT } from '../ui/field';
+import { SearchField } from '../ui/field';
 
 const MOST = 8;
 
@@ -31,15 +30,7 @@ export function ForwardDialog({ message, onClose }: { message: ChatMessage; onCl
   return (
     <Dialog open onClose={onClose} title={text.timeline.forward} lead={text.timeline.forwardLead}>
       <p className="mb-4 line-clamp-3 rounded-lg bg-code px-3 py-2 text-sm whitespace-pre-wrap">{upright(message.text)}</p>
-      <input
-        type="search"
-        autoFocus
-        aria-label={text.timeline.forwardTo}
-        placeholder={text.timeline.forwardTo}
-        className={classes(INPUT, 'h-9 py-1 text-sm')}
-        value={written}
-        onChange={({ target }) => setWritten(target.value)}
-      />
+      <SearchField label={text.timeline.forwardTo} value={written} onChange={setWritten} autoFocus />
       <ul className="mt-2">
         {found.length === 0 && <li className="px-2 py-3 text-sm text-faint">{text.palette.nothing}</li>}
         {found.map((room) => (

@@ -59,6 +59,26 @@ export function Field({
   );
 }
 
+type SearchProps = Omit<InputHTMLAttributes<HTMLInputElement>, 'onChange' | 'value'> & {
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+};
+
+/** Where one looks something up; what it is for stands in the field itself. */
+export function SearchField({ label, className = 'h-9 py-1 text-sm', onChange, ...rest }: SearchProps) {
+  return (
+    <input
+      type="search"
+      aria-label={label}
+      placeholder={label}
+      className={classes(INPUT, className)}
+      onChange={({ target }) => onChange(target.value)}
+      {...rest}
+    />
+  );
+}
+
 export function TextArea({
   label,
   hint,
