@@ -123,6 +123,11 @@ export const text = {
     rulesNone: 'Agents ask each time.',
     revoke: 'Ask again',
     pinned: 'Pinned messages',
+    root: 'Project folder',
+    rootChoose: 'The folder this room is about',
+    rootHint: 'On the machine of the hub. Members see which files are there; agents are told of it.',
+    rootClear: 'About no folder',
+    rootRefused: 'There is no such folder, or rooms may not be about it (project_roots in the settings of the hub).',
   },
 
   timeline: {

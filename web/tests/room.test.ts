@@ -36,6 +36,15 @@ describe('what one sends', () => {
 });
 
 describe('the list of rooms', () => {
+  test('forgets of a room what is not told of it any more', () => {
+    const { notificationPref: _, role: __, members: ___, unread: ____, mentions: _____, ...frame } = room();
+    const told = (more: object): ServerFrame => ({ type: 'server:room_update', room: { ...frame, ...more }, position: 'e-1' });
+    const set = hears(signedIn, told({ projectRoot: '/srv/mill', frozenAt: 'now', systemPrompt: 'Be kind' }));
+    expect(set.rooms[ROOM]).toMatchObject({ projectRoot: '/srv/mill', frozenAt: 'now', systemPrompt: 'Be kind' });
+    const { projectRoot, frozenAt, systemPrompt } = hears(set, told({})).rooms[ROOM] ?? {};
+    expect([projectRoot, frozenAt, systemPrompt]).toEqual([undefined, undefined, undefined]);
+  });
+
   test('counts what others say elsewhere, and mentions apart', () => {
     const state = hears(
       signedIn,

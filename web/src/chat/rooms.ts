@@ -70,6 +70,8 @@ function updated(state: ChatState, { room, members }: ActionOf<'ROOM_UPDATED'>):
     systemPrompt: undefined,
     frozenAt: undefined,
     frozenBy: undefined,
+    projectRoot: undefined,
+    routerId: undefined,
     ...room,
     role,
   };

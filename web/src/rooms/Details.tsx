@@ -3,6 +3,7 @@ import { text } from '../text';
 import { Panel } from './Panel';
 import { MemberList } from './MemberList';
 import { PinnedList } from './PinnedList';
+import { ProjectRoot } from './ProjectRoot';
 import { RoomSettings } from './RoomSettings';
 import { RuleList } from './RuleList';
 
@@ -20,6 +21,7 @@ export function Details({ room, chat, isWide }: Props) {
         <MemberList room={room} />
         <PinnedList chat={chat} />
         <RuleList room={room} />
+        <ProjectRoot room={room} />
         <RoomSettings key={room.updatedAt} room={room} />
       </div>
     </Panel>

@@ -1,0 +1,88 @@
+import { useQuery } from '@tanstack/react-query';
+import { FolderOpen } from 'lucide-react';
+import { useId, type FormEvent } from 'react';
+import { ask, RequestProblem } from '../api/http';
+import type { RoomEntry } from '../chat/state';
+import { visible } from '../markdown/visible';
+import { useIsAdmin } from '../session/session';
+import { Problem } from '../settings/Block';
+import { useAttempt } from '../settings/useAttempt';
+import { text } from '../text';
+import { Button } from '../ui/button';
+import { Field } from '../ui/field';
+import { Section } from './Section';
+
+/** The folder on the hub's machine that a room is about: members see it, admins of the hub name it. */
+export function ProjectRoot({ room }: { room: RoomEntry }) {
+  const isAdmin = useIsAdmin();
+  const { data: allowed } = useQuery({
+    queryKey: ['project-roots'],
+    queryFn: async () => (await ask<{ roots: string[] }>('GET', '/api/project-roots')).roots,
+    enabled: isAdmin,
+  });
+  const { projectRoot } = room;
+  const mayChoose = isAdmin && (allowed?.length ?? 0) > 0;
+  if (projectRoot === undefined && !mayChoose) return null;
+  return (
+    <Section title={text.details.root}>
+      {projectRoot !== undefined && (
+        <p className="flex items-start gap-2 text-sm">
+          <FolderOpen size={15} aria-hidden className="mt-0.5 shrink-0 text-faint" />
+          <span className="font-mono text-xs leading-5 break-all">{visible(projectRoot)}</span>
+        </p>
+      )}
+      {mayChoose && <Choosing key={projectRoot} room={room} allowed={allowed ?? []} />}
+    </Section>
+  );
+}
+
+function Choosing({ room, allowed }: { room: RoomEntry; allowed: string[] }) {
+  const listId = useId();
+  const { attempt, problem, isBusy } = useAttempt();
+  const set = (projectRoot: string | null) => attempt(() => put(room.id, projectRoot));
+  const save = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    void set(String(new FormData(event.currentTarget).get('root')).trim());
+  };
+  return (
+    <form className="mt-3 space-y-2" onSubmit={save}>
+      <Field
+        label={text.details.rootChoose}
+        hint={text.details.rootHint}
+        name="root"
+        list={listId}
+        placeholder={allowed[0]}
+        defaultValue={room.projectRoot}
+        className="h-9 py-1 font-mono text-xs"
+        autoComplete="off"
+        required
+      />
+      <datalist id={listId}>
+        {allowed.map((root) => (
+          <option key={root} value={root} />
+        ))}
+      </datalist>
+      <Problem>{problem}</Problem>
+      <div className="flex gap-2">
+        <Button size="small" type="submit" disabled={isBusy}>
+          {text.save}
+        </Button>
+        {room.projectRoot !== undefined && (
+          <Button size="small" look="plain" disabled={isBusy} onClick={() => void set(null)}>
+            {text.details.rootClear}
+          </Button>
+        )}
+      </div>
+    </form>
+  );
+}
+
+async function put(roomId: string, projectRoot: string | null): Promise<void> {
+  try {
+    await ask('PUT', `/api/rooms/${roomId}/project-root`, { projectRoot });
+  } catch (failure) {
+    // The hub does not say which folders there are: what is not free and what is not there are the same to it.
+    const isRefused = failure instanceof RequestProblem && failure.status === 403;
+    throw isRefused ? new RequestProblem(403, { error: text.details.rootRefused }) : failure;
+  }
+}
