@@ -22,11 +22,13 @@ test('two people and an agent talk, and see each other do so', async () => {
   gateway.chunk(turn, 'r1', 'tool_use', '{"cups":2}', { toolName: 'Brew', toolId: 't1' });
   await grace.said(/Brew/).waitFor();
   gateway.chunk(turn, 'r1', 'tool_result', 'done', { toolName: 'Brew', toolId: 't1' });
-  gateway.chunk(turn, 'r1', 'text', 'Coffee is **ready**.');
-  gateway.complete(turn, 'r1', 'Coffee is **ready**.');
+  const answer = 'Coffee is **ready**.\n\n```ts\nconst cups = 2;\n```';
+  gateway.chunk(turn, 'r1', 'text', answer);
+  gateway.complete(turn, 'r1', answer);
   for (const tab of [ada, grace]) {
     await tab.said('Coffee is ready.').waitFor();
     await tab.said('1 tool').waitFor();
+    await tab.said('const cups = 2;').locator('.code-keyword', { hasText: 'const' }).waitFor();
     expect(await tab.said('Coffee is ready.').count()).toBe(1);
   }
 });

@@ -1,11 +1,12 @@
 import { Check, Copy } from 'lucide-react';
-import { useRef, type ReactNode } from 'react';
+import { lazy, Suspense } from 'react';
 import { text } from '../text';
 import { useCopy } from '../ui/copy';
 
+const ColouredCode = lazy(() => import('./ColouredCode'));
+
 /** A block of code, with its language and a way to take it along. */
-export function CodeFence({ language, children }: { language?: string; children: ReactNode }) {
-  const code = useRef<HTMLPreElement>(null);
+export function CodeFence({ language, code }: { language?: string; code: string }) {
   const [isCopied, copy] = useCopy();
   return (
     <figure className="group/code relative my-2 overflow-hidden rounded-lg border bg-code">
@@ -14,15 +15,23 @@ export function CodeFence({ language, children }: { language?: string; children:
         <button
           type="button"
           className="-mr-1.5 inline-flex items-center gap-1 rounded px-1.5 py-0.5 hover:bg-hover hover:text-ink"
-          onClick={() => copy(code.current?.textContent ?? '')}
+          onClick={() => copy(code)}
         >
           {isCopied ? <Check size={12} /> : <Copy size={12} />}
           {isCopied ? text.copied : text.copy}
         </button>
       </figcaption>
       {/* Reached by the keyboard, so that it can be scrolled by it. */}
-      <pre ref={code} tabIndex={0} className="overflow-x-auto px-3 py-2.5 font-mono text-[0.8125rem] leading-relaxed">
-        {children}
+      <pre tabIndex={0} className="overflow-x-auto px-3 py-2.5 font-mono text-[0.8125rem] leading-relaxed">
+        <code>
+          {language === undefined ? (
+            code
+          ) : (
+            <Suspense fallback={code}>
+              <ColouredCode code={code} language={language} />
+            </Suspense>
+          )}
+        </code>
       </pre>
     </figure>
   );

@@ -43,9 +43,10 @@ function RemoteImage(given: Given) {
 }
 
 function Fence(given: Given) {
-  const children = of(given, 'children') as ReactNode;
-  const code = isValidElement<{ className?: string }>(children) ? children.props : undefined;
-  return <CodeFence language={code?.className?.match(/language-(\S+)/)?.[1]}>{children}</CodeFence>;
+  const block = of(given, 'children');
+  if (!isValidElement<Given>(block)) return <pre>{block as ReactNode}</pre>;
+  const language = word(of(block.props, 'className'))?.match(/language-(\S+)/)?.[1]?.toLowerCase();
+  return <CodeFence language={language} code={[of(block.props, 'children')].flat().map(word).join('')} />;
 }
 
 function Code(given: Given) {
