@@ -56,6 +56,22 @@ test('a link leads to its message, however old', async () => {
   await expect.poll(() => message.evaluate((one) => one.getBoundingClientRect().top)).toBeGreaterThan(0);
 });
 
+test.each([true, false])('the link to a message is copied; is there a clipboard: %s', async (isThere) => {
+  const tab = await Tab.signedIn(browser, hub, 'admin');
+  const { page } = tab;
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  // A hub on a local network may be reached without TLS: such pages have none.
+  if (!isThere) await page.addInitScript(() => Reflect.deleteProperty(Navigator.prototype, 'clipboard'));
+  const link = `${hub.url}/app/rooms/${room}/messages/${ids[150]}`;
+  await page.goto(link);
+  const message = tab.said('Message 151.');
+  await message.hover();
+  await message.getByRole('button', { name: 'More' }).click();
+  await page.getByRole('menuitem', { name: 'Copy link' }).click();
+  await tab.field.press('Control+v');
+  await expect.poll(() => tab.field.inputValue()).toBe(link);
+});
+
 function distanceFromEnd(page: Page): Promise<number> {
   return page.getByRole('log').evaluate((log) => log.scrollHeight - log.scrollTop - log.clientHeight);
 }

@@ -44,11 +44,13 @@ test('what one does to a message is seen by the other: answers, reactions, edits
   await grace.page.getByRole('button', { name: 'Reply', exact: true }).click();
   await grace.say('Second');
   await ada.said('Second').getByText('First').waitFor();
+  await ada.field.fill('Not yet finished');
   await ada.said('First').first().hover();
   await ada.page.getByRole('button', { name: 'More', exact: true }).click();
   await ada.page.getByRole('menuitem', { name: 'Edit' }).click();
   expect(await ada.field.inputValue()).toBe('First');
   await ada.say('Third');
+  await expect.poll(() => ada.field.inputValue()).toBe('Not yet finished');
   await grace.said(/Third[\s\S]*edited/).first().waitFor();
   await ada.said('Third').first().hover();
   await ada.page.getByRole('button', { name: 'More', exact: true }).click();

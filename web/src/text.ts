@@ -328,7 +328,7 @@ export const text = {
     light: 'Light',
     dark: 'Dark',
     notifications: 'Notifications of the browser',
-    notificationsLead: 'For mentions and for agents that need an answer, while this tab is in the background.',
+    notificationsLead: 'For mentions, for agents that need an answer, and for replies that took long, while this tab is in the background.',
     notificationsOn: 'On',
     notificationsAllow: 'Allow',
     notificationsBlocked: 'Blocked in the browser',

@@ -57,12 +57,11 @@ function RunRow({ run }: { run: TurnDelivery }) {
   const room = useChat((state) => state.rooms[run.roomId]?.name);
   const at = Date.parse(run.queuedAt);
   const target = run.replyId ?? run.messageId;
-  const isBad = run.status === 'failed' || run.status === 'interrupted';
   return (
     <li>
       <Link href={roomPath(run.roomId, target)} className="flex items-baseline gap-3 px-4 py-2 text-sm hover:bg-hover">
         <span className="min-w-0 flex-1 truncate">
-          <span className={isBad ? 'font-medium text-danger' : 'font-medium'}>
+          <span className={hasFailed(run) ? 'font-medium text-danger' : 'font-medium'}>
             {text.agents.runStatus[run.status] ?? run.status}
           </span>{' '}
           <span className="text-faint">{room}</span>
@@ -77,8 +76,12 @@ function RunRow({ run }: { run: TurnDelivery }) {
   );
 }
 
+function hasFailed({ status }: TurnDelivery): boolean {
+  return status === 'failed' || status === 'interrupted';
+}
+
 function summary(runs: TurnDelivery[]): string {
-  return [text.agents.turns(runs.length), figures(runs)].filter(Boolean).join(' · ');
+  return [text.agents.turns(runs.length), text.agents.failures(runs.filter(hasFailed).length), figures(runs)].filter(Boolean).join(' · ');
 }
 
 function figures(runs: TurnDelivery[]): string {

@@ -71,7 +71,8 @@ export function Composer({ room, chat, writing, onWritten, dropped, onTaken }: P
     if (next !== '') house.typing(room.id);
   };
   const done = () => {
-    write('', 0);
+    // What was begun before another wording was found for something is there again.
+    write(writing.editing === undefined ? '' : draftOf(house.me.id, room.id), 0);
     clear();
     onWritten();
   };

@@ -13,16 +13,18 @@ const RICH = /[*_`#>[\]|~<\\]|^\s*(?:[-+]|\d+[.)])\s|https?:|www\.|\n|@\S+\.\w/m
 interface Props {
   text: string;
   isStreaming?: boolean;
+  /** Whether it shows behind its last word that there is more to come. */
+  hasCursor?: boolean;
   names: readonly string[];
   mine: readonly string[];
 }
 
 /** What somebody said. Most of it is a plain line, which needs nothing but itself. */
-export const MessageText = memo(function MessageText({ text: said, isStreaming = false, names, mine }: Props) {
+export const MessageText = memo(function MessageText({ text: said, isStreaming = false, hasCursor = false, names, mine }: Props) {
   const text = usePaced(said, isStreaming);
   const plain = <PlainText {...{ text, names, mine }} />;
   return (
-    <div className="prose-parlor" dir="auto">
+    <div className="prose-parlor" dir="auto" data-growing={hasCursor || undefined}>
       {RICH.test(text) ? (
         <Suspense fallback={plain}>
           <RichText {...{ isStreaming, names, mine }}>{text}</RichText>
@@ -34,7 +36,7 @@ export const MessageText = memo(function MessageText({ text: said, isStreaming =
   );
 });
 
-function PlainText({ text, names, mine }: Omit<Props, 'isStreaming'>) {
+function PlainText({ text, names, mine }: Pick<Props, 'text' | 'names' | 'mine'>) {
   return (
     <p>
       {splitMentions(upright(text), names).map((part, index) =>

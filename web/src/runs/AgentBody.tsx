@@ -33,10 +33,15 @@ export function AgentBody({ message, mine }: Props) {
           <span className="whitespace-pre-wrap">{visible(error.text)}</span>
         </p>
       ))}
-      {message.text !== '' && (
-        <MessageText text={message.text} isStreaming={phase !== 'done'} names={message.mentions} mine={mine} />
+      {(message.text !== '' || phase === 'streaming') && (
+        <MessageText
+          text={message.text}
+          isStreaming={phase !== 'done'}
+          hasCursor={phase === 'streaming'}
+          names={message.mentions}
+          mine={mine}
+        />
       )}
-      {phase === 'streaming' && <Cursor />}
       {message.askUser !== undefined && <AskUserCard key={message.askUser.questionId} askUser={message.askUser} />}
       {message.changeReport !== undefined && <ChangeReportBlock report={message.changeReport} />}
       {message.finalizedTask !== undefined && <FinalizeTaskBlock task={message.finalizedTask} />}
@@ -44,10 +49,6 @@ export function AgentBody({ message, mine }: Props) {
       <Outcome outcome={message.outcome} />
     </div>
   );
-}
-
-function Cursor() {
-  return <span aria-hidden className="inline-block h-4 w-2 animate-pulse-soft rounded-xs bg-accent align-[-2px]" />;
 }
 
 function Fallback({ preferredModel, actualModel, reason }: NonNullable<ChatMessage['modelFallback']>) {

@@ -1,12 +1,15 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useDeferredValue, useState } from 'react';
 import { data } from '../api/http';
+import { useChat } from '../chat/store';
 import type { AuditEntry, AuditPage } from '../generated/api';
 import { text } from '../text';
 import { Button } from '../ui/button';
 import { Field } from '../ui/field';
 import { brief, whole } from '../ui/time';
 import { Block, Problem } from './Block';
+
+const ID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
 /** For admins: who did what to whom. */
 export function AuditSettings() {
@@ -47,14 +50,17 @@ export function AuditSettings() {
 
 function Entry({ entry }: { entry: AuditEntry }) {
   const { actor, subject } = entry;
+  const rooms = useChat((state) => state.rooms);
+  // Those that one is in have names; of the others admins know no more than that they are there.
+  const named = (words: string) => words.replace(ID, (id) => rooms[id]?.name ?? id);
   const at = Date.parse(entry.lastAt);
   const who = actor.name ?? actor.id ?? text.settings.auditActors[actor.kind] ?? actor.kind;
   return (
     <li className="flex items-baseline gap-3 px-4 py-2 text-sm">
       <span className="line-clamp-2 min-w-0 flex-1 [overflow-wrap:anywhere]" title={entry.detail}>
         <span className="font-medium">{who}</span> <span className="text-soft">{entry.action.replaceAll(/[._]/g, ' ')}</span>
-        {subject !== undefined && <span> {subject.name ?? subject.id}</span>}
-        {entry.detail !== undefined && <span className="text-faint"> · {entry.detail}</span>}
+        {subject !== undefined && subject.id !== actor.id && <span> {subject.name ?? named(subject.id)}</span>}
+        {entry.detail !== undefined && <span className="text-faint"> · {named(entry.detail)}</span>}
         {entry.count > 1 && <span className="text-faint"> × {entry.count}</span>}
       </span>
       {entry.address !== undefined && <span className="hidden shrink-0 text-xs text-faint sm:block">{entry.address}</span>}

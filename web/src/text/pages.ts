@@ -64,7 +64,8 @@ export const agents = {
   machinesLead: 'Where your agents live. Removing one removes its agents.',
   rooms: 'In these rooms',
   runs: 'Lately',
-  turns: (count: number) => (count === 1 ? 'its last turn' : `its last ${count} turns`),
+  turns: (count: number) => (count === 1 ? 'Its last turn' : `Its last ${count} turns`),
+  failures: (count: number) => (count === 0 ? 'no failures' : count === 1 ? '1 failure' : `${count} failures`),
   tokens: 'tokens',
   runStatus: {
     queued: 'Waits',

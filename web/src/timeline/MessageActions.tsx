@@ -10,6 +10,7 @@ import { roomPath } from '../router';
 import { WhyDialog } from '../runs/WhyDialog';
 import { text } from '../text';
 import { Button, IconButton } from '../ui/button';
+import { copyText } from '../ui/copy';
 import { Dialog } from '../ui/dialog';
 import { Menu, MenuItem, MenuLine } from '../ui/menu';
 import { showPanel } from '../view';
@@ -45,7 +46,7 @@ export function MessageActions({ message, isPinned, roomRole, onWrite, onBusy }:
   }, [isBusy, onBusy]);
   const showThread = () =>
     showPanel({ kind: 'thread', roomId: message.roomId, messageId: message.threadId ?? message.id });
-  const copy = (content: string) => void navigator.clipboard?.writeText(content);
+  const copy = (content: string) => void copyText(content);
   const link = () => location.origin + roomPath(message.roomId, message.id);
   return (
     <div

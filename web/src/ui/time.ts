@@ -1,7 +1,7 @@
 /** Times as people read them. */
 import { text } from '../text';
 
-const CLOCK = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
+const CLOCK = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit' });
 const DAY = new Intl.DateTimeFormat('en', { weekday: 'long', day: 'numeric', month: 'long' });
 const DAY_OF_YEAR = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'long', year: 'numeric' });
 const SHORT = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short' });
