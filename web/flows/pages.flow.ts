@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { Tab } from './browser';
+import { Gateway } from './gateway';
 import { Host } from './host';
 import { Hub } from './hub';
 import { onStage } from './stage';
@@ -69,6 +70,29 @@ test('an agent is added with the commands that are shown, brought into a room, a
   } finally {
     await host.stop();
   }
+});
+
+test('an agent is shared with somebody by name, and no longer', async () => {
+  const { hub, browser } = stage;
+  const admin = await hub.signIn('admin');
+  await hub.addPerson(admin, 'grace', 'Grace Hopper');
+  const gateway = await Gateway.connect(hub, admin, { id: 'coder', name: 'Coder' });
+  const [tab, other] = [await Tab.signedIn(browser, hub, 'admin'), await Tab.signedIn(browser, hub, 'grace')];
+  const { page } = tab;
+  const seen = other.page.getByRole('main').getByRole('link', { name: /^Coder/ });
+  await page.goto(`${hub.url}/app/agents/coder`);
+  await page.getByLabel('Who may use it').selectOption('Some people, by name');
+  await page.getByRole('searchbox', { name: 'Find whom to share it with' }).fill('gra');
+  await page.getByRole('button', { name: /Grace Hopper/ }).click();
+  await page.getByRole('list', { name: 'Some people, by name' }).getByText('Grace Hopper').waitFor();
+  await other.page.goto(`${hub.url}/app/agents`);
+  await seen.waitFor();
+  await page.getByRole('button', { name: 'No longer share it with Grace Hopper' }).click();
+  await page.getByRole('list', { name: 'Some people, by name' }).waitFor({ state: 'detached' });
+  await other.page.reload();
+  await other.page.getByText('You have no agents yet').waitFor();
+  expect(await seen.count()).toBe(0);
+  gateway.close();
 });
 
 test('a task is made, given to somebody, moved and removed, and everybody sees it', async () => {

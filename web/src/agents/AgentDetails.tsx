@@ -2,7 +2,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ask, data } from '../api/http';
 import { useChat } from '../chat/store';
-import type { Agent, AgentChanges, AgentVisibility } from '../generated/api';
+import type { Agent } from '../generated/api';
 import { AGENTS_PATH, navigate } from '../router';
 import { Block, Problem } from '../settings/Block';
 import { useAttempt } from '../settings/useAttempt';
@@ -10,10 +10,10 @@ import { text } from '../text';
 import { Avatar } from '../ui/avatar';
 import { Button } from '../ui/button';
 import { Sure } from '../ui/dialog';
-import { Choice } from '../ui/field';
 import { Nothing, Page } from '../ui/page';
 import { whole } from '../ui/time';
 import { BringIn } from './BringIn';
+import { Sharing } from './Sharing';
 import { Work } from './Work';
 import { kindName, presence } from './words';
 
@@ -84,32 +84,15 @@ function Ownership({ agent }: { agent: Agent }) {
   const queries = useQueryClient();
   const { attempt, problem, isBusy } = useAttempt();
   const [isRemoving, setRemoving] = useState(false);
-  const path = `/api/agents/${encodeURIComponent(agent.id)}`;
-  const change = (changes: AgentChanges) =>
-    attempt(async () => {
-      await ask('PUT', path, changes);
-      await queries.invalidateQueries({ queryKey: ['agents'] });
-    });
   const remove = () =>
     attempt(async () => {
-      await ask('DELETE', path);
+      await ask('DELETE', `/api/agents/${encodeURIComponent(agent.id)}`);
       navigate(AGENTS_PATH, 'replace');
       await queries.invalidateQueries({ queryKey: ['agents'] });
     });
-  const options: { value: AgentVisibility; label: string }[] = [
-    { value: 'private', label: text.agents.visibility.private },
-    { value: 'all', label: text.agents.visibility.all },
-    ...(agent.visibility === 'whitelist' ? [{ value: 'whitelist' as const, label: text.agents.visibility.whitelist }] : []),
-  ];
   return (
     <Block title={text.agents.sharing} lead={text.agents.sharingLead}>
-      <Choice
-        label={text.agents.whoMay}
-        value={agent.visibility}
-        options={options}
-        disabled={isBusy}
-        onChange={(visibility) => visibility !== 'whitelist' && void change({ visibility })}
-      />
+      <Sharing agent={agent} />
       <Problem>{problem}</Problem>
       <Button look="danger" size="small" onClick={() => setRemoving(true)}>
         {text.agents.remove}

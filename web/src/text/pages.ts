@@ -84,6 +84,8 @@ export const agents = {
   sharingLead: 'Whoever may use it can bring it into rooms. You pay what it costs.',
   whoMay: 'Who may use it',
   visibility: { private: 'You alone', all: 'Everybody on this hub', whitelist: 'Some people, by name' },
+  shareWith: 'Find whom to share it with',
+  unshare: (name: string) => `No longer share it with ${name}`,
   remove: 'Remove the agent',
   removeSure: (name: string) => `Remove ${name} from the hub and from all its rooms? What it said stays.`,
 } as const;

@@ -1,0 +1,82 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { X } from 'lucide-react';
+import { useState } from 'react';
+import { ask } from '../api/http';
+import { peopleNamed } from '../api/people';
+import { useChat } from '../chat/store';
+import type { Agent, AgentChanges, AgentVisibility } from '../generated/api';
+import { Problem } from '../settings/Block';
+import { useAttempt } from '../settings/useAttempt';
+import { text } from '../text';
+import { IconButton } from '../ui/button';
+import { Choice } from '../ui/field';
+import { Finder } from '../ui/finder';
+
+const OPTIONS: { value: AgentVisibility; label: string }[] = [
+  { value: 'private', label: text.agents.visibility.private },
+  { value: 'all', label: text.agents.visibility.all },
+  { value: 'whitelist', label: text.agents.visibility.whitelist },
+];
+
+/** Who besides its owner may bring an agent into rooms. */
+export function Sharing({ agent }: { agent: Agent }) {
+  const queries = useQueryClient();
+  const { attempt, problem, isBusy } = useAttempt();
+  const change = (changes: AgentChanges) =>
+    void attempt(async () => {
+      await ask('PUT', `/api/agents/${encodeURIComponent(agent.id)}`, changes);
+      await queries.invalidateQueries({ queryKey: ['agents'] });
+    });
+  const share = (people: string[]) => change({ visibility: 'whitelist', visibilityList: people });
+  return (
+    <>
+      <Choice
+        label={text.agents.whoMay}
+        value={agent.visibility}
+        options={OPTIONS}
+        disabled={isBusy}
+        onChange={(visibility) => (visibility === 'whitelist' ? share([]) : change({ visibility }))}
+      />
+      {agent.visibility === 'whitelist' && <People people={agent.visibilityList} onChange={share} />}
+      <Problem>{problem}</Problem>
+    </>
+  );
+}
+
+function People({ people, onChange }: { people: string[]; onChange: (people: string[]) => void }) {
+  const [found, setFound] = useState<Record<string, string>>({});
+  const rooms = useChat((state) => state.rooms);
+  const members = Object.values(rooms).flatMap((room) => room.members);
+  // Of somebody whom one shares no room with, the id is all there is.
+  const nameOf = (id: string) => found[id] ?? members.find((member) => member.memberId === id)?.displayName ?? id;
+  return (
+    <>
+      {people.length > 0 && (
+        <ul aria-label={text.agents.visibility.whitelist} className="flex flex-wrap gap-2">
+          {people.map((id) => (
+            <li key={id} className="flex items-center gap-1 rounded-lg border py-1 pr-1 pl-3 text-sm">
+              <span className="max-w-56 truncate">{nameOf(id)}</span>
+              <IconButton
+                label={text.agents.unshare(nameOf(id))}
+                className="size-6"
+                onClick={() => onChange(people.filter((one) => one !== id))}
+              >
+                <X size={13} />
+              </IconButton>
+            </li>
+          ))}
+        </ul>
+      )}
+      <Finder
+        label={text.agents.shareWith}
+        among="people"
+        find={peopleNamed}
+        isLeftOut={(id) => people.includes(id)}
+        onTake={({ id, name }) => {
+          setFound({ ...found, [id]: name });
+          onChange([...people, id]);
+        }}
+      />
+    </>
+  );
+}
