@@ -20,6 +20,7 @@ export const text = {
   agent: 'agent',
   you: 'you',
   failed: 'That did not work. Try again.',
+  unanswered: 'The hub did not answer',
 
   door: {
     setupTitle: 'Welcome to Parlor',

@@ -5,6 +5,7 @@
  * browser has locks: two at once would look like a theft.
  */
 import type { Problem, Success, Tokens } from '../generated/api';
+import { text } from '../text';
 
 let accessToken: string | undefined;
 let onSignedOut: () => void = () => undefined;
@@ -15,7 +16,7 @@ export class RequestProblem extends Error {
   readonly fields: Record<string, string>;
 
   constructor(status: number, problem: Partial<Problem>) {
-    super(problem.error ?? 'The hub did not answer');
+    super(problem.error ?? text.unanswered);
     this.status = status;
     this.code = problem.code;
     this.fields = Object.fromEntries((problem.fields ?? []).map(({ field, message }) => [field, message]));
