@@ -22,6 +22,7 @@ mod models;
 mod openapi;
 mod operating;
 mod page;
+mod recorded_everything;
 mod recorded_page;
 mod rest;
 mod resume;
