@@ -62,6 +62,16 @@ test('an admin sees at a glance how the hub is doing', async () => {
   expect(await figure('Answers: half').textContent()).toMatch(/^≤ [\d.]+ · [\d.,∞]+ ms$/);
 });
 
+test('an admin sees what agents may spend, and every limit by the name of its setting', async () => {
+  const tab = await Tab.signedIn(stage.browser, stage.hub, 'admin');
+  await tab.page.goto(`${stage.hub.url}/app/settings/limits`);
+  const limit = (key: string) => tab.page.locator('dl > div').filter({ has: tab.page.getByText(key, { exact: true }) });
+  await expect.poll(() => limit('max_turns_per_day').getByRole('definition').textContent()).toBe('200');
+  expect(await limit('max_upload_size').getByRole('definition').textContent()).toBe('10 MB');
+  // These hubs run without them.
+  expect(await limit('login_rate_limit_max').getByRole('definition').textContent()).toBe('no limit');
+});
+
 test('settings of the hub hold from that moment on', async () => {
   const tab = await Tab.signedIn(stage.browser, stage.hub, 'admin');
   const { page } = tab;
@@ -80,7 +90,7 @@ test('who is no admin finds none of it', async () => {
   const tab = await Tab.signedIn(stage.browser, stage.hub, 'grace');
   await tab.page.goto(`${stage.hub.url}/app/settings/audit`);
   await tab.page.getByRole('heading', { name: 'Profile' }).waitFor();
-  for (const name of ['People', 'Audit log', 'Hub']) {
+  for (const name of ['People', 'Audit log', 'Limits', 'Hub']) {
     expect(await tab.page.getByRole('button', { name, exact: true }).count()).toBe(0);
   }
 });

@@ -23,6 +23,7 @@ const PAGES: [string, string][] = [
   ['settings/keys', 'New key'],
   ['settings/people', 'Invite somebody'],
   ['settings/audit', 'Audit log'],
+  ['settings/limits', 'Budgets of agents'],
   ['settings/hub', 'Hub'],
 ];
 

@@ -147,7 +147,12 @@ test.each(LOOKS)('%s', async (look, options) => {
   await shoot('permission');
   gateway.complete(turn, `p-${look}`, 'One question first.');
   await tab.said('One question first.').last().waitFor();
-  for (const section of ['account', 'security', 'appearance', 'keys', 'people', 'audit', 'hub']) {
+  await page.getByRole('button', { name: 'Freeze agents' }).click();
+  await page.getByRole('button', { name: 'Let agents speak' }).waitFor();
+  await shoot('frozen');
+  await page.getByRole('button', { name: 'Let agents speak' }).click();
+  await page.getByRole('button', { name: 'Freeze agents' }).waitFor();
+  for (const section of ['account', 'security', 'appearance', 'keys', 'people', 'audit', 'limits', 'hub']) {
     await page.goto(`${hub.url}/app/settings/${section}`);
     await page.getByRole('heading', { level: 2 }).first().waitFor();
     await page.locator('[aria-busy=true]').waitFor({ state: 'detached' });

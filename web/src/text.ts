@@ -374,6 +374,17 @@ export const text = {
     auditActor: 'Of whom (a name or an id)',
     auditNone: 'Nothing',
     auditActors: { operator: 'Whoever runs the hub', nobody: 'Somebody not signed in' } as Record<string, string>,
+    limits: 'Limits',
+    limit: {
+      lead: 'As the hub was started. To change one, set it by its name in the settings file, or as a variable such as PARLOR_MAX_TURNS_PER_DAY, and start the hub anew.',
+      none: 'no limit',
+      kinds: {
+        budget: { title: 'Budgets of agents', lead: 'An agent that has spent what it may in a room gets no further turn there for a while.' },
+        rate: { title: 'Rates', lead: 'Whoever asks more often waits.' },
+        connection: { title: 'Connections', lead: 'How many may be open at once.' },
+        size: { title: 'Sizes', lead: 'What is larger is refused.' },
+      },
+    },
     hub: 'Hub',
     hubLead: 'What can be changed while it runs.',
     hubName: 'Name of the hub',
@@ -405,6 +416,13 @@ export const text = {
     stateGood: 'All is well',
   },
 } as const;
+
+/** So that people can read it, in units of 1,024. */
+export function bytes(count: number): string {
+  const units = ['B', 'KB', 'MB', 'GB', 'TB'];
+  const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, count)) / 10));
+  return `${(count / 1024 ** power).toLocaleString('en', { maximumFractionDigits: 1 })} ${units[power]}`;
+}
 
 export function compact(count: number): string {
   return new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 }).format(count).toLowerCase();

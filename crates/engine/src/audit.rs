@@ -119,9 +119,11 @@ fn notes(command: &Command, facts: &Facts, plan: &Plan) -> Vec<Told> {
             vec![(Action::ServiceRemoved, removed, String::new())]
         }
         (Command::ChangeSettings(changes), _) => vec![(Action::SettingsChanged, None, settings(changes))],
-        (Command::CreateRoom { members, .. }, Receipt::Room(new)) => {
-            told(Action::RoomCreated, room(&new.id), format!("with {} others", members.len()))
-        }
+        (Command::CreateRoom { members, .. }, Receipt::Room(new)) => told(
+            Action::RoomCreated,
+            room(&new.id),
+            format!("with {} other{}", members.len(), if members.len() == 1 { "" } else { "s" }),
+        ),
         (Command::RevokeApprovalRule { .. }, _) => {
             let rule = facts.rule.as_ref();
             let detail = rule.map(|rule| in_use(&rule.tool, &rule.room)).unwrap_or_default();

@@ -182,7 +182,7 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         },
         Query::Agents | Query::OwnTasks { .. } => ask.signed_in(Scope::Read).map(|_| ()),
         Query::Gateways => ask.operator().or_else(|_| ask.signed_in(Scope::Read).map(|_| ())),
-        Query::Users { .. } | Query::Invitations | Query::Audit(_) => ask.site_admin(),
+        Query::Users { .. } | Query::Invitations | Query::Audit(_) | Query::MaySeeLimits => ask.site_admin(),
         Query::Routers => ask.signed_in(Scope::Read).map(|_| ()),
         Query::MayMakeRouter { shared } => ask.make_router(*shared),
         Query::OwnRouter { .. } => ask.own_router(Scope::Write),

@@ -925,6 +925,7 @@ fn answer(
         | Query::MayUpload
         | Query::MayMakeRouter { .. }
         | Query::MayMeasure
+        | Query::MaySeeLimits
         | Query::MayRegister { .. } => Answer::Yes,
     })
 }

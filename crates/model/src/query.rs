@@ -207,6 +207,8 @@ pub enum Query {
     },
     /// Whether the caller may see how the hub is doing, in numbers.
     MayMeasure,
+    /// Whether the caller may see how much of everything the hub lets others have.
+    MaySeeLimits,
 }
 
 /// What is asked of a turn.

@@ -166,6 +166,7 @@ fn server_config(settings: &Settings, models: Arc<dyn Models>) -> anyhow::Result
         secure_cookies: settings.is_reached_over_tls(),
         upload_bytes: settings.max_upload_size as u64,
         avatar_bytes: settings.max_avatar_size as u64,
+        limits: settings.told_limits(),
         last_backup: Arc::new({
             let data = settings.data.clone();
             move || LastBackup::read(&data).map(|last| last.at)

@@ -12,6 +12,7 @@ mod show;
 pub mod table;
 #[cfg(test)]
 mod tests;
+mod told;
 mod words;
 
 pub use example::example;

@@ -4,6 +4,7 @@ use crate::http::forwarded::Network;
 use crate::models::Models;
 use parlor_engine::switchboard::Caps;
 use parlor_wire::agentim::ingress::FrameLimits;
+use parlor_wire::agentim::rest::Limit;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,6 +48,8 @@ pub struct Config {
     /// Where people reach this hub, without a slash at the end.
     pub public_url: Option<String>,
     pub secure_cookies: bool,
+    /// What is told of limits, those of the engine too.
+    pub limits: Vec<Limit>,
     /// When the last backup was made, in seconds since 1970, if one was.
     pub last_backup: Arc<dyn Fn() -> Option<u64> + Send + Sync>,
     pub models: Arc<dyn Models>,

@@ -34,6 +34,10 @@ export type ServiceAgentCategory = "chat";
 
 export type ModelApi = "openai" | "anthropic";
 
+export type LimitKind = "budget" | "rate" | "connection" | "size";
+
+export type LimitUnit = "count" | "bytes" | "seconds";
+
 export type Login = { username: string, password: string, };
 
 export type RefreshBody = { refreshToken?: string, };
@@ -273,6 +277,20 @@ invitations: boolean,
  * So many wrong passwords or codes in a row lock an account.
  */
 lockoutFailures: number, lockoutSeconds: number, };
+
+export type Limit = { 
+/**
+ * The name of the setting that decides about it.
+ */
+key: string, kind: LimitKind, unit: LimitUnit, 
+/**
+ * `null` where there is none.
+ */
+value: number | null, 
+/**
+ * What is limited, in the words of the settings.
+ */
+about: string, };
 
 export type TotpSetup = { 
 /**

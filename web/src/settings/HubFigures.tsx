@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { file } from '../api/http';
-import { compact, text } from '../text';
+import { bytes, compact, text } from '../text';
 import { whole } from '../ui/time';
 import { Block } from './Block';
 import { quantile, samplesIn, valueOf, type Sample } from './figures';
@@ -45,8 +45,8 @@ function figures(samples: Sample[], now: number): [string, string][] {
     [WORDS.machines, compact(sockets('/ws/gateway'))],
     [WORDS.up, span(now / 1000 - number('process_start_time_seconds'))],
     [WORDS.events, compact(number('parlor_head_seq'))],
-    [WORDS.disk, size(number('parlor_database_bytes') + number('parlor_journal_bytes'))],
-    [WORDS.memory, size(number('process_resident_memory_bytes'))],
+    [WORDS.disk, bytes(number('parlor_database_bytes') + number('parlor_journal_bytes'))],
+    [WORDS.memory, bytes(number('process_resident_memory_bytes'))],
     [WORDS.quick, middle === undefined || most === undefined ? '–' : `≤ ${milliseconds(middle)} · ${milliseconds(most)} ms`],
     [WORDS.failed, compact(failed?.value ?? 0)],
     [WORDS.backup, backup === undefined ? WORDS.never : whole(backup * 1000)],
@@ -56,10 +56,6 @@ function figures(samples: Sample[], now: number): [string, string][] {
 
 function milliseconds(seconds: number): string {
   return (seconds * 1000).toLocaleString('en', { maximumFractionDigits: 1 });
-}
-
-function size(bytes: number): string {
-  return `${compact(bytes).toUpperCase().replace(/\D*$/, (unit) => ` ${unit}`)}B`;
 }
 
 function span(seconds: number): string {

@@ -9,6 +9,7 @@ import { AuditSettings } from './AuditSettings';
 import { DeviceSettings } from './DeviceSettings';
 import { HubSettings } from './HubSettings';
 import { KeySettings } from './KeySettings';
+import { LimitSettings } from './LimitSettings';
 import { PeopleSettings } from './PeopleSettings';
 import { PasswordSettings } from './PasswordSettings';
 import { ProfileSettings } from './ProfileSettings';
@@ -31,6 +32,7 @@ const SECTIONS: { id: string; label: string; admin?: boolean; content: ReactNode
   { id: 'keys', label: text.settings.keys, content: <KeySettings /> },
   { id: 'people', label: text.settings.people, admin: true, content: <PeopleSettings /> },
   { id: 'audit', label: text.settings.audit, admin: true, content: <AuditSettings /> },
+  { id: 'limits', label: text.settings.limits, admin: true, content: <LimitSettings /> },
   { id: 'hub', label: text.settings.hub, admin: true, content: <HubSettings /> },
 ];
 

@@ -4,7 +4,7 @@ import { file } from '../api/http';
 import type { Attachment } from '../generated/api';
 import { visible } from '../markdown/visible';
 import { Dialog } from '../ui/dialog';
-import { compact } from '../text';
+import { bytes } from '../text';
 
 export function Attachments({ attachments }: { attachments: Attachment[] }) {
   if (attachments.length === 0) return null;
@@ -86,7 +86,7 @@ function Download({ attachment }: { attachment: Attachment }) {
       <FileText size={20} className="shrink-0 text-accent" strokeWidth={1.6} />
       <span className="min-w-0">
         <span className="block truncate text-sm font-medium">{name}</span>
-        <span className="block text-xs text-faint">{compact(attachment.size)}B</span>
+        <span className="block text-xs text-faint">{bytes(attachment.size)}</span>
       </span>
     </button>
   );

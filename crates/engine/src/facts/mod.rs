@@ -695,6 +695,7 @@ impl Facts {
             | Query::Bookmarks { .. }
             | Query::DeadLetters { .. }
             | Query::MayMeasure
+            | Query::MaySeeLimits
             | Query::MayUpload
             | Query::MayMakeRouter { .. }
             | Query::Agents

@@ -273,6 +273,10 @@ table! { Query,
         "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", ADMINS,  Query::MayMeasure, READY;
         "who   who   no    no    no    no    yes   no    no    no    no    who  ", PERSON,  Query::MayMeasure, KEYS_READ_ONLY;
     }
+    Query::MaySeeLimits => {
+        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  Query::MaySeeLimits, READY;
+        "who   who   no    no    no    no    yes   no    no    yes   no    yes  ", METRICS, Query::MaySeeLimits, READY;
+    }
     Query::DeadLetters { .. } => {
         "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", LETTERS, dead_letters(), READY;
         "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", ADMINS,  dead_letters(), READY;

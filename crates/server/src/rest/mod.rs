@@ -70,6 +70,7 @@ pub fn router() -> Router<Arc<App>> {
         .post("/settings", "Changes some of it", &[], settings::change)
         .get("/admin/settings", "The same, for AgentIM", &[], settings::show_to_admin)
         .put("/admin/settings", "Changes some of it, for AgentIM", &[], settings::change_by_admin)
+        .get("/limits", "How much of everything others may have", &[], settings::limits)
         .get("/audit", "Who did what to whom", &[], audit::list)
         .get("/invites", "Invitations that have not run out", &[], invitations::list)
         .post("/invites", "Makes an invitation", &[], invitations::create)

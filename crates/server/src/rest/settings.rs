@@ -1,9 +1,10 @@
-//! Settings that change while the hub runs: one list, under the names of two protocols.
+//! Settings that change while the hub runs: one list, under the names of two protocols. And limits, which are as the
+//! hub was started.
 
 use super::users::admins_only;
 use crate::App;
 use crate::http::Signed;
-use crate::http::answer::{Data, Whole, data, whole};
+use crate::http::answer::{Data, List, Whole, data, list, whole};
 use crate::http::body::Body;
 use crate::http::problem::Problem;
 use axum::extract::State;
@@ -44,6 +45,14 @@ pub async fn change_by_admin(
 ) -> Result<Data<rest::Settings<'static>>, Problem> {
     let settings = put(&app, &caller, body.changes.into()).await?;
     Ok(data(now(&app, &settings)))
+}
+
+pub async fn limits(
+    State(app): State<Arc<App>>,
+    Signed(caller): Signed,
+) -> Result<List<rest::Limit>, Problem> {
+    app.hub.may(&caller, Query::MaySeeLimits).await?;
+    Ok(list(app.config.limits.iter().cloned()))
 }
 
 async fn read(app: &App, caller: &Caller) -> Result<HubSettings, Refusal> {

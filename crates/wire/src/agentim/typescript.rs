@@ -52,6 +52,8 @@ types![
     ServiceAgentStatus,
     ServiceAgentCategory,
     ModelApi,
+    LimitKind,
+    LimitUnit,
     // What is sent.
     Login,
     RefreshBody,
@@ -102,6 +104,7 @@ types![
     AuditActor,
     AuditSubject,
     Settings,
+    Limit,
     TotpSetup,
     BackupCodes,
     Tokens,

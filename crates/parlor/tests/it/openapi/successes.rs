@@ -110,6 +110,7 @@ async fn settings(tour: &Tour, scene: &Scene) {
     tour.ask(admin, "GET /api/admin/settings", &[], 200).await;
     let body = json!({ "changes": { "hubName": null } });
     tour.tell(admin, "PUT /api/admin/settings", &[], body, 200).await;
+    tour.ask(admin, "GET /api/limits", &[], 200).await;
     let page = tour.ask(admin, "GET /api/audit?limit=1", &[], 200).await;
     assert!(page["nextCursor"].is_string(), "{page}");
     tour.ask(admin, "GET /api/audit?action=party", &[], 400).await;

@@ -1,0 +1,53 @@
+import { useQuery } from '@tanstack/react-query';
+import { data } from '../api/http';
+import type { Limit, LimitKind } from '../generated/api';
+import { bytes, text } from '../text';
+import { Block, Problem } from './Block';
+
+const WORDS = text.settings.limit;
+const KINDS: LimitKind[] = ['budget', 'rate', 'connection', 'size'];
+
+/** For admins: how much of everything the hub lets others have, and which setting says so. */
+export function LimitSettings() {
+  const { data: limits, error, isPending } = useQuery({
+    queryKey: ['limits'],
+    queryFn: () => data<Limit[]>('GET', '/api/limits'),
+  });
+  return (
+    <div className="space-y-10" aria-busy={isPending}>
+      <p className="text-sm text-soft">{WORDS.lead}</p>
+      <Problem>{error?.message}</Problem>
+      {limits !== undefined &&
+        KINDS.map((kind) => (
+          <Block key={kind} title={WORDS.kinds[kind].title} lead={WORDS.kinds[kind].lead}>
+            <dl aria-label={WORDS.kinds[kind].title} className="divide-y rounded-xl border">
+              {limits
+                .filter((limit) => limit.kind === kind)
+                .map((limit) => (
+                  <Row key={limit.key} limit={limit} />
+                ))}
+            </dl>
+          </Block>
+        ))}
+    </div>
+  );
+}
+
+function Row({ limit }: { limit: Limit }) {
+  return (
+    <div className="flex items-baseline gap-4 px-4 py-2.5 text-sm">
+      <dt className="min-w-0 flex-1">
+        {limit.about}
+        <code className="block font-mono text-xs break-all text-faint">{limit.key}</code>
+      </dt>
+      <dd className="shrink-0 font-semibold tabular-nums">{inWords(limit)}</dd>
+    </div>
+  );
+}
+
+function inWords({ value, unit }: Limit): string {
+  if (value === null) return WORDS.none;
+  if (unit === 'bytes') return bytes(value);
+  const number = value.toLocaleString('en');
+  return unit === 'seconds' ? `${number} s` : number;
+}
