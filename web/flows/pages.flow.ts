@@ -72,6 +72,28 @@ test('an agent is added with the commands that are shown, brought into a room, a
   }
 });
 
+test('somebody is brought into a room by name, made its admin, and taken out', async () => {
+  const { hub, browser } = stage;
+  const admin = await hub.signIn('admin');
+  await hub.addPerson(admin, 'grace', 'Grace Hopper');
+  await hub.makeRoom(admin, 'Kitchen', []);
+  const [tab, other] = [await Tab.signedIn(browser, hub, 'admin'), await Tab.signedIn(browser, hub, 'grace')];
+  const hers = other.page.getByRole('navigation', { name: 'Rooms' }).getByRole('link', { name: 'Kitchen' });
+  await tab.enter('Kitchen');
+  await tab.page.getByRole('button', { name: 'Room', exact: true }).click();
+  const panel = tab.page.getByRole('complementary', { name: 'Room' });
+  await panel.getByRole('searchbox', { name: 'Add people or agents' }).fill('gra');
+  await panel.getByRole('button', { name: /Grace Hopper/ }).click();
+  await hers.waitFor();
+  const menu = panel.getByRole('button', { name: 'More: Grace Hopper' });
+  await menu.click();
+  await tab.page.getByRole('menuitem', { name: 'Make admin' }).click();
+  await panel.getByRole('listitem').filter({ hasText: /Grace Hopper[\s\S]*Admin/ }).waitFor();
+  await menu.click();
+  await tab.page.getByRole('menuitem', { name: 'Remove' }).click();
+  await hers.waitFor({ state: 'detached' });
+});
+
 test('an agent is shared with somebody by name, and no longer', async () => {
   const { hub, browser } = stage;
   const admin = await hub.signIn('admin');

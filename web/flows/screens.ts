@@ -28,7 +28,7 @@ beforeAll(async () => {
   [hub, browser] = await Promise.all([Hub.fresh(), startBrowser()]);
   const tab = await Tab.open(browser, await hub.setupLink());
   await tab.page.getByLabel('Name for signing in').waitFor();
-  await tab.page.screenshot({ path: `${FOLDER}/setup.png` });
+  await tab.page.screenshot({ path: `${FOLDER}/setup.png`, animations: 'disabled' });
   await tab.page.getByLabel('Name for signing in').fill('ada');
   await tab.page.getByLabel('Name that others see').fill('Ada Lovelace');
   await tab.page.getByLabel('Password', { exact: true }).fill(PASSWORD);
@@ -41,9 +41,11 @@ beforeAll(async () => {
   await hub.makeRoom(admin, 'Kitchen', [grace]);
   gateway = await Gateway.connect(hub, admin, AGENT);
   await hub.call(admin, 'POST', `/api/rooms/${room}/members`, { memberId: AGENT.id, memberType: 'agent' });
-  const say = (who: Person, content: string) => hub.call(who, 'POST', `/api/rooms/${room}/messages`, { content });
-  await say(grace, 'Morning! The tests are green again. Can we tag today?');
+  const say = (who: Person, content: string, more = {}) =>
+    hub.call(who, 'POST', `/api/rooms/${room}/messages`, { content, ...more });
+  const morning = await say(grace, 'Morning! The tests are green again. Can we tag today?');
   await say(alan, 'Almost. The retry logic in `upload.ts` still gives up after one try, I would like that fixed first.');
+  await say(alan, 'Not before lunch, please.', { replyToId: morning['id'] });
   await say(admin, '@Coder please make uploads retry three times, and show us the plan before you touch anything.');
   const turn = await gateway.next('server:send_to_agent');
   gateway.chunk(turn, 'r1', 'thinking', 'Three attempts, growing pauses. Which errors are worth another try?');
@@ -85,20 +87,36 @@ afterAll(async () => {
 });
 
 test.each(LOOKS)('%s', async (look, options) => {
-  const shoot = (name: string) => tab.page.screenshot({ path: `${FOLDER}/${look}-${name}.png` });
+  const shoot = (name: string, { page } = tab) => page.screenshot({ path: `${FOLDER}/${look}-${name}.png`, animations: 'disabled' });
+  const door = await Tab.open(browser, hub.url, options);
+  await door.page.getByLabel('Name for signing in').waitFor();
   const tab = await Tab.signedIn(browser, hub, 'ada', options);
+  await shoot('sign-in', door);
   const { page } = tab;
   const events = await EventSource.before(page);
   await page.goto(`${hub.url}/app/`);
-  await page.getByRole('navigation', { name: 'Rooms' }).or(tab.field).first().waitFor();
+  await page.getByRole('navigation', { name: 'Rooms' }).getByRole('link', { name: 'Kitchen' }).waitFor();
+  // Beside the list, where there is a place for it, is the room where one was last.
+  if (look !== 'phone') await tab.said('for (const pause').locator('figure').waitFor();
   await shoot('home');
   await page.goto(`${hub.url}/app/rooms/welcome`);
-  await tab.said(/Four things to try/).last().waitFor();
+  await tab.said(/Four things to try/).last().getByRole('listitem').first().waitFor();
   await shoot('welcome');
   await page.goto(`${hub.url}/app/rooms/${room}`);
   await tab.said('a busy server is left in peace').waitFor();
   await tab.said('for (const pause').locator('figure').waitFor();
   await shoot('room');
+
+  const morning = tab.said('Can we tag today?').first();
+  await morning.hover();
+  await morning.getByRole('button', { name: 'More' }).click();
+  await page.getByRole('menu').waitFor();
+  await shoot('menu');
+  await page.keyboard.press('Escape');
+  await morning.getByRole('button', { name: 'Show thread' }).click();
+  await page.getByRole('complementary', { name: 'Thread' }).getByText('Not before lunch').waitFor();
+  await shoot('thread');
+  await page.getByRole('button', { name: 'Close' }).click();
 
   const tell = (event: Parameters<EventSource['tell']>[2]) => events.tell(room, AGENT.id, event);
   tell({ kind: 'model_fallback', data: { preferred_model: 'big-model', actual_model: 'small-model', reason: 'rate_limited' } });
