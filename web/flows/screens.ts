@@ -79,6 +79,7 @@ for (const pause of [0, 500, 2000]) {
   for (const [index, status] of [[0, 'in_progress'], [3, 'completed']] as const) {
     await hub.call(admin, 'PUT', `/api/tasks/${String(made[index]?.['id'])}`, { status });
   }
+  gateway.complete(await gateway.next('server:send_to_agent'), 'r2', 'I am on it.');
 });
 afterAll(async () => {
   gateway.close();
@@ -96,8 +97,8 @@ test.each(LOOKS)('%s', async (look, options) => {
   const events = await EventSource.before(page);
   await page.goto(`${hub.url}/app/`);
   await page.getByRole('navigation', { name: 'Rooms' }).getByRole('link', { name: 'Kitchen' }).waitFor();
-  // Beside the list, where there is a place for it, is the room where one was last.
-  if (look !== 'phone') await tab.said('for (const pause').locator('figure').waitFor();
+  // Beside the list, where there is a place for it, is a room.
+  if (look !== 'phone') await tab.field.waitFor();
   await shoot('home');
   await page.goto(`${hub.url}/app/rooms/welcome`);
   await tab.said(/Four things to try/).last().getByRole('listitem').first().waitFor();
@@ -157,6 +158,8 @@ test.each(LOOKS)('%s', async (look, options) => {
   await page.getByRole('option').filter({ hasText: 'retry' }).first().waitFor();
   await shoot('palette');
   await page.keyboard.press('Escape');
+  // What it was told before is over.
+  await gateway.settled();
   await tab.say('@Coder go ahead');
   const turn = await gateway.next('server:send_to_agent');
   gateway.chunk(turn, `p-${look}`, 'text', 'One question first.');
