@@ -41,6 +41,12 @@ test('a phone shows one thing at a time, and nothing is wider than it', async ()
   await page.getByRole('button', { name: 'Show rooms' }).tap();
   await page.getByRole('navigation', { name: 'Rooms' }).getByRole('link', { name: 'welcome' }).waitFor();
   await expectToFit(page);
+  // What a mouse finds by passing over it is there for fingers at once.
+  const menu = page.getByRole('button', { name: 'Menu of the room welcome' });
+  expect(await menu.evaluate((button) => getComputedStyle(button).opacity)).toBe('1');
+  await menu.tap();
+  await page.getByRole('menuitem', { name: 'Pin', exact: true }).tap();
+  await page.getByRole('heading', { name: 'Pinned' }).waitFor();
   for (const [path, heading] of PAGES) {
     await page.goto(`${stage.hub.url}/app/${path}`);
     await page.getByRole('heading', { name: heading, exact: true }).waitFor();

@@ -1,6 +1,5 @@
 import { lazy, Suspense, useEffect, useRef } from 'react';
 import { useChat } from './chat/store';
-import { loadRichText } from './markdown/MessageText';
 import { NewRoom } from './rooms/NewRoom';
 import { RoomPage } from './rooms/RoomPage';
 import { Sidebar } from './rooms/Sidebar';
@@ -30,7 +29,6 @@ export function Shell({ route }: { route: Route }) {
   usePaletteKey();
   useTitle(shownRoom);
   useNotifications();
-  useEffect(() => void loadRichText(), []);
   const isAside = isWide || isHome(route);
   return (
     <div className="flex h-full">

@@ -1,7 +1,8 @@
 /** Everything before the first room: setting the hub up, taking an invitation, signing in. */
 import { Eye, EyeOff } from 'lucide-react';
-import { useState, type FormEvent, type ReactNode } from 'react';
+import { useEffect, useState, type FormEvent, type ReactNode } from 'react';
 import { RequestProblem } from '../api/http';
+import { prepareRichText } from '../markdown/MessageText';
 import { navigate, type Route } from '../router';
 import { login, register, setUp, verifyCode } from '../session/session';
 import { text } from '../text';
@@ -10,7 +11,14 @@ import { Field } from '../ui/field';
 
 const WORDS = text.door;
 
+/** Nobody is in sooner, and the door itself is drawn by then. */
+const SOON_MS = 500;
+
 export function Door({ route }: { route: Route }) {
+  useEffect(() => {
+    const timer = setTimeout(prepareRichText, SOON_MS);
+    return () => clearTimeout(timer);
+  }, []);
   if (route.name === 'setup') return <NewAccountForm kind="setup" token={route.token} />;
   if (route.name === 'register') return <NewAccountForm kind="register" token={route.token} />;
   return <LoginForm />;

@@ -3,9 +3,13 @@ import { isOneOf, splitMentions } from './mentions';
 import { usePaced } from './paced';
 import { upright } from './visible';
 
-/** Fetched as soon as somebody is in, so that what they read first need not change before their eyes. */
-export const loadRichText = () => import('./RichText');
-const RichText = lazy(loadRichText);
+const RichText = lazy(() => import('./RichText'));
+
+/** Fetched before somebody is in, so that what they read first need not change before their eyes. */
+export function prepareRichText(): void {
+  // Whoever draws with it asks again.
+  import('./RichText').catch(() => undefined);
+}
 
 /** Anything that Markdown could mean something by. */
 const RICH = /[*_`#>[\]|~<\\]|^\s*(?:[-+]|\d+[.)])\s|https?:|www\.|\n|@\S+\.\w/m;

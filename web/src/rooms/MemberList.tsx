@@ -54,7 +54,7 @@ function MemberRow({ room, member }: { room: RoomEntry; member: MemberFrame }) {
           trigger={
             <IconButton
               label={`${text.more}: ${displayName}`}
-              className="size-7 opacity-0 group-hover/member:opacity-100 focus-visible:opacity-100 data-[state=open]:opacity-100"
+              className="size-7 opacity-0 group-hover/member:opacity-100 focus-visible:opacity-100 data-[state=open]:opacity-100 pointer-coarse:opacity-100"
             >
               <MoreHorizontal size={15} />
             </IconButton>

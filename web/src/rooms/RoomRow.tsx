@@ -25,7 +25,7 @@ export const RoomRow = memo(function RoomRow({ room, isOpen }: { room: RoomEntry
           {room.frozenAt !== undefined && (
             <Snowflake size={12} aria-label={text.rooms.frozen} className="shrink-0 self-center text-faint" />
           )}
-          <time className="ml-auto shrink-0 text-xs text-faint group-focus-within/row:invisible group-hover/row:invisible">
+          <time className="ml-auto shrink-0 text-xs text-faint group-focus-within/row:invisible group-hover/row:invisible pointer-coarse:visible! pointer-coarse:mr-6">
             {room.recent !== undefined && brief(Date.parse(room.recent.createdAt), Date.now())}
           </time>
         </span>
@@ -79,7 +79,7 @@ function RoomMenu({ room }: { room: RoomEntry }) {
         <button
           type="button"
           aria-label={`${text.rooms.menu} ${room.name}`}
-          className="absolute top-1 right-1.5 flex size-6 items-center justify-center rounded-md text-faint opacity-0 group-hover/row:opacity-100 hover:bg-line hover:text-ink focus-visible:opacity-100 data-[state=open]:opacity-100"
+          className="absolute top-1 right-1.5 flex size-6 items-center justify-center rounded-md text-faint opacity-0 group-hover/row:opacity-100 hover:bg-line hover:text-ink focus-visible:opacity-100 data-[state=open]:opacity-100 pointer-coarse:opacity-100"
         >
           <MoreHorizontal size={15} />
         </button>

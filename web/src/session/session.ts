@@ -3,6 +3,7 @@ import { create } from 'zustand';
 import { ask, data, knock, refresh, RequestProblem, setToken, whenSignedOut } from '../api/http';
 import type { LoginAnswer, SignedIn, User } from '../generated/api';
 import { House } from '../live/house';
+import { prepareRichText } from '../markdown/MessageText';
 
 export type Session =
   | { state: 'unknown' }
@@ -29,6 +30,7 @@ export async function resume(): Promise<void> {
   try {
     const token = await refresh();
     if (token === undefined) return leave();
+    prepareRichText();
     enter(await data<User>('GET', '/api/users/me'));
   } catch (problem) {
     if (problem instanceof RequestProblem && problem.status === 401) leave();
