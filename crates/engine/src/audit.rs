@@ -9,7 +9,7 @@ use parlor_model::audit::{Action, Actor, Note, Subject, SubjectKind};
 use parlor_model::command::UserChanges;
 use parlor_model::{
     AgentId, ApiKey, Caller, Command, Decision, Invitation, Matter, Member, MemberId, ModelAccess, Principal,
-    Receipt, RoomId, RoomRole, Router, Scope, SecondProof, Seq, SettingChanges, User,
+    Realm, Receipt, RoomId, RoomRole, Router, Scope, SecondProof, Seq, SettingChanges, User,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,9 @@ const TOGETHER: Duration = Duration::from_secs(60 * 60);
 
 pub fn changes(caller: &Caller, command: &Command, facts: &Facts, plan: &Plan) -> Vec<Change> {
     let mut notes = notes(command, facts, plan);
-    notes.extend(plan.changes.iter().filter_map(|change| approval(change, facts)));
+    notes.extend(
+        plan.changes.iter().filter_map(|change| approval(change, facts).or_else(|| mission(change, facts))),
+    );
     let note = |(action, subject, detail): Told| {
         let actor = match (action, &subject) {
             // Whoever signs in was nobody before, and is this person from then on.
@@ -136,7 +138,7 @@ fn notes(command: &Command, facts: &Facts, plan: &Plan) -> Vec<Told> {
         (Command::Thaw { room: id }, _) if !plan.changes.is_empty() => {
             told(Action::RoomThawed, room(id), String::new())
         }
-        (Command::SetProjectRoot { room: id, root }, _) if !plan.changes.is_empty() => {
+        (Command::SetProjectRoot { room: id, root, .. }, _) if !plan.changes.is_empty() => {
             told(Action::ProjectRootSet, room(id), root.as_deref().unwrap_or("none").into())
         }
         (Command::AddMember { room, .. }, Receipt::Member(new)) => {
@@ -173,6 +175,30 @@ fn approval(change: &Change, facts: &Facts) -> Option<Told> {
         Change::PutApprovalRule(rule) => {
             let subject = agent(&rule.agent, None);
             Some((Action::ApprovalRuleCreated, Some(subject), in_use(&rule.tool, &rule.room)))
+        }
+        _ => None,
+    }
+}
+
+/// What agents are to pursue by themselves, and how they are prompted, whatever set or ended it; not what it says.
+fn mission(change: &Change, facts: &Facts) -> Option<Told> {
+    let place = |realm: &Realm| match realm {
+        Realm::Room(room) => in_room(room, None),
+        Realm::Root(root) => format!("in {root}"),
+        Realm::Anywhere => "of itself".into(),
+    };
+    match change {
+        Change::PutMission(mission) => {
+            let ends = mission.ended_at.is_some();
+            let action = if ends { Action::MissionEnded } else { Action::MissionSet };
+            // Else an agent was prompted.
+            let noted = ends || mission.created_at == facts.now && mission.prompts == 0;
+            let detail = format!("mission {} {}", mission.id, place(&mission.realm));
+            noted.then(|| (action, Some(room(&mission.room)), detail))
+        }
+        Change::PutIdle { realm, agent: of, idle } => {
+            let action = if idle.is_some() { Action::OverrideSet } else { Action::OverrideRemoved };
+            Some((action, Some(agent(of, None)), place(realm)))
         }
         _ => None,
     }

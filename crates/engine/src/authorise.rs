@@ -88,7 +88,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         }
         Command::SetIdle { agent, room: None, .. } => ask.own_agent(agent),
         Command::SetIdle { room: Some(_), .. } => {
-            ask.role_in_room(RoomRole::Admin, Scope::Write)?;
+            ask.set_override()?;
             ask.agent_in_room()
         }
         Command::PromptIdle { .. } => ask.operator(),
@@ -201,7 +201,7 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         | Query::ApprovalRules { .. }
         | Query::MayFollow { .. } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
         Query::ProjectRoots => ask.site_admin(),
-        Query::RoomsAt { .. } => ask.rooms_at(),
+        Query::RoomsAt { room, .. } => ask.rooms_at(room.is_some()),
         Query::Workspace { .. } => ask.workspace(),
         Query::MayStop { .. } => ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ()),
         Query::Question { .. } => ask.decide_approval(),
@@ -433,6 +433,19 @@ impl<'a> Ask<'a> {
         if self.facts.mission.as_ref().is_some_and(elsewhere) { self.site_admin() } else { Ok(()) }
     }
 
+    /// For admins of the room. Where it holds in every room that is about a folder: for who set the mission that is on
+    /// there, and for site admins.
+    fn set_override(&self) -> Result<(), Refusal> {
+        let own = &self.signed_in(Scope::Write)?.user.id;
+        let about_folder = self.facts.room.as_ref().is_some_and(|room| room.project_root.is_some());
+        if about_folder && self.site_admin().is_ok() {
+            return self.role_in_room(RoomRole::Member, Scope::Write).map(|_| ());
+        }
+        self.role_in_room(RoomRole::Admin, Scope::Write)?;
+        let set = self.facts.mission.as_ref().is_some_and(|it| it.is_on() && it.created_by == *own);
+        if set || !about_folder { Ok(()) } else { Err(Refusal::Forbidden) }
+    }
+
     /// For the room's own people, while the folder is one that is set free: it may have been taken back since.
     fn workspace(&self) -> Result<(), Refusal> {
         self.role_in_room(RoomRole::Member, Scope::Read)?;
@@ -444,10 +457,15 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// Only where the caller is in a room that is about it. Every other folder is told alike, be it there or not.
-    fn rooms_at(&self) -> Result<(), Refusal> {
+    /// Only where the caller is in a room that is about it, and while it is set free. Every other folder is told alike, be
+    /// it there or not.
+    fn rooms_at(&self, in_one: bool) -> Result<(), Refusal> {
         self.signed_in(Scope::Read)?;
-        if self.facts.memberships.is_empty() { Err(Refusal::Forbidden) } else { Ok(()) }
+        if in_one {
+            self.role_in_room(RoomRole::Member, Scope::Read)?;
+        }
+        let about = self.facts.root_allowed && !self.facts.memberships.is_empty();
+        if about { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
     /// Anybody in the room may say stop, and whoever runs the hub; a program may not.

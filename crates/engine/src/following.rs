@@ -6,7 +6,7 @@ use crate::ports::Snapshot;
 use crate::switchboard::{Followed, Following, Joined, Viewer};
 use crate::{Fault, Hub};
 use bytes::Bytes;
-use parlor_model::{Caller, Event, Logged, MemberId, Moment, Position, Query, Refusal, RoomId, Seq};
+use parlor_model::{Caller, Event, Logged, MemberId, Moment, Position, Query, Refusal, RoomId, Seq, Signal};
 
 /// How many missed events are read at once: in all, and of each room at least and at most.
 const PAGE: usize = 1000;
@@ -25,6 +25,7 @@ impl Hub {
     ) -> Result<Position, Refusal> {
         self.may_follow(caller, following).await?;
         let mut from = since.map(|position| position.seq);
+        let mut behind = false;
         if let Some(position) = since {
             self.within_log(position).await?;
         }
@@ -36,9 +37,16 @@ impl Hub {
                 hub.switchboard().follow(id, wanted.clone(), from, seen, welcome)
             });
             match joined.await?.ok_or(Refusal::NotSignedIn)? {
-                Joined::Live { from } => return Ok(from),
+                Joined::Live { from } => {
+                    if behind {
+                        // What happened in no room is not read from the log: whoever was away for so long looks anew.
+                        self.switchboard().signal_viewer(id, &Signal::Refresh);
+                    }
+                    return Ok(from);
+                }
                 Joined::Ahead => self.told(from.unwrap_or_default()).await,
                 Joined::Behind => {
+                    behind = true;
                     let after = from.unwrap_or_default();
                     from = Some(self.tell_missed(caller, viewer, following, after).await?);
                 }

@@ -575,7 +575,10 @@ impl Hub {
     ) -> Result<Facts, Fault> {
         let mut facts = Facts::blank(self.now(), self.inner.epoch, Seq(0));
         facts.about_query(caller, query, snapshot)?;
-        let root = facts.room.as_ref().and_then(|room| room.project_root.as_deref());
+        let root = match query {
+            Query::RoomsAt { root, .. } => Some(&**root),
+            _ => facts.room.as_ref().and_then(|room| room.project_root.as_deref()),
+        };
         facts.root_allowed = root.is_some_and(|root| self.inner.limits.allows_root(root));
         Ok(facts)
     }
@@ -879,7 +882,7 @@ fn answer(
                 OfRun::Itself => named(vec![found], snapshot)?,
                 OfRun::Children => {
                     let mut below = snapshot.runs_below(run)?;
-                    below.retain(|below| below.room == found.room);
+                    below.retain(|below| below.room == found.room && !below.is_part_of(&found));
                     named(below, snapshot)?
                 }
                 OfRun::Messages => {

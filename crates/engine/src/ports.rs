@@ -114,6 +114,8 @@ pub trait Lookup {
     fn mission(&mut self, id: &MissionId) -> Result<Option<Mission>, Fault>;
     /// Of a realm, the newest first, then by id.
     fn missions(&mut self, realm: &Realm, limit: usize) -> Result<Vec<Mission>, Fault>;
+    /// The rooms that are about this folder, by id.
+    fn rooms_about(&mut self, root: &str) -> Result<Vec<Room>, Fault>;
     /// How an agent is prompted in a realm when it is idle.
     fn idle(&mut self, realm: &Realm, agent: &AgentId) -> Result<Option<Idle>, Fault>;
     fn run(&mut self, id: &RunId) -> Result<Option<Run>, Fault>;
@@ -123,6 +125,8 @@ pub trait Lookup {
     fn ended_turn(&mut self, agent: &AgentId, conversation: &ConversationId) -> Result<Option<Run>, Fault>;
     /// The turns that wait or run in a room, the oldest first.
     fn open_runs_in(&mut self, room: &RoomId) -> Result<Vec<Run>, Fault>;
+    /// Whether a turn of this agent waits or runs, in whatever room.
+    fn has_open_run(&mut self, agent: &AgentId) -> Result<bool, Fault>;
     /// What the turns of an agent in a room came to that were asked for since then and not refused.
     fn spent(&mut self, room: &RoomId, agent: &AgentId, since: Time) -> Result<Spent, Fault>;
     /// How often one agent got a turn in a room because another addressed it.

@@ -144,6 +144,8 @@ pub enum Command {
     SetProjectRoot {
         room: RoomId,
         root: Option<Box<str>>,
+        /// Whether there is such a folder.
+        there: bool,
     },
     DeleteRoom {
         room: RoomId,

@@ -1,8 +1,8 @@
 //! What happened, once it is committed. Every event has a `Seq` and survives a crash.
 
 use crate::{
-    Agent, AgentId, Approval, Delivery, KeyId, Member, MemberId, Message, MessageId, Pin, Reaction, Room,
-    RoomId, Run, Seq, SignInId, StandingPlan, Task, TaskId, Time, User, UserId,
+    Agent, AgentId, Approval, Circle, Delivery, KeyId, Member, MemberId, Message, MessageId, Pin, Reaction,
+    Room, RoomId, Run, Seq, SignInId, StandingPlan, Task, TaskId, Time, User, UserId,
 };
 use std::sync::Arc;
 
@@ -73,7 +73,11 @@ pub enum Event {
         room: RoomId,
         task: TaskId,
     },
-    UserChanged(Arc<User>),
+    /// With who sees them, where it is something that others see.
+    UserChanged {
+        user: Arc<User>,
+        circle: Arc<Circle>,
+    },
     /// The account is gone, and everything that acted for it.
     UserRemoved(UserId),
     /// Every device of this person is signed out.
@@ -86,8 +90,18 @@ pub enum Event {
         user: UserId,
         key: KeyId,
     },
-    AgentChanged(Arc<Agent>),
-    AgentRemoved(AgentId),
+    /// With who may know of it, or could before.
+    AgentChanged {
+        agent: Arc<Agent>,
+        circle: Arc<Circle>,
+    },
+    /// With who knew of it without sharing a room with it; read from the log later, that is not known any more.
+    AgentRemoved {
+        agent: AgentId,
+        circle: Arc<Circle>,
+    },
+    /// What can be changed while the hub runs.
+    SettingsChanged,
     /// A turn was asked for, began or ended.
     RunChanged(Arc<Run>),
     /// An agent waits for an answer.
@@ -100,6 +114,8 @@ pub enum Event {
     /// in the log.
     Faded,
 }
+
+static EVERYONE: Circle = Circle::everyone();
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemberChange {
@@ -128,14 +144,26 @@ impl Event {
             Self::PlanChanged(plan) => Some(&plan.room),
             Self::RoomArranged(member) => Some(&member.room),
             Self::TaskChanged(task) => Some(&task.room),
-            Self::UserChanged(_)
+            Self::UserChanged { .. }
             | Self::UserRemoved(_)
             | Self::SignInsEnded(_)
             | Self::SignInEnded { .. }
             | Self::KeyRevoked { .. }
-            | Self::AgentChanged(_)
-            | Self::AgentRemoved(_)
+            | Self::AgentChanged { .. }
+            | Self::AgentRemoved { .. }
+            | Self::SettingsChanged
             | Self::Faded => None,
+        }
+    }
+
+    /// Who may know of what happened in no room.
+    pub fn circle(&self) -> Option<&Circle> {
+        match self {
+            Self::UserChanged { circle, .. }
+            | Self::AgentChanged { circle, .. }
+            | Self::AgentRemoved { circle, .. } => Some(circle),
+            Self::SettingsChanged => Some(&EVERYONE),
+            _ => None,
         }
     }
 

@@ -8,6 +8,7 @@ pub mod approval;
 pub mod asking;
 pub mod audit;
 pub mod caller;
+pub mod circle;
 pub mod command;
 pub mod delivery;
 pub mod event;
@@ -40,6 +41,7 @@ pub use agent::{Agent, Device, Gateway, Host, Session, Subscription, Visibility}
 pub use approval::{Approval, ApprovalRule, Decider, Decision, Digest, Matter};
 pub use asking::{AnswerKind, Answered, Answerer, CredentialErrand, Errand, Inquiry, Look, Spawn};
 pub use caller::{Caller, Principal};
+pub use circle::Circle;
 pub use command::{Arranging, Command, FinishedRun, Post, Prompt, Receipt, Route, Said, Started};
 pub use delivery::{DeadLetter, Delivery, DeliveryState, Mailbox, SessionRef};
 pub use event::{Event, Logged, MemberChange};

@@ -47,9 +47,10 @@ pub enum Query {
     Rooms,
     /// The folders that rooms may be about.
     ProjectRoots,
-    /// The caller's rooms that are about a folder.
+    /// The caller's rooms that are about a folder, or the one that is named.
     RoomsAt {
         root: Box<str>,
+        room: Option<RoomId>,
     },
     /// The folder that a room is about, for who looks at its files.
     Workspace {

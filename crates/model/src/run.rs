@@ -134,6 +134,13 @@ impl Run {
         }
     }
 
+    /// Whether it never was a turn of its own: what it was about was taken into another while that ran. An agent does not
+    /// set itself off.
+    pub fn is_part_of(&self, other: &Run) -> bool {
+        let into = self.parent.as_ref() == Some(&other.id) && self.agent == other.agent;
+        into && self.asked_by.is_none() && self.task.is_none()
+    }
+
     /// A turn that never began cannot have been completed, and one that began cannot be refused.
     pub fn ended(&self, outcome: Outcome, reply: Option<MessageId>, now: Time) -> Result<Self, Illegal> {
         let legal = match (&self.state, &outcome) {

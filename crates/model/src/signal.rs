@@ -74,6 +74,8 @@ pub enum Signal {
         rev: u64,
     },
     Answered(Box<Answered>),
+    /// Something may have changed that is not told by itself: look again.
+    Refresh,
     /// Everything from a message on was taken back; with what it said, so that it can be said otherwise.
     Rewound {
         room: RoomId,
@@ -94,7 +96,7 @@ impl Signal {
             | Self::Activity { room, .. }
             | Self::Queue { room, .. }
             | Self::Rewound { room, .. } => Some(room),
-            Self::Presence { .. } | Self::AgentStatus { .. } | Self::Answered(_) => None,
+            Self::Presence { .. } | Self::AgentStatus { .. } | Self::Answered(_) | Self::Refresh => None,
         }
     }
 }

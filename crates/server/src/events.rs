@@ -172,7 +172,7 @@ pub async fn stream(
     let following = filter.session.clone().map_or(Following::All, Following::Only);
     app.hub.may_follow(&caller, &following).await?;
     if let Some(root) = &filter.root {
-        app.hub.may(&caller, Query::RoomsAt { root: root.clone() }).await?;
+        app.hub.may(&caller, Query::RoomsAt { root: root.clone(), room: filter.session.clone() }).await?;
     }
     // Who comes back by itself asks with the address it began with, and says in the header where it is now.
     let header = headers.get("last-event-id").and_then(|id| id.to_str().ok()).filter(|id| !id.is_empty());

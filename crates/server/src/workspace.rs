@@ -153,7 +153,11 @@ impl Walk {
                     Err(Missing) => {}
                 }
             }
-            children.insert(name.to_string_lossy().into_owned(), node);
+            let mut name = told(Path::new(name));
+            while children.contains_key(&name) {
+                name.push(char::REPLACEMENT_CHARACTER);
+            }
+            children.insert(name, node);
         }
         children
     }
@@ -180,8 +184,14 @@ fn ignore_file(folder: &OwnedFd, name: &str) -> Option<Gitignore> {
     ignored.build().ok()
 }
 
+/// Bytes that are no text are told by their numbers, so that different names stay different.
 fn told(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
+    let mut told = String::new();
+    for chunk in path.as_os_str().as_bytes().utf8_chunks() {
+        told.push_str(chunk.valid());
+        chunk.invalid().iter().for_each(|byte| told.push_str(&format!("\\x{byte:02x}")));
+    }
+    told
 }
 
 #[cfg(test)]
@@ -246,6 +256,18 @@ mod tests {
         for folder in ["pipe", "endless", "elsewhere"] {
             assert_eq!(told["children"][folder]["children"]["a.rs"]["type"], "file", "{told}");
         }
+    }
+
+    #[test]
+    fn names_that_are_no_text_stay_different() {
+        let home = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(home.path()).unwrap();
+        for name in [&b"a\xff"[..], b"a\xfe", b"a\\xff", "ä".as_bytes()] {
+            fs::write(root.join(OsStr::from_bytes(name)), "").unwrap();
+        }
+        let tree = look(root.to_str().unwrap(), "", DEPTH).unwrap();
+        let names: Vec<String> = tree.children.unwrap().into_keys().collect();
+        assert_eq!(names, ["a\\xfe", "a\\xff", "a\\xff\u{fffd}", "ä"]);
     }
 
     #[test]

@@ -50,10 +50,24 @@ pub fn misfit(error: &serde_json::Error) -> Misfit {
     }
     let rule = match words.rsplit_once(", expected ") {
         Some((_, form)) if form.starts_with("struct ") => "must be an object".into(),
-        Some((_, form)) => format!("must be {form}").into(),
+        Some((_, form)) => format!("must be {}", plainly(form)).into(),
         None => "is not of the form wanted".into(),
     };
     Misfit { field: None, rule }
+}
+
+/// The parser's names of forms, as people call them.
+fn plainly(form: &str) -> &str {
+    match form {
+        "u8" | "u16" | "u32" | "u64" | "u128" | "usize" => "a whole number, not below zero and not too large",
+        "i8" | "i16" | "i32" | "i64" | "i128" | "isize" => "a whole number that is not too large",
+        "f32" | "f64" => "a number",
+        "a boolean" => "true or false",
+        "a sequence" => "a list",
+        "a map" => "an object",
+        "unit" => "null",
+        other => other,
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -207,8 +221,12 @@ mod tests {
         assert_eq!((missing.field.as_deref(), &*missing.rule), (Some("name"), "is required"));
         for (text, rule) in [
             (r#"{"name":["secret"]}"#, "must be a string"),
-            (r#"{"name":"x","count":"secret, expected secret at line 1"}"#, "must be u32"),
-            (r#"{"name":"x","count":-77}"#, "must be u32"),
+            (
+                r#"{"name":"x","count":"secret, expected secret at line 1"}"#,
+                "must be a whole number, not below zero and not too large",
+            ),
+            (r#"{"name":"x","count":-77}"#, "must be a whole number, not below zero and not too large"),
+            (r#"{"name":true}"#, "must be a string"),
             (r#""secret""#, "must be an object"),
         ] {
             assert_eq!(misfit(text), Misfit { field: None, rule: rule.into() }, "{text}");

@@ -4,8 +4,8 @@
 use super::tables::Tables;
 use parlor_engine::facts::MEMBERS_TOLD;
 use parlor_model::{
-    AgentId, ApprovalId, Event, KeyId, Logged, Member, MemberChange, MemberId, MessageId, Pin, RoomId, RunId,
-    Seq, SignInId, TaskId, Time, UserId,
+    AgentId, ApprovalId, Circle, Event, KeyId, Logged, Member, MemberChange, MemberId, MessageId, Pin,
+    RoomId, RunId, Seq, SignInId, TaskId, Time, UserId,
 };
 use std::sync::Arc;
 
@@ -42,6 +42,7 @@ enum Reference {
     KeyRevoked(UserId, KeyId),
     AgentChanged(AgentId),
     AgentRemoved(AgentId),
+    SettingsChanged,
     RunChanged(RunId),
     ApprovalAsked(ApprovalId),
     ApprovalDecided(ApprovalId),
@@ -75,13 +76,14 @@ impl Reference {
             Event::RoomCleared { room, user, .. } => Self::RoomCleared(room.clone(), user.clone()),
             Event::TaskChanged(task) => Self::TaskChanged(task.id.clone()),
             Event::TaskRemoved { room, task } => Self::TaskRemoved(room.clone(), task.clone()),
-            Event::UserChanged(user) => Self::UserChanged(user.id.clone()),
+            Event::UserChanged { user, .. } => Self::UserChanged(user.id.clone()),
             Event::UserRemoved(user) => Self::UserRemoved(user.clone()),
             Event::SignInsEnded(user) => Self::SignInsEnded(user.clone()),
             Event::SignInEnded { user, sign_in } => Self::SignInEnded(user.clone(), sign_in.clone()),
             Event::KeyRevoked { user, key } => Self::KeyRevoked(user.clone(), key.clone()),
-            Event::AgentChanged(agent) => Self::AgentChanged(agent.id.clone()),
-            Event::AgentRemoved(agent) => Self::AgentRemoved(agent.clone()),
+            Event::AgentChanged { agent, .. } => Self::AgentChanged(agent.id.clone()),
+            Event::AgentRemoved { agent, .. } => Self::AgentRemoved(agent.clone()),
+            Event::SettingsChanged => Self::SettingsChanged,
             Event::RunChanged(run) => Self::RunChanged(run.id.clone()),
             Event::ApprovalAsked(approval) => Self::ApprovalAsked(approval.id.clone()),
             Event::ApprovalDecided(approval) => Self::ApprovalDecided(approval.id.clone()),
@@ -104,6 +106,13 @@ impl Tables {
     /// The row's event with the content of now.
     pub fn read(&self, row: &Row) -> Logged {
         Logged { seq: row.seq, at: row.at, event: self.event(row).unwrap_or(Event::Faded) }
+    }
+
+    /// In the order in which they came there.
+    fn rooms_of(&self, member: &MemberId) -> Vec<RoomId> {
+        let mut rows: Vec<_> = self.members.rows().filter(|row| row.member == *member).collect();
+        rows.sort_by_key(|row| (row.joined_at, row.room.clone()));
+        rows.into_iter().map(|row| row.room.clone()).collect()
     }
 
     fn event(&self, row: &Row) -> Option<Event> {
@@ -143,13 +152,24 @@ impl Tables {
             Reference::RoomCleared(room, user) => Event::RoomCleared { room, user, at: row.at },
             Reference::TaskChanged(task) => Event::TaskChanged(Arc::new(self.tasks.get(&task)?.clone())),
             Reference::TaskRemoved(room, task) => Event::TaskRemoved { room, task },
-            Reference::UserChanged(user) => Event::UserChanged(Arc::new(self.users.get(&user)?.clone())),
+            Reference::UserChanged(user) => {
+                let user = Arc::new(self.users.get(&user)?.clone());
+                let circle = Circle::around(&user.id, self.rooms_of(&MemberId::User(user.id.clone())));
+                Event::UserChanged { user, circle: circle.into() }
+            }
             Reference::UserRemoved(user) => Event::UserRemoved(user),
             Reference::SignInsEnded(user) => Event::SignInsEnded(user),
             Reference::SignInEnded(user, sign_in) => Event::SignInEnded { user, sign_in },
             Reference::KeyRevoked(user, key) => Event::KeyRevoked { user, key },
-            Reference::AgentChanged(agent) => Event::AgentChanged(Arc::new(self.agents.get(&agent)?.clone())),
-            Reference::AgentRemoved(agent) => Event::AgentRemoved(agent),
+            Reference::AgentChanged(agent) => {
+                let agent = Arc::new(self.agents.get(&agent)?.clone());
+                let circle = Circle::of(&agent, self.rooms_of(&MemberId::Agent(agent.id.clone())));
+                Event::AgentChanged { agent, circle: circle.into() }
+            }
+            Reference::AgentRemoved(agent) => {
+                Event::AgentRemoved { agent, circle: Arc::new(Circle::everyone()) }
+            }
+            Reference::SettingsChanged => Event::SettingsChanged,
             Reference::RunChanged(run) => Event::RunChanged(Arc::new(self.runs.get(&run)?.clone())),
             Reference::ApprovalAsked(id) => Event::ApprovalAsked(Arc::new(self.approvals.get(&id)?.clone())),
             Reference::ApprovalDecided(id) => {

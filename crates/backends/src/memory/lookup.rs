@@ -283,6 +283,11 @@ impl Lookup for View {
         Ok(found)
     }
 
+    fn rooms_about(&mut self, root: &str) -> Result<Vec<Room>, Fault> {
+        let rooms = self.tables.rooms.rows().filter(|room| room.project_root.as_deref() == Some(root));
+        Ok(sorted(rooms.cloned(), |room| room.id.clone()))
+    }
+
     fn idle(&mut self, realm: &Realm, agent: &AgentId) -> Result<Option<Idle>, Fault> {
         Ok(self.tables.idle.get(&(realm.clone(), agent.clone())).cloned())
     }
@@ -315,6 +320,10 @@ impl Lookup for View {
     fn open_runs_in(&mut self, room: &RoomId) -> Result<Vec<Run>, Fault> {
         let open = self.tables.runs.rows().filter(|run| run.room == *room && !run.has_ended());
         Ok(open.cloned().collect())
+    }
+
+    fn has_open_run(&mut self, agent: &AgentId) -> Result<bool, Fault> {
+        Ok(self.tables.runs.rows().any(|run| run.agent == *agent && !run.has_ended()))
     }
 
     fn spent(&mut self, room: &RoomId, agent: &AgentId, since: Time) -> Result<Spent, Fault> {

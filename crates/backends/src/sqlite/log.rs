@@ -7,8 +7,8 @@ use parlor_engine::Fault;
 use parlor_engine::facts::MEMBERS_TOLD;
 use parlor_engine::ports::{Head, Lookup};
 use parlor_model::{
-    AgentId, ApprovalId, Epoch, Event, KeyId, Logged, Member, MemberChange, MemberId, MessageId, Pin, RoomId,
-    RunId, Seq, SignInId, TaskId, Time, UserId,
+    AgentId, ApprovalId, Circle, Epoch, Event, KeyId, Logged, Member, MemberChange, MemberId, MessageId, Pin,
+    RoomId, RunId, Seq, SignInId, TaskId, Time, UserId,
 };
 use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
@@ -46,6 +46,7 @@ mod kind {
     pub const APPROVAL_ASKED: i64 = 40;
     pub const APPROVAL_DECIDED: i64 = 41;
     pub const PLAN_CHANGED: i64 = 42;
+    pub const SETTINGS_CHANGED: i64 = 43;
 }
 
 /// One row: what kind of thing happened to what.
@@ -88,15 +89,16 @@ pub fn entry(logged: &Logged, row: &mut Row) -> rusqlite::Result<()> {
         Event::RoomCleared { user, .. } => (kind::ROOM_CLEARED, Some(user.as_str()), None),
         Event::TaskChanged(task) => (kind::TASK_CHANGED, Some(task.id.as_str()), None),
         Event::TaskRemoved { task, .. } => (kind::TASK_REMOVED, Some(task.as_str()), None),
-        Event::UserChanged(user) => (kind::USER_CHANGED, Some(user.id.as_str()), None),
+        Event::UserChanged { user, .. } => (kind::USER_CHANGED, Some(user.id.as_str()), None),
         Event::UserRemoved(user) => (kind::USER_REMOVED, Some(user.as_str()), None),
         Event::SignInsEnded(user) => (kind::SIGN_INS_ENDED, Some(user.as_str()), None),
         Event::SignInEnded { user, sign_in } => {
             (kind::SIGN_IN_ENDED, Some(user.as_str()), Some(sign_in.as_str()))
         }
         Event::KeyRevoked { user, key } => (kind::KEY_REVOKED, Some(user.as_str()), Some(key.as_str())),
-        Event::AgentChanged(agent) => (kind::AGENT_CHANGED, Some(agent.id.as_str()), None),
-        Event::AgentRemoved(agent) => (kind::AGENT_REMOVED, Some(agent.as_str()), None),
+        Event::AgentChanged { agent, .. } => (kind::AGENT_CHANGED, Some(agent.id.as_str()), None),
+        Event::AgentRemoved { agent, .. } => (kind::AGENT_REMOVED, Some(agent.as_str()), None),
+        Event::SettingsChanged => (kind::SETTINGS_CHANGED, None, None),
         Event::RunChanged(run) => (kind::RUN_CHANGED, Some(run.id.as_str()), None),
         Event::ApprovalAsked(approval) => (kind::APPROVAL_ASKED, Some(approval.id.as_str()), None),
         Event::ApprovalDecided(approval) => (kind::APPROVAL_DECIDED, Some(approval.id.as_str()), None),
@@ -162,11 +164,16 @@ impl<C: Deref<Target = Connection>> On<C> {
         Ok(Logged { seq, at, event })
     }
 
+    fn rooms_of(&mut self, member: MemberId) -> Result<Vec<RoomId>, Fault> {
+        Ok(self.memberships(&member)?.into_iter().map(|member| member.room).collect())
+    }
+
     /// `None` when what it refers to is gone.
     fn event_of(&mut self, reference: Reference) -> Result<Option<Event>, Fault> {
         let room = reference.room.map(RoomId::stored);
         let (Some(subject), detail) = (reference.subject, reference.detail) else {
-            let Some(room) = room else { return Ok(None) };
+            let settings = reference.kind == kind::SETTINGS_CHANGED;
+            let Some(room) = room else { return Ok(settings.then_some(Event::SettingsChanged)) };
             return Ok(match reference.kind {
                 kind::ROOM_CHANGED => self.room(&room)?.map(|room| Event::RoomChanged(Arc::new(room))),
                 kind::ROOM_REMOVED => Some(Event::RoomRemoved { room, people: Arc::new([]) }),
@@ -241,9 +248,13 @@ impl<C: Deref<Target = Connection>> On<C> {
             (kind::TASK_REMOVED, Some(room)) => {
                 Some(Event::TaskRemoved { room, task: TaskId::stored(subject) })
             }
-            (kind::USER_CHANGED, _) => {
-                self.user(&UserId::stored(subject))?.map(|user| Event::UserChanged(Arc::new(user)))
-            }
+            (kind::USER_CHANGED, _) => match self.user(&UserId::stored(subject))? {
+                Some(user) => {
+                    let circle = Circle::around(&user.id, self.rooms_of(MemberId::User(user.id.clone()))?);
+                    Some(Event::UserChanged { user: user.into(), circle: circle.into() })
+                }
+                None => None,
+            },
             (kind::USER_REMOVED, _) => Some(Event::UserRemoved(UserId::stored(subject))),
             (kind::SIGN_INS_ENDED, _) => Some(Event::SignInsEnded(UserId::stored(subject))),
             (kind::SIGN_IN_ENDED, _) => detail.map(|detail| Event::SignInEnded {
@@ -269,10 +280,17 @@ impl<C: Deref<Target = Connection>> On<C> {
                 let found = self.find_plan(&room, &AgentId::stored(subject))?;
                 found.map(|plan| Event::PlanChanged(Arc::new(plan)))
             }
-            (kind::AGENT_REMOVED, _) => Some(Event::AgentRemoved(AgentId::stored(subject))),
-            (kind::AGENT_CHANGED, _) => {
-                self.agent(&AgentId::stored(subject))?.map(|agent| Event::AgentChanged(Arc::new(agent)))
+            (kind::AGENT_REMOVED, _) => {
+                let circle = Arc::new(Circle::everyone());
+                Some(Event::AgentRemoved { agent: AgentId::stored(subject), circle })
             }
+            (kind::AGENT_CHANGED, _) => match self.agent(&AgentId::stored(subject))? {
+                Some(agent) => {
+                    let circle = Circle::of(&agent, self.rooms_of(MemberId::Agent(agent.id.clone()))?);
+                    Some(Event::AgentChanged { agent: agent.into(), circle: circle.into() })
+                }
+                None => None,
+            },
             _ => None,
         })
     }

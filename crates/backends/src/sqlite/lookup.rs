@@ -371,6 +371,12 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
         self.find_missions(realm, limit)
     }
 
+    fn rooms_about(&mut self, root: &str) -> Result<Vec<Room>, Fault> {
+        // Rooms that are about a folder are few, and have an index of their own.
+        let query = format!("SELECT {} FROM rooms WHERE project_root = ?1 ORDER BY id", rows::ROOM);
+        all(self.sql(), &query, &[&root], rows::room)
+    }
+
     fn idle(&mut self, realm: &Realm, agent: &AgentId) -> Result<Option<Idle>, Fault> {
         self.find_idle(realm, agent)
     }
@@ -412,6 +418,11 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
     fn open_runs_in(&mut self, room: &RoomId) -> Result<Vec<Run>, Fault> {
         let query = format!("SELECT {} FROM runs WHERE state < 2 AND room = ?1 ORDER BY place", rows::RUN);
         all(self.sql(), &query, &[&room.as_str()], rows::a_run)
+    }
+
+    fn has_open_run(&mut self, agent: &AgentId) -> Result<bool, Fault> {
+        let query = "SELECT 1 FROM runs WHERE state < 2 AND agent = ?1 LIMIT 1";
+        Ok(one(self.sql(), query, &[&agent.as_str()], |_| Ok(()))?.is_some())
     }
 
     fn spent(&mut self, room: &RoomId, agent: &AgentId, since: Time) -> Result<Spent, Fault> {
@@ -545,6 +556,7 @@ macro_rules! through {
                 -> Option<parlor_model::StandingPlan>;
             mission(id: &parlor_model::MissionId) -> Option<parlor_model::Mission>;
             missions(realm: &parlor_model::Realm, limit: usize) -> Vec<parlor_model::Mission>;
+            rooms_about(root: &str) -> Vec<parlor_model::Room>;
             idle(realm: &parlor_model::Realm, agent: &parlor_model::AgentId) -> Option<parlor_model::Idle>;
             approval_rule(room: &parlor_model::RoomId, agent: &parlor_model::AgentId, tool: &str)
                 -> Option<parlor_model::ApprovalRule>;
@@ -553,6 +565,7 @@ macro_rules! through {
             ended_turn(agent: &parlor_model::AgentId, conversation: &parlor_model::ConversationId)
                 -> Option<parlor_model::Run>;
             open_runs_in(room: &parlor_model::RoomId) -> Vec<parlor_model::Run>;
+            has_open_run(agent: &parlor_model::AgentId) -> bool;
             spent(room: &parlor_model::RoomId, agent: &parlor_model::AgentId, since: parlor_model::Time)
                 -> parlor_engine::ports::Spent;
             asked(room: &parlor_model::RoomId, by: &parlor_model::AgentId, agent: &parlor_model::AgentId,

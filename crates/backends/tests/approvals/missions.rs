@@ -3,8 +3,12 @@
 use crate::scene::{Scene, coder};
 use parlor_engine::Limits;
 use parlor_engine::turns::PlainRules;
+use parlor_model::command::RoomChanges;
 use parlor_model::query::Page;
-use parlor_model::{AgentStatus, Command, Idle, Message, Mission, Realm, Seq, mission};
+use parlor_model::{
+    AgentStatus, Caller, Command, Idle, MemberId, Message, Mission, Realm, Receipt, Refusal, RoomId,
+    RoomRole, Seq, mission,
+};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,11 +20,15 @@ fn idle(prompt: &str, interval: u32) -> Idle {
 
 /// What was said for missions, the oldest first.
 fn prompts(scene: &Scene) -> Vec<Arc<Message>> {
+    prompts_in(scene, &scene.room)
+}
+
+fn prompts_in(scene: &Scene, room: &RoomId) -> Vec<Arc<Message>> {
     let mut found = Vec::new();
     scene
         .reader
         .with(&mut |store| {
-            found = store.history(&scene.room, Seq(0), Page::After(Seq(0)), 100)?;
+            found = store.history(room, Seq(0), Page::After(Seq(0)), 100)?;
             Ok(())
         })
         .unwrap();
@@ -39,18 +47,23 @@ async fn is_prompted(scene: &Scene, times: usize) -> String {
     };
     tokio::time::timeout(PATIENCE, prompted).await.expect("prompted in time");
     let run = scene.gateway.works(times).await;
-    scene.hub.stop(&scene.ann, &scene.room, &coder()).await.unwrap();
+    is_done(scene, &scene.room, &run).await;
+    let said = prompts(scene);
+    assert_eq!(said.len(), times, "each time once");
+    said[times - 1].text.to_string()
+}
+
+/// The agent ends what it does in a room, and is free.
+async fn is_done(scene: &Scene, room: &RoomId, run: &str) {
+    scene.hub.stop(&scene.ann, room, &coder()).await.unwrap();
     let over = async {
-        while is_open(scene, &run) {
+        while is_open(scene, run) {
             tokio::task::yield_now().await;
         }
     };
     tokio::time::timeout(PATIENCE, over).await.expect("over in time");
     let link = *scene.gateway.link.lock();
     scene.hub.report_status(link, &coder(), AgentStatus::Online, 0).await;
-    let said = prompts(scene);
-    assert_eq!(said.len(), times, "each time once");
-    said[times - 1].text.to_string()
 }
 
 fn is_open(scene: &Scene, run: &str) -> bool {
@@ -157,6 +170,47 @@ async fn a_mission_says_more_than_an_override_and_this_more_than_the_agent_itsel
     scene.clock.pass(31);
     assert!(is_prompted(&scene, 3).await.ends_with("\n\nmission"));
     assert_eq!(missions(&scene).len(), 2, "the first is history");
+    scene.hub.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_several_missions_an_agent_is_prompted_for_one_at_a_time_and_for_each_in_turn() {
+    let directory = tempfile::tempdir().unwrap();
+    let scene = Scene::open(directory.path()).await;
+    let changes = RoomChanges { name: Some("Pantry".into()), ..RoomChanges::default() };
+    let made = scene.hub.call(&scene.ann, Command::CreateRoom { changes, members: Vec::new() }).await;
+    let Ok(Receipt::Room(other)) = made else { panic!("{made:?}") };
+    let (member, role) = (MemberId::Agent(coder()), RoomRole::Member);
+    let add = Command::AddMember { room: other.id.clone(), member, role, description: None };
+    scene.hub.call(&scene.ann, add).await.unwrap();
+    let mut missions = Vec::new();
+    for room in [&scene.room, &other.id] {
+        let agents = vec![(coder(), idle("Look at it", 30))];
+        let set = Command::SetMission { room: room.clone(), text: "Tea".into(), agents };
+        let set = scene.hub.call(&scene.ann, set).await;
+        let Ok(Receipt::Mission(mission)) = set else { panic!("{set:?}") };
+        missions.push(mission);
+    }
+    let so_far = || [&scene.room, &other.id].map(|room| prompts_in(&scene, room).len());
+    for (times, expected) in [(1, [1, 0]), (2, [1, 1]), (3, [2, 1]), (4, [2, 2])] {
+        let prompted = async {
+            while so_far().iter().sum::<usize>() < times {
+                scene.hub.prompt_idle().await;
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, prompted).await.expect("prompted in time");
+        let run = scene.gateway.works(times).await;
+        for mission in &missions {
+            let again = Command::PromptIdle { mission: mission.id.clone(), agent: coder() };
+            let refused = scene.hub.call(&Caller::OPERATOR, again).await;
+            assert_eq!(refused.err(), Some(Refusal::Forbidden), "it is busy, wherever that is");
+        }
+        assert_eq!(so_far(), expected, "none of them starves");
+        let room = if times % 2 == 1 { &scene.room } else { &other.id };
+        is_done(&scene, room, &run).await;
+        scene.clock.pass(31);
+    }
     scene.hub.close().await;
 }
 

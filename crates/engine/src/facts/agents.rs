@@ -16,6 +16,7 @@ impl Facts {
         routes: &Routes,
     ) -> Result<(), Fault> {
         self.agent = store.agent(id)?;
+        self.rooms_of_agent(store)?;
         if let Some(user) = caller.user() {
             self.agents = store.agents_of(user)?;
             self.gaps = routes.gaps_of(user);
@@ -27,6 +28,24 @@ impl Facts {
         for ancestor in id.ancestors() {
             self.relatives.extend(store.agent(&ancestor)?);
         }
+        Ok(())
+    }
+
+    /// Of the agent that the command is about.
+    pub(super) fn rooms_of_agent(&mut self, store: &mut (impl Lookup + ?Sized)) -> Result<(), Fault> {
+        match &self.agent {
+            Some(agent) => self.rooms_of(&MemberId::Agent(agent.id.clone()), store),
+            None => Ok(()),
+        }
+    }
+
+    /// For those who hear that somebody changed.
+    pub(super) fn rooms_of(
+        &mut self,
+        member: &MemberId,
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<(), Fault> {
+        self.rooms = store.memberships(member)?.into_iter().map(|member| member.room).collect();
         Ok(())
     }
 

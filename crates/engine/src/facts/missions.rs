@@ -5,9 +5,10 @@ use crate::ports::Lookup;
 use crate::routes::Routes;
 use crate::{Fault, Limits};
 use parlor_model::{Addressed, AgentId, Caller, MemberId, MissionId, Realm, RoomId};
+use std::sync::Arc;
 
 impl Facts {
-    /// A room, and the latest mission of its realm.
+    /// A room, the latest mission of its realm, and all rooms of it.
     pub(super) fn about_mission(
         &mut self,
         caller: &Caller,
@@ -16,9 +17,17 @@ impl Facts {
         memo: &mut Memo,
     ) -> Result<(), Fault> {
         self.in_room(caller, room, store, memo)?;
-        if let Some(room) = &self.room {
-            self.mission = store.missions(&Realm::of(room), 1)?.pop();
-        }
+        self.about_realm(store)
+    }
+
+    /// The latest mission of the realm of the room, and all rooms of it.
+    fn about_realm(&mut self, store: &mut (impl Lookup + ?Sized)) -> Result<(), Fault> {
+        let Some(room) = &self.room else { return Ok(()) };
+        self.mission = store.missions(&Realm::of(room), 1)?.pop();
+        self.realm = match &room.project_root {
+            Some(root) => store.rooms_about(root)?.into_iter().map(Arc::new).collect(),
+            None => vec![room.clone()],
+        };
         Ok(())
     }
 
@@ -33,10 +42,14 @@ impl Facts {
     ) -> Result<(), Fault> {
         self.agent = store.agent(agent)?;
         let realm = match room {
-            None => Some(Realm::Anywhere),
+            None => {
+                self.rooms_of_agent(store)?;
+                Some(Realm::Anywhere)
+            }
             Some(room) => {
                 self.in_room(caller, room, store, memo)?;
                 self.target = store.member(room, &MemberId::Agent(agent.clone()))?;
+                self.about_realm(store)?;
                 self.room.as_deref().map(Realm::of)
             }
         };
@@ -64,7 +77,7 @@ impl Facts {
         self.membership = store.member(&mission.room, &by)?.map(Into::into);
         self.overridden = store.idle(&mission.realm, agent)?;
         self.own_idle = store.idle(&Realm::Anywhere, agent)?;
-        self.open_runs = store.open_runs_in(&mission.room)?;
+        self.busy = store.has_open_run(agent)?;
         self.room_recipients(&mission.room, None, store, routes, memo)?;
         self.candidate(agent, Addressed::Directly, None, store, memo, limits)
     }

@@ -93,6 +93,8 @@ pub struct Facts {
     pub bookmarks: usize,
     pub newest: Option<Seq>,
     pub agent: Option<Agent>,
+    /// The rooms that the agent or the person is in whom the command changes.
+    pub rooms: Vec<RoomId>,
     /// Whether the caller shares a room with that agent, or, where that is enough, its owner shares it with them.
     pub acquainted: bool,
     pub task: Option<Task>,
@@ -131,6 +133,10 @@ pub struct Facts {
     pub open_approvals: usize,
     /// The one that the command is about, or the latest of the realm.
     pub mission: Option<Mission>,
+    /// The rooms of that realm.
+    pub realm: Vec<Arc<Room>>,
+    /// Whether the agent has a turn that waits or runs, in whatever room.
+    pub busy: bool,
     /// How the agent is prompted in the realm that is meant, and what it says of itself.
     pub overridden: Option<Idle>,
     pub own_idle: Option<Idle>,
@@ -235,6 +241,7 @@ impl Facts {
             bookmarks: 0,
             newest: None,
             agent: None,
+            rooms: Vec::new(),
             acquainted: false,
             task: None,
             tasks: 0,
@@ -260,6 +267,8 @@ impl Facts {
             approvals: Vec::new(),
             open_approvals: 0,
             mission: None,
+            realm: Vec::new(),
+            busy: false,
             overridden: None,
             own_idle: None,
             plan: None,
@@ -296,6 +305,7 @@ impl Facts {
             }
             Command::ChangeUser { user, .. } => {
                 self.user = store.user(user)?;
+                self.rooms_of(&MemberId::User(user.clone()), store)?;
                 self.admins = store.admins()?;
             }
             Command::RemoveUser { user } => {
@@ -306,6 +316,9 @@ impl Facts {
                 self.memberships_of_agents(store)?;
             }
             Command::ChangeProfile(changes) => {
+                if let Some(user) = caller.user() {
+                    self.rooms_of(&MemberId::User(user.clone()), store)?;
+                }
                 if let (Some(_), Some(user)) = (&changes.avatar_url, caller.user()) {
                     self.avatars = store.avatars(user)?;
                 }
@@ -378,7 +391,10 @@ impl Facts {
                     self.agents = store.agents_of(user)?;
                 }
             }
-            Command::ChangeService { agent, .. } => self.about_service(agent, store)?,
+            Command::ChangeService { agent, .. } => {
+                self.about_service(agent, store)?;
+                self.rooms_of_agent(store)?;
+            }
             Command::RemoveService { agent } => {
                 self.about_service(agent, store)?;
                 self.agents_from(agent, store)?;
@@ -397,12 +413,12 @@ impl Facts {
             Command::Arrange { room, .. } | Command::Freeze { room } | Command::Thaw { room } => {
                 self.in_room(caller, room, store, memo)?
             }
-            Command::SetProjectRoot { room, root } => {
-                self.in_room(caller, room, store, memo)?;
-                self.root_allowed = root.as_deref().is_none_or(|root| limits.allows_root(root));
+            Command::SetProjectRoot { room, root, there } => {
+                self.about_mission(caller, room, store, memo)?;
+                self.root_allowed = root.as_deref().is_none_or(|root| *there && limits.allows_root(root));
             }
             Command::DeleteRoom { room } => {
-                self.in_room(caller, room, store, memo)?;
+                self.about_mission(caller, room, store, memo)?;
                 self.everyone(room, store, memo)?;
                 self.approvals = store.open_approvals(Open::Room(room))?;
             }
@@ -495,6 +511,7 @@ impl Facts {
             Command::Route(route) => self.about_route(caller, route, store, routes, memo, limits)?,
             Command::ChangeAgent { id, .. } => {
                 self.agent = store.agent(id)?;
+                self.rooms_of_agent(store)?;
                 self.subscriptions = store.subscriptions_of(&Mailbox::of(id.clone()))?;
             }
             Command::RemoveAgent { id } => {
@@ -647,7 +664,12 @@ impl Facts {
             Query::Runs { room: Some(room), .. } => self.in_room(caller, room, store, memo)?,
             Query::Plans { room: Some(room) } => self.in_room(caller, room, store, memo)?,
             Query::Runs { room: None, .. } | Query::Plans { room: None } | Query::Questions => {}
-            Query::RoomsAt { root } => self.about_root(caller, root, store)?,
+            Query::RoomsAt { root, room } => {
+                if let Some(room) = room {
+                    self.in_room(caller, room, store, memo)?;
+                }
+                self.about_root(caller, root, room.as_ref(), store)?;
+            }
             Query::Question { approval } => self.about_approval(caller, approval, store, memo)?,
             Query::RunsOf { message }
             | Query::Revisions { message }

@@ -3,19 +3,21 @@
 use super::{Facts, Membership};
 use crate::Fault;
 use crate::ports::Lookup;
-use parlor_model::{Caller, MemberId};
+use parlor_model::{Caller, MemberId, RoomId};
 use std::sync::Arc;
 
 impl Facts {
-    /// The caller's rooms that are about this folder.
+    /// The caller's rooms that are about this folder, or the one that is named.
     pub(super) fn about_root(
         &mut self,
         caller: &Caller,
         root: &str,
+        only: Option<&RoomId>,
         store: &mut (impl Lookup + ?Sized),
     ) -> Result<(), Fault> {
         let Some(user) = caller.user() else { return Ok(()) };
-        for member in store.memberships(&MemberId::User(user.clone()))? {
+        let own = store.memberships(&MemberId::User(user.clone()))?;
+        for member in own.into_iter().filter(|own| only.is_none_or(|only| own.room == *only)) {
             let room = store.room(&member.room)?;
             if let Some(room) = room.filter(|room| room.project_root.as_deref() == Some(root)) {
                 self.memberships.push(Membership { room, member, everyone: Arc::new([]), newest: None });

@@ -1,11 +1,11 @@
 //! People, sign-ins and keys.
 
-use super::{Change, Draft, Plan, rooms, second_factor, uploads, welcome};
+use super::{Change, Draft, Plan, agents, rooms, second_factor, uploads, welcome};
 use crate::routes::RouteChange;
 use parlor_model::command::{NewSignIn, NewUser, UserChanges};
 use parlor_model::{
-    ApiKey, Command, Event, KeyId, Pairing, Receipt, Refusal, Scope, SecretHash, SignIn, SignInId, SiteRole,
-    Thing, Time, User, UserId,
+    ApiKey, Circle, Command, Event, KeyId, Pairing, Receipt, Refusal, RoomId, Scope, SecretHash, SignIn,
+    SignInId, SiteRole, Thing, Time, User, UserId,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -123,12 +123,19 @@ pub fn create_user(account: &NewUser, draft: &mut Draft) -> Result<Arc<User>, Re
         updated_at: now,
     });
     draft.change(Change::PutUser(user.clone()));
-    draft.tell(Event::UserChanged(user.clone()));
+    tell(&user, [], draft);
     welcome::welcome(&user, draft)?;
     Ok(user)
 }
 
+/// Tells a person of themselves, and whoever is in these rooms with them.
+pub fn tell(user: &Arc<User>, rooms: impl IntoIterator<Item = RoomId>, draft: &mut Draft) {
+    let circle = Circle::around(&user.id, rooms).into();
+    draft.tell(Event::UserChanged { user: user.clone(), circle });
+}
+
 fn change_user(mut user: User, changes: &UserChanges, mut draft: Draft) -> Result<Plan, Refusal> {
+    let shown = (user.display_name.clone(), user.avatar_url.clone());
     let demoted = user.role == SiteRole::Admin && changes.role == Some(SiteRole::User);
     if demoted && draft.facts.admins <= 1 {
         return Err(Refusal::MustRemain(Thing::User));
@@ -156,7 +163,9 @@ fn change_user(mut user: User, changes: &UserChanges, mut draft: Draft) -> Resul
     user.updated_at = draft.facts.now;
     let user = Arc::new(user);
     draft.change(Change::PutUser(user.clone()));
-    draft.tell(Event::UserChanged(user.clone()));
+    let shows = shown != (user.display_name.clone(), user.avatar_url.clone());
+    let rooms = draft.facts.rooms.clone();
+    tell(&user, rooms.into_iter().filter(|_| shows), &mut draft);
     draft.done(Receipt::User(user))
 }
 
@@ -169,7 +178,7 @@ fn remove_user(id: &UserId, mut draft: Draft) -> Result<Plan, Refusal> {
     draft.change(Change::RemoveUser(id.clone()));
     for agent in &draft.facts.agents {
         draft.routes.push(RouteChange::RemoveAgent(agent.id.clone()));
-        draft.tell(Event::AgentRemoved(agent.id.clone()));
+        agents::tell_removed(agent, &mut draft);
     }
     draft.tell(Event::UserRemoved(id.clone()));
     draft.done(Receipt::Done)

@@ -4,8 +4,8 @@ use super::{Change, Draft, Plan, gateways, rooms};
 use crate::routes::RouteChange;
 use parlor_model::command::AgentProfile;
 use parlor_model::{
-    Agent, AgentId, Command, Event, Host, Mailbox, Path, Pattern, Receipt, Refusal, Session, SessionId,
-    Subscription, Thing, Visibility,
+    Agent, AgentId, Circle, Command, Event, Host, Mailbox, Path, Pattern, Receipt, Refusal, Session,
+    SessionId, Subscription, Thing, Visibility,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -100,8 +100,31 @@ pub fn settle(
     for pattern in wanted {
         subscriptions.push(add(&mailbox, pattern, draft)?);
     }
-    draft.tell(Event::AgentChanged(agent.clone()));
+    tell(&agent, draft);
     Ok((agent, subscriptions))
+}
+
+/// Tells everyone who can see the agent, or could before. That its host came back is its owner's business alone: to
+/// others that shows by itself.
+pub fn tell(agent: &Arc<Agent>, draft: &mut Draft) {
+    let before = draft.facts.agent.as_ref();
+    let shown = |agent: &Agent| {
+        let mut shown = agent.seen_by_others();
+        (shown.host.seen_at, shown.visibility) = (None, agent.visibility.clone());
+        shown
+    };
+    let circle = match before {
+        Some(before) if shown(before) == shown(agent) => Circle::around(&agent.owner, []),
+        Some(before) => Circle::of(before, draft.facts.rooms.clone()).and(Circle::of(agent, [])),
+        None => Circle::of(agent, []),
+    };
+    draft.tell(Event::AgentChanged { agent: agent.clone(), circle: circle.into() });
+}
+
+/// The rooms that it was in are told that it left.
+pub fn tell_removed(agent: &Agent, draft: &mut Draft) {
+    let circle = Circle::of(agent, []).into();
+    draft.tell(Event::AgentRemoved { agent: agent.id.clone(), circle });
 }
 
 fn apply(profile: &AgentProfile, agent: &mut Agent) {
@@ -150,7 +173,7 @@ fn change(profile: &AgentProfile, draft: Draft) -> Result<Plan, Refusal> {
 pub fn replace(agent: Agent, mut draft: Draft) -> Result<Plan, Refusal> {
     let agent = Arc::new(agent);
     draft.change(Change::PutAgent(agent.clone()));
-    draft.tell(Event::AgentChanged(agent.clone()));
+    tell(&agent, &mut draft);
     let subscriptions = draft.facts.subscriptions.clone();
     draft.done(Receipt::Agent { agent, subscriptions })
 }
@@ -161,7 +184,7 @@ pub fn remove(mut draft: Draft) -> Result<Plan, Refusal> {
     for agent in &draft.facts.agents {
         draft.change(Change::RemoveAgent(agent.id.clone()));
         draft.routes.push(RouteChange::RemoveAgent(agent.id.clone()));
-        draft.tell(Event::AgentRemoved(agent.id.clone()));
+        tell_removed(agent, &mut draft);
     }
     draft.done(Receipt::Done)
 }
@@ -208,7 +231,7 @@ mod tests {
     use super::super::given::{NOW, agent, decide, facts, mailbox, pattern, subscription, user};
     use super::*;
     use crate::facts::Facts;
-    use parlor_model::{Payload, Time};
+    use parlor_model::{Payload, RoomId, Time, UserId};
 
     fn subscribe(of: &str, text: &str) -> Command {
         Command::Subscribe { mailbox: mailbox(of), pattern: pattern(text) }
@@ -370,6 +393,27 @@ mod tests {
     }
 
     #[test]
+    fn everyone_who_sees_an_agent_or_could_before_hears_that_it_changed() {
+        let people = |names: &[&str]| names.iter().map(|name| UserId::stored(*name)).collect::<Vec<_>>();
+        let old = Agent { visibility: Visibility::List(people(&["bob"])), ..agent("coder") };
+        let facts = Facts { agent: Some(old.clone()), rooms: vec![RoomId::stored("lobby")], ..facts() };
+        let told = |profile: AgentProfile| {
+            let plan = decide(&Command::ChangeAgent { id: old.id.clone(), profile }, &facts).unwrap();
+            plan.events[0].event.circle().unwrap().clone()
+        };
+        let rooms = vec![RoomId::stored("lobby")];
+        let renamed = AgentProfile { name: Some("Other".into()), ..Default::default() };
+        assert_eq!(
+            told(renamed),
+            Circle { everyone: false, people: people(&["ann", "bob"]), rooms: rooms.clone() }
+        );
+        let shared = AgentProfile { visibility: Some(Visibility::All), ..Default::default() };
+        assert_eq!(told(shared), Circle { everyone: true, people: people(&["ann", "bob"]), rooms });
+        let own = Circle::around(&UserId::stored("ann"), []);
+        assert_eq!(told(AgentProfile::default()), own, "nothing that others see");
+    }
+
+    #[test]
     fn an_agent_is_removed_with_all_below_it() {
         let gone = ["coder/a", "coder/a/b", "coder"].map(agent);
         let facts = Facts { agent: Some(gone[2].clone()), agents: gone.to_vec(), ..facts() };
@@ -378,7 +422,8 @@ mod tests {
         for (index, agent) in gone.iter().enumerate() {
             assert!(matches!(&plan.changes[index], Change::RemoveAgent(id) if *id == agent.id));
             assert!(matches!(&plan.routes[index], RouteChange::RemoveAgent(id) if *id == agent.id));
-            assert_eq!(plan.events[index].event, Event::AgentRemoved(agent.id.clone()));
+            let circle = Circle::of(agent, []).into();
+            assert_eq!(plan.events[index].event, Event::AgentRemoved { agent: agent.id.clone(), circle });
         }
     }
 }

@@ -1,13 +1,13 @@
 //! What agents are to pursue by themselves, and what is said to them when they are idle.
 //!
-//! Owns: one mission at a time in a realm; who is prompted and that they were is one transaction, so that nobody is
+//! Owns: one mission at a time in a realm, told in all rooms of it; who is prompted and that they were is one transaction, so that nobody is
 //! prompted twice, whatever happens in between.
 
 use super::{Change, Draft, Plan, messages, turns};
 use parlor_model::mission::SOURCE;
 use parlor_model::{
-    AgentId, Command, Event, Idle, MemberId, Mention, Message, MessageId, MessageKind, Mission, MissionAgent,
-    MissionId, Place, Realm, Receipt, Refusal, Room, RoomRole, Sender, Thing,
+    AgentId, Circle, Command, Event, Idle, MemberId, Mention, Message, MessageId, MessageKind, Mission,
+    MissionAgent, MissionId, Place, Realm, Receipt, Refusal, Room, RoomId, RoomRole, Sender, Thing,
 };
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
             let mut draft = draft;
             let mission = running(&draft).ok_or(Refusal::NotFound(Thing::Mission))?;
             end(&mission, &mut draft);
-            tell(&mut draft)?;
+            tell(&mut draft);
             draft.done(Receipt::Done)
         }
         Command::SetIdle { agent, room, idle } => set_idle(agent, room.is_some(), idle.as_ref(), draft),
@@ -36,11 +36,19 @@ fn running(draft: &Draft) -> Option<Mission> {
     draft.facts.mission.clone().filter(Mission::is_on)
 }
 
-/// It is part of what its room is.
-fn tell(draft: &mut Draft) -> Result<(), Refusal> {
-    let room = the_room(draft)?;
-    draft.tell(Event::RoomChanged(room));
-    Ok(())
+/// It is part of what each room of the realm is.
+fn tell(draft: &mut Draft) {
+    let facts = draft.facts;
+    facts.realm.iter().for_each(|room| draft.tell(Event::RoomChanged(room.clone())));
+}
+
+/// A room leaves its realm. The mission that prompts there ends with that, and the others of the realm are told.
+pub fn leave_realm(room: &RoomId, draft: &mut Draft) {
+    let Some(mission) = running(draft).filter(|mission| mission.room == *room) else { return };
+    end(&mission, draft);
+    let facts = draft.facts;
+    let others = facts.realm.iter().filter(|other| other.id != *room);
+    others.for_each(|other| draft.tell(Event::RoomChanged(other.clone())));
 }
 
 fn end(mission: &Mission, draft: &mut Draft) {
@@ -74,7 +82,7 @@ fn set(text: &str, agents: &[(AgentId, Idle)], mut draft: Draft) -> Result<Plan,
     };
     let mission = Arc::new(mission);
     draft.change(Change::PutMission(mission.clone()));
-    tell(&mut draft)?;
+    tell(&mut draft);
     draft.done(Receipt::Mission(mission))
 }
 
@@ -84,8 +92,14 @@ fn set_idle(agent: &AgentId, in_room: bool, idle: Option<&Idle>, mut draft: Draf
     }
     let realm = if in_room { Realm::of(&*the_room(&draft)?) } else { Realm::Anywhere };
     draft.change(Change::PutIdle { realm, agent: agent.clone(), idle: idle.cloned() });
-    if in_room {
-        tell(&mut draft)?;
+    match (in_room, &draft.facts.agent) {
+        (true, _) => tell(&mut draft),
+        // What it says of itself is part of what an agent is.
+        (false, Some(agent)) => {
+            let circle = Circle::of(agent, draft.facts.rooms.clone()).into();
+            draft.tell(Event::AgentChanged { agent: Arc::new(agent.clone()), circle });
+        }
+        (false, None) => {}
     }
     draft.done(Receipt::Done)
 }
@@ -104,11 +118,10 @@ fn prompt(agent: &AgentId, mut draft: Draft) -> Result<Plan, Refusal> {
     let idle = idle.ok_or(Refusal::NotFound(Thing::Override))?;
     let waits_for =
         mission.agent(agent).and_then(|known| known.prompted_at).map(|at| at.plus(idle.patience()));
-    let busy = facts.open_runs.iter().any(|run| run.agent == *agent);
     let too_soon = waits_for.is_some_and(|until| facts.now < until);
     let enough = mission.prompts >= Mission::MOST_PROMPTS;
     // What would be refused is not said either: nobody would read it.
-    if busy || too_soon || enough || turns::judge(&room, &candidate, None, &draft).is_some() {
+    if facts.busy || too_soon || enough || turns::judge(&room, &candidate, None, &draft).is_some() {
         return Err(Refusal::Forbidden);
     }
     draft.change(Change::PutMission(Arc::new(mission.prompted(agent, facts.now))));

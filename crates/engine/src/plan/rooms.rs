@@ -1,6 +1,6 @@
 //! Rooms and their members.
 
-use super::{Change, Draft, Plan, approvals};
+use super::{Change, Draft, Plan, approvals, missions};
 use crate::facts::{MEMBERS_TOLD, Membership, Names};
 use parlor_model::command::RoomChanges;
 use parlor_model::{
@@ -151,6 +151,7 @@ fn freeze(wanted: bool, mut draft: Draft) -> Result<Plan, Refusal> {
 fn set_root(root: Option<&str>, mut draft: Draft) -> Result<Plan, Refusal> {
     let mut room = the_room(&draft)?;
     if room.project_root.as_deref() != root {
+        missions::leave_realm(&room.id, &mut draft);
         room.project_root = root.map(Into::into);
         room.updated_at = draft.facts.now;
         draft.change(Change::PutRoom(Arc::new(room.clone())));
@@ -162,6 +163,7 @@ fn set_root(root: Option<&str>, mut draft: Draft) -> Result<Plan, Refusal> {
 fn delete(room: &RoomId, mut draft: Draft) -> Result<Plan, Refusal> {
     let people = people(&draft.facts.members);
     approvals::withdraw(&mut draft);
+    missions::leave_realm(room, &mut draft);
     draft.change(Change::RemoveRoom(room.clone()));
     draft.tell(Event::RoomRemoved { room: room.clone(), people });
     draft.done(Receipt::Done)

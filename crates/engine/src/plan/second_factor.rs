@@ -1,7 +1,7 @@
 //! Turning a second factor on and off, and what it asks of a sign-in.
 
-use super::{Change, Draft, Plan};
-use parlor_model::{Command, Event, Receipt, Refusal, SecondFactor, SecondProof, SecretHash, Thing, User};
+use super::{Change, Draft, Plan, accounts};
+use parlor_model::{Command, Receipt, Refusal, SecondFactor, SecondProof, SecretHash, Thing, User};
 use std::sync::Arc;
 
 pub fn plan(command: &Command, mut draft: Draft) -> Result<Plan, Refusal> {
@@ -57,7 +57,7 @@ fn confirm(sealed: &[u8], step: u64, backup_codes: &[SecretHash], mut draft: Dra
 fn turn(user: User, on: bool, mut draft: Draft) -> Result<Plan, Refusal> {
     let user = Arc::new(User { second_factor: on, updated_at: draft.facts.now, ..user });
     draft.change(Change::PutUser(user.clone()));
-    draft.tell(Event::UserChanged(user.clone()));
+    accounts::tell(&user, [], &mut draft);
     draft.done(Receipt::User(user))
 }
 

@@ -2,9 +2,7 @@
 
 use super::{Change, Draft, HUB, Plan, agents};
 use parlor_model::command::{NewService, ServiceChanges};
-use parlor_model::{
-    Agent, AgentId, Command, Event, GatewayId, Host, Receipt, Refusal, Service, Thing, Visibility,
-};
+use parlor_model::{Agent, AgentId, Command, GatewayId, Host, Receipt, Refusal, Service, Thing, Visibility};
 use std::sync::Arc;
 
 /// As gateways call it.
@@ -67,7 +65,7 @@ fn change(changes: &ServiceChanges, mut draft: Draft) -> Result<Plan, Refusal> {
     agent.host = hosted(&service.model.model, &draft);
     let agent = Arc::new(agent);
     draft.change(Change::PutAgent(agent.clone()));
-    draft.tell(Event::AgentChanged(agent.clone()));
+    agents::tell(&agent, &mut draft);
     put(agent, service, draft)
 }
 

@@ -5,7 +5,7 @@ use super::shared::Kept;
 use super::{State, Switchboard, Viewer, ViewerId, push};
 use crate::Fault;
 use bytes::Bytes;
-use parlor_model::{Event, Position, RoomId, Seq, Signal};
+use parlor_model::{Circle, Event, Position, RoomId, Seq, Signal};
 use std::collections::HashSet;
 
 /// How an attempt to follow a room live ended.
@@ -96,12 +96,21 @@ impl Switchboard {
             let for_them = |event: &Event| event.person().is_none_or(|person| *person == viewer.user);
             // What is open is shown to everyone who takes a seat, below.
             let told = |event: &Event| !matches!(event, Event::ApprovalAsked(_));
-            let here = |event: &Event| event.room().is_some_and(|room| here.contains(room));
+            let known = |circle: &Circle| {
+                circle.everyone
+                    || circle.people.contains(&viewer.user)
+                    || circle.rooms.iter().any(|room| here.contains(room))
+            };
+            let here = |event: &Event| match event.room() {
+                Some(room) => here.contains(room),
+                None => following.is_some() && event.circle().is_some_and(known),
+            };
             let wanted = |kept: &&mut Kept| {
                 let event = &kept.logged.event;
-                kept.logged.seq > since && here(event) && for_them(event) && told(event)
+                here(event) && for_them(event) && told(event)
             };
-            let missed = state.recent.iter_mut().filter(wanted);
+            let first = state.recent.partition_point(|kept| kept.logged.seq <= since);
+            let missed = state.recent.range_mut(first..).filter(wanted);
             frames.extend(missed.filter_map(|kept| kept.by(&viewer.egress, self.epoch)));
         }
         let anything_missed = !frames.is_empty();

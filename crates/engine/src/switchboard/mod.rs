@@ -26,8 +26,9 @@ use audience::{Audience, Seat};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use parlor_model::{
-    AgentId, Chunk, Delivery, Epoch, Event, Logged, Mailbox, MemberChange, Message, MessageId, Moment,
-    Ordinal, Principal, Reaction, Refusal, RoomId, Run, RunEvent, RunId, RunState, Seq, Signal, UserId,
+    AgentId, Chunk, Circle, Delivery, Epoch, Event, Logged, Mailbox, MemberChange, Message, MessageId,
+    Moment, Ordinal, Principal, Reaction, Refusal, RoomId, Run, RunEvent, RunId, RunState, Seq, Signal,
+    UserId,
 };
 use questions::Questions;
 use replies::{Replies, Reply};
@@ -105,9 +106,9 @@ struct State {
     seen: Seq,
     /// The highest number that was given.
     number: Ordinal,
-    /// What last happened in rooms, in order, for those who come back; what is only for mailboxes is read from there.
+    /// What last happened that people see, in order, for those who come back; what is only for mailboxes is not in it.
     recent: VecDeque<Kept>,
-    /// Nothing of a room that happened from here on is missing there.
+    /// Nothing of that which happened from here on is missing there.
     kept_from: Seq,
     /// How much was said in these, by its length.
     recent_bytes: usize,
@@ -255,7 +256,7 @@ impl Switchboard {
             if let Event::MessageDeleted { message, .. } = &logged.event {
                 state.fade(message);
             }
-            if logged.event.room().is_some() {
+            if logged.event.room().is_some() || logged.event.circle().is_some() {
                 state.recent_bytes += length(&logged.event);
                 state.recent.push_back(Kept::new(logged.clone()));
             }
@@ -337,10 +338,11 @@ impl Switchboard {
                 |principal| matches!(principal, Principal::Person { sign_in: own, .. } if own == sign_in),
             ),
             // The id may be somebody else's tomorrow: whoever listened to it hears nothing more.
-            Event::AgentRemoved(agent) => {
+            Event::AgentRemoved { agent, circle } => {
                 state.mailboxes.clear_where(|mailbox| mailbox.agent == *agent);
                 state.replies.close_where(|reply| reply.agent == *agent);
                 state.activities.close_where(|_, of| of == agent);
+                self.tell_circle(state, circle, logged);
             }
             Event::KeyRevoked { user, key } => {
                 state.end(
@@ -360,9 +362,9 @@ impl Switchboard {
                 let begun = state.activities.begin(run, state.number.plus(1));
                 self.pass_on(state, &run.room, &begun);
             }
-            Event::AgentChanged(agent) => {
-                for viewer in state.viewers_of(&agent.owner) {
-                    push(viewer.egress.event(logged, self.epoch), &viewer);
+            Event::AgentChanged { .. } | Event::UserChanged { .. } | Event::SettingsChanged => {
+                if let Some(circle) = logged.event.circle() {
+                    self.tell_circle(state, circle, logged);
                 }
             }
             Event::MessageEdited(_)
@@ -377,7 +379,6 @@ impl Switchboard {
             | Event::RoomRead { .. }
             | Event::TaskChanged(_)
             | Event::TaskRemoved { .. }
-            | Event::UserChanged(_)
             | Event::Faded => {
                 if let Some(room) = logged.event.room() {
                     self.tell_room(state, room, logged);
@@ -393,6 +394,30 @@ impl Switchboard {
                 seat.outbox.push(bytes);
             }
         });
+    }
+
+    /// To everyone who follows what happens and may know of this, once.
+    fn tell_circle(&self, state: &State, circle: &Circle, logged: &Logged) {
+        let mut told = HashSet::new();
+        if circle.everyone {
+            told.extend(state.following.keys().copied());
+        }
+        for user in &circle.people {
+            told.extend(state.by_user.get(user).into_iter().flatten().copied());
+        }
+        for room in &circle.rooms {
+            state.rooms.each(room, |seat| {
+                told.insert(seat.viewer);
+            });
+        }
+        let mut encoded = Encoded::default();
+        for viewer in told.iter().filter(|id| state.following.contains_key(*id)) {
+            if let Some(viewer) = state.viewers.get(viewer)
+                && let Some(bytes) = encoded.by(&viewer.egress, |egress| egress.event(logged, self.epoch))
+            {
+                viewer.outbox.push(bytes);
+            }
+        }
     }
 
     /// A turn is as it was committed: its agent can speak from its start to its end.
@@ -434,12 +459,13 @@ impl Switchboard {
 
     /// The tools that agents have called in turns that run in a room, in order.
     pub fn tools_in_use(&self, room: &RoomId) -> Vec<(AgentId, Chunk)> {
-        let state = self.state.lock();
+        // Nobody waits for the copies.
+        let replies = self.state.lock().replies.in_room(room).to_vec();
         let calls = |reply: &Arc<Reply>| {
             let agent = reply.agent.clone();
             reply.tools().into_iter().map(move |call| (agent.clone(), call)).collect::<Vec<_>>()
         };
-        state.replies.in_room(room).iter().flat_map(calls).collect()
+        replies.iter().flat_map(calls).collect()
     }
 
     /// How much of the reply of a turn was heard: so many whole parts, and so many bytes of the next.

@@ -318,12 +318,12 @@ impl Desk {
                 self.has_nothing_to_forget(room, None);
                 self.undecided.retain(|(_, undecided), _| undecided != room);
             }
-            Event::AgentChanged(agent) => {
+            Event::AgentChanged { agent, .. } => {
                 if let Some(seat) = self.seats.get_mut(&agent.id) {
                     seat.name = agent.name.clone();
                 }
             }
-            Event::AgentRemoved(agent) => {
+            Event::AgentRemoved { agent, .. } => {
                 self.questions.agent_gone(agent);
                 self.queues.gone(|of, _| of == agent);
                 for run in self.runs_of.get(agent).cloned().unwrap_or_default() {

@@ -6,20 +6,25 @@ use crate::Hub;
 use crate::hub::WeakHub;
 use crate::ports::Snapshot;
 use parlor_model::{AgentId, Caller, Command, Mission, MissionId, Realm, RunState, Time};
+use std::collections::HashSet;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// How often it is looked at, where nobody rings.
 const LOOK: Duration = Duration::from_secs(10);
+/// And how often at most, however many rooms change.
+const PAUSE: Duration = Duration::from_millis(250);
 
 pub async fn keep(weak: WeakHub) {
     loop {
         let Some(hub) = weak.upgrade().filter(|hub| !hub.is_closing()) else { return };
+        let looked = Instant::now();
         hub.prompt_idle().await;
         let turns = hub.shared_turns();
         // The hub must be able to end while nothing happens.
         drop(hub);
-        // Being rung more often than it looks costs nothing but the look.
         let _ = tokio::time::timeout(LOOK, turns.idle.notified()).await;
+        tokio::time::sleep_until(looked + PAUSE).await;
     }
 }
 
@@ -28,18 +33,34 @@ impl Hub {
     pub async fn prompt_idle(&self) {
         let now = self.now();
         // Asked again with the next look.
-        let Ok(due) = self.look(move |_, store| due(now, store)).await else { return };
-        for (mission, agent) in due {
-            if self.turns().desk().is_idle(&agent) {
+        let Ok(mut due) = self.look(move |_, store| due(now, store)).await else { return };
+        // Of several missions the one that has waited for the agent the longest: none of them starves.
+        due.sort_by_key(|due| due.prompted_at);
+        let mut prompted = HashSet::new();
+        for Due { mission, agent, .. } in due {
+            // One prompt at a time: the desk hears of it behind the store.
+            if !prompted.contains(&agent) && self.turns().desk().is_idle(&agent) {
+                let prompt = Command::PromptIdle { mission, agent: agent.clone() };
                 // What does not hold any more is nobody's mistake.
-                let _ = self.call(&Caller::OPERATOR, Command::PromptIdle { mission, agent }).await;
+                if self.call(&Caller::OPERATOR, prompt).await.is_ok() {
+                    prompted.insert(agent);
+                }
             }
         }
     }
 }
 
-/// Whose time it is, as far as the store knows.
-fn due(now: Time, store: &mut dyn Snapshot) -> Result<Vec<(MissionId, AgentId)>, Fault> {
+/// An agent whose time it is.
+struct Due {
+    mission: MissionId,
+    agent: AgentId,
+    /// When it was last prompted for this mission.
+    prompted_at: Option<Time>,
+}
+
+/// Whose time it is, as far as the store knows. Costs as much as there are agents in the rooms of missions that are on:
+/// nothing where there is none.
+fn due(now: Time, store: &mut dyn Snapshot) -> Result<Vec<Due>, Fault> {
     let mut due = Vec::new();
     for mission in store.missions_on()? {
         let room = store.room(&mission.room)?;
@@ -49,7 +70,8 @@ fn due(now: Time, store: &mut dyn Snapshot) -> Result<Vec<(MissionId, AgentId)>,
         }
         for agent in store.agents_in(&mission.room)? {
             if is_due(&mission, &agent, now, store)? {
-                due.push((mission.id.clone(), agent));
+                let prompted_at = mission.agent(&agent).and_then(|known| known.prompted_at);
+                due.push(Due { mission: mission.id.clone(), agent, prompted_at });
             }
         }
     }

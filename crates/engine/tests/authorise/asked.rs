@@ -218,7 +218,7 @@ pub fn route_room() -> Command {
 }
 
 pub fn set_project_root() -> Command {
-    Command::SetProjectRoot { room: lobby(), root: Some("/srv/code".into()) }
+    Command::SetProjectRoot { room: lobby(), root: Some("/srv/code".into()), there: true }
 }
 
 pub fn set_mission() -> Command {
@@ -249,8 +249,8 @@ pub fn workspace() -> Query {
     Query::Workspace { room: lobby() }
 }
 
-pub fn rooms_at() -> Query {
-    Query::RoomsAt { root: "/srv/code".into() }
+pub fn rooms_at(room: Option<RoomId>) -> Query {
+    Query::RoomsAt { root: "/srv/code".into(), room }
 }
 
 pub fn change_room() -> Command {

@@ -180,6 +180,9 @@ table! { Command,
     Command::SetIdle { .. } => {
         "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   set_idle(Some(lobby())), ANOTHERS_AGENT_IN_ROOM;
         "who   who   out   no    ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   set_idle(Some(lobby())), KEEPERS_AGENT;
+        "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   set_idle(Some(lobby())), AGENT_IN_ROOM_ABOUT_A_FOLDER;
+        "who   who   out   no    no    no    out   out   out   no    yes   who  ", PERSON,  set_idle(Some(lobby())), AGENT_IN_ROOM_ABOUT_A_FOLDER;
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   set_idle(Some(lobby())), OWN_MISSION_IN_A_FOLDER;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  set_idle(None), KEEPERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  set_idle(None), AGENT_SHARED_WITH_ALL;
     }

@@ -50,6 +50,18 @@ pub const MISSION_OF_ANOTHER_ROOM: Given = |facts, _| {
     });
 };
 
+pub const AGENT_IN_ROOM_ABOUT_A_FOLDER: Given = |facts, who| {
+    ANOTHERS_AGENT_IN_ROOM(facts, who);
+    ABOUT_A_FOLDER(facts, who);
+    MISSION_OF_ANOTHER_ROOM(facts, who);
+};
+pub const OWN_MISSION_IN_A_FOLDER: Given = |facts, who| {
+    AGENT_IN_ROOM_ABOUT_A_FOLDER(facts, who);
+    if let (Some(mission), Some(own)) = (&mut facts.mission, who.user()) {
+        mission.created_by = own;
+    }
+};
+
 pub const FOLDER_SET_FREE: Given = |facts, _| facts.root_allowed = true;
 pub const ABOUT_A_FOLDER: Given = |facts, who| {
     ABOUT_A_FOLDER_TAKEN_BACK(facts, who);
@@ -60,7 +72,11 @@ pub const ABOUT_A_FOLDER_TAKEN_BACK: Given = |facts, _| {
         Arc::make_mut(room).project_root = Some("/srv/code".into());
     }
 };
-pub const IN_A_ROOM_ABOUT_IT: Given = |facts, _| {
+pub const IN_A_ROOM_ABOUT_IT: Given = |facts, who| {
+    IN_A_ROOM_ABOUT_WHAT_WAS_TAKEN_BACK(facts, who);
+    FOLDER_SET_FREE(facts, who);
+};
+pub const IN_A_ROOM_ABOUT_WHAT_WAS_TAKEN_BACK: Given = |facts, _| {
     let room = facts.room.as_deref().cloned().expect("there is one");
     let (member, everyone) = (member(somebody(), RoomRole::Member), Arc::new([]));
     facts.memberships.push(Membership { room, member, everyone, newest: None });

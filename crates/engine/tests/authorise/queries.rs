@@ -64,8 +64,12 @@ table! { Query,
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  Query::ProjectRoots, READY;
     }
     Query::RoomsAt { .. } => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    rooms_at(), IN_A_ROOM_ABOUT_IT;
-        "who   who   no    no    no    no    no    no    no    no    no    who  ", READ,    rooms_at(), READY;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    rooms_at(None), IN_A_ROOM_ABOUT_IT;
+        "who   who   no    no    no    no    no    no    no    no    no    who  ", READ,    rooms_at(None), IN_A_ROOM_ABOUT_WHAT_WAS_TAKEN_BACK;
+        "who   who   no    no    no    no    no    no    no    no    no    who  ", READ,    rooms_at(None), FOLDER_SET_FREE;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    rooms_at(Some(lobby())), IN_A_ROOM_ABOUT_IT;
+        "who   who   out   no    no    no    out   out   out   no    no    who  ", READ,    rooms_at(Some(lobby())), FOLDER_SET_FREE;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    rooms_at(Some(lobby())), NO_ROOM;
     }
     Query::Missions { .. } => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    missions(), READY;

@@ -8,6 +8,7 @@ mod questions;
 mod resuming;
 mod roots;
 mod socket;
+mod syncs;
 mod table;
 mod turns;
 
@@ -38,6 +39,11 @@ async fn live(person: &Rest) -> Stream {
 /// A stream that goes on from a position.
 async fn resumed(person: &Rest, position: &str) -> Stream {
     Stream::open(person, "", Some(position)).await.unwrap().hold_to(is_lawful)
+}
+
+/// A stream of what is wanted only; `last` is where it was before.
+async fn filtered(person: &Rest, query: &str, last: Option<&str>) -> Stream {
+    Stream::open(person, query, last).await.unwrap().hold_to(is_lawful)
 }
 
 /// The texts of the messages among these.

@@ -35,29 +35,31 @@ pub async fn set(
 ) -> Result<Data<rest::Room<'static>>, Problem> {
     let room = room_id(&id)?;
     app.hub.may(&caller, Query::MayFollow { room: room.clone() }).await?;
-    let root = match body.project_root {
-        None => None,
+    let (root, there) = match body.project_root {
+        None => (None, true),
         Some(path) => {
             // First: what there is on the disk is for nobody else to find out.
             allowed(&app, &caller).await?;
-            Some(found(path).await?)
+            let found = found(path.clone()).await?;
+            let there = found.is_some();
+            (Some(found.unwrap_or(path)), there)
         }
     };
-    let Receipt::Room(room) = app.hub.call(&caller, Command::SetProjectRoot { room, root }).await? else {
+    let Receipt::Room(room) = app.hub.call(&caller, Command::SetProjectRoot { room, root, there }).await?
+    else {
         return Err(Refusal::Unavailable.into());
     };
     Ok(data(rest::Room::from(&*room)))
 }
 
-/// The folder itself, whatever links lead to it. One that is not there is as little free as others.
-async fn found(path: Box<str>) -> Result<Box<str>, Problem> {
+/// The folder itself, whatever links lead to it, if there is one.
+async fn found(path: Box<str>) -> Result<Option<Box<str>>, Problem> {
     if !path.starts_with('/') {
         return Err(Problem::invalid("projectRoot", "must be the whole path of a folder"));
     }
     let real = move || std::fs::canonicalize(&*path).ok().filter(|path| path.is_dir());
     let real = tokio::task::spawn_blocking(real).await.ok().flatten();
-    let real = real.and_then(|path| path.to_str().map(Into::into));
-    real.ok_or_else(|| Refusal::Forbidden.into())
+    Ok(real.and_then(|path| path.to_str().map(Into::into)))
 }
 
 /// The rooms that a call is about; `None` where it names none. Of several only those that the caller is in.
@@ -69,17 +71,10 @@ pub async fn meant(
 ) -> Result<Option<Vec<RoomId>>, Problem> {
     let room = session.map(room_id).transpose()?;
     let Some(root) = root else { return Ok(room.map(|room| vec![room])) };
-    if let Some(room) = &room {
-        app.hub.may(caller, Query::MayFollow { room: room.clone() }).await?;
-    }
-    let Answer::Rooms(rooms) = app.hub.read(caller, Query::RoomsAt { root: root.into() }).await? else {
+    let Answer::Rooms(rooms) = app.hub.read(caller, Query::RoomsAt { root: root.into(), room }).await? else {
         return Err(Refusal::Unavailable.into());
     };
-    let mut rooms: Vec<RoomId> = rooms.into_iter().map(|(room, _)| room.id).collect();
-    if let Some(room) = room {
-        rooms.retain(|at| *at == room);
-    }
-    if rooms.is_empty() { Err(Refusal::Forbidden.into()) } else { Ok(Some(rooms)) }
+    Ok(Some(rooms.into_iter().map(|(room, _)| room.id).collect()))
 }
 
 /// The same, for a call that must name one.

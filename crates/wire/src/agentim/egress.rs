@@ -134,13 +134,14 @@ pub fn event(logged: &Logged, epoch: Epoch) -> Option<String> {
             _ => agents::permission_resolved(approval),
         }),
         Event::MessagePosted { .. }
-        | Event::UserChanged(_)
+        | Event::UserChanged { .. }
         | Event::UserRemoved(_)
         | Event::SignInsEnded(_)
         | Event::SignInEnded { .. }
         | Event::KeyRevoked { .. }
-        | Event::AgentChanged(_)
-        | Event::AgentRemoved(_)
+        | Event::AgentChanged { .. }
+        | Event::AgentRemoved { .. }
+        | Event::SettingsChanged
         | Event::RunChanged(_)
         | Event::PlanChanged(_)
         | Event::Faded => None,
@@ -183,7 +184,9 @@ pub fn signal(signal: &Signal) -> Option<String> {
         Signal::Rewound { room, message, removed, text } => {
             agents::room_rewound(room, message, removed, text)
         }
-        Signal::RunEvent { .. } | Signal::Activity { .. } | Signal::Queue { .. } => return None,
+        Signal::RunEvent { .. } | Signal::Activity { .. } | Signal::Queue { .. } | Signal::Refresh => {
+            return None;
+        }
     })
 }
 

@@ -161,11 +161,13 @@ pub struct RoomBody {
     pub member_ids: Option<Vec<Box<str>>>,
 }
 
-/// `null` makes it about none.
+/// `null` makes it about none; it is not left out.
 #[derive(Deserialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewProjectRoot {
+    #[serde(deserialize_with = "Option::deserialize")]
+    #[schema(required)]
     pub project_root: Option<Box<str>>,
 }
 

@@ -160,17 +160,19 @@ fn parts(logged: &Logged) -> Vec<UiMessage<'_>> {
             let message = UiMessage::new(named("task"), "task").phase("removed").at(room);
             vec![message.data(json!({ "id": task.as_str() })), sync(Some(room))]
         }
-        Event::AgentChanged(agent) => vec![UiMessage { agent_id: Some(agent.id.as_str()), ..sync(None) }],
+        Event::AgentChanged { agent, .. } => {
+            vec![UiMessage { agent_id: Some(agent.id.as_str()), ..sync(None) }]
+        }
+        // Read from the log, nobody knows who knew of it: it is not named.
+        Event::AgentRemoved { .. } | Event::UserChanged { .. } | Event::SettingsChanged => vec![sync(None)],
         Event::RunChanged(run) => ended(run, logged),
         Event::PlanChanged(plan) => vec![planned(plan)],
         Event::ApprovalAsked(approval) => asked(approval).into_iter().collect(),
         Event::ApprovalDecided(approval) => vec![decided(approval)],
-        Event::UserChanged(_)
-        | Event::UserRemoved(_)
+        Event::UserRemoved(_)
         | Event::SignInsEnded(_)
         | Event::SignInEnded { .. }
         | Event::KeyRevoked { .. }
-        | Event::AgentRemoved(_)
         | Event::Faded => Vec::new(),
     }
 }

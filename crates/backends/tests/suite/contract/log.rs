@@ -5,7 +5,7 @@ use crate::made::*;
 use parlor_engine::facts::MEMBERS_TOLD;
 use parlor_engine::plan::Change;
 use parlor_model::{
-    Event, KeyId, Member, MemberChange, Message, Revision, RoomRole, Seq, SignInId, Time, User,
+    Circle, Event, KeyId, Member, MemberChange, Message, Revision, RoomRole, Seq, SignInId, Time, User,
 };
 use std::sync::Arc;
 
@@ -34,6 +34,17 @@ fn read_by(user: &str, seq: u64) -> Event {
     Event::RoomRead { room, user: user_id(user), username, at: Time(seq as i64 * 1000) }
 }
 
+fn user_changed(user: User) -> Event {
+    let circle = Circle::around(&user.id, [room_id("lobby")]).into();
+    Event::UserChanged { user: user.into(), circle }
+}
+
+fn agent_changed(rooms: &[&str]) -> Event {
+    let agent = agent("coder", "ann");
+    let circle = Circle::of(&agent, rooms.iter().map(|room| room_id(room))).into();
+    Event::AgentChanged { agent: agent.into(), circle }
+}
+
 fn kept(user: &str, kept: bool) -> Event {
     let (room, message) = (room_id("lobby"), message_id("hello"));
     Event::BookmarkChanged { room, user: user_id(user), message, kept }
@@ -57,13 +68,13 @@ fn while_nothing_changes_the_log_tells_what_was_told() {
             members_changed(MemberChange::Changed(agent_member("coder")), both()),
             members_changed(MemberChange::Removed(person("coder")), both()),
             read_by("bob", 9),
-            Event::UserChanged(Arc::new(user("ann", 1))),
+            user_changed(user("ann", 1)),
             Event::UserRemoved(user_id("gone")),
             Event::SignInsEnded(user_id("ann")),
             Event::SignInEnded { user: user_id("ann"), sign_in: SignInId::stored("phone") },
             Event::KeyRevoked { user: user_id("ann"), key: KeyId::stored("key") },
-            Event::AgentChanged(Arc::new(agent("coder", "ann"))),
-            Event::AgentRemoved(agent_id("gone/away")),
+            agent_changed(&[]),
+            Event::AgentRemoved { agent: agent_id("gone/away"), circle: Arc::new(Circle::everyone()) },
             Event::RoomRemoved { room: room_id("old"), people: Arc::new([]) },
             Event::RoomArranged(Arc::new(member("lobby", person("ann"), 2))),
             Event::RoomCleared { room: room_id("lobby"), user: user_id("ann"), at: Time(19_000) },
@@ -76,6 +87,7 @@ fn while_nothing_changes_the_log_tells_what_was_told() {
             Event::MessageUnpinned { room: room_id("lobby"), message: message_id("hello") },
             kept("ann", true),
             kept("bob", false),
+            Event::SettingsChanged,
             Event::Faded,
         ];
         let hello_reactions = hello.reactions.clone().into();
@@ -176,8 +188,8 @@ fn people_agents_and_members_are_told_as_they_are_now() {
         ports.commit(
             vec![],
             vec![
-                Event::UserChanged(Arc::new(user("ann", 1))),
-                Event::AgentChanged(Arc::new(agent("coder", "ann"))),
+                user_changed(user("ann", 1)),
+                agent_changed(&[]),
                 members_changed(MemberChange::Added(person("bob")), both()),
             ],
         );
@@ -191,14 +203,28 @@ fn people_agents_and_members_are_told_as_they_are_now() {
         assert_eq!(
             ports.events(),
             [
-                Event::UserChanged(ann),
-                Event::AgentChanged(Arc::new(agent("coder", "ann"))),
+                user_changed(User::clone(&ann)),
+                agent_changed(&[]),
                 members_changed(MemberChange::Added(person("bob")), vec![owner]),
             ]
         );
         ports.change(vec![Change::RemoveUser(user_id("ann"))]);
         let empty = members_changed(MemberChange::Added(person("bob")), vec![]);
         assert_eq!(ports.events(), [Event::Faded, Event::Faded, empty]);
+    });
+}
+
+#[test]
+fn that_an_agent_changed_is_told_with_the_rooms_it_is_in_now() {
+    each(|ports| {
+        people(ports);
+        ports.commit(vec![], vec![agent_changed(&[])]);
+        ports.change(vec![
+            put_room("den"),
+            put_member("lobby", agent_member("coder"), 5),
+            put_member("den", agent_member("coder"), 4),
+        ]);
+        assert_eq!(ports.events(), [agent_changed(&["den", "lobby"])]);
     });
 }
 

@@ -4,14 +4,18 @@ use super::{Ports, each};
 use crate::made::*;
 use parlor_engine::plan::{Change, Plan};
 use parlor_engine::ports::{FirstUse, OnceKey, OnceKind};
-use parlor_model::{Event, Mailbox, Message, Seq, Time};
+use parlor_model::{Circle, Event, Mailbox, Message, Seq, Time, User};
 use std::sync::Arc;
+
+fn user_changed(user: &Arc<User>) -> Event {
+    Event::UserChanged { user: user.clone(), circle: Arc::new(Circle::around(&user.id, [])) }
+}
 
 #[test]
 fn nothing_is_seen_before_the_commit() {
     each(|ports| {
         let ann = Arc::new(user("ann", 1));
-        let plan = ports.plan(vec![Change::PutUser(ann.clone())], vec![Event::UserChanged(ann.clone())]);
+        let plan = ports.plan(vec![Change::PutUser(ann.clone())], vec![user_changed(&ann)]);
         let reader = ports.reader.clone();
         let seen = || {
             let mut seen = None;
@@ -107,7 +111,7 @@ fn places_in_the_log_follow_each_other_without_holes() {
     each(|ports| {
         for id in ["a", "b", "c", "d"] {
             let user = Arc::new(user(id, 1));
-            let told = vec![Event::UserChanged(user.clone()), Event::SignInsEnded(user.id.clone())];
+            let told = vec![user_changed(&user), Event::SignInsEnded(user.id.clone())];
             ports.commit(vec![Change::PutUser(user)], told);
         }
         let seqs: Vec<u64> = ports.tail().iter().map(|logged| logged.seq.0).collect();

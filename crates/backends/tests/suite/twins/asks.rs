@@ -106,7 +106,7 @@ const KINDS: [(u32, Make); 92] = [
     (4, change_room),
     (4, |dice, world| {
         let root = dice.maybe(|dice| dice.one_of(&ROOTS).into());
-        Command::SetProjectRoot { room: room(dice, world), root }
+        Command::SetProjectRoot { room: room(dice, world), root, there: true }
     }),
     (3, |dice, world| Command::Freeze { room: room(dice, world) }),
     (4, |dice, world| Command::Thaw { room: room(dice, world) }),

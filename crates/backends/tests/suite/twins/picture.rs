@@ -48,6 +48,7 @@ pub struct Picture {
     pub audit: (Vec<Noted>, Option<Noted>),
     pub rooms: Vec<Inside>,
     rooted: Vec<Room>,
+    busy: Vec<bool>,
     pub messages: Vec<Said>,
     pub uploads: Vec<Option<Upload>>,
     /// Those that nothing refers to any more, and which of the few there are is referred to.
@@ -171,7 +172,8 @@ impl Picture {
             services: (store.services()?, Vec::new()),
             audit: (store.audit(&ALL_NOTES)?, store.last_failed_sign_in(None)?),
             rooms: Vec::new(),
-            rooted: store.rooms_with_root()?,
+            rooted: [store.rooms_with_root()?, store.rooms_about("/srv")?].concat(),
+            busy: Vec::new(),
             messages: Vec::new(),
             uploads: Vec::new(),
             contents: (store.released(usize::MAX)?, Vec::new()),
@@ -226,6 +228,7 @@ impl Picture {
         }
         for id in &world.agents {
             picture.agents.push(keeping(store, id, world.now)?);
+            picture.busy.push(store.has_open_run(id)?);
         }
         for id in &world.tasks {
             picture.tasks.push(store.task(id)?);
@@ -277,6 +280,7 @@ impl Picture {
         prop_assert_eq!(&self.services, &other.services, "service agents of memory and {}", name);
         prop_assert_eq!(&self.audit, &other.audit, "audit logs of memory and {}", name);
         prop_assert_eq!(&self.rooms, &other.rooms, "rooms of memory and {}", name);
+        prop_assert_eq!(&self.busy, &other.busy, "agents at work of memory and {}", name);
         prop_assert_eq!(&self.rooted, &other.rooted, "rooms about folders of memory and {}", name);
         prop_assert_eq!(&self.messages, &other.messages, "messages of memory and {}", name);
         prop_assert_eq!(&self.agents, &other.agents, "agents of memory and {}", name);
@@ -431,7 +435,7 @@ fn queries(world: &World) -> Vec<Query> {
         Query::Audit(NotePage { limit: 3, from: Some(Time(world.now.0 - 1_000_000)), ..NotePage::default() }),
         Query::Rooms,
         Query::ProjectRoots,
-        Query::RoomsAt { root: "/srv".into() },
+        Query::RoomsAt { root: "/srv".into(), room: None },
         Query::Recent,
         Query::MayUpload,
         Query::Agents,

@@ -155,11 +155,13 @@ fn task(room: RoomId, agent: AgentId) -> NewTask {
     }
 }
 
-/// A room with a mission, in which Ann's agent has nothing to do: elsewhere it is busy most of the time.
+/// A room with a mission, and an agent of Ann's that has nothing to do, here or elsewhere.
 async fn quiet_room(run: &mut Run, ann: &Caller) -> Result<(), TestCaseError> {
     let changes = RoomChanges { name: Some("A quiet room".into()), ..Default::default() };
     run.must(ann.clone(), Command::CreateRoom { changes, members: Vec::new() }).await?;
-    let (room, agent) = (run.world.rooms.last().expect("just made").clone(), AgentId::stored("coder"));
+    let (room, agent) = (run.world.rooms.last().expect("just made").clone(), AgentId::stored("idler"));
+    let registration = registration(GatewayId::stored(GATEWAYS[0]), agent.clone());
+    run.must(ann.clone(), Command::RegisterAgent(registration)).await?;
     let (member, role) = (MemberId::Agent(agent.clone()), RoomRole::Member);
     run.must(ann.clone(), Command::AddMember { room: room.clone(), member, role, description: None }).await?;
     let agents = vec![(agent.clone(), Idle::default())];

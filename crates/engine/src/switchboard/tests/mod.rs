@@ -149,7 +149,7 @@ async fn new_mail_of_a_batch_is_one_buffer_for_each_who_listens_and_comes_before
         .unwrap();
     let mailbox = Mailbox::of(AgentId::stored("coder"));
     assert!(switchboard.listen(id, mailbox, || Ok(true)).unwrap());
-    let removed = Event::AgentRemoved(AgentId::stored("other"));
+    let removed = Event::AgentRemoved { agent: AgentId::stored("other"), circle: Arc::default() };
     switchboard.publish(&[
         mailed(1),
         mailed(2),

@@ -261,7 +261,7 @@ fn what_is_over_is_read_to_its_end_and_goes_on_no_more() {
 #[test]
 fn an_agent_or_a_room_that_is_gone_says_nothing_more() {
     let gone = [
-        Event::AgentRemoved(AgentId::stored("coder")),
+        Event::AgentRemoved { agent: AgentId::stored("coder"), circle: Arc::default() },
         Event::RoomRemoved { room: room(), people: Arc::new([]) },
     ];
     for event in gone {

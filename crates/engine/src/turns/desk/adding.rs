@@ -40,6 +40,14 @@ pub(super) fn may_join(run: &Run) -> bool {
     run.trigger.is_some() && run.asked_by.is_none() && run.addressed == Addressed::Directly
 }
 
+/// Whether a text is a command to the agent itself, behind those whom it mentions. Within a turn it would be text.
+fn is_command(text: &str) -> bool {
+    let mut words = text.split_whitespace().skip_while(|word| word.starts_with('@'));
+    let word = words.next().and_then(|word| word.strip_prefix('/')).unwrap_or_default();
+    // A path is none.
+    word.starts_with(|first: char| first.is_ascii_alphabetic()) && !word.contains('/')
+}
+
 impl Desk {
     /// An agent that is there takes more while it is at work, or does not. Whoever comes anew was offered nothing.
     pub fn takes_more(&mut self, agent: &AgentId, able: bool) {
@@ -71,7 +79,8 @@ impl Desk {
                 });
                 let (Some(run), Some(message)) = (here.next(), &waiting.message) else { continue };
                 // What was said later does not overtake what has to wait.
-                if !waiting.may_join || passed_over.contains(&waiting.room) {
+                let joins = waiting.may_join && !is_command(&waiting.preview);
+                if !joins || passed_over.contains(&waiting.room) {
                     passed_over.insert(&waiting.room);
                 } else if !self.starting.contains(&waiting.run)
                     && self.adding.offered.insert(waiting.run.clone())
@@ -168,6 +177,16 @@ mod tests {
         learn(&mut desk, said("8", "a"));
         desk.learn(&over("1"), Instant::now());
         assert_eq!(offered(&mut desk), [], "it is its turn, or will be");
+    }
+
+    #[test]
+    fn a_command_is_known_behind_mentions_and_a_path_is_none() {
+        for text in ["/compact", "@coder /compact now", "  @a @b /plan tea"] {
+            assert!(is_command(text), "{text}");
+        }
+        for text in ["", "/", "// no", "/etc/passwd is world readable", "see /compact", "@coder hello"] {
+            assert!(!is_command(text), "{text}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Who may read the stream, and what of it.
 
-use super::{live, resumed, texts};
+use super::{filtered, live, resumed, texts};
 use crate::gateway::scenes::Room;
 use crate::scene::{Scene, assert_refused, following, make_key};
 use parlor_testkit::events::Stream;
@@ -112,7 +112,7 @@ async fn a_filter_leaves_out_what_is_not_wanted() {
     let one = scene.admin.make_room("one", &[]).await.unwrap();
     let two = scene.admin.make_room("two", &[]).await.unwrap();
     let position = live(&scene.admin).await.position.clone().unwrap();
-    let mut only = Stream::open(&scene.admin, &format!("?session_id={two}"), Some(&position)).await.unwrap();
+    let mut only = filtered(&scene.admin, &format!("?session_id={two}"), Some(&position)).await;
     scene.admin.post_message(&one, "not this").await.unwrap();
     scene.admin.make_room("three", &[]).await.unwrap();
     scene.admin.post_message(&two, "this").await.unwrap();

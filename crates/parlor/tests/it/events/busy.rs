@@ -11,7 +11,8 @@ use parlor_testkit::rest::Rest;
 use parlor_testkit::socket::PATIENCE;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
 
 /// A host of ours with an agent that takes more while it is at work.
 async fn attentive(room: &Room) -> Gateway {
@@ -80,6 +81,8 @@ async fn what_is_said_meanwhile_goes_into_the_running_turn_or_is_run_next_once()
         |message: &Value| message["kind"] == "turn_complete" && message["data"]["run_id"] == second["run_id"];
     let told = stream.until(over).await.unwrap();
     assert_eq!(told.last().unwrap()["data"]["parent_id"], first["run_id"], "it is part of that turn now");
+    let path = format!("/api/agent-children?run_id={}", first["run_id"].as_str().unwrap());
+    assert_eq!(room.alice.get(&path).await.unwrap().body, json!([]), "and no turn that it set off");
     let ended = told.iter().find(|message| message["phase"] == "outcome").unwrap();
     assert_eq!(ended["data"]["outcome"], json!({ "type": "none", "status": "completed", "handled": true }));
     let drained = |message: &Value| message["kind"] == "queue" && message["data"]["items"] == json!([]);
@@ -118,12 +121,42 @@ async fn what_is_said_meanwhile_goes_into_the_running_turn_or_is_run_next_once()
     room.scene.ends_well().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_to_an_agent_at_work_is_run_next_and_not_overtaken() {
+    let room = Room::start().await;
+    let mut gateway = attentive(&room).await;
+    chat(&room.alice, &room.room, "coder", "first").await;
+    let turn = gateway.turn().await.unwrap();
+    let command = chat(&room.alice, &room.room, "coder", "/compact now").await;
+    let after = chat(&room.alice, &room.room, "coder", "and then").await;
+    assert_eq!((&command["status"], &after["status"]), (&json!("queued"), &json!("queued")));
+    let path = chat(&room.alice, &room.room, "coder", "/etc/hosts is wrong").await;
+    end(&mut gateway, &turn, "first").await;
+    let mut offered = Vec::new();
+    for run in [&command, &after, &path] {
+        let next = loop {
+            let frame = gateway.frame(PATIENCE).await.unwrap();
+            match frame["type"].as_str() {
+                Some("server:send_to_agent") => break frame,
+                Some("server:add_to_run") => offered.push(frame["addedRunId"].clone()),
+                _ => {}
+            }
+        };
+        assert_eq!(next["runId"], run["run_id"], "in order, each by itself: {next}");
+        assert!(!offered.contains(&command["run_id"]), "a command is no text: {offered:?}");
+        end(&mut gateway, &next, run["run_id"].as_str().unwrap()).await;
+    }
+    room.scene.ends_well().await;
+}
+
 /// A machine with one agent that writes down what it is asked and works until it is let go.
 struct Bench {
     room: Room,
     proxy: Proxy,
     hosted: Hosted,
     agent: String,
+    /// Rings whenever the agent wrote something down.
+    told: pipe::Receiver,
     _gateway: parlor_testkit::hosting::GatewayProcess,
 }
 
@@ -132,9 +165,13 @@ impl Bench {
         let room = Room::on(Scene::with(&[("PARLOR_GATEWAY_GRACE", "120")]).await).await;
         let proxy = Proxy::to(room.scene.url()).await.unwrap();
         let hosted = Hosted::of_kind(proxy.url(), kind, &[("worker", &script)]);
+        let bell = hosted.place.path().join("told");
+        assert!(std::process::Command::new("mkfifo").arg(&bell).status().unwrap().success());
+        // Open for both, so that whoever writes never waits and the end never comes.
+        let told = pipe::OpenOptions::new().read_write(true).open_receiver(&bell).unwrap();
         let gateway = hosted.join(&room, &["worker"]).await;
         let agent = hosted.machine.agent("worker").unwrap();
-        Self { room, proxy, hosted, agent, _gateway: gateway }
+        Self { room, proxy, hosted, agent, told, _gateway: gateway }
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -155,14 +192,11 @@ impl Bench {
         self.seen().iter().filter(|line| line.contains(words)).count()
     }
 
-    /// Nobody tells when a file is written: looks again and again.
-    async fn until_seen(&self, words: &str) {
-        let seen = async {
-            while self.times(words) == 0 {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        tokio::time::timeout(PATIENCE, seen).await.unwrap_or_else(|_| panic!("{words}: {:?}", self.seen()));
+    async fn until_seen(&mut self, words: &str) {
+        while self.times(words) == 0 {
+            let rung = tokio::time::timeout(PATIENCE, self.told.read_u8()).await;
+            rung.unwrap_or_else(|_| panic!("{words}: {:?}", self.seen())).unwrap();
+        }
     }
 
     async fn say(&self, words: &str) -> Value {
@@ -170,17 +204,10 @@ impl Bench {
     }
 
     async fn until_running(&self, run: &Value) {
-        let running = async {
-            loop {
-                let path = format!("/api/agent-runs?session_id={}", self.room.room);
-                let runs = self.room.alice.get(&path).await.unwrap().body;
-                let is = |one: &&Value| one["run_id"] == *run && one["status"] == "running";
-                if runs.as_array().unwrap().iter().any(|one| is(&one)) {
-                    return;
-                }
-            }
-        };
-        tokio::time::timeout(PATIENCE, running).await.expect("it begins");
+        // Whoever comes later is shown what agents are at.
+        let mut stream = live(&self.room.alice).await;
+        let begun = |message: &Value| message["kind"] == "activity" && message["data"]["run_id"] == *run;
+        stream.wait_for(begun).await.unwrap();
     }
 
     /// The hub is killed and comes back elsewhere.
@@ -197,7 +224,7 @@ impl Bench {
 fn one_prompt(place: &Path) -> String {
     let place = place.display();
     format!(
-        "tail -n 1 >> {place}/seen; echo begun; while [ ! -e {place}/go ]; do sleep 0.02; done; echo done"
+        "tail -n 1 >> {place}/seen; echo > {place}/told; echo begun; while [ ! -e {place}/go ]; do sleep 0.02; done; echo done"
     )
 }
 
@@ -257,6 +284,7 @@ fn listening(place: &Path) -> String {
         r#"printf '{{"type":"system","subtype":"init","session_id":"0198d0a0-0000-7000-8000-000000000000"}}\n'
         while read -r line; do
             printf '%s\n' "$line" >> {place}/seen
+            echo > {place}/told
             printf '%s\n' "$line"
             if [ -e {place}/go ]; then break; fi
             if [ "$(wc -l < {place}/seen)" -gt 1 ]; then

@@ -95,6 +95,72 @@ async fn overrides_are_of_the_room_and_what_an_agent_says_of_itself_is_its_owner
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_mission_of_a_folder_is_told_in_each_of_its_rooms_and_ends_when_its_room_leaves() {
+    let (room, _folders, root) = with_folder().await;
+    // Nobody hosts it afterwards: it is away, and not prompted.
+    room.gateway("g1", &["coder"]).await;
+    let (admin, carol) = (&room.scene.admin, room.scene.person("carol").await);
+    let other = room.bob.make_room("study", &[&carol, admin]).await.unwrap();
+    let set =
+        admin.put(&format!("/api/rooms/{other}/project-root"), json!({ "projectRoot": root })).await.unwrap();
+    assert_eq!(set.status, 200, "{set:?}");
+    set_root(&room, &*root).await.data().unwrap();
+    let mut at_carol = live(&carol).await;
+    let told = |told: &Value| told["phase"] == "sync" && told["session_id"] == *other;
+    let mission = json!({ "session_id": room.room, "text": "Tea", "agents": [{ "id": "coder" }] });
+    assert_eq!(room.alice.post("/api/mission", mission.clone()).await.unwrap().body, json!({ "ok": true }));
+    at_carol.wait_for(told).await.unwrap();
+    let of_other = format!("/api/mission?session_id={other}");
+    assert_eq!(carol.get(&of_other).await.unwrap().body["text"], "Tea");
+
+    // What holds in every room of the folder is not for admins of one of them.
+    let member = format!("/api/rooms/{}/members/{}", room.room, room.bob.user_id());
+    assert_eq!(room.alice.put(&member, json!({ "role": "admin" })).await.unwrap().status, 200);
+    let body = json!({ "agent_id": "coder", "session_id": room.room, "idle_interval_secs": 50 });
+    assert_refused(&room.bob.post("/api/agent-override", body.clone()).await.unwrap(), 403);
+    for person in [&room.alice, admin] {
+        assert_eq!(
+            person.post("/api/agent-override", body.clone()).await.unwrap().body,
+            json!({ "ok": true })
+        );
+        at_carol.wait_for(told).await.unwrap();
+    }
+
+    for (root, active) in [(Value::Null, false), (root.clone().into(), false)] {
+        set_root(&room, root.clone()).await.data().unwrap();
+        for room in [&room.room, &other] {
+            let path = format!("/api/mission?session_id={room}");
+            let shown = admin.get(&path).await.unwrap().body;
+            assert_eq!(shown["active"], active, "with {root} it is over, and stays so: {shown}");
+        }
+        if root.is_null() {
+            at_carol.wait_for(told).await.unwrap();
+        }
+    }
+    // One of the room alone does not come back either.
+    set_root(&room, Value::Null).await.data().unwrap();
+    assert_eq!(room.alice.post("/api/mission", mission).await.unwrap().body, json!({ "ok": true }));
+    set_root(&room, &*root).await.data().unwrap();
+    set_root(&room, Value::Null).await.data().unwrap();
+    let path = format!("/api/mission?session_id={}", room.room);
+    assert_eq!(room.bob.get(&path).await.unwrap().body, json!({ "active": false }));
+
+    let noted = async |action: &str| {
+        let page = admin.get(&format!("/api/audit?action={action}")).await.unwrap().data().unwrap();
+        page["items"].as_array().unwrap().clone()
+    };
+    for (action, times) in [("mission_set", 2), ("mission_ended", 2), ("override_set", 2)] {
+        let items = noted(action).await;
+        assert_eq!(items.len(), times, "{action}: {items:?}");
+        assert!(!format!("{items:?}").contains("Tea"), "not what it says: {items:?}");
+    }
+    let first = &noted("mission_set").await[1];
+    assert_eq!((&first["subject"]["id"], &first["actor"]["name"]), (&json!(room.room), &json!("alice")));
+    assert!(first["detail"].as_str().unwrap().ends_with(&root), "{first}");
+    room.scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_idle_agent_is_prompted_everyone_is_told_and_a_restart_prompts_nobody_again() {
     let (mut room, _folders, root) = with_folder().await;
     set_root(&room, &*root).await.data().unwrap();

@@ -1,9 +1,8 @@
 //! Folders that rooms are about: who says so, which may be named, and what is told with them.
 
-use super::is_lawful;
+use super::{filtered, live};
 use crate::gateway::scenes::Room;
 use crate::scene::{Scene, assert_refused};
-use parlor_testkit::events::Stream;
 use serde_json::{Value, json};
 use std::path::Path;
 use tempfile::TempDir;
@@ -53,6 +52,9 @@ async fn a_site_admin_in_the_room_names_a_folder_that_was_set_free_and_no_other(
     for nonsense in ["", "free", "./free"] {
         assert_refused(&set_root(&room, nonsense).await, 400);
     }
+    let left_out = room.scene.admin.put(&path, json!({})).await.unwrap();
+    assert_refused(&left_out, 400);
+    assert_eq!(left_out.body["fields"][0], json!({ "field": "projectRoot", "message": "is required" }));
     let shown = room.bob.get(&format!("/api/rooms/{}", room.room)).await.unwrap().data().unwrap();
     assert!(shown.get("projectRoot").is_none(), "{shown}");
 
@@ -86,9 +88,9 @@ async fn what_happens_in_a_room_is_told_with_its_folder_and_read_by_it() {
         assert_refused(&room.bob.get(&format!("/api/{call}?project_root=/etc")).await.unwrap(), 403);
     }
 
-    let mut all = Stream::live(&room.bob).await.unwrap().hold_to(is_lawful);
+    let mut all = live(&room.bob).await;
     let from = all.position.clone();
-    let mut of_it = Stream::open(&room.bob, &of_root, from.as_deref()).await.unwrap().hold_to(is_lawful);
+    let mut of_it = filtered(&room.bob, &of_root, from.as_deref()).await;
     room.alice.post_message(&other, "elsewhere").await.unwrap();
     room.alice.post_message(&room.room, "here").await.unwrap();
     let text = |text: &'static str| move |message: &Value| message["text"] == text;
@@ -107,7 +109,7 @@ async fn what_happens_in_a_room_is_told_with_its_folder_and_read_by_it() {
 async fn an_agent_is_spoken_to_under_the_folder_of_its_room_only() {
     let (room, _folders, root) = with_folder().await;
     let mut gateway = room.gateway("g1", &["coder"]).await;
-    let mut at_bob = Stream::live(&room.bob).await.unwrap().hold_to(is_lawful);
+    let mut at_bob = live(&room.bob).await;
     let chat = |root: &str, session: Option<&str>| {
         let mut body = json!({ "agent_id": "coder", "message": "hello", "project_root": root });
         if let Some(session) = session {
@@ -165,7 +167,7 @@ async fn members_see_the_files_of_the_folder_and_who_works_on_them() {
     assert_refused(&room.bob.get("/api/workspace/tree?project_root=/etc").await.unwrap(), 403);
 
     let mut gateway = room.gateway("g1", &["coder"]).await;
-    let mut at_bob = Stream::live(&room.bob).await.unwrap().hold_to(is_lawful);
+    let mut at_bob = live(&room.bob).await;
     room.say("@coder look").await;
     let turn = gateway.turn().await.unwrap();
     let input = json!({ "file_path": format!("{root}/app/main.rs") }).to_string();
@@ -185,5 +187,16 @@ async fn members_see_the_files_of_the_folder_and_who_works_on_them() {
     room.scene.kill_and_restart().await;
     let bob = room.bob.at(room.scene.url());
     assert_refused(&bob.get(&of_room).await.unwrap(), 403);
+    for call in [
+        "events?",
+        "agent-runs?",
+        "plan?",
+        "mission?",
+        "missions?",
+        "workspace/tree?",
+        "agent-override?agent_id=coder&",
+    ] {
+        assert_refused(&bob.get(&format!("/api/{call}project_root={root}")).await.unwrap(), 403);
+    }
     room.scene.ends_well().await;
 }

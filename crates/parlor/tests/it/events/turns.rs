@@ -1,9 +1,8 @@
 //! Turns of agents, as the stream tells of them.
 
-use super::{live, resumed, texts};
+use super::{filtered, live, resumed, texts};
 use crate::gateway::scenes::Room;
 use crate::scene::{Scene, following, next};
-use parlor_testkit::events::Stream;
 use parlor_testkit::rest::Rest;
 use serde_json::{Value, json};
 
@@ -249,7 +248,7 @@ async fn a_chat_is_seen_alike_through_both_doors_idle_and_busy() {
     let expected = ["please count to three for me now", "and to four", "one two three", "one two three four"];
     assert_eq!(said, expected);
     let query = format!("?session_id={session}&since=0");
-    let mut from_start = Stream::open(&alice, &query, None).await.unwrap();
+    let mut from_start = filtered(&alice, &query, None).await;
     let end = |message: &Value| is(message, "message", None) && message["text"] == "one two three four";
     let told = from_start.until(end).await.unwrap();
     assert_eq!(texts(&told), expected, "the stream says what the history says");

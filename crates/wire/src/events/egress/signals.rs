@@ -64,6 +64,9 @@ pub fn signal(signal: &Signal, given: Moment, filter: &Filter, root: Option<&str
                 tell(UiMessage { text: text.or(message.text), ..message.at(room).of(agent) })
             });
         }
+        Signal::Refresh => {
+            UiMessage::new(format!("run-sync-{number}"), "run").phase("sync").text("State updated")
+        }
         Signal::Answered(_) => return None,
     };
     tell(message)

@@ -1,0 +1,115 @@
+//! `run/sync`: whatever one can see and that changed is told, live and to who comes back; nothing else is.
+
+use super::{live, resumed};
+use crate::gateway::scenes::Room;
+use crate::scene::{PASSWORD, Scene};
+use parlor_testkit::events::Stream;
+use parlor_testkit::rest::{Answer, Rest};
+use serde_json::{Value, json};
+
+fn ok(answer: Answer) -> Value {
+    assert!(answer.status.is_success(), "{answer:?}");
+    answer.body
+}
+
+/// Somebody who reads, and who says in a room of their own when to look.
+struct Reader {
+    person: Rest,
+    room: String,
+    stream: Stream,
+    marks: u32,
+}
+
+impl Reader {
+    async fn new(person: &Rest) -> Self {
+        let room = person.make_room("own", &[]).await.unwrap();
+        Self { person: person.clone(), room, stream: live(person).await, marks: 0 }
+    }
+
+    /// The syncs that were told until now, by their agent or room.
+    async fn syncs(&mut self) -> Vec<(Option<String>, Option<String>)> {
+        self.marks += 1;
+        let mark = format!("mark {}", self.marks);
+        self.person.post_message(&self.room, &mark).await.unwrap();
+        let told = self.stream.until(|message| message["text"] == *mark).await.unwrap();
+        let word = |value: &Value| value.as_str().map(str::to_owned);
+        let sync = told.iter().filter(|message| message["kind"] == "run" && message["phase"] == "sync");
+        sync.map(|message| (word(&message["agent_id"]), word(&message["session_id"]))).collect()
+    }
+}
+
+fn of_agent(agent: &str) -> (Option<String>, Option<String>) {
+    (Some(agent.to_owned()), None)
+}
+
+const OF_THE_HOUSE: (Option<String>, Option<String>) = (None, None);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn that_an_agent_changed_hears_who_can_see_it_and_nobody_else() {
+    let room = Room::start().await;
+    let _gateway = room.gateway("g1", &["coder"]).await;
+    let carol = room.scene.person("carol").await;
+    let (mut at_alice, mut at_bob) = (Reader::new(&room.alice).await, Reader::new(&room.bob).await);
+    let mut at_carol = Reader::new(&carol).await;
+
+    ok(room.alice.put("/api/agents/coder", json!({ "description": "writes" })).await.unwrap());
+    assert_eq!(at_alice.syncs().await, [of_agent("coder")], "it is hers");
+    assert_eq!(at_bob.syncs().await, [of_agent("coder")], "he is in a room with it");
+    assert_eq!(at_carol.syncs().await, [], "she does not know of it");
+
+    ok(room.alice.put("/api/agents/coder", json!({ "visibility": "all" })).await.unwrap());
+    assert_eq!(at_carol.syncs().await, [of_agent("coder")], "now she does");
+    let list = json!({ "visibilityList": [room.bob.user_id()] });
+    ok(room.alice.put("/api/agents/coder", list).await.unwrap());
+    assert_eq!(at_carol.syncs().await, [of_agent("coder")], "she hears that she does no longer");
+    ok(room.alice.put("/api/agents/coder", json!({ "description": "reads" })).await.unwrap());
+    assert_eq!(at_carol.syncs().await, []);
+    assert_eq!(at_bob.syncs().await.len(), 3);
+
+    let list = json!({ "visibilityList": [carol.user_id()] });
+    ok(room.alice.put("/api/agents/coder", list).await.unwrap());
+    let position = at_carol.stream.position.clone().unwrap();
+    at_carol.syncs().await;
+    at_alice.syncs().await;
+    at_bob.syncs().await;
+    ok(room.alice.delete("/api/agents/coder").await.unwrap());
+    let left = (None, Some(room.room.clone()));
+    assert_eq!(at_alice.syncs().await, [left.clone(), OF_THE_HOUSE]);
+    assert_eq!(at_bob.syncs().await, [left], "the room tells that it left");
+    assert_eq!(at_carol.syncs().await, [OF_THE_HOUSE]);
+
+    // Who was away hears the same.
+    at_carol.stream = resumed(&carol, &position).await;
+    assert_eq!(at_carol.syncs().await, [of_agent("coder"), OF_THE_HOUSE]);
+    room.scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn that_settings_or_a_name_changed_hears_who_can_see_it_also_after_a_restart() {
+    let mut scene = Scene::start().await;
+    let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
+    let carol = scene.person("carol").await;
+    alice.make_room("kitchen", &[&bob]).await.unwrap();
+    let (mut at_bob, mut at_carol) = (Reader::new(&bob).await, Reader::new(&carol).await);
+    let position = at_bob.stream.position.clone().unwrap();
+
+    ok(scene.admin.post("/api/settings", json!({ "hubName": "The parlour" })).await.unwrap());
+    assert_eq!(at_bob.syncs().await, [OF_THE_HOUSE]);
+    assert_eq!(at_carol.syncs().await, [OF_THE_HOUSE]);
+    ok(alice.put("/api/users/me", json!({ "displayName": "Alice the Second" })).await.unwrap());
+    assert_eq!(at_bob.syncs().await, [OF_THE_HOUSE], "he is in a room with her");
+    assert_eq!(at_carol.syncs().await, []);
+    let same = json!({ "currentPassword": PASSWORD, "newPassword": "Plain-sailing-10" });
+    ok(alice.put("/api/users/me/password", same).await.unwrap());
+    assert_eq!(at_bob.syncs().await, [], "that is hers alone");
+
+    at_bob.stream = resumed(&bob, &position).await;
+    assert_eq!(at_bob.syncs().await, [OF_THE_HOUSE, OF_THE_HOUSE]);
+    // What a hub that starts anew does not have in mind is told as well.
+    scene.kill_and_restart().await;
+    at_bob.person = bob.at(scene.url());
+    at_bob.stream = resumed(&at_bob.person, &position).await;
+    let sync = |told: &Value| told["phase"] == "sync" && told.get("session_id").is_none();
+    at_bob.stream.wait_for(sync).await.unwrap();
+    scene.ends_well().await;
+}
