@@ -1,7 +1,7 @@
 //! What changed in the folder of an agent during a turn, where git keeps it.
 //!
 //! Owns: what had changed before is not told; nothing outside the folder is looked at, and nothing that git ignores; what
-//! is told fits into one frame.
+//! is told fits into one frame, and says so where it is cut.
 
 use super::reply::head;
 use super::workspace::Git;
@@ -16,6 +16,8 @@ const MOST_FILES: usize = 20;
 /// Of one file, as it is written in a frame.
 const LONGEST_DIFF: usize = 10_000;
 const LONGEST_PATH: usize = 1_000;
+/// Where a text was longer.
+const CUT: &str = "\\ The rest is left out\n";
 /// What a repository without a commit is compared with: nothing.
 const NOTHING: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
@@ -24,7 +26,14 @@ pub struct Before {
     folder: PathBuf,
     /// The commit that everything is compared with, also when there are others by then.
     head: String,
-    changed: BTreeMap<String, (State, Stamp)>,
+    changed: Changed,
+}
+
+/// What differs from a commit.
+struct Changed {
+    files: BTreeMap<String, (State, Stamp)>,
+    /// The last path that is known, where there are more than git was listened to.
+    until: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,11 +57,13 @@ pub async fn look(folder: &Path) -> Option<Before> {
     Some(Before { folder: folder.to_owned(), head, changed })
 }
 
-async fn changed(git: &Git, folder: &Path, head: &str) -> Option<BTreeMap<String, (State, Stamp)>> {
+async fn changed(git: &Git, folder: &Path, head: &str) -> Option<Changed> {
     let compare = ["diff", "--name-status", "--no-renames", "--no-ext-diff", "--ignore-submodules=all"];
-    let known = git.says(&[&compare[..], &["--relative", "-z", head, "--", "."]].concat()).await?;
-    let unknown = git.says(&["ls-files", "--others", "--exclude-standard", "-z", "--", "."]).await?;
-    let mut words = known.split_terminator('\0');
+    let known = git.begins(&[&compare[..], &["--relative", "-z", head, "--", "."]].concat()).await?;
+    let unknown = git.begins(&["ls-files", "--others", "--exclude-standard", "-z", "--", "."]).await?;
+    // Both are in order.
+    let until = [last_of_cut(&known, 2), last_of_cut(&unknown, 1)].into_iter().flatten().min();
+    let mut words = known.0.split_terminator('\0');
     let known = std::iter::from_fn(|| {
         let state = match words.next()? {
             "A" => State::Added,
@@ -61,8 +72,17 @@ async fn changed(git: &Git, folder: &Path, head: &str) -> Option<BTreeMap<String
         };
         Some((words.next()?.to_owned(), state))
     });
-    let all = known.chain(unknown.split_terminator('\0').map(|path| (path.to_owned(), State::Unknown)));
-    Some(all.map(|(path, state)| (path.clone(), (state, stamp(&folder.join(path))))).collect())
+    let all = known.chain(unknown.0.split_terminator('\0').map(|path| (path.to_owned(), State::Unknown)));
+    let all = all.filter(|(path, _)| until.as_ref().is_none_or(|until| path <= until));
+    let files = all.map(|(path, state)| (path.clone(), (state, stamp(&folder.join(path))))).collect();
+    Some(Changed { files, until })
+}
+
+/// The last path of what was heard, if that is not all; each is the last of so many words.
+fn last_of_cut((said, is_all): &(String, bool), words: usize) -> Option<String> {
+    let (whole, _) = said.rsplit_once('\0').filter(|_| !is_all)?;
+    let last = whole.split('\0').count() / words * words;
+    Some(whole.split('\0').nth(last.checked_sub(1)?)?.to_owned())
 }
 
 fn stamp(path: &Path) -> Stamp {
@@ -77,14 +97,18 @@ impl Before {
         let git = Git::of(&self.folder).await?;
         let now = changed(&git, &self.folder, &self.head).await?;
         let mut files: BTreeMap<&str, Option<State>> = BTreeMap::new();
-        for (path, of_now) in &now {
-            if self.changed.get(path) != Some(of_now) {
+        let until = self.changed.until.iter().chain(&now.until).min();
+        for (path, of_now) in &now.files {
+            if self.changed.files.get(path) != Some(of_now) {
                 files.insert(path, Some(of_now.0));
             }
         }
         // It is as it was committed again.
-        files.extend(self.changed.keys().filter(|path| !now.contains_key(*path)).map(|path| (&**path, None)));
-        let left_out = files.len().saturating_sub(MOST_FILES) as u32;
+        let before = self.changed.files.keys().filter(|path| !now.files.contains_key(*path));
+        files.extend(before.map(|path| (&**path, None)));
+        files.retain(|path, _| until.is_none_or(|until| *path <= until.as_str()));
+        // How many there are behind those that are known, nobody knows: one at least.
+        let left_out = files.len().saturating_sub(MOST_FILES) as u32 + u32::from(until.is_some());
         let mut told = Vec::new();
         for (path, state) in files.into_iter().take(MOST_FILES) {
             let (summary, diff) = match state {
@@ -94,7 +118,7 @@ impl Before {
                 Some(State::Deleted) => ("Deleted", self.diff(&git, path).await),
                 None => ("Restored", None),
             };
-            let diff = diff.map(|diff| head(&diff, LONGEST_DIFF).into());
+            let diff = diff.map(|diff| shortened(&diff).into());
             told.push(ChangedFile { path: head(path, LONGEST_PATH).into(), summary: summary.into(), diff });
         }
         (!told.is_empty()).then_some(ChangeReport { files: told, left_out })
@@ -115,6 +139,12 @@ impl Before {
         let text = String::from_utf8_lossy(&content);
         (!content.contains(&0)).then(|| text.lines().map(|line| format!("+{line}\n")).collect())
     }
+}
+
+/// As much as is told. A line that begins so is no part of a file to any reader of such texts.
+fn shortened(diff: &str) -> String {
+    let told = head(diff, LONGEST_DIFF);
+    if told.len() == diff.len() { told.to_owned() } else { format!("{told}\n{CUT}") }
 }
 
 #[cfg(test)]
@@ -211,5 +241,24 @@ mod tests {
         let written: usize =
             report.files.iter().map(|file| serde_json::to_string(&file.diff).unwrap().len()).sum();
         assert!(written < 220_000, "{written}");
+        assert!(report.files.iter().all(|file| file.diff.as_ref().unwrap().ends_with(CUT)), "{report:?}");
+    }
+
+    #[tokio::test]
+    async fn that_git_has_more_to_say_than_is_listened_to_is_told() {
+        let place = tempfile::tempdir().unwrap();
+        run(place.path(), &["init", "-q"]);
+        // Each name is nearly as long as one may be.
+        let name = |number: usize| format!("{number:04}{}", "x".repeat(240));
+        for number in 0..1200 {
+            fs::write(place.path().join(name(number)), "").unwrap();
+        }
+        let before = look(place.path()).await.unwrap();
+        for number in [3, 1199] {
+            fs::write(place.path().join(name(number)), "changed").unwrap();
+        }
+        let report = before.changes().await.unwrap();
+        let paths: Vec<&str> = report.files.iter().map(|file| &*file.path).collect();
+        assert_eq!((paths, report.left_out), (vec![&*name(3)], 1));
     }
 }

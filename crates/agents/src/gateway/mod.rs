@@ -86,6 +86,8 @@ pub struct Gateway {
     bell: Arc<Notify>,
     /// Frames that belong to no turn, or to one that is over.
     frames: VecDeque<String>,
+    /// Something could not be told: the connection ends, for on the next one everything that counts is told anew.
+    overfull: bool,
     /// Whose turn it is to be sent something of.
     last_sent: u64,
     spawning: Spawning,
@@ -176,6 +178,7 @@ impl Gateway {
             looks: JoinSet::new(),
             bell: Arc::default(),
             frames: VecDeque::new(),
+            overfull: false,
             last_sent: 0,
             spawning,
             news,
@@ -219,7 +222,7 @@ impl Gateway {
         let Link { mut incoming, outgoing } = link;
         self.begin_connection();
         let bell = self.bell.clone();
-        loop {
+        while !self.overfull {
             let waiting = self.has_frames();
             tokio::select! {
                 biased;
@@ -267,6 +270,7 @@ impl Gateway {
 
     fn begin_connection(&mut self) {
         self.frames.clear();
+        self.overfull = false;
         // Who asked on the last connection has given up.
         self.looks = JoinSet::new();
         let forms: Vec<String> = self.agents.iter().map(|(id, hosted)| register(id, hosted)).collect();
@@ -400,6 +404,10 @@ impl Gateway {
     fn say(&mut self, frame: String) {
         if self.frames.len() < ANSWERS {
             self.frames.push_back(frame);
+        } else if !self.overfull {
+            tracing::warn!("the hub does not take what it is told: connecting anew");
+            self.overfull = true;
+            self.bell.notify_one();
         }
     }
 

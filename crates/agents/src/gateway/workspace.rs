@@ -136,8 +136,13 @@ impl Git {
         Some(with(&settings))
     }
 
-    /// What it says, unless it fails or is kept waiting.
+    /// What it says, or the beginning of it, unless it fails or is kept waiting.
     pub async fn says(&self, arguments: &[&str]) -> Option<String> {
+        self.begins(arguments).await.map(|(said, _)| said)
+    }
+
+    /// The same, and whether that is all.
+    pub async fn begins(&self, arguments: &[&str]) -> Option<(String, bool)> {
         let program = Program {
             program: "git".into(),
             arguments: ["--literal-pathspecs"].iter().chain(arguments).map(Into::into).collect(),
@@ -150,8 +155,9 @@ impl Git {
         let heard = async {
             let mut said = Vec::new();
             stdout.take(HEARD).read_to_end(&mut said).await.ok()?;
-            let done = said.len() as u64 == HEARD || running.wait().await.ok()?.success();
-            done.then(|| String::from_utf8_lossy(&said).into_owned())
+            let cut = said.len() as u64 == HEARD;
+            let done = cut || running.wait().await.ok()?.success();
+            done.then(|| (String::from_utf8_lossy(&said).into_owned(), !cut))
         };
         let heard = timeout(PATIENCE, heard).await.ok().flatten();
         running.stop().await;

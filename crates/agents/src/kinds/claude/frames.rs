@@ -35,6 +35,8 @@ pub(super) struct System {
     pub subtype: Box<str>,
     pub session_id: Option<Box<str>>,
     pub slash_commands: Vec<Box<str>>,
+    /// Which is asked first.
+    pub model: Option<Box<str>>,
     pub error_status: Option<u16>,
     pub retry_delay_ms: Option<u64>,
 }
@@ -51,6 +53,9 @@ pub(super) struct Whole {
     pub parent_tool_use_id: Option<Box<str>>,
     /// Of what was told to the model: which of our lines that was.
     pub uuid: Option<Box<str>>,
+    /// What a tool printed, where it is one that does.
+    #[serde(default)]
+    pub tool_use_result: Value,
 }
 
 #[derive(Debug, Deserialize)]

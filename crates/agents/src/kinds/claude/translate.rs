@@ -3,8 +3,8 @@
 use super::super::tools::{self, line};
 use super::frames::{Outcome, Piece, System, Whole, blocks};
 use parlor_model::{
-    Activity, Chunk, ChunkKind, ContextUsage, RunEvent, StepState, Subagent, SubagentChange, SubagentOutcome,
-    UsageReport,
+    Activity, Chunk, ChunkKind, ContextUsage, RunEvent, StepState, Stream, Subagent, SubagentChange,
+    SubagentOutcome, UsageReport,
 };
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -16,6 +16,8 @@ const LONGEST_LINE: usize = 2_000;
 const LONGEST_RESULT: usize = 12_000;
 /// Calls without a result; more are a mistake.
 const MOST_CALLS: usize = 1_000;
+/// Of what one call of a tool printed.
+const MOST_LINES: usize = 50;
 
 #[derive(Debug, PartialEq)]
 pub(super) enum Shown {
@@ -29,6 +31,11 @@ pub(super) struct Translation {
     in_pieces: Option<Box<str>>,
     /// The tools that were called, by the id of the call.
     calls: HashMap<Box<str>, Box<str>>,
+    /// The model that is asked first, and the one that answered last.
+    preferred: Option<Box<str>>,
+    actual: Option<Box<str>>,
+    /// Why it was asked again.
+    trouble: Option<&'static str>,
     /// How many tokens the model was told last.
     window: u64,
     said: bool,
@@ -83,7 +90,8 @@ impl Translation {
             return Vec::new();
         }
         let heard = message.id.is_some() && message.id == self.in_pieces;
-        let mut shown = Vec::new();
+        let own = message.model.as_deref().filter(|_| whole.parent_tool_use_id.is_none());
+        let mut shown: Vec<Shown> = own.and_then(|model| self.answers(model)).into_iter().collect();
         for block in blocks(&message.content) {
             let text = |field: &str| block.get(field).and_then(Value::as_str).unwrap_or_default();
             match (text("type"), &whole.parent_tool_use_id) {
@@ -103,13 +111,38 @@ impl Translation {
         }
         let results =
             blocks(&whole.message.content).filter(|block| block.get("type") == Some(&"tool_result".into()));
-        results.flat_map(|block| self.result(block)).collect()
+        results.flat_map(|block| self.result(block, &whole.tool_use_result)).collect()
     }
 
-    pub(super) fn system(&self, system: &System) -> Option<Shown> {
+    /// Another model answers than was asked first: the CLI says so with its name alone. Names of one model may differ in
+    /// what is behind them.
+    fn answers(&mut self, model: &str) -> Option<Shown> {
+        let before = self.actual.replace(model.into());
+        let preferred = self.preferred.get_or_insert_with(|| model.into());
+        let bare = |name: &str| name.split('[').next().unwrap_or_default().to_owned();
+        let same = bare(model).starts_with(&bare(preferred)) || bare(preferred).starts_with(&bare(model));
+        if same || before.as_deref() == Some(model) {
+            return None;
+        }
+        Some(Shown::Event(RunEvent::ModelFallback {
+            preferred: line(preferred, LONGEST_NAME).into(),
+            actual: line(model, LONGEST_NAME).into(),
+            reason: self.trouble.unwrap_or("unavailable").into(),
+        }))
+    }
+
+    pub(super) fn system(&mut self, system: &System) -> Option<Shown> {
+        if let Some(model) = system.model.as_ref().filter(|_| &*system.subtype == "init") {
+            self.preferred = Some(model.clone());
+        }
         if &*system.subtype != "api_retry" {
             return None;
         }
+        self.trouble = Some(match system.error_status {
+            Some(429) => "rate_limited",
+            Some(529) => "overloaded",
+            _ => "unavailable",
+        });
         let why = match system.error_status {
             Some(429) => "The model has too much to do".into(),
             Some(529) => "The model is overloaded".into(),
@@ -153,12 +186,14 @@ impl Translation {
         shown
     }
 
-    fn result(&mut self, block: &Map<String, Value>) -> Vec<Shown> {
+    fn result(&mut self, block: &Map<String, Value>, printed: &Value) -> Vec<Shown> {
         let id = block.get("tool_use_id").and_then(Value::as_str).unwrap_or_default();
         let failed = block.get("is_error").and_then(Value::as_bool).unwrap_or(false);
         let text = words(block.get("content").unwrap_or(&Value::Null));
         let tool = self.calls.remove(id).unwrap_or_else(|| "tool".into());
-        let mut shown = vec![Shown::Chunk(tools::returned(id, &tool, &text, failed))];
+        // It prints nothing of it while the tool runs.
+        let mut shown: Vec<Shown> = lines(&tool, printed).map(Shown::Event).collect();
+        shown.push(Shown::Chunk(tools::returned(id, &tool, &text, failed)));
         if matches!(&*tool, "Task" | "Agent") {
             let outcome = if failed { SubagentOutcome::Failed } else { SubagentOutcome::Complete };
             let result = text.chars().take(LONGEST_RESULT).collect::<String>();
@@ -167,6 +202,19 @@ impl Translation {
         }
         shown
     }
+}
+
+/// What a tool printed, line by line, as far as that is many.
+fn lines<'a>(tool: &'a str, printed: &'a Value) -> impl Iterator<Item = RunEvent> + 'a {
+    [("stdout", Stream::Stdout), ("stderr", Stream::Stderr)].into_iter().flat_map(move |(field, stream)| {
+        let text = printed.get(field).and_then(Value::as_str).unwrap_or_default();
+        let lines = text.lines().filter(|text| !text.trim().is_empty()).take(MOST_LINES);
+        lines.map(move |text| RunEvent::ToolProgress {
+            tool: line(tool, LONGEST_NAME).into(),
+            line: line(text, LONGEST_LINE).into(),
+            stream,
+        })
+    })
 }
 
 fn subagent(id: &str, change: SubagentChange) -> RunEvent {
@@ -244,6 +292,37 @@ mod tests {
 
     fn whole(id: &str, content: Value) -> Value {
         json!({ "type": "assistant", "message": { "id": id, "model": "m", "content": content }, "parent_tool_use_id": null })
+    }
+
+    #[test]
+    fn what_a_tool_printed_is_told_line_by_line_before_its_result() {
+        let called = whole("1", json!([{ "type": "tool_use", "id": "t", "name": "Bash", "input": {} }]));
+        let result = json!([{ "type": "tool_result", "tool_use_id": "t", "content": "one\ntwo" }]);
+        let user = json!({ "type": "user", "message": { "content": result }, "parent_tool_use_id": null,
+            "tool_use_result": { "stdout": "one\n\ntwo", "stderr": "oh", "interrupted": false } });
+        let (chunks, events) = shown(&[called, user]);
+        let kinds: Vec<ChunkKind> = chunks.iter().map(|(kind, _)| *kind).collect();
+        assert_eq!(kinds, [ChunkKind::ToolUse, ChunkKind::ToolResult]);
+        let progress =
+            |line: &str, stream| RunEvent::ToolProgress { tool: "Bash".into(), line: line.into(), stream };
+        let expected = [("one", Stream::Stdout), ("two", Stream::Stdout), ("oh", Stream::Stderr)];
+        assert_eq!(events, expected.map(|(line, stream)| progress(line, stream)));
+        let text = json!({ "type": "user", "message": { "content": [{ "type": "tool_result", "tool_use_id": "t" }] },
+            "parent_tool_use_id": null, "tool_use_result": "Error: no" });
+        assert_eq!(shown(&[text]).1, [], "what others return is no output");
+    }
+
+    #[test]
+    fn that_another_model_answers_is_told_once() {
+        let answer = |model: &str| json!({ "type": "assistant", "message": { "model": model, "content": [] }, "parent_tool_use_id": null });
+        let begin = json!({ "type": "system", "subtype": "init", "model": "opus-4[1m]" });
+        let busy = json!({ "type": "system", "subtype": "api_retry", "error_status": 529 });
+        let (_, events) = shown(&[begin, answer("opus-4-2025"), busy, answer("haiku-4"), answer("haiku-4")]);
+        let told: Vec<&RunEvent> =
+            events.iter().filter(|event| matches!(event, RunEvent::ModelFallback { .. })).collect();
+        let (preferred, actual) = ("opus-4[1m]".into(), "haiku-4".into());
+        assert_eq!(told, [&RunEvent::ModelFallback { preferred, actual, reason: "overloaded".into() }]);
+        assert_eq!(shown(&[answer("a"), answer("a")]).1, []);
     }
 
     #[test]
