@@ -23,6 +23,7 @@ Usage: cargo xtask <command>
   test [--quick]     Check format, lints and layering, then run every test, of the web page too.
                      --quick installs nothing and runs the unit tests only.
   test real-agents   Fetch agents that others made, and run the tests with them.
+  test cuts          Cut many streams of chat events at random, at full size, in a release build.
   bench [options]    Measure the hub against bare references, in release builds.
                      `cargo xtask bench --help` lists the options; `bench web` measures the page.
   types              Write the TypeScript of the web from the Rust types.

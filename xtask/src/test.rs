@@ -57,12 +57,26 @@ const STEPS: &[Step] = &[
     Step { name: "web flows", action: Action::Call(web::flows), slow: true },
 ];
 
+/// Streams that are cut at random, at full size: four million events, which a hub that is not optimised tells too slowly.
+const CUTS: Action = Action::Cargo(&[
+    "test",
+    "--release",
+    "--package",
+    "parlor",
+    "--test",
+    "it",
+    "--",
+    "--nocapture",
+    "streams_cut",
+]);
+
 pub fn run(arguments: &[String]) -> Result<()> {
     let quick = match arguments {
         [] => false,
         [flag] if flag == "--quick" => true,
         [what] if what == "real-agents" => return real_agents::run(),
-        _ => bail!("`test` knows only `--quick` and `real-agents`"),
+        [what] if what == "cuts" => return perform(&CUTS),
+        _ => bail!("`test` knows only `--quick`, `real-agents` and `cuts`"),
     };
     let mut done: Vec<(&str, Duration)> = Vec::new();
     let mut failure = None;

@@ -2,6 +2,7 @@
 
 mod access;
 mod busy;
+mod fields;
 mod missions;
 mod plans;
 mod questions;
