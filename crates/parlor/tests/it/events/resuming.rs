@@ -83,7 +83,7 @@ struct Pace {
 impl Pace {
     fn is_at(&self, reader: usize, seen: usize) {
         self.seen[reader].store(seen, Relaxed);
-        if seen % 64 == 0 {
+        if seen.is_multiple_of(64) {
             self.moved.notify_one();
         }
     }
@@ -100,7 +100,7 @@ impl Pace {
 async fn say_many(writer: &mut Client, room: &str, count: usize, lead: usize, pace: &Pace) {
     let mut under_way = 0;
     for n in 0..count {
-        if n % 64 == 0 {
+        if n.is_multiple_of(64) {
             timeout(PATIENCE, pace.until(n.saturating_sub(lead))).await.expect("readers go on");
         }
         writer.say(room, &n.to_string(), &format!("m{n}")).await.unwrap();
