@@ -833,6 +833,12 @@ fn answer(
             let room = facts.room.as_deref().expect("authorised as a member of it");
             let mut missions = snapshot.missions(&Realm::of(room), *limit)?;
             missions.truncate(fitting(missions.iter().map(Mission::length)));
+            for mission in missions.iter_mut().filter(|mission| mission.room != room.id) {
+                if snapshot.member(&mission.room, &MemberId::User(own()))?.is_none() {
+                    // Another room about the same folder: which one, and who is there, is not for this caller.
+                    (mission.room, mission.agents) = (room.id.clone(), Vec::new());
+                }
+            }
             Answer::Missions(missions)
         }
         Query::Idle { .. } => Answer::Idle(facts.overridden.clone()),

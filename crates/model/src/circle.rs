@@ -30,6 +30,13 @@ impl Circle {
         Self { everyone: false, people: vec![user.clone()], rooms: rooms.into_iter().collect() }
     }
 
+    /// About as many bytes as it takes in memory.
+    pub fn length(&self) -> usize {
+        let people = self.people.iter().map(|user| user.as_str().len());
+        let rooms = self.rooms.iter().map(|room| room.as_str().len());
+        people.chain(rooms).map(|id| id + size_of::<UserId>()).sum()
+    }
+
     /// With those of another.
     pub fn and(mut self, other: Self) -> Self {
         self.everyone |= other.everyone;

@@ -5,7 +5,7 @@ use crate::context::prompt;
 use crate::turn::Turn;
 use parlor_wire::agentim::gateway::host::ingress::SenderType;
 
-/// The conversation; or, where a person mentions the agent with nothing but one of its own commands, that command.
+/// The conversation; or, where a person says nothing to the agent but one of its own commands, that command.
 pub(super) fn words(turn: &Turn, commands: &[SlashCommand]) -> String {
     own_command(turn, commands).map_or_else(|| prompt(turn), str::to_owned)
 }
@@ -18,8 +18,14 @@ fn own_command<'a>(turn: &'a Turn, commands: &[SlashCommand]) -> Option<&'a str>
     let members = turn.room.iter().flat_map(|room| &room.members);
     let name =
         members.filter(|member| *member.id == *turn.request.agent.as_str()).map(|own| &*own.name).next();
-    let rest = said.strip_prefix('@')?;
-    let rest = name.and_then(|name| rest.strip_prefix(name)).or_else(|| Some(rest.split_once(' ')?.1))?;
+    let rest = match said.strip_prefix('@') {
+        Some(rest) => {
+            name.and_then(|name| rest.strip_prefix(name)).or_else(|| Some(rest.split_once(' ')?.1))?
+        }
+        // Said to this agent alone, in a call that names it elsewhere.
+        None if !turn.request.by_policy => said,
+        None => return None,
+    };
     let command = rest.trim_start();
     let word = command.strip_prefix('/')?.split(' ').next()?;
     commands.iter().any(|known| &*known.name == word).then_some(command)
@@ -72,7 +78,10 @@ mod tests {
         check("@coder please /compact", SenderType::User, None);
         check("@coder /compact\nUser: and more", SenderType::User, None);
         check("@coder /unknown", SenderType::User, None);
-        check("/compact", SenderType::User, None);
+        check("/compact", SenderType::User, Some("/compact"));
+        let mut by_policy = turn("/compact", SenderType::User);
+        by_policy.request.by_policy = true;
+        assert_eq!(words(&by_policy, &known), prompt(&by_policy), "not said to it alone");
         check("@coder", SenderType::User, None);
     }
 }

@@ -239,7 +239,9 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
             let settings = Arc::new(facts.settings.with(changes));
             let mut draft = draft;
             draft.change(Change::PutSettings(settings.clone()));
-            draft.tell(Event::SettingsChanged);
+            if *settings != facts.settings {
+                draft.tell(Event::SettingsChanged);
+            }
             draft.done(Receipt::Settings(settings))
         }
         Command::OfferSecondFactor { .. }

@@ -5,7 +5,7 @@ use super::shared::Kept;
 use super::{State, Switchboard, Viewer, ViewerId, push};
 use crate::Fault;
 use bytes::Bytes;
-use parlor_model::{Circle, Event, Position, RoomId, Seq, Signal};
+use parlor_model::{Circle, Event, MemberChange, Position, RoomId, Seq, Signal};
 use std::collections::HashSet;
 
 /// How an attempt to follow a room live ended.
@@ -90,7 +90,7 @@ impl Switchboard {
         }
         let Some(Followed { rooms, signals }) = admitted()? else { return Ok(None) };
         let Some(viewer) = state.viewers.get(&id).cloned() else { return Ok(None) };
-        let mut frames = Vec::new();
+        let (mut frames, mut looks_again) = (Vec::new(), false);
         if let Some(since) = since {
             let here: HashSet<&RoomId> = rooms.iter().collect();
             let for_them = |event: &Event| event.person().is_none_or(|person| *person == viewer.user);
@@ -101,15 +101,23 @@ impl Switchboard {
                     || circle.people.contains(&viewer.user)
                     || circle.rooms.iter().any(|room| here.contains(room))
             };
-            let here = |event: &Event| match event.room() {
-                Some(room) => here.contains(room),
-                None => following.is_some() && event.circle().is_some_and(known),
+            // Who may see something is known of now only: what happened in no room, and that a room is theirs no longer, is
+            // told by having them look again.
+            let elsewhere = |event: &Event| match event {
+                Event::MembersChanged { room, change: MemberChange::Removed(member), .. } => {
+                    member.user() == Some(&viewer.user) && !here.contains(&room.id)
+                }
+                // Of one that was read from the log it is not known whose it was.
+                Event::RoomRemoved { people, .. } => people.is_empty() || people.contains(&viewer.user),
+                event => event.circle().is_some_and(known),
             };
             let wanted = |kept: &&mut Kept| {
                 let event = &kept.logged.event;
-                here(event) && for_them(event) && told(event)
+                event.room().is_some_and(|room| here.contains(room)) && for_them(event) && told(event)
             };
             let first = state.recent.partition_point(|kept| kept.logged.seq <= since);
+            looks_again =
+                following.is_some() && state.recent.range(first..).any(|kept| elsewhere(&kept.logged.event));
             let missed = state.recent.range_mut(first..).filter(wanted);
             frames.extend(missed.filter_map(|kept| kept.by(&viewer.egress, self.epoch)));
         }
@@ -126,7 +134,8 @@ impl Switchboard {
         for room in &rooms {
             self.seat(state, &viewer, room);
         }
-        for signal in &signals {
+        let refresh = looks_again.then_some(&Signal::Refresh);
+        for signal in signals.iter().chain(refresh) {
             self.show(state, &viewer, signal);
         }
         Ok(Some(Joined::Live { from }))

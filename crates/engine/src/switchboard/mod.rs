@@ -244,7 +244,7 @@ impl Switchboard {
                 neighbours.flush(&state, self.epoch);
                 mail.flush();
             }
-            self.roots.follow(&logged.event);
+            let left = self.roots.follow(&logged.event);
             if let Event::RunChanged(run) = &logged.event {
                 self.wind_up(&mut state, run);
             }
@@ -253,6 +253,9 @@ impl Switchboard {
             state.questions.learn(logged);
             self.tell(&mut state, logged, &mut neighbours, &mut mail);
             self.roots.leave(&logged.event);
+            if let Some(room) = left {
+                self.tell_signal(&mut state, &room, &Signal::Refresh, None);
+            }
             if let Event::MessageDeleted { message, .. } = &logged.event {
                 state.fade(message);
             }
@@ -650,7 +653,8 @@ fn length(event: &Event) -> usize {
         Event::ReactionsChanged { reactions, .. } => reactions.iter().map(Reaction::length).sum(),
         Event::ApprovalAsked(approval) | Event::ApprovalDecided(approval) => approval.input.0.len(),
         Event::PlanChanged(plan) => plan.plan.0.len(),
-        _ => 0,
+        // The agent has the people once more.
+        event => event.circle().map_or(0, |circle| 2 * circle.length()),
     }
 }
 

@@ -14,10 +14,11 @@ impl Roots {
     }
 
     pub(crate) fn learn(&self, room: &Room) {
-        match room.project_root.as_deref() {
-            Some(root) if self.of(&room.id).as_deref() == Some(root) => {}
-            Some(root) => drop(self.0.write().insert(room.id.clone(), root.into())),
-            None => self.forget(&room.id),
+        if self.of(&room.id).as_deref() != room.project_root.as_deref() {
+            match room.project_root.as_deref() {
+                Some(root) => drop(self.0.write().insert(room.id.clone(), root.into())),
+                None => self.forget(&room.id),
+            }
         }
     }
 
@@ -27,12 +28,13 @@ impl Roots {
         }
     }
 
-    /// Before it is told, so that what is told of it says what holds from now on.
-    pub(super) fn follow(&self, event: &Event) {
-        match event {
-            Event::RoomChanged(room) | Event::MembersChanged { room, .. } => self.learn(room),
-            _ => {}
-        }
+    /// Before it is told, so that what is told of it says what holds from now on. Gives the room that left its folder:
+    /// who follows that folder hears nothing of it any more.
+    pub(super) fn follow(&self, event: &Event) -> Option<RoomId> {
+        let (Event::RoomChanged(room) | Event::MembersChanged { room, .. }) = event else { return None };
+        let before = self.of(&room.id);
+        self.learn(room);
+        before.filter(|before| room.project_root.as_deref() != Some(&**before)).map(|_| room.id.clone())
     }
 
     /// When it was told.

@@ -50,6 +50,8 @@ pub async fn chat(
     Signed(caller): Signed,
     Body(body): Body<NewChat>,
 ) -> Result<Whole<ChatAccepted>, Problem> {
+    // What comes of it is told in the answer: who may not hear that is refused before anything is said.
+    app.hub.may(&caller, Query::Rooms).await?;
     app.hub.may(&caller, Query::MayUpload).await?;
     let meant = meant(&app, &caller, body.session_id.as_deref(), body.project_root.as_deref()).await?;
     if body.session_id.is_none() && meant.is_some() {
@@ -57,8 +59,8 @@ pub async fn chat(
     }
     let room = meant.and_then(|rooms| rooms.into_iter().next());
     let (mut agent, mut text) = (agent_id(&body.agent_id)?, body.message.as_str());
-    if let Some((named, rest)) = ingress::addressed(text)
-        && is_there(&app, &caller, room.as_ref(), &named).await?
+    if let Some((name, rest)) = ingress::addressed(text)
+        && let Some(named) = agent_called(&app, &caller, room.as_ref(), name).await?
     {
         (agent, text) = (named, rest);
     }
@@ -77,7 +79,7 @@ pub async fn chat(
     let room = room.unwrap_or_else(|| RoomId::stored("new"));
     let post = Post { room, text, mentions, reply_to, attachments, client_message_id };
     let command = if new { Command::Chat { agent: agent.clone(), post } } else { Command::Post(post) };
-    let Receipt::Posted(posted) = app.hub.call(&caller, command).await? else {
+    let Receipt::Posted(posted) = app.hub.call(&caller, command).await.map_err(as_named_here)? else {
         return Err(Refusal::Unavailable.into());
     };
     let message = posted.message.ok_or(Refusal::Unavailable)?;
@@ -102,6 +104,38 @@ pub async fn chat(
         run_id: run.map(|run| run.id.as_str().into()),
         reason,
     }))
+}
+
+/// The text is `message` in this call.
+fn as_named_here(refusal: Refusal) -> Refusal {
+    let Refusal::Invalid(mut flaws) = refusal else { return refusal };
+    flaws.iter_mut().filter(|flaw| flaw.field == "content").for_each(|flaw| flaw.field = "message");
+    Refusal::Invalid(flaws)
+}
+
+/// Whom the caller can speak to by this id, or else by this name where only one has it: in this room, or at all.
+async fn agent_called(
+    app: &App,
+    caller: &Caller,
+    room: Option<&RoomId>,
+    name: &str,
+) -> Result<Option<AgentId>, Refusal> {
+    if let Ok(agent) = AgentId::parse(name)
+        && is_there(app, caller, room, &agent).await?
+    {
+        return Ok(Some(agent));
+    }
+    let Answer::Agents(agents) = app.hub.read(caller, Query::Agents).await? else {
+        return Err(Refusal::Unavailable);
+    };
+    let name = name.to_lowercase();
+    let mut found = None;
+    for agent in agents.into_iter().filter(|agent| agent.name.to_lowercase() == name) {
+        if is_there(app, caller, room, &agent.id).await? && found.replace(agent.id).is_some() {
+            return Ok(None);
+        }
+    }
+    Ok(found)
 }
 
 /// Whether the caller can speak to this agent: in this room, or at all.
@@ -282,13 +316,14 @@ pub async fn questions(
     Ok(items(open.iter().map(OpenQuestion::from)))
 }
 
+const NO_SUCH_QUESTION: Problem = Problem::Status(StatusCode::NOT_FOUND, "Question not found");
+
 pub async fn respond(
     State(app): State<Arc<App>>,
     Signed(caller): Signed,
     Body(body): Body<NewAnswers>,
 ) -> Result<Whole<Responded>, Problem> {
-    let missing = Refusal::NotFound(Thing::Approval);
-    let id = ApprovalId::parse(&body.question_id).map_err(|_| missing)?;
+    let id = ApprovalId::parse(&body.question_id).map_err(|_| NO_SUCH_QUESTION)?;
     let asked = open_question(&app, &caller, &id).await?;
     let kept = answers::looked_over(&asked.input, &body.answers);
     let kept = kept.map_err(|rule| Problem::invalid("answers", rule))?;
@@ -305,14 +340,19 @@ pub async fn respond(
 /// What is asked, while an answer is waited for.
 async fn open_question(app: &App, caller: &Caller, id: &ApprovalId) -> Result<Approval, Problem> {
     let query = Query::Question { approval: id.clone() };
-    let Answer::Approvals(found) = app.hub.read(caller, query).await? else {
-        return Err(Refusal::Unavailable.into());
+    let found = match app.hub.read(caller, query).await {
+        Ok(Answer::Approvals(found)) => found,
+        Ok(_) => return Err(Refusal::Unavailable.into()),
+        Err(Refusal::NotFound(Thing::Approval)) => return Err(NO_SUCH_QUESTION),
+        Err(refusal) => return Err(refusal.into()),
     };
     let found = found.into_iter().find(|found| found.matter == Matter::Questions);
-    let asked = found.ok_or(Refusal::NotFound(Thing::Approval))?;
+    let asked = found.ok_or(NO_SUCH_QUESTION)?;
     match &asked.decision {
         None => Ok(asked),
-        Some(Decision::Answered { .. }) => Err(Refusal::AlreadyExists(Thing::Approval).into()),
+        Some(Decision::Answered { .. }) => {
+            Err(Problem::Status(StatusCode::CONFLICT, "This question was answered already"))
+        }
         Some(_) => Err(Problem::Status(StatusCode::GONE, "Nobody waits for an answer any more")),
     }
 }

@@ -27,12 +27,13 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// What may have changed anywhere is everybody's business.
+    /// What may have changed anywhere is everybody's business, but theirs who look at one room.
     fn passes(&self, message: &UiMessage) -> bool {
         let sync = matches!(message.phase, Some("sync" | "resync"));
         let wanted = |wanted: Option<&str>, is: Option<&str>| wanted.is_none_or(|wanted| Some(wanted) == is);
         let session = wanted(self.session.as_ref().map(RoomId::as_str), message.session_id);
-        let session = session && wanted(self.root.as_deref(), message.project_root);
+        let anywhere = sync && message.session_id.is_none();
+        let session = session && (anywhere || wanted(self.root.as_deref(), message.project_root));
         session && (sync || wanted(self.agent.as_ref().map(AgentId::as_str), message.agent_id))
     }
 }

@@ -1,9 +1,7 @@
 //! What a chat message says before its text begins.
 
-use parlor_model::AgentId;
-
-/// `@agent text` speaks to that agent, if there is one. Gives whom it names, and what is left.
-pub fn addressed(text: &str) -> Option<(AgentId, &str)> {
+/// `@agent text` speaks to that agent, if there is one. Gives whom it names, by id or by name, and what is left.
+pub fn addressed(text: &str) -> Option<(&str, &str)> {
     let (name, rest) = text.strip_prefix('@')?.split_once(char::is_whitespace)?;
     let plain =
         !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
@@ -11,7 +9,7 @@ pub fn addressed(text: &str) -> Option<(AgentId, &str)> {
     if !plain || rest.is_empty() {
         return None;
     }
-    AgentId::parse(name).ok().map(|agent| (agent, rest))
+    Some((name, rest))
 }
 
 /// The content of a picture in base64, which may say before what it is.
@@ -28,13 +26,12 @@ mod tests {
 
     #[test]
     fn only_a_name_with_a_text_behind_it_speaks_to_another_agent() {
-        let named = |text| addressed(text).map(|(agent, rest)| (agent.to_string(), rest.to_owned()));
-        assert_eq!(named("@coder fix it"), Some(("coder".into(), "fix it".into())));
-        assert_eq!(named("@co-der_2\n fix it"), Some(("co-der_2".into(), "fix it".into())));
+        assert_eq!(addressed("@coder fix it"), Some(("coder", "fix it")));
+        assert_eq!(addressed("@co-der_2\n fix it"), Some(("co-der_2", "fix it")));
         for verbatim in
             ["coder fix it", "@coder", "@coder  ", "@ fix it", "@a/b fix it", "@é fix it", "a @coder b"]
         {
-            assert_eq!(named(verbatim), None, "{verbatim}");
+            assert_eq!(addressed(verbatim), None, "{verbatim}");
         }
     }
 

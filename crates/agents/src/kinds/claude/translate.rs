@@ -109,9 +109,12 @@ impl Translation {
         if whole.parent_tool_use_id.is_some() {
             return Vec::new();
         }
-        let results =
-            blocks(&whole.message.content).filter(|block| block.get("type") == Some(&"tool_result".into()));
-        results.flat_map(|block| self.result(block, &whole.tool_use_result)).collect()
+        let results: Vec<_> = blocks(&whole.message.content)
+            .filter(|block| block.get("type") == Some(&"tool_result".into()))
+            .collect();
+        // What was printed is said once, of whatever is in the frame.
+        let printed = if results.len() == 1 { &whole.tool_use_result } else { &Value::Null };
+        results.into_iter().flat_map(|block| self.result(block, printed)).collect()
     }
 
     /// Another model answers than was asked first: the CLI says so with its name alone. Names of one model may differ in

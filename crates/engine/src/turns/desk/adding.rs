@@ -40,9 +40,11 @@ pub(super) fn may_join(run: &Run) -> bool {
     run.trigger.is_some() && run.asked_by.is_none() && run.addressed == Addressed::Directly
 }
 
-/// Whether a text is a command to the agent itself, behind those whom it mentions. Within a turn it would be text.
-fn is_command(text: &str) -> bool {
-    let mut words = text.split_whitespace().skip_while(|word| word.starts_with('@'));
+/// Whether a text is a command to the agent of this name, behind those whom it mentions. Within a turn it would be text.
+fn is_command(text: &str, name: &str) -> bool {
+    let text = text.trim_start();
+    let named = text.strip_prefix('@').and_then(|text| text.strip_prefix(name));
+    let mut words = named.unwrap_or(text).split_whitespace().skip_while(|word| word.starts_with('@'));
     let word = words.next().and_then(|word| word.strip_prefix('/')).unwrap_or_default();
     // A path is none.
     word.starts_with(|first: char| first.is_ascii_alphabetic()) && !word.contains('/')
@@ -65,9 +67,8 @@ impl Desk {
     pub fn offers(&mut self) -> Vec<Offer> {
         let mut offers = Vec::new();
         for agent in &self.adding.able {
-            let Some(link) = self.seats.get(agent).and_then(|seat| self.links.get(&seat.link)) else {
-                continue;
-            };
+            let Some(seat) = self.seats.get(agent) else { continue };
+            let Some(link) = self.links.get(&seat.link) else { continue };
             // Only hosts of ours know turns by name.
             let queue = self.queued.get(agent).filter(|_| link.by_room);
             let mut passed_over: HashSet<&RoomId> = HashSet::new();
@@ -79,7 +80,7 @@ impl Desk {
                 });
                 let (Some(run), Some(message)) = (here.next(), &waiting.message) else { continue };
                 // What was said later does not overtake what has to wait.
-                let joins = waiting.may_join && !is_command(&waiting.preview);
+                let joins = waiting.may_join && !is_command(&waiting.preview, &seat.name);
                 if !joins || passed_over.contains(&waiting.room) {
                     passed_over.insert(&waiting.room);
                 } else if !self.starting.contains(&waiting.run)
@@ -181,11 +182,12 @@ mod tests {
 
     #[test]
     fn a_command_is_known_behind_mentions_and_a_path_is_none() {
-        for text in ["/compact", "@coder /compact now", "  @a @b /plan tea"] {
-            assert!(is_command(text), "{text}");
+        let texts = ["/compact", "@coder /compact now", "  @a @b /plan tea", "@Code Reviewer /compact"];
+        for text in texts {
+            assert!(is_command(text, "Code Reviewer"), "{text}");
         }
         for text in ["", "/", "// no", "/etc/passwd is world readable", "see /compact", "@coder hello"] {
-            assert!(!is_command(text), "{text}");
+            assert!(!is_command(text, "Code Reviewer"), "{text}");
         }
     }
 

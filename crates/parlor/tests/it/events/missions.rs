@@ -111,7 +111,15 @@ async fn a_mission_of_a_folder_is_told_in_each_of_its_rooms_and_ends_when_its_ro
     assert_eq!(room.alice.post("/api/mission", mission.clone()).await.unwrap().body, json!({ "ok": true }));
     at_carol.wait_for(told).await.unwrap();
     let of_other = format!("/api/mission?session_id={other}");
-    assert_eq!(carol.get(&of_other).await.unwrap().body["text"], "Tea");
+    let seen_by_carol = carol.get(&of_other).await.unwrap().body;
+    assert_eq!(seen_by_carol["text"], "Tea");
+    // The other room, and who is there, are nothing of hers.
+    assert_eq!((&seen_by_carol["session_id"], &seen_by_carol["agents"]), (&json!(other), &json!([])));
+    let seen_by_bob = room.bob.get(&of_other).await.unwrap().body;
+    assert_eq!(
+        (&seen_by_bob["session_id"], &seen_by_bob["agents"][0]["id"]),
+        (&json!(room.room), &json!("coder"))
+    );
 
     // What holds in every room of the folder is not for admins of one of them.
     let member = format!("/api/rooms/{}/members/{}", room.room, room.bob.user_id());

@@ -106,6 +106,19 @@ async fn what_happens_in_a_room_is_told_with_its_folder_and_read_by_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_reads_of_a_folder_is_told_to_look_again_when_a_room_leaves_it() {
+    let (room, _folders, root) = with_folder().await;
+    set_root(&room, &*root).await.data().unwrap();
+    let mut of_folder = filtered(&room.bob, &format!("?project_root={root}"), None).await;
+    room.alice.post_message(&room.room, "here").await.unwrap();
+    of_folder.wait_for(|told| told["text"] == "here").await.unwrap();
+    set_root(&room, Value::Null).await.data().unwrap();
+    let told = of_folder.wait_for(|told| told["kind"] == "run" && told["phase"] == "sync").await.unwrap();
+    assert!(told.get("session_id").is_none(), "{told}");
+    room.scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_agent_is_spoken_to_under_the_folder_of_its_room_only() {
     let (room, _folders, root) = with_folder().await;
     let mut gateway = room.gateway("g1", &["coder"]).await;

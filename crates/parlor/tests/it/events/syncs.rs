@@ -78,9 +78,37 @@ async fn that_an_agent_changed_hears_who_can_see_it_and_nobody_else() {
     assert_eq!(at_bob.syncs().await, [left], "the room tells that it left");
     assert_eq!(at_carol.syncs().await, [OF_THE_HOUSE]);
 
-    // Who was away hears the same.
+    // Who was away is told to look again, and no name: it may not be for them any more.
     at_carol.stream = resumed(&carol, &position).await;
-    assert_eq!(at_carol.syncs().await, [of_agent("coder"), OF_THE_HOUSE]);
+    assert_eq!(at_carol.syncs().await, [OF_THE_HOUSE]);
+    room.scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_comes_back_looks_again_where_a_room_was_lost_and_hears_no_name_of_what_they_cannot_see() {
+    let room = Room::start().await;
+    let _gateway = room.gateway("g1", &["coder"]).await;
+    let gone = room.alice.make_room("gone", &[&room.bob]).await.unwrap();
+    let mut at_bob = Reader::new(&room.bob).await;
+    at_bob.syncs().await;
+    for lost in
+        [format!("/api/rooms/{}/members/{}", room.room, room.bob.user_id()), format!("/api/rooms/{gone}")]
+    {
+        let position = at_bob.stream.position.clone().unwrap();
+        ok(room.alice.delete(&lost).await.unwrap());
+        at_bob.stream = resumed(&room.bob, &position).await;
+        assert_eq!(at_bob.syncs().await, [OF_THE_HOUSE], "{lost}");
+    }
+
+    let position = at_bob.stream.position.clone().unwrap();
+    for visibility in ["all", "private"] {
+        ok(room.alice.put("/api/agents/coder", json!({ "visibility": visibility })).await.unwrap());
+    }
+    let carol = room.scene.person("carol").await;
+    let mut at_carol = Reader::new(&carol).await;
+    at_carol.stream = resumed(&carol, &position).await;
+    let told = at_carol.syncs().await;
+    assert!(told.contains(&OF_THE_HOUSE) && !told.contains(&of_agent("coder")), "{told:?}");
     room.scene.ends_well().await;
 }
 
@@ -104,7 +132,7 @@ async fn that_settings_or_a_name_changed_hears_who_can_see_it_also_after_a_resta
     assert_eq!(at_bob.syncs().await, [], "that is hers alone");
 
     at_bob.stream = resumed(&bob, &position).await;
-    assert_eq!(at_bob.syncs().await, [OF_THE_HOUSE, OF_THE_HOUSE]);
+    assert_eq!(at_bob.syncs().await, [OF_THE_HOUSE], "all of it at once");
     // What a hub that starts anew does not have in mind is told as well.
     scene.kill_and_restart().await;
     at_bob.person = bob.at(scene.url());

@@ -2,7 +2,7 @@
 
 use super::{filtered, live, resumed, texts};
 use crate::gateway::scenes::Room;
-use crate::scene::{Scene, following, next};
+use crate::scene::{Scene, assert_refused, following, make_key, next};
 use parlor_testkit::rest::Rest;
 use serde_json::{Value, json};
 
@@ -194,6 +194,33 @@ async fn a14_a_text_that_looks_like_a_card_is_a_text() {
 }
 
 /// What both doors say was said, in order.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_not_read_the_answer_says_nothing_and_a_name_speaks_to_its_agent() {
+    let room = Room::start().await;
+    let mut gateway = room.gateway("g1", &["coder", "other"]).await;
+    let named = room.alice.put("/api/agents/coder", json!({ "name": "Smith" })).await.unwrap();
+    assert_eq!(named.status, 200, "{named:?}");
+
+    let rooms =
+        async || room.alice.get("/api/rooms").await.unwrap().data().unwrap().as_array().unwrap().len();
+    let before = rooms().await;
+    let (_, key) = make_key(&room.alice, &["write"]).await;
+    let chat = json!({ "agent_id": "coder", "message": "hello" });
+    assert_refused(&room.alice.with_token(&key).post("/api/chat", chat).await.unwrap(), 403);
+    assert_eq!(rooms().await, before, "nothing came of it");
+    let empty = room.alice.post("/api/chat", json!({ "agent_id": "coder", "message": "" })).await.unwrap();
+    assert_refused(&empty, 400);
+    assert_eq!(empty.body["fields"][0]["field"], "message", "{empty:?}");
+
+    let chat = json!({ "agent_id": "other", "message": "@smith hello there", "session_id": room.room });
+    let said = room.bob.post("/api/chat", chat).await.unwrap();
+    let turn = gateway.turn().await.unwrap();
+    assert_eq!((turn["agentId"].as_str(), turn["content"].as_str()), (Some("coder"), Some("hello there")));
+    let deliveries = room.deliveries(said.body["message_id"].as_str().unwrap()).await;
+    assert_eq!(deliveries.len(), 1, "nobody else: {deliveries:?}");
+    room.scene.ends_well().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_chat_is_seen_alike_through_both_doors_idle_and_busy() {
     let room = Room::start().await;
