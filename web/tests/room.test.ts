@@ -71,6 +71,13 @@ describe('the list of rooms', () => {
     expect(told.rooms[ROOM]).toMatchObject({ unread: 2, recent: { createdAt: second.createdAt } });
   });
 
+  test('has the mentions that the list counts, but for the room that is open', () => {
+    const list: ChatAction = { type: 'ROOMS_LOADED', rooms: [room({ unread: 2, mentions: 1 })] };
+    expect(after(signedIn, list).rooms[ROOM]).toMatchObject({ unread: 2, mentions: 1 });
+    const open = after(signedIn, { type: 'ROOM_OPENED', roomId: ROOM });
+    expect(after(open, list).rooms[ROOM]).toMatchObject({ unread: 0, mentions: 0 });
+  });
+
   test('counts nothing in the room that is open', () => {
     const open = after(signedIn, { type: 'ROOM_OPENED', roomId: ROOM });
     expect(hears(open, newMessage(message({ id: 'a', seq: 1 }))).rooms[ROOM]?.unread).toBe(0);

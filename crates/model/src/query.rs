@@ -357,6 +357,8 @@ pub struct AgentCard {
 pub struct Recent {
     pub message: Arc<Message>,
     pub unread: u64,
+    /// How many of these mention the reader.
+    pub mentions: u64,
 }
 
 /// The best first; among equals the newest.

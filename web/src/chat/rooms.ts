@@ -53,7 +53,8 @@ function loaded(state: ChatState, list: RoomEntry[]): ChatState {
     const isOlder = (before?.recent?.createdAt ?? '') > (room.recent?.createdAt ?? '');
     const recent = isOlder ? before?.recent : room.recent;
     const unread = isOpen ? 0 : isOlder ? Math.max(before?.unread ?? 0, room.unread) : room.unread;
-    const mentions = isOpen ? 0 : Math.min(before?.mentions ?? 0, unread);
+    const counted = isOlder ? Math.max(before?.mentions ?? 0, room.mentions) : room.mentions;
+    const mentions = isOpen ? 0 : counted;
     const countedUntil = room.recent?.createdAt;
     return [room.id, { ...room, recent, unread, mentions, countedUntil, members: before?.members ?? [] }];
   });

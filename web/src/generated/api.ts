@@ -450,7 +450,11 @@ nextCursor?: string, };
 
 export type RecentRooms = { [key in string]: Recent };
 
-export type Recent = { content: string, senderName: string, createdAt: string, unread: number, };
+export type Recent = { content: string, senderName: string, createdAt: string, unread: number, 
+/**
+ * How many of these mention the caller.
+ */
+mentions: number, };
 
 export type Found = { ok: true, data: Array<Hit>, 
 /**

@@ -327,7 +327,7 @@ function entry(room: RoomOfMember, recent: RecentRooms): RoomEntry {
     archivedAt: room.archivedAt ?? undefined,
     members: [],
     unread: last?.unread ?? 0,
-    mentions: 0,
+    mentions: last?.mentions ?? 0,
     ...(last !== undefined && { recent: last }),
   };
 }

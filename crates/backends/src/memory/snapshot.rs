@@ -135,8 +135,10 @@ impl Snapshot for View {
             Sender::Agent(id) => member.member == MemberId::Agent(id.clone()),
             Sender::Source(_) => false,
         };
-        let unread = self.tables.messages_in(room).filter(|m| m.seq > known && !own(m));
-        Ok(Some(Recent { message: newest.clone(), unread: unread.count() as u64 }))
+        let unread: Vec<_> = self.tables.messages_in(room).filter(|m| m.seq > known && !own(m)).collect();
+        let mentions = |m: &&&Arc<Message>| m.mentions.iter().any(|mention| mention.member == member.member);
+        let mentions = unread.iter().filter(mentions).count() as u64;
+        Ok(Some(Recent { message: newest.clone(), unread: unread.len() as u64, mentions }))
     }
 
     fn answers(&mut self, to: &Message, after: Seq, limit: usize) -> Result<Vec<Arc<Message>>, Fault> {

@@ -130,7 +130,9 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
         else {
             return Ok(None);
         };
-        let query = "SELECT count(*) FROM messages WHERE room = ?1 AND seq > ?2 AND erased = 0 \
+        let query = "SELECT count(*), coalesce(sum(mentions IS NOT NULL AND EXISTS \
+                     (SELECT 1 FROM json_each(mentions) WHERE value ->> 0 = ?3 AND value ->> 1 = ?4)), 0) \
+                     FROM messages WHERE room = ?1 AND seq > ?2 AND erased = 0 \
                      AND NOT (sender_kind = ?3 AND sender = ?4)";
         let values: [&dyn ToSql; 4] = [
             &room.as_str(),
@@ -138,8 +140,11 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
             &rows::member_kind(&member.member),
             &member.member.as_str(),
         ];
-        let unread = self.count(query, &values)? as u64;
-        Ok(Some(Recent { message, unread }))
+        let counts = one(self.sql(), query, &values, |row| {
+            Ok((row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64))
+        })?;
+        let (unread, mentions) = counts.unwrap_or_default();
+        Ok(Some(Recent { message, unread, mentions }))
     }
 
     fn answers(&mut self, to: &Message, after: Seq, limit: usize) -> Result<Vec<Arc<Message>>, Fault> {

@@ -5,7 +5,7 @@ use crate::made::*;
 use parlor_engine::plan::Change;
 use parlor_engine::ports::{FirstUse, OnceKey, OnceKind};
 use parlor_model::query::{Page, Recent};
-use parlor_model::{Arrangement, Member, Message, Place, Revision, Sender, Seq, Time};
+use parlor_model::{Arrangement, Member, Mention, Message, Place, Revision, Sender, Seq, Time};
 use std::sync::Arc;
 
 /// A room of twelve messages, among those of another room and of a path; two are erased.
@@ -179,22 +179,24 @@ fn an_erased_message_keeps_its_id_as_long_as_its_room() {
 }
 
 #[test]
-fn what_one_said_oneself_is_not_unread() {
+fn what_one_said_oneself_is_not_unread_and_mentions_are_counted() {
     each(|ports| {
         ports.change(vec![put_user("ann", 1), put_room("lobby")]);
         let said = |id: &str, sender, seq| Message { sender, ..message(id, "lobby", "", seq) };
         let last = said("m4", Sender::Source("ann".into()), 4);
+        let mentions = [person("ann"), agent_member("bob")];
+        let mentions = mentions.map(|member| Mention { member, name: "Somebody".into() }).to_vec();
         ports.post(said("m1", Sender::User(user_id("ann")), 1));
-        ports.post(said("m2", Sender::User(user_id("bob")), 2));
+        ports.post(Message { mentions, ..said("m2", Sender::User(user_id("bob")), 2) });
         ports.post(said("m3", Sender::Agent(agent_id("ann")), 3));
         ports.post(last.clone());
         let recent = |member| ports.read(|s| s.recent(&room_id("lobby"), &member));
-        let expected = |unread| Some(Recent { message: Arc::new(last.clone()), unread });
+        let expected = |unread, mentions| Some(Recent { message: Arc::new(last.clone()), unread, mentions });
         let ann = member("lobby", person("ann"), 1);
-        assert_eq!(recent(ann.clone()), expected(3));
-        assert_eq!(recent(member("lobby", agent_member("ann"), 1)), expected(3));
-        assert_eq!(recent(parlor_model::Member { read_through: Seq(3), ..ann.clone() }), expected(1));
-        assert_eq!(recent(parlor_model::Member { read_through: Seq(4), ..ann }), expected(0));
+        assert_eq!(recent(ann.clone()), expected(3, 1));
+        assert_eq!(recent(member("lobby", agent_member("ann"), 1)), expected(3, 0), "another of that name");
+        assert_eq!(recent(parlor_model::Member { read_through: Seq(3), ..ann.clone() }), expected(1, 0));
+        assert_eq!(recent(parlor_model::Member { read_through: Seq(4), ..ann }), expected(0, 0));
     });
 }
 

@@ -211,7 +211,7 @@ pub fn add_to_run(agent: &AgentId, room: &RoomId, run: &RunId, added: &RunId, me
         "runId": run.as_str(),
         "addedRunId": added.as_str(),
         "messageId": message.id.as_str(),
-        "content": message.text,
+        "content": &*message.text,
         "senderName": message.sender_name,
         "senderType": sender_type(&message.sender),
     })

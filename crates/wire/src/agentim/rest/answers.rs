@@ -442,15 +442,21 @@ pub struct Recent<'a> {
     #[schema(format = DateTime)]
     pub created_at: String,
     pub unread: u64,
+    /// How many of these mention the caller.
+    pub mentions: u64,
 }
 
 impl<'a> From<&'a query::Recent> for Recent<'a> {
     fn from(found: &'a query::Recent) -> Self {
+        let message = &found.message;
+        // Of a message that is nothing but a file, its name.
+        let file = message.attachments.first().filter(|_| message.text.is_empty());
         Self {
-            content: &found.message.text,
-            sender_name: &found.message.sender_name,
-            created_at: iso(found.message.at),
+            content: file.map_or(&message.text, |attachment| &attachment.file.name),
+            sender_name: &message.sender_name,
+            created_at: iso(message.at),
             unread: found.unread,
+            mentions: found.mentions,
         }
     }
 }
