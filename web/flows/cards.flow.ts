@@ -40,3 +40,25 @@ test('what waits for a busy agent is seen, and taken back', async () => {
   await tab.said('Worked on it.').waitFor();
   gateway.close();
 });
+
+test('who reloads the page while an agent speaks is at the end of what was said', async () => {
+  const tab = await firstAdmin(fresh);
+  const { page } = tab;
+  const ada = await fresh.hub.signIn('ada');
+  for (let number = 1; number <= 60; number += 1) {
+    await fresh.hub.call(ada, 'POST', '/api/rooms/welcome/messages', { content: `Message ${number}. ${'More words. '.repeat(40)}` });
+  }
+  await tab.say('@guide slow');
+  await tab.said(/\bthree\b|\b3\b/).waitFor();
+  // What is just being said gets there first.
+  await page.route(/\/api\/messages\/rooms\/welcome\?/, async (route) => {
+    await page.getByRole('log').getByRole('article').first().waitFor();
+    await route.continue();
+  });
+  await page.reload();
+  await tab.said('@guide slow').waitFor();
+  const log = page.getByRole('log');
+  await expect.poll(() => log.evaluate((one) => one.scrollHeight - one.clientHeight)).toBeGreaterThan(2000);
+  await expect.poll(() => log.evaluate((one) => one.scrollHeight - one.scrollTop - one.clientHeight)).toBeLessThan(80);
+  await page.getByRole('button', { name: 'Stop guide' }).click();
+});

@@ -56,6 +56,19 @@ test('a link leads to its message, however old', async () => {
   await expect.poll(() => message.evaluate((one) => one.getBoundingClientRect().top)).toBeGreaterThan(0);
 });
 
+test('a link leads to what somebody wrote here, too', async () => {
+  const tab = await Tab.signedIn(browser, hub, 'admin');
+  await tab.enter('Archive');
+  await tab.say('Written in the page');
+  const newest = async () => {
+    const { items } = await hub.call(admin, 'GET', `/api/messages/rooms/${room}?limit=1`);
+    return (items as { id: string; content: string }[])[0];
+  };
+  await expect.poll(async () => (await newest())?.content).toBe('Written in the page');
+  await tab.page.goto(`${hub.url}/app/rooms/${room}/messages/${(await newest())?.id}`);
+  await expect.poll(() => tab.said('Written in the page').getAttribute('class')).toContain('bg-warn-soft');
+});
+
 test.each([true, false])('the link to a message is copied; is there a clipboard: %s', async (isThere) => {
   const tab = await Tab.signedIn(browser, hub, 'admin');
   const { page } = tab;

@@ -71,15 +71,16 @@ export function Timeline({ room, chat, target, onWrite }: Props) {
     if (own !== undefined) virtualizer.scrollToEnd();
   }, [own, virtualizer]);
 
-  const isReady = chat.history === 'ready' || chat.messages.length > 0;
-  const hasBegun = useRef(false);
-  useLayoutEffect(() => {
-    if (!isReady || hasBegun.current) return;
-    hasBegun.current = true;
-    if (target === undefined) virtualizer.scrollToEnd();
-  }, [isReady, target, virtualizer]);
-
   const isFilled = chat.history === 'ready';
+  // One begins at the end: of what is there already, such as a reply that is just being given, and of the whole.
+  const there = isFilled ? 2 : chat.messages.length > 0 ? 1 : 0;
+  const begun = useRef(0);
+  useLayoutEffect(() => {
+    if (there <= begun.current) return;
+    begun.current = there;
+    if (target === undefined && isFollowing.current) virtualizer.scrollToEnd();
+  }, [there, target, virtualizer]);
+
   useEffect(() => {
     if (target === undefined || !isFilled) return;
     void house.find(room.id, target).then((isFound) => isFound && setMarked(target));
@@ -126,7 +127,7 @@ export function Timeline({ room, chat, target, onWrite }: Props) {
                 className="absolute inset-x-0 top-0"
                 style={{ transform: `translateY(${item.start}px)` }}
               >
-                {row !== undefined && <TimelineRow {...{ row, room, chat, onWrite, isMarked: row.key === marked }} />}
+                {row !== undefined && <TimelineRow {...{ row, room, chat, onWrite, marked }} />}
               </div>
             );
           })}
@@ -153,10 +154,11 @@ interface RowProps {
   room: RoomEntry;
   chat: RoomChat;
   onWrite: (writing: Writing) => void;
-  isMarked: boolean;
+  /** The message that a link led to. */
+  marked: string | undefined;
 }
 
-function TimelineRow({ row, room, chat, onWrite, isMarked }: RowProps) {
+function TimelineRow({ row, room, chat, onWrite, marked }: RowProps) {
   switch (row.kind) {
     case 'beginning':
       return (
@@ -177,7 +179,7 @@ function TimelineRow({ row, room, chat, onWrite, isMarked }: RowProps) {
         <MessageRow
           message={message}
           isContinued={row.isContinued}
-          isMarked={isMarked}
+          isMarked={message.id === marked}
           isPinned={chat.pinned[message.id] === true}
           repliedTo={parent || undefined}
           roomRole={room.role}
