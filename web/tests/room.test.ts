@@ -25,6 +25,16 @@ describe('what one sends', () => {
     }
   });
 
+  test('is what its room shows in the list, and not unread', () => {
+    for (const frames of [[ack, told], [told, ack]]) {
+      const { recent, unread } = hears(waiting, ...frames).rooms[ROOM] ?? {};
+      expect({ recent, unread }).toMatchObject({ recent: { content: 'text of m' }, unread: 0 });
+    }
+    // What is told again shows nothing older.
+    const later = hears(waiting, ack, told, newMessage(message({ id: 'n', seq: 6 })), told);
+    expect(later.rooms[ROOM]?.recent?.content).toBe('text of n');
+  });
+
   test('can be refused, and tried again', () => {
     const error: ServerFrame = { type: 'server:error', code: 'RATE_LIMITED', message: 'Too fast', clientMessageId: 'c1' };
     const refused = hears(waiting, error);

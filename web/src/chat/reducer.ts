@@ -30,7 +30,8 @@ export function reduce(state: ChatState, action: ChatAction, now: number): ChatS
       const isKnown = state.chats[message.roomId]?.messages.some(
         (other) => other.id === message.id && other.seq === message.seq,
       );
-      const counted = isNews && !isKnown ? said(state, message) : state;
+      // One's own is known from its acknowledgement, and only now shown in the list.
+      const counted = isNews && (!isKnown || message.from === state.me?.id) ? said(state, message) : state;
       return inRoom(counted, message.roomId, (chat) => ({
         ...chat,
         messages: put(chat.messages, message),

@@ -39,7 +39,7 @@ export function said(state: ChatState, message: ChatMessage): ChatState {
   const mentioned = message.mentions.some((name) => me?.names.includes(name) ?? false);
   return edit(state, message.roomId, (room) => ({
     ...room,
-    recent: { content, senderName, createdAt: timestamp },
+    recent: timestamp < (room.recent?.createdAt ?? '') ? room.recent : { content, senderName, createdAt: timestamp },
     unread: isSeen ? room.unread : room.unread + 1,
     mentions: isSeen || !mentioned ? room.mentions : room.mentions + 1,
   }));

@@ -53,9 +53,9 @@ export const MessageRow = memo(function MessageRow(props: Props) {
         message.sending === 'waiting' && 'opacity-60',
       )}
     >
-      <div className="w-9 shrink-0">
+      <div className="relative w-9 shrink-0">
         {isContinued ? (
-          <time className="block pt-1 text-right text-[0.6875rem] leading-5 text-faint opacity-0 group-hover/message:opacity-100">
+          <time className="absolute top-0.5 right-0 text-[0.6875rem] whitespace-nowrap leading-5 text-faint opacity-0 group-hover/message:opacity-100">
             {clock(message.timestampMs)}
           </time>
         ) : (
