@@ -105,10 +105,16 @@ test('an agent is shared with somebody by name, and no longer', async () => {
   await page.goto(`${hub.url}/app/agents/coder`);
   await page.getByLabel('Who may use it').selectOption('Some people, by name');
   await page.getByRole('searchbox', { name: 'Find whom to share it with' }).fill('gra');
-  await page.getByRole('button', { name: /Grace Hopper/ }).click();
+  await page.getByRole('button', { name: /Grace Hopper/ }).waitFor();
+  await page.keyboard.press('Enter');
   await page.getByRole('list', { name: 'Some people, by name' }).getByText('Grace Hopper').waitFor();
   await other.page.goto(`${hub.url}/app/agents`);
   await seen.waitFor();
+  await page.reload();
+  const whoMay = page.getByLabel('Who may use it');
+  await whoMay.selectOption('Everybody on this hub');
+  await page.getByRole('list', { name: 'Some people, by name' }).waitFor({ state: 'detached' });
+  await whoMay.selectOption('Some people, by name');
   await page.getByRole('button', { name: 'No longer share it with Grace Hopper' }).click();
   await page.getByRole('list', { name: 'Some people, by name' }).waitFor({ state: 'detached' });
   await other.page.reload();

@@ -1,3 +1,4 @@
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ask } from '../api/http';
 import { useChat } from '../chat/store';
@@ -8,13 +9,17 @@ import { useAttempt } from '../settings/useAttempt';
 import { text } from '../text';
 import { Button } from '../ui/button';
 import { Choice } from '../ui/field';
+import { roomsOf } from './rooms';
 
 /** Into a room that one runs. */
 export function BringIn({ agent }: { agent: Agent }) {
   const rooms = useChat((state) => state.rooms);
   const [chosen, setChosen] = useState('');
   const { attempt, problem, isBusy } = useAttempt();
-  const mine = Object.values(rooms).filter((room) => room.role !== 'member');
+  const { data: there } = useQuery(roomsOf(agent.id));
+  const mine = Object.values(rooms).filter(
+    (room) => room.role !== 'member' && there?.some((other) => other.id === room.id) !== true,
+  );
   const roomId = mine.some((room) => room.id === chosen) ? chosen : (mine[0]?.id ?? '');
   if (mine.length === 0) return null;
   const bring = () =>

@@ -1,10 +1,11 @@
-import { useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { X } from 'lucide-react';
 import { useState } from 'react';
-import { ask } from '../api/http';
+import { ask, data } from '../api/http';
 import { peopleNamed } from '../api/people';
 import { useChat } from '../chat/store';
-import type { Agent, AgentChanges, AgentVisibility } from '../generated/api';
+import type { Agent, AgentChanges, AgentVisibility, RoomWithMembers, User } from '../generated/api';
+import { useIsAdmin } from '../session/session';
 import { Problem } from '../settings/Block';
 import { useAttempt } from '../settings/useAttempt';
 import { text } from '../text';
@@ -27,7 +28,12 @@ export function Sharing({ agent }: { agent: Agent }) {
       await ask('PUT', `/api/agents/${encodeURIComponent(agent.id)}`, changes);
       await queries.invalidateQueries({ queryKey: ['agents'] });
     });
-  const share = (people: string[]) => change({ visibility: 'whitelist', visibilityList: people });
+  // The hub forgets them with the choice; whoever only looked around gets them back.
+  const [people, setPeople] = useState(agent.visibilityList);
+  const share = (named: string[]) => {
+    setPeople(named);
+    change({ visibility: 'whitelist', visibilityList: named });
+  };
   return (
     <>
       <Choice
@@ -35,7 +41,7 @@ export function Sharing({ agent }: { agent: Agent }) {
         value={agent.visibility}
         options={OPTIONS}
         disabled={isBusy}
-        onChange={(visibility) => (visibility === 'whitelist' ? share([]) : change({ visibility }))}
+        onChange={(visibility) => (visibility === 'whitelist' ? share(people) : change({ visibility }))}
       />
       {agent.visibility === 'whitelist' && <People people={agent.visibilityList} onChange={share} />}
       <Problem>{problem}</Problem>
@@ -45,10 +51,16 @@ export function Sharing({ agent }: { agent: Agent }) {
 
 function People({ people, onChange }: { people: string[]; onChange: (people: string[]) => void }) {
   const [found, setFound] = useState<Record<string, string>>({});
-  const rooms = useChat((state) => state.rooms);
-  const members = Object.values(rooms).flatMap((room) => room.members);
+  const rooms = useChat((state) => Object.keys(state.rooms).slice(0, MOST_ROOMS).join());
+  const isAdmin = useIsAdmin();
+  const isAsked = people.some((id) => found[id] === undefined);
+  const { data: known } = useQuery({
+    queryKey: ['names', isAdmin, rooms],
+    queryFn: () => (isAdmin ? everybody() : membersOf(rooms.split(','))),
+    enabled: isAsked && (isAdmin || rooms !== ''),
+  });
   // Of somebody whom one shares no room with, the id is all there is.
-  const nameOf = (id: string) => found[id] ?? members.find((member) => member.memberId === id)?.displayName ?? id;
+  const nameOf = (id: string) => found[id] ?? known?.[id] ?? id;
   return (
     <>
       {people.length > 0 && (
@@ -79,4 +91,20 @@ function People({ people, onChange }: { people: string[]; onChange: (people: str
       />
     </>
   );
+}
+
+/** In so many rooms people are looked for. */
+const MOST_ROOMS = 20;
+
+/** What people are called, by their ids. */
+type Names = Record<string, string>;
+
+async function everybody(): Promise<Names> {
+  const people = await data<User[]>('GET', '/api/users?limit=200');
+  return Object.fromEntries(people.map((one) => [one.id, one.displayName]));
+}
+
+async function membersOf(roomIds: string[]): Promise<Names> {
+  const rooms = await Promise.all(roomIds.map((id) => data<RoomWithMembers>('GET', `/api/rooms/${id}`)));
+  return Object.fromEntries(rooms.flatMap(({ members }) => members.map((one) => [one.memberId, one.displayName])));
 }

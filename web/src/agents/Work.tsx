@@ -1,12 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { data } from '../api/http';
 import { useChat } from '../chat/store';
-import type { RoomOfMember, TurnDelivery } from '../generated/api';
+import type { TurnDelivery } from '../generated/api';
 import { roomPath } from '../router';
 import { Block } from '../settings/Block';
 import { compact, text } from '../text';
 import { Link } from '../ui/link';
 import { brief, whole } from '../ui/time';
+import { roomsOf } from './rooms';
 import { costOf, secondsOf, tokensOf } from './words';
 
 const OFTEN_MS = 5000;
@@ -14,12 +15,7 @@ const OFTEN_MS = 5000;
 /** Where an agent is, and what it did there lately. */
 export function Work({ agentId }: { agentId: string }) {
   const path = `/api/agents/${encodeURIComponent(agentId)}`;
-  const rooms = useQuery({
-    queryKey: ['agents', agentId, 'rooms'],
-    queryFn: () => data<RoomOfMember[]>('GET', `${path}/rooms`),
-    // Whoever comes back may just have brought it somewhere.
-    staleTime: 0,
-  });
+  const rooms = useQuery(roomsOf(agentId));
   const runs = useQuery({
     queryKey: ['agents', agentId, 'runs'],
     queryFn: () => data<TurnDelivery[]>('GET', `${path}/runs`),

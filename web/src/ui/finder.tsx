@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useDeferredValue, useState } from 'react';
+import { useDeferredValue, useEffect, useRef, useState, type KeyboardEvent } from 'react';
 import type { MemberType } from '../generated/api';
 import { text } from '../text';
 import { Avatar } from './avatar';
@@ -34,11 +34,19 @@ export function Finder({ label, among, find, isLeftOut, onTake }: Props) {
     setWritten('');
     onTake(candidate);
   };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== 'Enter') return;
+    event.preventDefault();
+    // Not what was found for fewer letters.
+    if (words === written.trim() && shown[0] !== undefined) take(shown[0]);
+  };
+  const list = useRef<HTMLUListElement>(null);
+  useEffect(() => list.current?.scrollIntoView({ block: 'nearest' }), [found]);
   return (
     <div className="relative">
-      <SearchField label={label} value={written} onChange={setWritten} />
+      <SearchField label={label} value={written} onChange={setWritten} onKeyDown={onKeyDown} />
       {isAsked && found !== undefined && (
-        <ul className="absolute inset-x-0 top-full z-10 mt-1 rounded-xl border bg-raised p-1 shadow-float">
+        <ul ref={list} className="absolute inset-x-0 top-full z-10 mt-1 rounded-xl border bg-raised p-1 shadow-float">
           {shown.length === 0 && <li className="px-2 py-1.5 text-sm text-faint">{text.details.addNothing}</li>}
           {shown.map((candidate) => (
             <li key={candidate.id}>
