@@ -59,7 +59,7 @@ test('an admin sees at a glance how the hub is doing', async () => {
   await expect.poll(() => figure('Open pages and clients').textContent()).toBe('1');
   expect(await figure('State').first().textContent()).toBe('All is well');
   expect(await figure('On disk').textContent()).toMatch(/^[\d.]+ [KMG]B$/);
-  expect(await figure('Answers: half').textContent()).toMatch(/^≤ [\d.]+ · [\d.,∞]+ ms$/);
+  expect(await figure('Speed of answers').textContent()).toMatch(/^Half of them within [\d.]+ ms, nearly all within [\d.,∞]+ ms$/);
 });
 
 test('an admin sees what agents may spend, and every limit by the name of its setting', async () => {

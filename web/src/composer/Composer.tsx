@@ -211,7 +211,7 @@ function UploadList({ uploads, onRemove }: { uploads: Upload[]; onRemove: (key: 
           {attachment === undefined && problem === undefined && (
             <LoaderCircle size={13} className="animate-spin text-accent" aria-label={text.composer.uploading} />
           )}
-          <span className="max-w-64 truncate">
+          <span className={problem === undefined ? 'max-w-64 truncate' : 'min-w-0 [overflow-wrap:anywhere]'}>
             {problem === undefined ? visible(name) : text.composer.uploadFailed(visible(name), problem)}
           </span>
           <IconButton label={text.composer.removeFile(visible(name))} className="size-5" onClick={() => onRemove(key)}>

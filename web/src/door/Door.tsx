@@ -55,6 +55,11 @@ function useForm(send: (form: FormData) => Promise<void>) {
   return { onSubmit, problem, isSending };
 }
 
+function flaw(problem: RequestProblem | undefined, field: string): string | undefined {
+  const words = problem?.fields[field];
+  return words === undefined ? undefined : WORDS.flaw(words);
+}
+
 function FormProblem({ problem }: { problem: RequestProblem | undefined }) {
   if (problem === undefined || Object.keys(problem.fields).length > 0) return null;
   return (
@@ -133,14 +138,14 @@ function NewAccountForm({ kind, token }: { kind: 'setup' | 'register'; token: st
   return (
     <Doorway title={title} lead={lead}>
       <form onSubmit={onSubmit} className="space-y-4">
-        <NameField hint={WORDS.usernameHint} problem={problem?.fields['username']} />
+        <NameField hint={WORDS.usernameHint} problem={flaw(problem, 'username')} />
         <Field
           label={`${WORDS.displayName} (${WORDS.optional})`}
-          problem={problem?.fields['displayName']}
+          problem={flaw(problem, 'displayName')}
           name="displayName"
           autoComplete="name"
         />
-        <PasswordField isNew problem={problem?.fields['password']} />
+        <PasswordField isNew problem={flaw(problem, 'password')} />
         {isUsed ? (
           <p role="alert" className="rounded-lg bg-danger-soft px-3 py-2 text-sm text-danger">
             {WORDS.linkUsed}{' '}

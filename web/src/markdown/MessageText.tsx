@@ -1,4 +1,4 @@
-import { lazy, memo, Suspense } from 'react';
+import { lazy, memo, Suspense, useMemo } from 'react';
 import { isOneOf, splitMentions } from './mentions';
 import { usePaced } from './paced';
 import { upright } from './visible';
@@ -24,7 +24,9 @@ interface Props {
 }
 
 /** What somebody said. Most of it is a plain line, which needs nothing but itself. */
-export const MessageText = memo(function MessageText({ text: said, isStreaming = false, hasCursor = false, names, mine }: Props) {
+export const MessageText = memo(function MessageText({ text: said, isStreaming = false, hasCursor = false, names: called, mine }: Props) {
+  // Who calls somebody by the name for signing in has the hub tell the other one.
+  const names = useMemo(() => (called.some((name) => isOneOf(name, mine)) ? [...called, ...mine] : called), [called, mine]);
   const text = usePaced(said, isStreaming);
   const plain = <PlainText {...{ text, names, mine }} />;
   return (

@@ -105,7 +105,7 @@ function QuestionPart({ question, answer, isOver, onAnswer }: PartProps) {
               onClick={() => choose(label)}
               className={classes(
                 'flex flex-col rounded-lg border px-3 py-2 text-left text-sm disabled:opacity-70',
-                isChosen ? 'border-accent bg-accent-soft' : 'hover:border-line-strong hover:bg-hover',
+                isChosen ? 'border-accent bg-accent-soft' : !isOver && 'hover:border-line-strong hover:bg-hover',
               )}
             >
               <span className="font-medium">{upright(label)}</span>
@@ -117,13 +117,15 @@ function QuestionPart({ question, answer, isOver, onAnswer }: PartProps) {
           );
         })}
       </div>
-      <input
-        aria-label={text.runs.ownAnswer}
-        placeholder={text.runs.ownAnswer}
-        className={classes(INPUT, 'mt-1.5 h-8 py-1 text-sm')}
-        value={custom}
-        onChange={({ target }) => onAnswer({ selected: question.multiSelect ? selected : [], custom: target.value })}
-      />
+      {!isOver && (
+        <input
+          aria-label={text.runs.ownAnswer}
+          placeholder={text.runs.ownAnswer}
+          className={classes(INPUT, 'mt-1.5 h-8 py-1 text-sm')}
+          value={custom}
+          onChange={({ target }) => onAnswer({ selected: question.multiSelect ? selected : [], custom: target.value })}
+        />
+      )}
     </fieldset>
   );
 }

@@ -1,4 +1,4 @@
-import { Hourglass, X } from 'lucide-react';
+import { ChevronRight, Hourglass, X } from 'lucide-react';
 import { ask } from '../api/http';
 import type { QueuedItem } from '../chat/state';
 import { text } from '../text';
@@ -13,10 +13,11 @@ function takeBack(roomId: string, { agentId, id }: QueuedItem): void {
 export function QueueBanner({ roomId, queue }: { roomId: string; queue: QueuedItem[] }) {
   if (queue.length === 0) return null;
   return (
-    <details className="mb-2 rounded-xl border bg-raised px-3 py-2 text-sm">
+    <details className="group mb-2 rounded-xl border bg-raised px-3 py-2 text-sm">
       <summary className="flex items-center gap-2 text-soft">
         <Hourglass size={14} className="text-accent" />
-        {text.runs.queue(queue.length)}
+        <span className="flex-1">{text.runs.queue(queue.length)}</span>
+        <ChevronRight size={14} className="text-faint transition-transform group-open:rotate-90" />
       </summary>
       <ul className="mt-1.5 space-y-1 text-faint">
         {queue.map((item) => (

@@ -55,11 +55,14 @@ function Entry({ entry }: { entry: AuditEntry }) {
   const named = (words: string) => words.replace(ID, (id) => rooms[id]?.name ?? id);
   const at = Date.parse(entry.lastAt);
   const who = actor.name ?? actor.id ?? text.settings.auditActors[actor.kind] ?? actor.kind;
+  const isToOther = subject !== undefined && subject.id !== actor.id;
+  const action = text.settings.auditActions[entry.action] ?? entry.action.replaceAll('_', ' ');
+  const did = isToOther ? action : action.replace(/ (?:of|as|for|in)$/, '');
   return (
     <li className="flex items-baseline gap-3 px-4 py-2 text-sm">
       <span className="line-clamp-2 min-w-0 flex-1 [overflow-wrap:anywhere]" title={entry.detail}>
-        <span className="font-medium">{who}</span> <span className="text-soft">{entry.action.replaceAll(/[._]/g, ' ')}</span>
-        {subject !== undefined && subject.id !== actor.id && <span> {subject.name ?? named(subject.id)}</span>}
+        <span className="font-medium">{who}</span> <span className="text-soft">{did}</span>
+        {isToOther && <span> {subject.name ?? named(subject.id)}</span>}
         {entry.detail !== undefined && <span className="text-faint"> · {named(entry.detail)}</span>}
         {entry.count > 1 && <span className="text-faint"> × {entry.count}</span>}
       </span>

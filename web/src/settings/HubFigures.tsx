@@ -1,11 +1,14 @@
 import { useQuery } from '@tanstack/react-query';
 import { file } from '../api/http';
 import { bytes, compact, text } from '../text';
+import { classes } from '../ui/classes';
 import { whole } from '../ui/time';
 import { Block } from './Block';
 import { quantile, samplesIn, valueOf, type Sample } from './figures';
 
 const OFTEN_MS = 5000;
+/** More letters than this are a sentence, and no figure. */
+const LONG = 16;
 const WORDS = text.settings.figures;
 
 /** For admins: how the hub is doing, in a few numbers. */
@@ -22,7 +25,14 @@ export function HubFigures() {
         {figures(samples, Date.now()).map(([name, value]) => (
           <div key={name} className="rounded-xl border bg-raised px-3.5 py-2.5">
             <dt className="text-xs text-faint">{name}</dt>
-            <dd className="truncate text-lg font-semibold tracking-tight tabular-nums">{value}</dd>
+            <dd
+              className={classes(
+                'font-semibold tracking-tight tabular-nums',
+                value.length > LONG ? 'text-sm leading-snug' : 'truncate text-lg',
+              )}
+            >
+              {value}
+            </dd>
           </div>
         ))}
       </dl>
@@ -47,7 +57,7 @@ function figures(samples: Sample[], now: number): [string, string][] {
     [WORDS.events, compact(number('parlor_head_seq'))],
     [WORDS.disk, bytes(number('parlor_database_bytes') + number('parlor_journal_bytes'))],
     [WORDS.memory, bytes(number('process_resident_memory_bytes'))],
-    [WORDS.quick, middle === undefined || most === undefined ? '–' : `≤ ${milliseconds(middle)} · ${milliseconds(most)} ms`],
+    [WORDS.quick, middle === undefined || most === undefined ? '–' : WORDS.quickly(milliseconds(middle), milliseconds(most))],
     [WORDS.failed, compact(failed?.value ?? 0)],
     [WORDS.backup, backup === undefined ? WORDS.never : whole(backup * 1000)],
     ...(expiry === undefined ? [] : [[WORDS.certificate, whole(expiry * 1000)] as [string, string]]),

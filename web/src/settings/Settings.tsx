@@ -42,7 +42,7 @@ export default function Settings({ section, isWide }: { section: string; isWide:
   const shown = sections.find((one) => one.id === section) ?? sections[0];
   return (
     <Page title={text.settings.heading} isWide={isWide}>
-      <nav aria-label={text.settings.heading} className="mb-8 flex gap-1 overflow-x-auto">
+      <nav aria-label={text.settings.heading} className="mb-8 flex gap-1 overflow-x-auto [scrollbar-width:none]">
         {sections.map(({ id, label }) => (
           <button
             key={id}

@@ -113,7 +113,7 @@ export function Timeline({ room, chat, target, onWrite }: Props) {
         aria-live="off"
         aria-label={text.timeline.label}
         aria-busy={chat.history === 'loading'}
-        className="flex h-full flex-col overflow-y-auto overscroll-contain"
+        className="flex h-full flex-col overflow-y-auto overscroll-contain [scrollbar-gutter:stable_both-edges]"
       >
         {/* What does not fill the screen stands above the field in which one writes. */}
         <div className="relative mx-auto mt-auto w-full max-w-3xl shrink-0" style={{ height: virtualizer.getTotalSize() }}>

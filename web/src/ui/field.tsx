@@ -19,16 +19,15 @@ function Labelled(props: LabelledProps & { id: string; children: ReactNode }) {
         {label}
       </label>
       {children}
-      {problem !== undefined ? (
-        <p id={`${id}-note`} role="alert" className="text-sm text-danger">
-          {problem}
-        </p>
-      ) : (
-        hint !== undefined && (
-          <p id={`${id}-note`} className="text-xs text-faint">
-            {hint}
-          </p>
-        )
+      {(hint !== undefined || problem !== undefined) && (
+        <div id={`${id}-note`}>
+          {problem !== undefined && (
+            <p role="alert" className="text-sm text-danger">
+              {problem}
+            </p>
+          )}
+          {hint !== undefined && <p className="text-xs text-faint">{hint}</p>}
+        </div>
       )}
     </div>
   );
