@@ -38,6 +38,13 @@ test('a phone shows one thing at a time, and nothing is wider than it', async ()
   expect(await page.getByRole('log').count()).toBe(0);
   await expectToFit(page);
   await page.getByRole('button', { name: 'Close' }).tap();
+  await page.getByRole('log').waitFor();
+  await page.getByRole('button', { name: 'Room', exact: true }).tap();
+  await page.getByRole('complementary', { name: 'Room' }).waitFor();
+  await page.evaluate(() => history.back());
+  await page.getByRole('log').waitFor();
+  expect(await page.getByRole('complementary', { name: 'Room' }).count()).toBe(0);
+  expect(new URL(page.url()).pathname).toBe('/app/rooms/welcome');
   await page.getByRole('button', { name: 'Show rooms' }).tap();
   await page.getByRole('navigation', { name: 'Rooms' }).getByRole('link', { name: 'welcome' }).waitFor();
   await expectToFit(page);
