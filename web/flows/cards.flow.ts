@@ -20,6 +20,9 @@ test('everything that an agent can show is shown, as the guide really does it', 
   await page.getByText(/^Terminal of guide/).waitFor();
   await page.getByRole('button', { name: 'Stop guide' }).waitFor({ state: 'detached' });
   expect(await reply.count()).toBe(1);
+  // What it took is known afterwards, too.
+  await page.reload();
+  await reply.getByText('1.5k tokens').first().waitFor();
 });
 
 test('what waits for a busy agent is seen, and taken back', async () => {

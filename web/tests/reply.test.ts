@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { getMessagePhase } from '../src/chat/phase';
 import type { Plan } from '../src/chat/state';
 import { fromEvent, type UiEvent } from '../src/live/events';
+import { runOf } from '../src/live/messages';
 import { AGENT, after, chunk, hears, message, messagesOf, newMessage, NOW, only, reply, ROOM, signedIn } from './made';
 
 function event(kind: string, phase: string | undefined, data: Record<string, unknown>, text?: string): UiEvent {
@@ -154,6 +155,18 @@ describe('chat events', () => {
     const plan = { summary: 'Tea', status: 'planned', items: [] } satisfies Plan;
     const kept = after(quiet, { type: 'PLANS_LOADED', roomId: ROOM, plans: [{ runId: 'run-1', plan }] });
     expect(only(kept).plan?.summary).toBe('Tea');
+  });
+
+  test('tell afterwards what a turn took, and not less than was told live', () => {
+    const turn = { runId: 'run-1', agentId: AGENT, agentName: 'Coder', roomId: ROOM, status: 'answered', routingMode: 'direct' };
+    const times = { queuedAt: '2026-01-02T12:00:00Z', startedAt: '2026-01-02T12:00:01Z', endedAt: '2026-01-02T12:00:05Z' };
+    const run = runOf({ ...turn, conversationId: 'c', depth: 0, inputTokens: 30, outputTokens: 4, ...times });
+    const loaded = { type: 'RUNS_LOADED' as const, roomId: ROOM, runs: [run, { runId: 'another' }] };
+    const quiet = hears(signedIn, newMessage(reply({ id: 'm', seq: 2, metadata: { runId: 'run-1' } })));
+    const known = only(after(quiet, loaded));
+    expect(known).toMatchObject({ durationMs: 4000, usage: { inputTokens: 30, outputTokens: 4 } });
+    const again = { ...loaded, runs: [{ runId: 'run-1', durationMs: 1 }] };
+    expect(only(after(quiet, loaded, again))).toEqual(known);
   });
 
   test('fill and empty the queue of an agent', () => {

@@ -9,6 +9,7 @@ import type {
   ModelFallback,
   Permission,
   Plan,
+  SpentRun,
   ProgressLine,
   QueuedItem,
   RoomEntry,
@@ -63,6 +64,7 @@ export type ChatAction =
   | { type: 'HISTORY_FAILED'; roomId: string }
   | { type: 'PINS_LOADED'; roomId: string; messageIds: string[] }
   | { type: 'PLANS_LOADED'; roomId: string; plans: { runId: string; plan: Plan }[] }
+  | { type: 'RUNS_LOADED'; roomId: string; runs: SpentRun[] }
   | { type: 'TASKS_LOADED'; roomId: string; tasks: Task[] }
   | { type: 'TASK_CHANGED'; roomId: string; task: Task }
   | { type: 'TASK_REMOVED'; roomId: string; taskId: string }

@@ -95,6 +95,8 @@ function inChat(chat: RoomChat, action: InRoom, now: number): RoomChat {
       return { ...chat, pinned: Object.fromEntries(action.messageIds.map((id) => [id, true])) };
     case 'PLANS_LOADED':
       return planned(chat, action.plans);
+    case 'RUNS_LOADED':
+      return spent(chat, action.runs);
     case 'TASKS_LOADED':
       return { ...chat, tasks: Object.fromEntries(action.tasks.map((task) => [task.id, newer(chat, task)])) };
     case 'TASK_CHANGED': {
@@ -195,6 +197,19 @@ function planned(chat: RoomChat, plans: ActionOf<'PLANS_LOADED'>['plans']): Room
   return plans.reduce((next, { runId, plan }) => {
     const said = next.messages.findLast((message) => message.runId === runId);
     return said === undefined ? next : change(next, said.id, (message) => ({ ...message, plan }));
+  }, chat);
+}
+
+/** So is what a turn took. What was told live is not less. */
+function spent(chat: RoomChat, runs: ActionOf<'RUNS_LOADED'>['runs']): RoomChat {
+  return runs.reduce((next, { runId, durationMs, usage }) => {
+    const said = next.messages.findLast((message) => message.runId === runId);
+    if (said === undefined || said.isGenerating === true) return next;
+    return change(next, said.id, (message) => ({
+      ...message,
+      durationMs: message.durationMs ?? durationMs,
+      usage: message.usage ?? usage,
+    }));
   }, chat);
 }
 

@@ -155,6 +155,13 @@ export interface Usage {
   tokenLimit?: number;
 }
 
+/** What a turn of an agent took, as far as it is known afterwards. */
+export interface SpentRun {
+  runId: string;
+  durationMs?: number;
+  usage?: Usage;
+}
+
 /** What an agent wants to do, and what became of it. */
 export interface Permission {
   requestId: string;

@@ -15,13 +15,14 @@ import type {
   RoomOfMember,
   RoomWithMembers,
   Task,
+  TurnDelivery,
   User,
 } from '../generated/api';
 import { LiveConnection } from './connection';
 import type { ClientFrame, ServerFrame } from './frames';
 import { JoinQueue } from './joins';
 import { planOf, type Fields } from './events';
-import { fromMessage } from './messages';
+import { fromMessage, runOf } from './messages';
 import { Outbox, type Unsent } from './outbox';
 import { translate } from './translate';
 
@@ -259,6 +260,17 @@ export class House {
       roomId,
       plans: plans.map(({ run_id: runId, plan }) => ({ runId, plan: planOf(plan) })),
     });
+    await this.#loadRuns(roomId);
+  }
+
+  /** What those took who spoke here. */
+  async #loadRuns(roomId: string): Promise<void> {
+    const replies = useChat.getState().chats[roomId]?.messages.filter((message) => message.runId !== undefined) ?? [];
+    const agents = [...new Set(replies.map((message) => message.from))].slice(0, MOST_AGENTS);
+    const lists = agents.map((id) => data<TurnDelivery[]>('GET', `/api/agents/${encodeURIComponent(id)}/runs?limit=200`));
+    // Of an agent that is gone nothing is known any more.
+    const known = (await Promise.allSettled(lists)).flatMap((list) => (list.status === 'fulfilled' ? list.value : []));
+    dispatch({ type: 'RUNS_LOADED', roomId, runs: known.map(runOf) });
   }
 
   async #load(roomId: string, cursor: string | undefined, limit: number): Promise<void> {

@@ -1,6 +1,6 @@
 /** From a message as the hub tells it to one as the page keeps it. */
-import type { ChatMessage, ContentBlock, ToolBlock } from '../chat/state';
-import type { Message } from '../generated/api';
+import type { ChatMessage, ContentBlock, SpentRun, ToolBlock } from '../chat/state';
+import type { Message, TurnDelivery } from '../generated/api';
 import type { Piece } from './frames';
 
 export function fromMessage(message: Message): ChatMessage {
@@ -34,6 +34,17 @@ export function fromMessage(message: Message): ChatMessage {
     ...(metadata?.outcome !== undefined && { outcome: metadata.outcome }),
     isGenerating: false,
     isThinking: false,
+  };
+}
+
+/** What a turn took, as its message shows it. */
+export function runOf({ runId, inputTokens, outputTokens, costMicros, startedAt, endedAt }: TurnDelivery): SpentRun {
+  const hasUsage = inputTokens + outputTokens > 0;
+  const isOver = startedAt !== undefined && endedAt !== undefined;
+  return {
+    runId,
+    durationMs: isOver ? Date.parse(endedAt) - Date.parse(startedAt) : undefined,
+    usage: hasUsage ? { inputTokens, outputTokens, costMicros } : undefined,
   };
 }
 
