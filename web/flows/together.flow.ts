@@ -14,6 +14,9 @@ test('two people and an agent talk, and see each other do so', async () => {
   await grace.field.press('Enter');
   await ada.said('One cup').waitFor();
   await ada.page.getByText('Seen by').waitFor({ state: 'detached' });
+  // By the name one signs in with, too.
+  await ada.say('@grace it is yours');
+  await grace.said('it is yours').locator('.mention-me').waitFor();
 
   await ada.say('@Coder make some more');
   const turn = await gateway.next('server:send_to_agent');
