@@ -49,7 +49,8 @@ test('an admin manages accounts, and the log tells who did what', async () => {
 
   await page.getByRole('button', { name: 'Audit log' }).click();
   const entries = page.getByRole('list', { name: 'Audit log' }).getByRole('listitem');
-  await entries.filter({ hasText: /admin.*grace/ }).first().waitFor();
+  await entries.filter({ hasText: /^admin removed the account of grace/ }).waitFor();
+  await entries.filter({ hasText: /^admin signed in/ }).first().waitFor();
 });
 
 test('an admin sees at a glance how the hub is doing', async () => {

@@ -57,7 +57,7 @@ function Entry({ entry }: { entry: AuditEntry }) {
   const who = actor.name ?? actor.id ?? text.settings.auditActors[actor.kind] ?? actor.kind;
   const isToOther = subject !== undefined && subject.id !== actor.id;
   const action = text.settings.auditActions[entry.action] ?? entry.action.replaceAll('_', ' ');
-  const did = isToOther ? action : action.replace(/ (?:of|as|for|in)$/, '');
+  const did = isToOther ? action : action.replace(/ (?:of|as|for)$/, '');
   return (
     <li className="flex items-baseline gap-3 px-4 py-2 text-sm">
       <span className="line-clamp-2 min-w-0 flex-1 [overflow-wrap:anywhere]" title={entry.detail}>
