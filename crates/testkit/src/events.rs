@@ -40,8 +40,8 @@ impl Stream {
     }
 
     /// Opens a stream and waits until it is live.
-    pub async fn live(person: &Rest) -> Result<Self> {
-        let mut stream = Self::open(person, "", None).await?;
+    pub async fn live(person: &Rest, query: &str) -> Result<Self> {
+        let mut stream = Self::open(person, query, None).await?;
         while stream.position.is_none() {
             ensure!(stream.block(PATIENCE).await?.is_some(), "ended");
         }

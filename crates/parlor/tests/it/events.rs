@@ -34,7 +34,7 @@ fn is_lawful(message: &Value) -> Result<()> {
 
 /// A stream of this person that is live.
 async fn live(person: &Rest) -> Stream {
-    Stream::live(person).await.unwrap().hold_to(is_lawful)
+    Stream::live(person, "").await.unwrap().hold_to(is_lawful)
 }
 
 /// A stream that goes on from a position.
@@ -42,9 +42,13 @@ async fn resumed(person: &Rest, position: &str) -> Stream {
     Stream::open(person, "", Some(position)).await.unwrap().hold_to(is_lawful)
 }
 
-/// A stream of what is wanted only; `last` is where it was before.
+/// A stream of what is wanted only, that is live; or goes on from `last`.
 async fn filtered(person: &Rest, query: &str, last: Option<&str>) -> Stream {
-    Stream::open(person, query, last).await.unwrap().hold_to(is_lawful)
+    let stream = match last {
+        Some(_) => Stream::open(person, query, last).await,
+        None => Stream::live(person, query).await,
+    };
+    stream.unwrap().hold_to(is_lawful)
 }
 
 /// The texts of the messages among these.

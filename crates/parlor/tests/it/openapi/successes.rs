@@ -333,7 +333,7 @@ async fn asked_and_planned(tour: &Tour, admin: &Rest, gateway: &mut Gateway, roo
     let request = admin.request(Method::POST, "/api/plan/approve").json(&body);
     tour.send("POST /api/plan/approve", request, 200).await;
     // What a turn asked ends with it.
-    let mut stream = Stream::live(admin).await.unwrap();
+    let mut stream = Stream::live(admin, "").await.unwrap();
     admin.post("/api/agent-cancel", json!({ "run_id": open[1]["run_id"] })).await.unwrap();
     stream.wait_for(|told| told["kind"] == "ask_user" && told["phase"] == "resolved").await.unwrap();
     let gone = admin.request(Method::POST, "/api/ask-user-response").json(&of(1));
