@@ -58,7 +58,10 @@ fn position_before(position: &str, by: u64) -> String {
 async fn a_position_that_is_not_known_is_answered_with_resync_and_the_count() {
     let scene = Scene::start().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
-    let position = live(&scene.admin).await.position.clone().unwrap();
+    let mut before = live(&scene.admin).await;
+    scene.admin.post_message(&room, "before").await.unwrap();
+    before.wait_for_kind("message").await.unwrap();
+    let position = before.position.clone().unwrap();
     let (epoch, seq) = position.split_once('-').unwrap();
     let other = if epoch == "00000001" { "00000002" } else { "00000001" };
     let ahead = seq.parse::<u64>().unwrap() + 1000;

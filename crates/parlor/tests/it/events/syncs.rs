@@ -102,13 +102,14 @@ async fn who_comes_back_looks_again_where_a_room_was_lost_and_hears_no_name_of_w
     let room = Room::start().await;
     let _gateway = room.gateway("g1", &["coder"]).await;
     let gone = room.alice.make_room("gone", &[&room.bob]).await.unwrap();
-    let mut at_bob = Reader::new(&room.bob).await;
-    at_bob.syncs().await;
+    let (mut at_alice, mut at_bob) = (Reader::new(&room.alice).await, Reader::new(&room.bob).await);
     for lost in
         [format!("/api/rooms/{}/members/{}", room.room, room.bob.user_id()), format!("/api/rooms/{gone}")]
     {
         let position = at_bob.stream.position.clone().unwrap();
         ok(room.alice.delete(&lost).await.unwrap());
+        // Who is there before it was told is told it as it happens.
+        at_alice.syncs().await;
         assert_eq!(at_bob.come_back(&position).await, [OF_THE_HOUSE], "{lost}");
         assert_eq!(at_bob.syncs().await, [], "once");
     }
