@@ -37,6 +37,7 @@ pub struct Hub {
 }
 
 struct Inner {
+    bus: Arc<dyn Bus>,
     queue: parking_lot::Mutex<Option<mpsc::Sender<Submitted>>>,
     reader: Arc<dyn Reader>,
     switchboard: Arc<Switchboard>,
@@ -125,7 +126,7 @@ impl Hub {
             Ok(())
         })?;
         let follower = Follower {
-            bus,
+            bus: bus.clone(),
             reader: reader.clone(),
             switchboard: switchboard.clone(),
             turns: turns.clone(),
@@ -140,6 +141,7 @@ impl Hub {
         ];
         let (reads, searches) = (limits.reads, limits.searches);
         let inner = Inner {
+            bus,
             queue: parking_lot::Mutex::new(Some(queue)),
             reader,
             switchboard,
@@ -491,14 +493,20 @@ impl Hub {
 
     /// Answers what was submitted, then ends the writer and the follower.
     pub async fn close(&self) {
+        let hub = self.clone();
+        let _ = tokio::task::spawn_blocking(move || hub.close_blocking()).await;
+    }
+
+    /// The same, for callers outside of a runtime.
+    pub fn close_blocking(&self) {
         drop(self.inner.queue.lock().take());
         self.inner.stop.store(true, Ordering::Release);
         self.inner.turns.wake();
         self.inner.turns.idle.notify_one();
+        // Wakes the follower, which looks at `stop` after each batch.
+        self.inner.bus.announce(Arc::new([]));
         let threads = std::mem::take(&mut *self.inner.threads.lock());
-        let _ =
-            tokio::task::spawn_blocking(move || threads.into_iter().for_each(|thread| drop(thread.join())))
-                .await;
+        threads.into_iter().for_each(|thread| drop(thread.join()));
     }
 
     async fn try_join(
@@ -673,7 +681,10 @@ pub(crate) async fn blocking<T: Send + 'static>(
     }
 }
 
+/// Starts a thread that logs to where the thread that opens the hub logs.
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<std::thread::JoinHandle<()>, Fault> {
+    let log = tracing::dispatcher::get_default(Clone::clone);
+    let work = move || tracing::dispatcher::with_default(&log, work);
     let thread = std::thread::Builder::new().name(name.into()).spawn(work);
     thread.map_err(|error| Fault::new("starting a thread", crate::fault::Severity::Lasting, error))
 }

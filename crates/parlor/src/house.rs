@@ -9,15 +9,32 @@ use parlor_backends::disk::DiskBlobs;
 use parlor_backends::sqlite::{self, Options};
 use parlor_engine::hub::Parts;
 use parlor_engine::local::{LocalBus, RandomIds, SystemClock};
-use parlor_engine::ports::Blobs;
+use parlor_engine::ports::{Blobs, Clock, Ids};
 use parlor_engine::{Hub, Limits};
-use parlor_server::Passwords;
+use parlor_server::{PasswordCost, Passwords};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// What the hub takes from the machine it runs on. Tests replace it.
+pub struct Platform {
+    pub clock: Arc<dyn Clock>,
+    pub ids: Arc<dyn Ids>,
+    pub password_cost: PasswordCost,
+}
+
+impl Default for Platform {
+    fn default() -> Self {
+        Self {
+            clock: Arc::new(SystemClock),
+            ids: Arc::new(RandomIds),
+            password_cost: PasswordCost::default(),
+        }
+    }
+}
 
 pub struct House {
     pub hub: Hub,
@@ -29,7 +46,7 @@ pub struct House {
 }
 
 /// Opens the data directory and starts the engine on it.
-pub fn open(settings: &Settings) -> anyhow::Result<House> {
+pub fn open(settings: &Settings, platform: Platform) -> anyhow::Result<House> {
     let data = &settings.data;
     make_directory(data)?;
     let lock = lock(data)?;
@@ -72,12 +89,12 @@ pub fn open(settings: &Settings) -> anyhow::Result<House> {
         store,
         reader,
         bus: Arc::new(LocalBus::new(limits.waiting_news)),
-        clock: Arc::new(SystemClock),
-        ids: Arc::new(RandomIds),
+        clock: platform.clock,
+        ids: platform.ids,
         triage: Arc::new(ByModel::new(models.clone())),
         limits,
     })?;
-    let passwords = Passwords::new(settings.password_hashing_jobs);
+    let passwords = Passwords::new(settings.password_hashing_jobs, platform.password_cost);
     Ok(House { hub, passwords, blobs: Arc::new(blobs), models, _lock: lock })
 }
 

@@ -14,7 +14,7 @@ mod guide;
 pub mod handbook;
 pub mod house;
 pub mod listing;
-mod log;
+pub mod log;
 mod models;
 pub mod offline;
 pub mod paint;

@@ -10,8 +10,10 @@ use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tracing::Subscriber;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
@@ -25,20 +27,12 @@ pub struct Log {
 /// Starts the log of this process.
 pub fn start(settings: &Settings) -> anyhow::Result<Log> {
     let file = settings.log_file.as_deref().map(LogFile::open).transpose()?.map(Arc::new);
-    // Other people's crates log what passes through them, and that is messages and tokens.
-    let others = if settings.log_level == LogLevel::Error { "error" } else { "warn" };
-    let filter = EnvFilter::new(format!("{others},parlor={}", settings.log_level.as_str()));
     let coloured = file.is_none() && io::stderr().is_terminal();
     let writer = match file.clone() {
         Some(file) => BoxMakeWriter::new(move || Line(file.clone())),
         None => BoxMakeWriter::new(io::stderr),
     };
-    let lines = tracing_subscriber::fmt::layer().with_writer(writer);
-    let lines = match settings.log_format {
-        LogFormat::Json => lines.json().boxed(),
-        LogFormat::Text => lines.with_target(false).with_ansi(coloured).boxed(),
-    };
-    let subscriber = tracing_subscriber::registry().with(lines.with_filter(filter));
+    let subscriber = tracing_subscriber::registry().with(lines(settings, writer, coloured));
     #[cfg(feature = "otlp")]
     let (subscriber, traces) = match &settings.otlp_endpoint {
         Some(endpoint) => {
@@ -47,13 +41,28 @@ pub fn start(settings: &Settings) -> anyhow::Result<Log> {
         }
         None => (subscriber.with(None), None),
     };
-    // A second hub in one process, as in a test, keeps the first one's log.
-    let _ = subscriber.try_init();
+    subscriber.try_init().context("a log was started before")?;
     Ok(Log {
         file,
         #[cfg(feature = "otlp")]
         traces,
     })
+}
+
+/// Formats what is logged and hands each line to `writer`. Crates of others are logged from `warn` on: they log what
+/// passes through them, which is messages and tokens.
+pub fn lines<S>(settings: &Settings, writer: BoxMakeWriter, coloured: bool) -> impl Layer<S> + use<S>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    let others = if settings.log_level == LogLevel::Error { "error" } else { "warn" };
+    let filter = EnvFilter::new(format!("{others},parlor={}", settings.log_level.as_str()));
+    let lines = tracing_subscriber::fmt::layer().with_writer(writer);
+    let lines = match settings.log_format {
+        LogFormat::Json => lines.json().boxed(),
+        LogFormat::Text => lines.with_target(false).with_ansi(coloured).boxed(),
+    };
+    lines.with_filter(filter)
 }
 
 impl Log {

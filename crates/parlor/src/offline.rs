@@ -2,7 +2,7 @@
 
 use crate::admin::{AdminReply, AdminRequest};
 use crate::agents::local::Roster;
-use crate::house;
+use crate::house::{self, Platform};
 use crate::perform::Operator;
 use crate::settings::Settings;
 use std::path::Path;
@@ -14,7 +14,7 @@ pub async fn perform(
     config: Option<&Path>,
     request: AdminRequest,
 ) -> anyhow::Result<AdminReply> {
-    let house = house::open(settings)?;
+    let house = house::open(settings, Platform::default())?;
     let roster = Arc::new(Roster::open(&settings.data, config)?);
     let reply = Operator::new(&house, roster, false).perform(request).await;
     house.hub.close().await;

@@ -5,7 +5,7 @@ use crate::agents::services;
 use crate::backup::LastBackup;
 use crate::control::ControlSocket;
 use crate::guide;
-use crate::house::{self, House};
+use crate::house::{self, House, Platform};
 use crate::log;
 use crate::paint::Paint;
 use crate::perform::Operator;
@@ -13,63 +13,31 @@ use crate::report::{self, SetupLink, StartFacts};
 use crate::secret::Secret;
 use crate::settings::Settings;
 use anyhow::Context;
-use parlor_engine::janitor;
 use parlor_engine::switchboard::Caps;
+use parlor_engine::{Hub, janitor};
 use parlor_model::{Caller, Command};
-use parlor_server::{App, Config, Models, Tls, secrets};
+use parlor_server::{App, Config, Listening, Models, Tls, secrets};
 use parlor_wire::agentim::gateway::ingress::MOST_CHUNKS;
 use parlor_wire::agentim::ingress::FrameLimits;
 use parlor_wire::json::Bounds;
 use std::io::Write;
-use std::path::PathBuf;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
-/// Opens the store, starts the engine and the listeners, reports, and serves until a signal.
+/// Starts the hub, prints how to reach it, and serves until a signal ends it.
 pub async fn serve(settings: Settings, config: Option<PathBuf>) -> anyhow::Result<()> {
     parlor_agents::process::keep_programs();
     let log = log::start(&settings)?;
     let mut terminate = signal(SignalKind::terminate()).context("cannot wait for signals")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for signals")?;
     let mut hang_up = signal(SignalKind::hangup()).context("cannot wait for signals")?;
-    let tls = match (&settings.tls_cert, &settings.tls_key) {
-        (Some(certificate), Some(key)) => Some(Tls::load(certificate, key).context("cannot speak TLS")?),
-        _ => None,
-    };
-    let house = house::open(&settings)?;
-    let roster = Arc::new(Roster::open(&settings.data, config.as_deref())?);
-    let app = App::new(
-        house.hub.clone(),
-        house.blobs.clone(),
-        house.passwords.clone(),
-        server_config(&settings, house.models.clone())?,
-        tls.clone(),
-    );
-    let listener = TcpListener::bind(settings.listen).await;
-    let listener = listener.with_context(|| format!("cannot listen on {}", settings.listen))?;
-    let setup = first_admin(&house, &roster, &settings).await?;
-
-    let control = ControlSocket::bind(&settings.data).context("cannot open the control socket")?;
-    let operator = Operator::new(&house, roster.clone(), true);
-    let (stop_control, control_stopped) = oneshot::channel::<()>();
-    let control = tokio::spawn(control.serve(
-        move |request| {
-            let operator = operator.clone();
-            async move { operator.perform(request).await }
-        },
-        async { control_stopped.await.unwrap_or_default() },
-    ));
-    let guide = tokio::spawn(guide::keep(app.clone()));
-    let agents = tokio::spawn(local::keep(app.clone(), roster));
-    let services = tokio::spawn({
-        let (app, models, data) = (app.clone(), house.models.clone(), settings.data.clone());
-        async move { services::keep(app, models, &data).await }
-    });
-    let janitor = tokio::spawn(janitor::run(house.hub.clone(), house.blobs.clone()));
-    let listening = parlor_server::serve(app, listener).context("cannot listen")?;
-    let facts = StartFacts::new(&settings, listening.address, setup);
+    let mut hub = RunningHub::start(&settings, config.as_deref(), Platform::default()).await?;
+    let facts = StartFacts::new(&settings, hub.address(), hub.setup.take());
     // A closed standard output is no reason not to serve.
     let _ = std::io::stdout().lock().write_all(report::render(&facts, Paint::for_stdout()).as_bytes());
 
@@ -79,26 +47,119 @@ pub async fn serve(settings: Settings, config: Option<PathBuf>) -> anyhow::Resul
             _ = interrupt.recv() => break,
             _ = hang_up.recv() => {
                 log.reopen();
-                if let Some(tls) = &tls {
-                    tls.look_again();
-                }
+                hub.reload_certificate();
             }
         }
     }
     tracing::info!("shutting down");
-    listening.stop().await;
-    let _ = stop_control.send(());
-    let _ = control.await;
-    // Between two files it can end anywhere: what it had not come to yet it finds at the next start.
-    janitor.abort();
-    guide.abort();
-    // With everything that they started.
-    agents.abort();
-    services.abort();
-    let _ = janitor.await;
-    house.hub.close().await;
+    hub.stop().await;
     log.finish().await;
     Ok(())
+}
+
+/// A hub with its listeners and background tasks. [`serve`] runs one per process; tests run several in theirs.
+///
+/// Dropping it aborts the background tasks; [`RunningHub::stop`] shuts down in order.
+pub struct RunningHub {
+    listening: Option<Listening>,
+    /// How the first admin is made, if there is none yet.
+    pub setup: Option<SetupLink>,
+    tls: Option<Arc<Tls>>,
+    stop_control: Option<oneshot::Sender<()>>,
+    control: JoinHandle<()>,
+    janitor: JoinHandle<()>,
+    /// The guide, the hub's own agents and its service agents.
+    hosting: Vec<JoinHandle<()>>,
+    house: House,
+}
+
+impl RunningHub {
+    /// Opens the store, starts the engine, the background tasks and the listeners.
+    pub async fn start(
+        settings: &Settings,
+        config: Option<&Path>,
+        platform: Platform,
+    ) -> anyhow::Result<Self> {
+        // Before the store is opened: a wrong certificate must leave the data directory as it was.
+        let tls = match (&settings.tls_cert, &settings.tls_key) {
+            (Some(certificate), Some(key)) => Some(Tls::load(certificate, key).context("cannot speak TLS")?),
+            _ => None,
+        };
+        let house = house::open(settings, platform)?;
+        let roster = Arc::new(Roster::open(&settings.data, config)?);
+        let app = App::new(
+            house.hub.clone(),
+            house.blobs.clone(),
+            house.passwords.clone(),
+            server_config(settings, house.models.clone())?,
+            tls.clone(),
+        );
+        let listener = TcpListener::bind(settings.listen).await;
+        let listener = listener.with_context(|| format!("cannot listen on {}", settings.listen))?;
+        let setup = first_admin(&house, &roster, settings).await?;
+
+        let control = ControlSocket::bind(&settings.data).context("cannot open the control socket")?;
+        let operator = Operator::new(&house, roster.clone(), true);
+        let (stop_control, control_stopped) = oneshot::channel::<()>();
+        let control = tokio::spawn(control.serve(
+            move |request| {
+                let operator = operator.clone();
+                async move { operator.perform(request).await }
+            },
+            async { control_stopped.await.unwrap_or_default() },
+        ));
+        let guide = tokio::spawn(guide::keep(app.clone()));
+        let agents = tokio::spawn(local::keep(app.clone(), roster));
+        let services = tokio::spawn({
+            let (app, models, data) = (app.clone(), house.models.clone(), settings.data.clone());
+            async move { services::keep(app, models, &data).await }
+        });
+        let janitor = tokio::spawn(janitor::run(house.hub.clone(), house.blobs.clone()));
+        let listening = Some(parlor_server::serve(app, listener).context("cannot listen")?);
+        let hosting = vec![guide, agents, services];
+        Ok(Self { listening, setup, tls, stop_control: Some(stop_control), control, janitor, hosting, house })
+    }
+
+    /// Where the hub listens; the port is the real one if the settings ask for any free port.
+    pub fn address(&self) -> SocketAddr {
+        self.listening.as_ref().expect("only `stop` takes the listener").address
+    }
+
+    pub fn engine(&self) -> Hub {
+        self.house.hub.clone()
+    }
+
+    /// Reads the TLS certificate again, if the hub uses one.
+    pub fn reload_certificate(&self) {
+        if let Some(tls) = &self.tls {
+            tls.look_again();
+        }
+    }
+
+    /// Closes every connection with a close frame, answers what was submitted, and closes the store.
+    pub async fn stop(mut self) {
+        if let Some(listening) = self.listening.take() {
+            listening.stop().await;
+        }
+        if let Some(stop) = self.stop_control.take() {
+            let _ = stop.send(());
+        }
+        let _ = (&mut self.control).await;
+        // Aborting the janitor between two files is safe: it finds the remaining ones after the next start.
+        self.janitor.abort();
+        // Aborting these tasks ends the programs that they started.
+        self.hosting.iter().for_each(JoinHandle::abort);
+        let _ = (&mut self.janitor).await;
+        self.house.hub.close().await;
+    }
+}
+
+impl Drop for RunningHub {
+    fn drop(&mut self) {
+        self.control.abort();
+        self.janitor.abort();
+        self.hosting.iter().for_each(JoinHandle::abort);
+    }
 }
 
 /// Makes the first admin from the settings, or a link with which somebody becomes it.

@@ -22,7 +22,7 @@ mod uploads;
 mod workspace;
 
 pub use app::App;
-pub use auth::passwords::Passwords;
+pub use auth::passwords::{PasswordCost, Passwords};
 pub use auth::seal::Seal;
 pub use auth::secrets;
 pub use config::Config;

@@ -1,9 +1,9 @@
 //! Password hashing: argon2id, on threads of its own, a few at a time, behind everything else.
 
 use super::background::Background;
-use argon2::Argon2;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
+use argon2::{Algorithm, Argon2, Params, Version};
 use parlor_model::Refusal;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,20 +14,55 @@ const WAITING: usize = 64;
 
 /// So many at once are people who come in; more are a storm, which gets what nobody else wants of the machine.
 const STORM: usize = 4;
-/// What a password is compared with when there is no such account: the answer takes as long. No password fits.
-const NOBODY: &str =
-    "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5IGF0IGFsbCEhIQ$bm9ib2R5IGhhcyB0aGlzIHBhc3N3b3JkLCBldmVyLi4";
+/// Salt and hash of a password that does not exist, compared with when there is no such account: no password fits.
+const NOBODY: &str = "bm9ib2R5IGF0IGFsbCEhIQ$bm9ib2R5IGhhcyB0aGlzIHBhc3N3b3JkLCBldmVyLi4";
+
+/// What hashing one password costs. Each stored hash names its own cost, so that accounts outlive a change of it.
+#[derive(Clone, Copy, Debug)]
+pub struct PasswordCost {
+    memory_kib: u32,
+    passes: u32,
+}
+
+impl PasswordCost {
+    /// The least that argon2id allows: protects nothing, for tests that sign in a thousand times.
+    pub const LEAST: Self = Self { memory_kib: Params::MIN_M_COST, passes: Params::MIN_T_COST };
+
+    /// A hash that no password matches and that takes as long to compare as a real one, so that the time of an answer
+    /// does not tell whether the account exists.
+    fn nobody(self) -> Box<str> {
+        let Self { memory_kib, passes } = self;
+        format!("$argon2id$v=19$m={memory_kib},t={passes},p=1${NOBODY}").into()
+    }
+
+    fn hasher(self) -> Argon2<'static> {
+        let params = Params::new(self.memory_kib, self.passes, 1, None);
+        Argon2::new(
+            Algorithm::Argon2id,
+            Version::V0x13,
+            params.expect("both costs are within argon2's bounds"),
+        )
+    }
+}
+
+impl Default for PasswordCost {
+    fn default() -> Self {
+        Self { memory_kib: Params::DEFAULT_M_COST, passes: Params::DEFAULT_T_COST }
+    }
+}
 
 #[derive(Clone)]
 pub struct Passwords {
+    cost: PasswordCost,
     jobs: Arc<Semaphore>,
     queue: Arc<Semaphore>,
     background: Background,
 }
 
 impl Passwords {
-    pub fn new(jobs: usize) -> Self {
+    pub fn new(jobs: usize, cost: PasswordCost) -> Self {
         Self {
+            cost,
             jobs: Arc::new(Semaphore::new(jobs.max(1))),
             queue: Arc::new(Semaphore::new(WAITING)),
             background: Background::default(),
@@ -40,15 +75,15 @@ impl Passwords {
     }
 
     pub async fn hash(&self, password: &str) -> Result<Box<str>, Refusal> {
-        let password = password.to_owned();
-        self.run(move || hash(&password).into()).await
+        let (password, cost) = (password.to_owned(), self.cost);
+        self.run(move || hash(&password, cost).into()).await
     }
 
     /// `known` is the account's hash, if there is an account.
     pub async fn verify(&self, password: &str, known: Option<&str>) -> Result<bool, Refusal> {
         let password = password.to_owned();
         let exists = known.is_some();
-        let known: Box<str> = known.unwrap_or(NOBODY).into();
+        let known: Box<str> = known.map_or_else(|| self.cost.nobody(), Into::into);
         self.run(move || exists & matches(&password, &known)).await
     }
 
@@ -73,12 +108,13 @@ impl Passwords {
     }
 }
 
-fn hash(password: &str) -> String {
+fn hash(password: &str, cost: PasswordCost) -> String {
     let mut salt = [0; 16];
     getrandom::fill(&mut salt).expect("the operating system gives random numbers");
-    let hash: PasswordHash = Argon2::default()
+    let hash: PasswordHash = cost
+        .hasher()
         .hash_password_with_salt(password.as_bytes(), &salt)
-        .expect("the default parameters and a salt of 16 bytes are valid");
+        .expect("a salt of 16 bytes is valid");
     hash.to_string()
 }
 
@@ -94,13 +130,14 @@ mod tests {
 
     #[test]
     fn a_name_that_nobody_has_costs_as_much_as_one_that_somebody_has() {
-        let somebody = hash("Correct-horse-1");
-        let cost = |hash: &str| {
+        let parameters = |hash: &str| {
             let hash = PasswordHash::new(hash).unwrap();
             let lengths = (hash.salt.unwrap().len(), hash.hash.unwrap().as_bytes().len());
             (hash.algorithm, hash.version, hash.params, lengths)
         };
-        assert_eq!(cost(NOBODY), cost(&somebody));
+        for cost in [PasswordCost::default(), PasswordCost::LEAST] {
+            assert_eq!(parameters(&cost.nobody()), parameters(&hash("Correct-horse-1", cost)));
+        }
     }
 
     #[cfg(target_os = "linux")]
@@ -111,7 +148,7 @@ mod tests {
             // After the name, which may hold anything, the policy is the 39th field; 5 is SCHED_IDLE.
             stat.rsplit(')').next().unwrap().split_whitespace().nth(38).unwrap().to_owned()
         };
-        let passwords = Passwords::new(1);
+        let passwords = Passwords::new(1, PasswordCost::LEAST);
         let (finish, finishes) = mpsc::channel::<()>();
         let first = passwords.clone();
         let first = tokio::spawn(async move { first.run(move || finishes.recv().unwrap()).await });
@@ -137,7 +174,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_hangs_up_does_not_free_the_place_of_the_work() {
-        let passwords = Passwords::new(1);
+        let passwords = Passwords::new(1, PasswordCost::LEAST);
         let (started, starts) = tokio::sync::oneshot::channel();
         let (finish, finishes) = mpsc::channel::<()>();
         let work = passwords.run(move || {
