@@ -53,7 +53,7 @@ impl<'a> CrashPlan<'a> {
     pub fn new(binary: &str, data: &Path, rounds: u32) -> Self {
         let now = std::time::UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_nanos() as u64);
         let seed = std::env::var("PARLOR_TEST_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(now);
-        let hub = HubCommand::new(binary, data);
+        let hub = HubCommand::process(binary, data);
         Self { hub, disk: None, rounds, writers: 8, rooms: 5, acks_per_round: 400, seed }
     }
 
@@ -115,7 +115,7 @@ impl<'a> CrashPlan<'a> {
         for room in 0..self.rooms {
             rooms.push(admin.make_room(&format!("room {room}"), &members).await?);
         }
-        hub.terminate(PATIENCE).await?;
+        hub.stop(PATIENCE).await?;
         Ok((people, rooms))
     }
 
@@ -152,7 +152,7 @@ impl<'a> CrashPlan<'a> {
         let reached = timeout(PATIENCE, acks.wait_for(|acks| *acks >= enough)).await.is_ok();
         // A kill right after an acknowledgement would always meet the hub at the same step.
         tokio::time::sleep(Duration::from_micros(rng.below(KILL_WITHIN.as_micros() as u64))).await;
-        hub.kill_9().await?;
+        hub.crash().await?;
         let mut ends = Vec::new();
         while let Some(end) = writers.join_next().await {
             ends.push(format!("{:#}", end.context("a writer panicked")?));
@@ -161,7 +161,7 @@ impl<'a> CrashPlan<'a> {
             reached,
             "only {} of {enough} acknowledgements; {ends:?}\n{}",
             *acks.borrow(),
-            hub.stderr()
+            hub.log()
         );
         Ok(())
     }

@@ -8,6 +8,5 @@ mod floods;
 mod ids;
 mod impersonation;
 mod origin;
-mod secrets;
 mod tokens;
 mod uploads;

@@ -118,7 +118,7 @@ async fn a_revoked_key_and_a_shutdown_end_the_connection() {
     assert_eq!(by_key.closed(PATIENCE).await.unwrap(), 1008);
     assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
     let reader = tokio::spawn(async move { by_token.closed(PATIENCE).await.unwrap() });
-    assert!(scene.hub.terminate(Duration::from_secs(4)).await.unwrap().success());
+    scene.hub.stop(Duration::from_secs(4)).await.unwrap();
     assert_eq!(reader.await.unwrap(), 1001);
     scene.assert_never_panicked();
 }

@@ -212,7 +212,7 @@ async fn a_lease_outlives_its_connection_and_a_restart_and_keeps_others_out() {
     assert_eq!(numbers(&taken), [1]);
     assert!(one.lease(&mut connect(&scene).await, LONG).await.is_empty(), "it is out");
     drop(broker);
-    scene.kill_and_restart().await;
+    scene.crash_and_restart().await;
     let one = Desk { scene: &scene, session: "one" };
     let mut broker = connect(&scene).await;
     assert!(one.lease(&mut broker, LONG).await.is_empty(), "it is still out");

@@ -39,7 +39,7 @@ async fn each_message_sent_up_to_five_times_is_in_history_once() {
         }
         sent += burst.len();
         if crashes {
-            scene.kill_and_restart().await;
+            scene.crash_and_restart().await;
         }
     }
     // What was never acknowledged is sent until it is, as a client would.
@@ -90,7 +90,7 @@ async fn an_id_used_again_for_another_message_is_refused_through_every_door() {
 
     for restarted in [false, true] {
         if restarted {
-            scene.kill_and_restart().await;
+            scene.crash_and_restart().await;
         }
         let alice = alice.at(scene.url());
         let mut client = Client::connect(&alice).await.unwrap();

@@ -74,8 +74,7 @@ async fn at_shutdown_everyone_is_told_at_once_and_the_process_ends() {
         assert_eq!(stranger.closed(PATIENCE).await.unwrap(), 1001);
         began.elapsed()
     });
-    let status = scene.hub.terminate(Duration::from_secs(10)).await.unwrap();
-    assert!(status.success(), "{status}");
+    scene.hub.stop(Duration::from_secs(10)).await.unwrap();
     let (ended, told) = (began.elapsed(), readers.await.unwrap());
     assert!(ended < Duration::from_secs(4) && told < Duration::from_secs(4), "{ended:?} {told:?}");
     scene.assert_never_panicked();
@@ -102,7 +101,7 @@ async fn what_was_sent_before_a_shutdown_is_acknowledged_or_not_there() {
             }
         }
     });
-    scene.hub.terminate(Duration::from_secs(10)).await.unwrap();
+    scene.hub.stop(Duration::from_secs(10)).await.unwrap();
     let acknowledged = reader.await.unwrap();
     scene.hub = scene.command.start().await.unwrap();
     let history = scene.admin.at(scene.hub.url()).history(&room).await.unwrap();

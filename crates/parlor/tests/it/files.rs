@@ -346,13 +346,13 @@ async fn what_a_crash_left_behind_is_gone_after_the_next_start_and_nothing_else_
     let file = sent(&scene.admin, "cat.png", PNG).await;
     share(&scene.admin, &room, &[&file]).await;
     let needed = kept(scene.data());
-    scene.hub.kill_9().await.unwrap();
+    scene.hub.crash().await.unwrap();
     // A file without a row, and one that was still coming in.
     let stray = scene.data().join("uploads/ff").join("f".repeat(64));
     std::fs::create_dir_all(stray.parent().unwrap()).unwrap();
     std::fs::write(&stray, "kept, and never acknowledged").unwrap();
     std::fs::write(scene.data().join("uploads/.incoming/7"), "half of it").unwrap();
-    scene.kill_and_restart().await;
+    scene.crash_and_restart().await;
     removed(&mut scene, &stray).await;
     assert_eq!(kept(scene.data()), needed);
     let (status, _, content) = fetched(scene.admin.request(Method::GET, url(&file))).await;

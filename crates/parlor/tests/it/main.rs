@@ -1,17 +1,15 @@
-//! The hub as a real process, seen from outside.
+//! The hub as its clients see it, over real sockets.
+//!
+//! Each test has a hub of its own inside the test's process. Tests whose subject is a process (crashes, signals, the
+//! command line, gateways and the programs they run) are in `process/`.
 
-mod agents;
 mod attacks;
 mod broker_attacks;
-mod broker_crash;
 mod broker_door;
 mod broker_leases;
 mod broker_mail;
 mod broker_recorded;
-mod command_line;
-mod crash;
 mod dedupe;
-mod disk_faults;
 mod endings;
 mod events;
 mod files;
@@ -22,6 +20,7 @@ mod models;
 mod openapi;
 mod operating;
 mod page;
+mod process;
 mod recorded_everything;
 mod recorded_page;
 mod rest;
@@ -29,5 +28,4 @@ mod resume;
 mod scene;
 mod service_agents;
 mod sign_in;
-mod slow_reader;
 mod walks;

@@ -68,7 +68,7 @@ async fn a_router_is_its_makers_and_its_key_is_never_shown_again() {
     assert_eq!(renamed.data().unwrap()["name"], "other");
 
     // Sealed, it outlives a restart.
-    scene.kill_and_restart().await;
+    scene.crash_and_restart().await;
     let alice = alice.at(scene.url());
     endpoint.will(Act::status(401, &format!("no such key: {CANARY}")));
     let answer = alice.post(&test, json!({})).await.unwrap().data().unwrap();
@@ -79,7 +79,7 @@ async fn a_router_is_its_makers_and_its_key_is_never_shown_again() {
     let audit =
         scene.admin.at(scene.url()).get("/api/audit?limit=100").await.unwrap().data().unwrap().to_string();
     assert!(audit.contains("router_created") && audit.contains("router_changed"), "{audit}");
-    let printed = format!("{}{}", scene.hub.stdout(), scene.hub.stderr());
+    let printed = scene.hub.log();
     assert!(!audit.contains(CANARY), "told to admins");
     assert!(!contains(&bytes_in(scene.data()), CANARY), "on the disk");
     assert_eq!(printed.lines().find(|line| line.contains(CANARY)), None, "in the log");
@@ -266,7 +266,7 @@ async fn whoever_runs_the_hub_names_a_model_for_all_rooms() {
     assert_eq!(gateway.turn().await.unwrap()["agentId"], "anna");
     let asked = endpoint.asked().await.unwrap();
     assert_eq!((&*asked.path, &*asked.headers["x-api-key"]), ("/v1/messages", CANARY));
-    let printed = format!("{}{}", room.scene.hub.stdout(), room.scene.hub.stderr());
+    let printed = room.scene.hub.log();
     assert_eq!(printed.lines().find(|line| line.contains(CANARY)), None, "in the log");
     room.scene.ends_well().await;
 }

@@ -140,7 +140,7 @@ async fn a_restart_keeps_positions_good() {
     let mut client = following(&scene.admin, &room).await;
     let position = client.join(&room).await.unwrap();
     say_many(&mut client, &room, 0..50, "text").await;
-    scene.kill_and_restart().await;
+    scene.crash_and_restart().await;
     let mut client = Client::connect(&scene.admin).await.unwrap();
     let joined = client.join_since(&room, &position).await.unwrap();
     assert_eq!((joined.resync, joined.missed.len()), (false, 50));

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use parlor_testkit::agentim::Client;
-use parlor_testkit::hub::{Hub, HubCommand};
+use parlor_testkit::hub::{Hub, HubCommand, Topology};
 use parlor_testkit::rest::{Answer, Rest};
 use parlor_testkit::socket::{Arrival, PATIENCE, Socket};
 use reqwest::Method;
@@ -25,21 +25,35 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// A hub without rate limits, and its admin.
+    /// A hub inside this process, without rate limits, and its admin.
     pub async fn start() -> Self {
         Self::start_with(|command| command).await
     }
 
     pub async fn with(settings: &[(&str, &str)]) -> Self {
-        let set = |command: HubCommand| {
-            settings.iter().fold(command, |command, (name, value)| command.env(name, value))
-        };
-        Self::start_with(set).await
+        Self::start_with(|command| set(command, settings)).await
     }
 
     pub async fn start_with(change: impl FnOnce(HubCommand) -> HubCommand) -> Self {
+        Self::on(Topology::InProcess, change).await
+    }
+
+    /// A hub as a process of its own, for tests whose subject that is.
+    pub async fn process() -> Self {
+        Self::process_with(|command| command).await
+    }
+
+    pub async fn process_set(settings: &[(&str, &str)]) -> Self {
+        Self::process_with(|command| set(command, settings)).await
+    }
+
+    pub async fn process_with(change: impl FnOnce(HubCommand) -> HubCommand) -> Self {
+        Self::on(Topology::Process(PARLOR.into()), change).await
+    }
+
+    async fn on(topology: Topology, change: impl FnOnce(HubCommand) -> HubCommand) -> Self {
         let data = tempfile::tempdir().unwrap();
-        let command = change(HubCommand::new(PARLOR, data.path()));
+        let command = change(HubCommand::new(topology, data.path()));
         let hub = command.start().await.unwrap();
         let admin = hub.admin().await.unwrap();
         Self { command, hub, admin, data }
@@ -66,9 +80,9 @@ impl Scene {
         person
     }
 
-    /// SIGKILL and a new start on the same data. Tokens stay good, the address does not.
-    pub async fn kill_and_restart(&mut self) {
-        self.hub.kill_9().await.unwrap();
+    /// A crash and a new start on the same data. Tokens stay good, the address does not.
+    pub async fn crash_and_restart(&mut self) {
+        self.hub.crash().await.unwrap();
         self.assert_never_panicked();
         self.hub = self.command.start().await.unwrap();
         self.admin = self.admin.at(self.hub.url());
@@ -76,16 +90,19 @@ impl Scene {
 
     #[track_caller]
     pub fn assert_never_panicked(&self) {
-        let log = self.hub.stderr();
+        let log = self.hub.log();
         assert!(!log.contains("panicked"), "{log}");
     }
 
     /// The hub ends by itself when told to, and has nothing bad to say for itself.
     pub async fn ends_well(mut self) {
-        let status = self.hub.terminate(Duration::from_secs(10)).await.unwrap();
-        assert!(status.success(), "{status}");
+        self.hub.stop(Duration::from_secs(10)).await.unwrap();
         self.assert_never_panicked();
     }
+}
+
+fn set(command: HubCommand, settings: &[(&str, &str)]) -> HubCommand {
+    settings.iter().fold(command, |command, (name, value)| command.env(name, value))
 }
 
 /// A connection of this person that follows the room.

@@ -139,7 +139,7 @@ async fn a_key_is_used_and_never_shown_again() {
     }
 
     // Sealed, it outlives a restart.
-    room.scene.kill_and_restart().await;
+    room.scene.crash_and_restart().await;
     let admin = room.scene.admin.clone();
     is_now(&admin, sage["id"].as_str().unwrap(), "online").await;
     let mut at_alice = crate::scene::following(&room.alice.at(room.scene.url()), &room.room).await;
@@ -162,7 +162,7 @@ async fn a_key_is_used_and_never_shown_again() {
     let backup = ["backup", file.to_str().unwrap(), "--data", data];
     let done = tokio::process::Command::new(PARLOR).args(backup).output().await.unwrap();
     assert!(done.status.success(), "{done:?}");
-    let printed = format!("{}{}{done:?}", room.scene.hub.stdout(), room.scene.hub.stderr());
+    let printed = format!("{}{done:?}", room.scene.hub.log());
     assert!(!audit.contains(CANARY), "told to admins");
     assert!(!contains(&bytes_in(room.scene.data()), CANARY), "on the disk");
     assert!(!contains(&bytes_in(copy.path()), CANARY), "in the backup");
@@ -201,7 +201,7 @@ async fn a_change_counts_at_once_and_disturbs_nobody() {
     bell.notify_one();
     let reply = room.reply().await;
     assert_eq!(
-        (&reply["content"], super::agents::outcome(&reply)),
+        (&reply["content"], crate::process::agents::outcome(&reply)),
         (&json!("Once upon a time."), "complete")
     );
     assert_eq!(first.unseen(), 0, "it was asked once");
@@ -250,7 +250,7 @@ async fn private_networks_are_refused_unless_they_are_allowed() {
     }
     // What was allowed when it was made may not be any more.
     scene.command = scene.command.clone().env("PARLOR_ALLOWED_ENDPOINTS", "localhost:1");
-    scene.kill_and_restart().await;
+    scene.crash_and_restart().await;
     let answer = scene.admin.post(&format!("{}/validate", at(&sage)), json!({})).await.unwrap();
     let words = "its address is not allowed";
     assert_eq!(answer.data().unwrap(), json!({ "valid": false, "error": words }));

@@ -1,7 +1,6 @@
 //! Signing in: the first admin, passwords, tokens and their renewal, sessions, keys, and the people an admin keeps.
 
 mod audit;
-pub mod first_admin;
 mod invitations;
 mod keys;
 mod people;
@@ -9,5 +8,3 @@ mod profile;
 pub mod second_factor;
 mod sessions;
 mod settings;
-
-pub use first_admin::setup_token;

@@ -220,7 +220,7 @@ async fn a_hub_that_is_killed_while_turns_run_and_wait_ends_each_once() {
         turns.push((turn, id));
     }
     gateway.settled().await.unwrap();
-    room.scene.kill_and_restart().await;
+    room.scene.crash_and_restart().await;
     room.alice = room.alice.at(room.scene.url());
     room.at_alice = following(&room.alice, &room.room).await;
     // It has finished one of them meanwhile, goes on with another, and has forgotten the third.

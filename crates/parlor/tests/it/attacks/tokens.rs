@@ -192,9 +192,9 @@ async fn other_secrets_of_the_hub_are_no_access_tokens() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_setup_token_is_no_access_token() {
     let data = tempfile::tempdir().unwrap();
-    let command = parlor_testkit::hub::HubCommand::new(crate::scene::PARLOR, data.path());
+    let command = parlor_testkit::hub::HubCommand::process(crate::scene::PARLOR, data.path());
     let mut hub = command.env_remove("PARLOR_ADMIN_PASSWORD").start().await.unwrap();
-    let token = crate::sign_in::setup_token(&mut hub).await;
+    let token = crate::process::first_admin::setup_token(&mut hub).await;
     let caller = Rest::outsider(hub.url()).with_token(&token);
     assert_refused(&caller.get("/api/users/me").await.unwrap(), 401);
     let answer = caller.post("/api/auth/refresh", json!({ "refreshToken": token })).await.unwrap();

@@ -288,7 +288,7 @@ async fn who_is_removed_reads_no_file_any_more_and_no_secret_of_an_address_is_lo
     assert_eq!((status(&outsider, &by_token).await, status(&outsider, link).await), (200, 200));
     bob.post("/api/auth/logout", json!({})).await.unwrap();
     assert_eq!((status(&outsider, &by_token).await, status(&outsider, link).await), (401, 401));
-    let log = scene.hub.stderr();
+    let log = scene.hub.log();
     assert!(log.contains("/uploads/"), "requests are logged: {log}");
     for secret in [bob.token(), link.split_once("sig=").unwrap().1, scene.admin.token()] {
         assert!(!log.contains(secret), "{log}");

@@ -1,8 +1,8 @@
 //! What is said to an agent that is at work: it has it once, whatever happens to the hub on the way.
 
 use super::live;
-use crate::agents::Hosted;
 use crate::gateway::scenes::Room;
+use crate::process::agents::Hosted;
 use crate::scene::Scene;
 use parlor_testkit::events::Stream;
 use parlor_testkit::gateway::{Gateway, auth};
@@ -212,7 +212,7 @@ impl Bench {
 
     /// The hub is killed and comes back elsewhere.
     async fn kill_the_hub(&mut self) -> Stream {
-        self.room.scene.kill_and_restart().await;
+        self.room.scene.crash_and_restart().await;
         self.room.alice = self.room.alice.at(self.room.scene.url());
         let stream = live(&self.room.alice).await;
         self.proxy.lead_to(self.room.scene.url());

@@ -199,7 +199,7 @@ async fn an_idle_agent_is_prompted_everyone_is_told_and_a_restart_prompts_nobody
     at_bob.wait_for_kind("turn_complete").await.unwrap();
 
     drop(gateway);
-    room.scene.kill_and_restart().await;
+    room.scene.crash_and_restart().await;
     let (alice, bob) = (room.alice.at(room.scene.url()), room.bob.at(room.scene.url()));
     let mut at_bob = live(&bob).await;
     let mut gateway = Gateway::connect(&alice, "g1").await.unwrap();

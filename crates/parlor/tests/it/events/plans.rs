@@ -41,7 +41,7 @@ async fn a_plan_is_edited_rejected_and_approved_and_everyone_is_told() {
     at_bob.wait_for_kind("turn_complete").await.unwrap();
 
     // It outlives its turn, and the hub.
-    room.scene.kill_and_restart().await;
+    room.scene.crash_and_restart().await;
     let (alice, bob) = (room.alice.at(room.scene.url()), room.bob.at(room.scene.url()));
     let (mut at_bob, mut at_alice) = (live(&bob).await, live(&alice).await);
     let listed = bob.get("/api/plan").await.unwrap().body;

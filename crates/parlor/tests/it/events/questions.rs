@@ -121,7 +121,7 @@ async fn nobody_waits_for_an_answer_when_the_turn_is_over_or_the_hub_was_away() 
     ask(&mut gateway, &room.room, "q2").await;
     let second = stream.wait_for_kind("ask_user").await.unwrap()["data"]["question_id"].clone();
     drop(gateway);
-    room.scene.kill_and_restart().await;
+    room.scene.crash_and_restart().await;
     let bob = room.bob.at(room.scene.url());
     assert_refused(&answer(&bob, &second, tea()).await, 410);
     assert_eq!(bob.get("/api/ask-user").await.unwrap().body, json!([]));

@@ -36,7 +36,7 @@ async fn numbers_are_the_same_for_everyone_and_grow_over_a_restart() {
     let typing = one.wait_for_kind("typing").await.unwrap();
     assert!(typing["seq"].as_u64().unwrap() > highest);
 
-    scene.kill_and_restart().await;
+    scene.crash_and_restart().await;
     // The same event has the same number when it is told again.
     let earlier = position_before(&position, 1);
     let again = resumed(&scene.admin, &earlier).await.until(end).await.unwrap();

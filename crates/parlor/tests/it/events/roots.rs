@@ -64,7 +64,7 @@ async fn a_site_admin_in_the_room_names_a_folder_that_was_set_free_and_no_other(
     assert_eq!(set_root(&room, &*root).await.data().unwrap()["projectRoot"], *root);
     let audit = room.scene.admin.get("/api/audit?action=project_root_set").await.unwrap().data().unwrap();
     assert_eq!(audit["items"][0]["detail"], *root, "{audit}");
-    room.scene.kill_and_restart().await;
+    room.scene.crash_and_restart().await;
     let bob = room.bob.at(room.scene.url());
     let shown = bob.get(&format!("/api/rooms/{}", room.room)).await.unwrap().data().unwrap();
     assert_eq!(shown["projectRoot"], *root);
@@ -197,7 +197,7 @@ async fn members_see_the_files_of_the_folder_and_who_works_on_them() {
 
     // The folder is no longer free.
     room.scene.command = room.scene.command.clone().env("PARLOR_PROJECT_ROOTS", "/nowhere");
-    room.scene.kill_and_restart().await;
+    room.scene.crash_and_restart().await;
     let bob = room.bob.at(room.scene.url());
     assert_refused(&bob.get(&of_room).await.unwrap(), 403);
     for call in [

@@ -148,7 +148,7 @@ async fn that_settings_or_a_name_changed_hears_who_can_see_it_also_after_a_resta
     assert_eq!(at_bob.come_back(&position).await, [OF_THE_HOUSE]);
     assert_eq!(at_bob.syncs().await, [], "all of it at once");
     // What a hub that starts anew does not have in mind is told as well.
-    scene.kill_and_restart().await;
+    scene.crash_and_restart().await;
     at_bob.person = bob.at(scene.url());
     at_bob.come_back(&position).await;
     scene.ends_well().await;

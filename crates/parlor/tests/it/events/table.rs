@@ -2,8 +2,8 @@
 
 use super::turns::tour;
 use super::{live, resumed};
-use crate::agents::Hosted;
 use crate::gateway::scenes::Room;
+use crate::process::agents::Hosted;
 use crate::scene::{Scene, following};
 use parlor_testkit::rest::{Answer, Rest};
 use serde_json::{Value, json};

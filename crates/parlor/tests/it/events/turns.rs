@@ -296,7 +296,7 @@ async fn what_waits_survives_a_kill_is_taken_back_and_is_told_as_not_handled() {
         waiting.push(queued.body["run_id"].as_str().unwrap().to_owned());
     }
     drop(gateway);
-    room.scene.kill_and_restart().await;
+    room.scene.crash_and_restart().await;
     let (alice, bob) = (room.alice.at(room.scene.url()), room.bob.at(room.scene.url()));
     let listed = alice.get("/api/queue").await.unwrap().body;
     let previews: Vec<&str> =

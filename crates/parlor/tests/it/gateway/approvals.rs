@@ -174,7 +174,7 @@ async fn nobodys_answer_is_a_no() {
     room.say("@coder once more").await;
     let turn = gateway.turn().await.unwrap();
     ask(&mut gateway, &turn, "5", 60_000).await;
-    room.scene.kill_and_restart().await;
+    room.scene.crash_and_restart().await;
     let alice = room.alice.at(room.scene.url());
     let mut at_alice = following(&alice, &room.room).await;
     assert!(!so_far(&mut at_alice).await.iter().any(|frame| frame["type"] == "server:permission_request"));

@@ -254,7 +254,7 @@ async fn credentials_are_between_a_gateway_and_its_owner() {
     drop(gateway);
     next_offline(&mut room.at_alice).await;
     refused(&mut room.at_alice, add_credential("g1"), "GATEWAY_OFFLINE").await;
-    let (log, data) = (room.scene.hub.stderr(), bytes_in(room.scene.data()));
+    let (log, data) = (room.scene.hub.log(), bytes_in(room.scene.data()));
     assert!(!log.contains(SECRET) && !contains(&data, SECRET), "{log}");
     room.scene.ends_well().await;
 }
@@ -441,7 +441,7 @@ async fn an_agent_that_was_removed_while_its_gateway_was_away_is_not_brought_bac
     let mut room = Room::start().await;
     let gateway = room.gateway("g1", &["coder", "poet"]).await;
     // Neither side has a chance to say that it goes.
-    room.scene.hub.kill_9().await.unwrap();
+    room.scene.hub.crash().await.unwrap();
     drop(gateway);
     room.scene.hub = room.scene.command.start().await.unwrap();
     let alice = room.alice.at(room.scene.url());

@@ -113,7 +113,7 @@ async fn an_agent_does_one_thing_after_the_other_and_nothing_is_lost_while_it_is
     }
     drop(gateway);
     room.say("@coder four").await;
-    room.scene.kill_and_restart().await;
+    room.scene.crash_and_restart().await;
     let alice = room.alice.at(room.scene.url());
     let mut gateway = Gateway::connect(&alice, "g1").await.unwrap();
     gateway.register("coder", "coder").await.unwrap();

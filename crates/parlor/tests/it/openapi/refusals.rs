@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::document::Operation;
 use super::forms::sample;
 use super::tour::Tour;
+use crate::process::first_admin::setup_token;
 use crate::scene::{PARLOR, PASSWORD, Scene, bare, make_key};
-use crate::sign_in::first_admin::setup_token;
 
 const FOREIGN: &str = "http://elsewhere.example";
 
@@ -76,7 +76,7 @@ pub async fn bodies_that_stop(tour: &Tour, admin: &Rest) {
 /// A hub of its own, which counts: and which is set up before that.
 pub async fn too_often(tour: &Tour) {
     let data = tempfile::tempdir().unwrap();
-    let command = HubCommand::new(PARLOR, data.path()).env_remove("PARLOR_ADMIN_PASSWORD");
+    let command = HubCommand::process(PARLOR, data.path()).env_remove("PARLOR_ADMIN_PASSWORD");
     let command = command.env("PARLOR_LIMITS", "on");
     let command = command.env("PARLOR_LOGIN_RATE_LIMIT_MAX", "2").env("PARLOR_REFRESH_RATE_LIMIT_MAX", "1");
     let mut hub = command.start().await.unwrap();
@@ -101,7 +101,7 @@ pub async fn too_often(tour: &Tour) {
     tour.ask(&outsider, "POST /api/auth/refresh", &[], 429).await;
     // And whoever asks for anything too often.
     let command = command.env("PARLOR_ADMIN_PASSWORD", PASSWORD).env("PARLOR_API_RATE_LIMIT_MAX", "1");
-    hub.terminate(PATIENCE).await.unwrap();
+    hub.stop(PATIENCE).await.unwrap();
     let hub = command.start().await.unwrap();
     let outsider = Rest::outsider(hub.url());
     tour.ask(&outsider, "GET /api/health", &[], 200).await;

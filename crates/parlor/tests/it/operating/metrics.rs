@@ -8,7 +8,7 @@ use parlor_testkit::rest::{Answer, Rest};
 use reqwest::Method;
 use serde_json::json;
 
-use super::backup::backup;
+use crate::process::operating::backup::backup;
 use crate::scene::{Scene, assert_refused, bare, make_key};
 
 /// Every sample by its name with labels; every line must be one, or say something about the next ones.

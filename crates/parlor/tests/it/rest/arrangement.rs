@@ -75,7 +75,7 @@ async fn pinned_archived_and_quiet_are_for_oneself_and_one_s_other_devices() {
     assert_eq!(put("archive", json!({})).await.data().unwrap(), json!({ "archived": false }));
     assert_eq!(listed(&ada, &room).await["pinnedAt"], json!(null));
     // The same from the store, when nothing is in memory any more.
-    scene.kill_and_restart().await;
+    scene.crash_and_restart().await;
     let (ada, bob) = (ada.at(scene.url()), bob.at(scene.url()));
     assert_eq!((kinds(&ada).await, kinds(&bob).await), (5, 0));
     scene.ends_well().await;

@@ -154,7 +154,7 @@ async fn a_deleted_text_is_in_no_answer_in_no_row_and_not_between_them() {
     drop(names);
     drop(database);
 
-    assert!(scene.hub.terminate(PATIENCE).await.unwrap().success());
+    scene.hub.stop(PATIENCE).await.unwrap();
     let bytes = std::fs::read(scene.data().join("parlor.db")).unwrap();
     assert!(contains(&bytes, "stays"), "the end of the hub moves everything to the database");
     assert!(!contains(&bytes, "canary"), "a deleted text is overwritten");

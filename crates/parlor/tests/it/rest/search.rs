@@ -222,7 +222,7 @@ async fn what_was_changed_or_deleted_leaves_the_search_and_the_file_at_once() {
         assert_eq!(found(&ada, "now*").await, ["NOW4QX", "NOW2QX"]);
     }
 
-    assert!(scene.hub.terminate(PATIENCE).await.unwrap().success());
+    scene.hub.stop(PATIENCE).await.unwrap();
     let bytes = std::fs::read(scene.data().join("parlor.db")).unwrap();
     for kept in ["QXQABLAUT", "ablaut", "now2qx", "QXQCHUTNEY"] {
         assert!(contains(&bytes, kept), "{kept} is in a row, in the index, or in the history of an edit");

@@ -191,7 +191,7 @@ async fn the_command_line_helps_who_lost_the_device_and_a_restart_forgets_nothin
     let (_, codes) = turn_on(&ada).await;
     let token = challenge(&scene, "ada").await;
     assert_eq!(verify(&scene, &token, &codes[0]).await.status, 200);
-    scene.kill_and_restart().await;
+    scene.crash_and_restart().await;
     let token = challenge(&scene, "ada").await;
     assert_refused(&verify(&scene, &token, &codes[0]).await, 401);
     assert_eq!(verify(&scene, &token, &codes[1]).await.status, 200);

@@ -166,11 +166,11 @@ async fn sessions_are_listed_and_ended_one_by_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sign_in_outlives_a_restart_and_an_end_does_too() {
     let data = tempfile::tempdir().unwrap();
-    let command = parlor_testkit::hub::HubCommand::new(crate::scene::PARLOR, data.path());
+    let command = parlor_testkit::hub::HubCommand::process(crate::scene::PARLOR, data.path());
     let mut hub = command.start().await.unwrap();
     let (stays, goes) = (hub.admin().await.unwrap(), hub.admin().await.unwrap());
     assert_eq!(goes.post("/api/auth/logout", json!({})).await.unwrap().status, 200);
-    hub.kill_9().await.unwrap();
+    hub.crash().await.unwrap();
     let hub = command.start().await.unwrap();
     assert_eq!(stays.at(hub.url()).get("/api/users/me").await.unwrap().status, 200);
     assert_refused(&goes.at(hub.url()).get("/api/users/me").await.unwrap(), 401);

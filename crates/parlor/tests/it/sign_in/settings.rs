@@ -24,7 +24,7 @@ async fn members_read_settings_and_admins_change_them_for_good() {
     let second =
         json!({ "hubName": "Salon", "invitations": true, "lockoutFailures": 2, "lockoutSeconds": 900 });
     assert_eq!(changed.body, second);
-    scene.kill_and_restart().await;
+    scene.crash_and_restart().await;
     let kept = scene.admin.get("/api/admin/settings").await.unwrap();
     assert_eq!(kept.body, json!({ "ok": true, "data": second }), "over what the hub was started with");
     let body = json!({ "changes": { "lockoutFailures": null } });

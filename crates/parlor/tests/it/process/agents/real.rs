@@ -68,7 +68,7 @@ impl Desk {
 
     /// The hub dies and comes back elsewhere.
     async fn hub_again(&mut self) {
-        self.room.scene.kill_and_restart().await;
+        self.room.scene.crash_and_restart().await;
         self.proxy.lead_to(self.room.scene.url());
         self.room.alice = self.room.alice.at(self.room.scene.url());
         self.room.at_alice = following(&self.room.alice, &self.room.room).await;

@@ -147,7 +147,7 @@ struct Scene<'a> {
 
 impl<'a> Scene<'a> {
     async fn start(directory: &'a FaultyDirectory) -> Result<Self> {
-        let command = HubCommand::new(PARLOR, &directory.file("data"));
+        let command = HubCommand::process(PARLOR, &directory.file("data"));
         let hub = command.start().await?;
         let admin = hub.admin().await?;
         let room = admin.make_room("the room", &[]).await?;
@@ -190,7 +190,7 @@ impl<'a> Scene<'a> {
     }
 
     async fn lose_power_and_restart(&mut self) -> Result<()> {
-        self.hub.kill_9().await?;
+        self.hub.crash().await?;
         self.directory.disk.heal();
         self.directory.disk.drop_unsynced();
         self.hub = self.command.start().await?;

@@ -180,7 +180,7 @@ fn key_id(data: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn people_and_keys_are_administered_in_a_running_hub() {
-    let scene = Scene::start().await;
+    let scene = Scene::process().await;
     let data = scene.data().to_str().unwrap().to_owned();
     let on = data.clone();
     let (password, key) = tokio::task::spawn_blocking(move || administer(&on)).await.unwrap();
@@ -209,7 +209,7 @@ async fn people_and_keys_are_administered_in_a_running_hub() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_runs_the_hub_silences_the_agents_of_any_room() {
-    let scene = Scene::start().await;
+    let scene = Scene::process().await;
     let data = scene.data().to_str().unwrap();
     let ada = scene.person("ada").await;
     let room = ada.make_room("kitchen", &[]).await.unwrap();
@@ -237,7 +237,7 @@ async fn people_and_keys_are_administered_while_no_hub_runs() {
     let (password, key) = administer(&on);
 
     // A hub on the same directory needs no setup link any more and knows them all.
-    let command = HubCommand::new(PARLOR, data.path()).env_remove("PARLOR_ADMIN_PASSWORD");
+    let command = HubCommand::process(PARLOR, data.path()).env_remove("PARLOR_ADMIN_PASSWORD");
     let mut hub = command.start().await.unwrap();
     assert_refused(&Rest::outsider(hub.url()).get("/setup").await.unwrap(), 404);
     hub.sign_in("chief", &chief_password).await.unwrap();
@@ -245,7 +245,7 @@ async fn people_and_keys_are_administered_while_no_hub_runs() {
     let program = Rest::outsider(hub.url()).with_token(&key);
     assert_eq!(program.get("/api/users/me").await.unwrap().status, 200);
     // A killed hub leaves its control socket behind; that is no hub.
-    hub.kill_9().await.unwrap();
+    hub.crash().await.unwrap();
     assert!(data.path().join("control.sock").exists());
     ok(&["--data", &on, "admin", "token", "revoke", &key_id(&on)]);
     ok(&["--data", &on, "admin", "user", "remove", "bob"]);
@@ -256,7 +256,7 @@ async fn people_and_keys_are_administered_while_no_hub_runs() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_hub_on_the_same_directory_is_refused_in_one_sentence() {
-    let scene = Scene::start().await;
+    let scene = Scene::process().await;
     let data = scene.data().to_str().unwrap();
     let said = refused(&["--listen", "127.0.0.1:0", "--data", data], &[]);
     assert_eq!(
@@ -269,10 +269,10 @@ async fn a_second_hub_on_the_same_directory_is_refused_in_one_sentence() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn data_of_a_newer_version_is_refused_in_one_sentence_and_left_as_it_is() {
-    let mut scene = Scene::start().await;
+    let mut scene = Scene::process().await;
     let room = scene.admin.make_room("a room", &[]).await.unwrap();
     scene.admin.post_message(&room, "precious").await.unwrap();
-    scene.hub.terminate(Duration::from_secs(10)).await.unwrap();
+    scene.hub.stop(Duration::from_secs(10)).await.unwrap();
     let file = scene.data().join("parlor.db");
     let database = rusqlite::Connection::open(&file).unwrap();
     let own: i64 = database.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
@@ -289,7 +289,7 @@ async fn data_of_a_newer_version_is_refused_in_one_sentence_and_left_as_it_is() 
     let database = rusqlite::Connection::open(&file).unwrap();
     database.pragma_update(None, "user_version", own).unwrap();
     drop(database);
-    let hub = HubCommand::new(PARLOR, Path::new(data)).start().await.unwrap();
+    let hub = HubCommand::process(PARLOR, Path::new(data)).start().await.unwrap();
     assert_eq!(hub.admin().await.unwrap().history(&room).await.unwrap().len(), 1, "its own version reads it");
 }
 
@@ -335,10 +335,10 @@ fn a_listener_for_everyone_is_warned_of_and_keeps_its_limits() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_start_says_where_it_listens_where_the_data_is_and_what_to_try() {
-    let mut scene = Scene::start().await;
+    let mut scene = Scene::process().await;
     let data = scene.data().display().to_string();
     let url = scene.url().to_owned();
-    scene.hub.terminate(Duration::from_secs(10)).await.unwrap();
+    scene.hub.stop(Duration::from_secs(10)).await.unwrap();
     let said = scene.hub.stdout();
     for part in [url.as_str(), data.as_str(), "curl ", "limits = \"off\""] {
         assert!(said.contains(part), "no {part} in {said}");

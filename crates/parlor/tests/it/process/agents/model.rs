@@ -70,7 +70,7 @@ async fn a_service_agent_answers() {
 }
 
 fn assert_nothing_printed(scene: &Scene) {
-    let printed = format!("{}{}", scene.hub.stdout(), scene.hub.stderr());
+    let printed = format!("{}{}", scene.hub.stdout(), scene.hub.log());
     assert_eq!(printed.lines().find(|line| line.contains(CANARY)), None, "in the log");
 }
 

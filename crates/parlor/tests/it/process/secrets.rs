@@ -28,9 +28,9 @@ async fn canaries_sing_in_no_log_even_at_trace_level() {
     for format in ["text", "json"] {
         let mut scene = Canaries::start(format).await;
         scene.sing().await;
-        scene.hub.terminate(Duration::from_secs(10)).await.unwrap();
-        let printed = format!("{}{}", scene.hub.stdout(), scene.hub.stderr());
-        assert!(scene.hub.stderr().contains("answered"), "there is a log to look at: {}", scene.hub.stderr());
+        scene.hub.stop(Duration::from_secs(10)).await.unwrap();
+        let printed = format!("{}{}", scene.hub.stdout(), scene.hub.log());
+        assert!(scene.hub.log().contains("answered"), "there is a log to look at: {}", scene.hub.log());
         let config = tokio::process::Command::new(PARLOR)
             .args(["config", "show", "--data"])
             .arg(scene.data.path())
@@ -64,7 +64,7 @@ struct Canaries {
 impl Canaries {
     async fn start(format: &str) -> Self {
         let data = tempfile::tempdir().unwrap();
-        let command = HubCommand::new(PARLOR, data.path())
+        let command = HubCommand::process(PARLOR, data.path())
             .env("PARLOR_ADMIN_PASSWORD", ADMIN)
             .env("PARLOR_TOKEN_SECRET", TOKEN_SECRET)
             .env("PARLOR_LOG_LEVEL", "trace")
@@ -170,24 +170,24 @@ impl Canaries {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_setup_token_is_shown_once_and_is_in_no_log() {
     let data = tempfile::tempdir().unwrap();
-    let command = HubCommand::new(PARLOR, data.path())
+    let command = HubCommand::process(PARLOR, data.path())
         .env_remove("PARLOR_ADMIN_PASSWORD")
         .env("PARLOR_LOG_LEVEL", "trace");
     let mut hub = command.start().await.unwrap();
-    let token = crate::sign_in::setup_token(&mut hub).await;
+    let token = crate::process::first_admin::setup_token(&mut hub).await;
     let outsider = Rest::outsider(hub.url());
     let body = json!({ "token": token, "username": "first", "password": PERSON });
     assert_eq!(outsider.post("/api/setup", body.clone()).await.unwrap().status, 200);
     assert_refused(&outsider.post("/api/setup", body).await.unwrap(), 404);
-    hub.terminate(Duration::from_secs(10)).await.unwrap();
-    assert!(!hub.stderr().contains(&token), "{}", hub.stderr());
-    assert!(!hub.stderr().contains(PERSON), "{}", hub.stderr());
+    hub.stop(Duration::from_secs(10)).await.unwrap();
+    assert!(!hub.log().contains(&token), "{}", hub.log());
+    assert!(!hub.log().contains(PERSON), "{}", hub.log());
     assert_eq!(hub.stdout().matches(&token).count(), 1, "{}", hub.stdout());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_error_never_repeats_what_it_was_given() {
-    let scene = Scene::start().await;
+    let scene = Scene::process().await;
     let room = scene.admin.make_room("a room", &[]).await.unwrap();
     let outsider = Rest::outsider(scene.url());
     let canary = "Canary-8-in-a-body";
@@ -261,7 +261,7 @@ async fn an_error_never_repeats_what_it_was_given() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_stored_of_a_secret_is_its_hash() {
-    let scene = Scene::start().await;
+    let scene = Scene::process().await;
     let ada = scene.person("ada").await;
     let (_, key) = make_key(&ada, &["read"]).await;
     let sign_in = json!({ "username": "ada", "password": crate::scene::PASSWORD });
@@ -288,7 +288,7 @@ async fn only_the_owner_of_the_hub_can_read_its_files() {
     std::fs::create_dir(&found).unwrap();
     std::fs::set_permissions(&found, PermissionsExt::from_mode(0o755)).unwrap();
     for data in [&made, &found] {
-        let hub = HubCommand::new(PARLOR, data).start().await.unwrap();
+        let hub = HubCommand::process(PARLOR, data).start().await.unwrap();
         hub.admin().await.unwrap();
         let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
         if data == &made {

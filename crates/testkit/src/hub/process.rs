@@ -1,6 +1,6 @@
 //! A real `parlor` process: started, spoken to, killed and started again.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,72 +15,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::rest::Rest;
-
-pub const ADMIN: &str = "admin";
-pub const PASSWORD: &str = "Correct-horse-7";
-const START: Duration = Duration::from_secs(30);
-
-/// How to start a hub; the same one again after a crash.
-#[derive(Clone)]
-pub struct HubCommand {
-    binary: PathBuf,
-    data: PathBuf,
-    environment: Vec<(String, String)>,
-}
-
-impl HubCommand {
-    /// A hub on a free loopback port, with an admin (`ADMIN`, `PASSWORD`) and without rate limits.
-    pub fn new(binary: impl Into<PathBuf>, data: &Path) -> Self {
-        Self { binary: binary.into(), data: data.to_owned(), environment: Vec::new() }
-            .env("PARLOR_ADMIN_PASSWORD", PASSWORD)
-            .env("PARLOR_LIMITS", "off")
-            .env("PARLOR_WELCOME", "off")
-    }
-
-    /// Sets a variable, in place of a former value.
-    pub fn env(mut self, name: &str, value: &str) -> Self {
-        self = self.env_remove(name);
-        self.environment.push((name.to_owned(), value.to_owned()));
-        self
-    }
-
-    pub fn env_remove(mut self, name: &str) -> Self {
-        self.environment.retain(|(known, _)| known != name);
-        self
-    }
-
-    /// Starts the process and returns when it serves.
-    pub async fn start(&self) -> Result<Hub> {
-        let mut command = Command::new(&self.binary);
-        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PARLOR_")) {
-            command.env_remove(name);
-        }
-        let mut process = command
-            .args(["--listen", "127.0.0.1:0", "--data"])
-            .arg(&self.data)
-            .envs(self.environment.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .with_context(|| format!("cannot start {}", self.binary.display()))?;
-        let stdout = Capture::of(process.stdout.take().context("stdout is piped")?);
-        let stderr = Capture::of(process.stderr.take().context("stderr is piped")?);
-        let mut hub = Hub { process, stdout, stderr, url: String::new() };
-        match timeout(START, hub.stdout.find(served_url)).await {
-            Ok(Some(url)) => hub.url = url,
-            Ok(None) => {
-                let status = hub.process.wait().await?;
-                hub.stderr.finish().await;
-                bail!("the hub ended before it served, {status}:\n{}{}", hub.stdout(), hub.stderr());
-            }
-            Err(_) => bail!("the hub does not serve after {START:?}:\n{}{}", hub.stdout(), hub.stderr()),
-        }
-        Ok(hub)
-    }
-}
+use super::TIMEOUT;
 
 /// A hub that serves. Dropping it kills it.
 pub struct Hub {
@@ -91,6 +26,37 @@ pub struct Hub {
 }
 
 impl Hub {
+    /// Starts the process and returns when it serves.
+    pub async fn start(binary: &Path, data: &Path, environment: &[(String, String)]) -> Result<Self> {
+        let mut command = Command::new(binary);
+        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PARLOR_")) {
+            command.env_remove(name);
+        }
+        let mut process = command
+            .args(["--listen", "127.0.0.1:0", "--data"])
+            .arg(data)
+            .envs(environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .with_context(|| format!("cannot start {}", binary.display()))?;
+        let stdout = Capture::of(process.stdout.take().context("stdout is piped")?);
+        let stderr = Capture::of(process.stderr.take().context("stderr is piped")?);
+        let mut hub = Hub { process, stdout, stderr, url: String::new() };
+        match timeout(TIMEOUT, hub.stdout.find(served_url)).await {
+            Ok(Some(url)) => hub.url = url,
+            Ok(None) => {
+                let status = hub.process.wait().await?;
+                hub.stderr.finish().await;
+                bail!("the hub ended before it served, {status}:\n{}{}", hub.stdout(), hub.stderr());
+            }
+            Err(_) => bail!("the hub does not serve after {TIMEOUT:?}:\n{}{}", hub.stdout(), hub.stderr()),
+        }
+        Ok(hub)
+    }
+
     /// `http://127.0.0.1:PORT`, or `https` when it speaks TLS.
     pub fn url(&self) -> &str {
         &self.url
@@ -111,22 +77,14 @@ impl Hub {
 
     /// Waits for a line on its standard output in which something is found.
     pub async fn printed<T>(&mut self, found: impl Fn(&str) -> Option<T>) -> Result<T> {
-        let line = timeout(START, self.stdout.find(found)).await;
+        let line = timeout(TIMEOUT, self.stdout.find(found)).await;
         line.ok().flatten().with_context(|| format!("not printed:\n{}", self.stdout()))
     }
 
     /// Waits for a line in its log in which something is found.
     pub async fn logged<T>(&mut self, found: impl Fn(&str) -> Option<T>) -> Result<T> {
-        let line = timeout(START, self.stderr.find(found)).await;
+        let line = timeout(TIMEOUT, self.stderr.find(found)).await;
         line.ok().flatten().with_context(|| format!("not in the log:\n{}", self.stderr()))
-    }
-
-    pub async fn sign_in(&self, username: &str, password: &str) -> Result<Rest> {
-        Rest::sign_in(&self.url, username, password).await
-    }
-
-    pub async fn admin(&self) -> Result<Rest> {
-        self.sign_in(ADMIN, PASSWORD).await
     }
 
     /// SIGKILL; returns when the process is gone.
@@ -231,7 +189,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_process_that_ends_before_it_serves_is_an_error_with_its_output() {
-        let error = HubCommand::new("ls", Path::new("nowhere")).start().await.err().unwrap();
+        let error = Hub::start(Path::new("ls"), Path::new("nowhere"), &[]).await.err().unwrap();
         assert!(error.to_string().contains("ended before it served"), "{error}");
         assert!(error.to_string().contains("--listen"), "{error}");
     }

@@ -19,7 +19,7 @@ pub async fn setup_token(hub: &mut Hub) -> String {
 }
 
 fn without_admin(data: &tempfile::TempDir) -> HubCommand {
-    HubCommand::new(PARLOR, data.path()).env_remove("PARLOR_ADMIN_PASSWORD")
+    HubCommand::process(PARLOR, data.path()).env_remove("PARLOR_ADMIN_PASSWORD")
 }
 
 fn account(token: &str, username: &str) -> serde_json::Value {
@@ -61,14 +61,14 @@ async fn a_restart_gives_a_new_link_and_the_old_one_is_void() {
     let data = tempfile::tempdir().unwrap();
     let mut hub = without_admin(&data).start().await.unwrap();
     let old = setup_token(&mut hub).await;
-    hub.kill_9().await.unwrap();
+    hub.crash().await.unwrap();
     let mut hub = without_admin(&data).start().await.unwrap();
     let new = setup_token(&mut hub).await;
     assert_ne!(old, new);
     let outsider = Rest::outsider(hub.url());
     assert_refused(&outsider.post("/api/setup", account(&old, "first")).await.unwrap(), 404);
     assert_eq!(outsider.post("/api/setup", account(&new, "first")).await.unwrap().status, 200);
-    hub.kill_9().await.unwrap();
+    hub.crash().await.unwrap();
     let hub = without_admin(&data).start().await.unwrap();
     let outsider = Rest::outsider(hub.url());
     assert_refused(&outsider.get("/setup").await.unwrap(), 404);
@@ -128,7 +128,7 @@ async fn the_settings_make_the_first_admin_and_never_a_second() {
     assert_eq!(chief.put("/api/users/me/password", body).await.unwrap().status, 200);
 
     // With an admin there, the settings change nobody: neither the password nor the number of admins.
-    hub.kill_9().await.unwrap();
+    hub.crash().await.unwrap();
     let hub = command.env("PARLOR_ADMIN_USER", "another").start().await.unwrap();
     assert!(hub.sign_in("another", PASSWORD).await.is_err());
     assert!(hub.sign_in("chief", PASSWORD).await.is_err());

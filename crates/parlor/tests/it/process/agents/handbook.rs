@@ -15,7 +15,7 @@ use tempfile::TempDir;
 const OF_MODELS: [&str; 3] = ["A model", "A model for everybody: service agents", "Which agents answer"];
 
 fn sections() -> impl Iterator<Item = &'static str> {
-    let all = include_str!("../../../../../docs/agents.md").split("\n## ");
+    let all = include_str!("../../../../../../docs/agents.md").split("\n## ");
     all.filter(|text| !OF_MODELS.contains(&text.lines().next().unwrap_or_default()))
 }
 

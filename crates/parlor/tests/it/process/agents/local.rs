@@ -44,7 +44,7 @@ async fn an_agent_that_is_added_answers_at_once_and_is_there_after_a_restart() {
     let (_, list) = parlor(&["agent", "list", "--data", data]).await;
     assert!(list.contains("slow") && list.contains("busy"), "{list}");
 
-    room.scene.kill_and_restart().await;
+    room.scene.crash_and_restart().await;
     gone(&script, Duration::from_secs(5)).await.unwrap();
     let alice = room.alice.at(room.scene.url());
     registered(&alice, "slow").await;
@@ -81,7 +81,7 @@ async fn an_agent_in_the_settings_file_is_there_from_the_start() {
     let data = scene.data().to_str().unwrap();
     let (removed, printed) = parlor(&["agent", "rm", "echo", "--data", data]).await;
     assert!(!removed && printed.contains("settings file"), "{printed}");
-    let log = scene.hub.stderr() + &scene.hub.stdout();
+    let log = scene.hub.log() + &scene.hub.stdout();
     assert!(!log.contains("canary"), "what an agent is given may be secret: {log}");
     scene.ends_well().await;
 }

@@ -9,7 +9,7 @@ use parlor_testkit::rest::Rest;
 use serde_json::{Value, json};
 use std::path::Path;
 
-const DOCUMENT: &str = include_str!("../../../../../docs/agents.md");
+const DOCUMENT: &str = include_str!("../../../../../../docs/agents.md");
 
 /// The blocks of a section in one language, with the endpoint of this test in the place of Ollama.
 fn blocks(section: &str, language: &str, endpoint: &ModelEndpoint) -> Vec<String> {

@@ -45,12 +45,12 @@ async fn routes_and_times_reach_the_collector_and_nothing_that_was_said() {
             tokio::spawn(collect(stream, taken.clone()));
         }
     });
-    let mut scene = Scene::with(&[("PARLOR_OTLP_ENDPOINT", &endpoint)]).await;
+    let mut scene = Scene::process_set(&[("PARLOR_OTLP_ENDPOINT", &endpoint)]).await;
     let room = scene.admin.make_room("canary-room", &[]).await.unwrap();
     scene.admin.post_message(&room, "canary-text").await.unwrap();
     scene.admin.get(&format!("/api/messages/rooms/{room}?after=0&canary=1")).await.unwrap();
     scene.admin.get("/api/canary").await.unwrap();
-    assert!(scene.hub.terminate(Duration::from_secs(10)).await.unwrap().success());
+    scene.hub.stop(Duration::from_secs(10)).await.unwrap();
     let (mut heads, mut bodies) = (Vec::new(), Vec::new());
     while let Ok((head, body)) = sent.try_recv() {
         heads.push(head);
@@ -70,7 +70,7 @@ async fn routes_and_times_reach_the_collector_and_nothing_that_was_said() {
     for secret in ["canary", room.as_str(), scene.admin.token(), scene.admin.user_id()] {
         assert!(!contains(&bodies, secret), "{secret} in {:?}", String::from_utf8_lossy(&bodies));
     }
-    assert!(!scene.hub.stderr().contains("http{"), "the log is as it was: {}", scene.hub.stderr());
+    assert!(!scene.hub.log().contains("http{"), "the log is as it was: {}", scene.hub.log());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -78,11 +78,11 @@ async fn a_collector_that_is_not_there_costs_nothing_but_its_traces() {
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}", closed.local_addr().unwrap());
     drop(closed);
-    let mut scene = Scene::with(&[("PARLOR_OTLP_ENDPOINT", &endpoint)]).await;
+    let mut scene = Scene::process_set(&[("PARLOR_OTLP_ENDPOINT", &endpoint)]).await;
     for _ in 0..50 {
         assert_eq!(scene.admin.health().await.unwrap(), 200);
     }
     let began = Instant::now();
-    assert!(scene.hub.terminate(PATIENCE).await.unwrap().success());
+    scene.hub.stop(PATIENCE).await.unwrap();
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
 }

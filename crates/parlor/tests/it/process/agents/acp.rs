@@ -70,7 +70,7 @@ async fn a_session_outlives_its_gateway_and_the_hub() {
     let session = first.strip_prefix("turn 1 of ").unwrap().to_owned();
 
     // The hub dies and comes back; the gateway finds it by itself.
-    room.scene.kill_and_restart().await;
+    room.scene.crash_and_restart().await;
     proxy.lead_to(room.scene.url());
     room.alice = room.alice.at(room.scene.url());
     registered(&room.alice, "actor").await;
@@ -83,7 +83,7 @@ async fn a_session_outlives_its_gateway_and_the_hub() {
     until_said(&mut room, &mut String::new(), |text| text.ends_with(&format!("turn 3 of {session}"))).await;
     gateway.kill_9().await.unwrap();
     gone(&hosted.mark(), Duration::from_secs(5)).await.unwrap();
-    room.scene.kill_and_restart().await;
+    room.scene.crash_and_restart().await;
     proxy.lead_to(room.scene.url());
     room.alice = room.alice.at(room.scene.url());
     room.at_alice = following(&room.alice, &room.room).await;

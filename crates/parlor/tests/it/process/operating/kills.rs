@@ -55,7 +55,7 @@ async fn said_in(admin: &Rest, room: &str) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_backup_that_is_killed_leaves_a_whole_file_or_none_and_the_hub_alone() {
     let mut rng = seeded();
-    let mut scene = Scene::start().await;
+    let mut scene = Scene::process().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     for n in 0..50 {
         scene.admin.post_message(&room, &format!("{n} {}", "word ".repeat(2_000))).await.unwrap();
@@ -76,14 +76,14 @@ async fn a_backup_that_is_killed_leaves_a_whole_file_or_none_and_the_hub_alone()
         }
         some += 1;
         restore(&file, &restored).await;
-        let hub = HubCommand::new(PARLOR, &restored).start().await.unwrap();
+        let hub = HubCommand::process(PARLOR, &restored).start().await.unwrap();
         assert!(said_in(&hub.admin().await.unwrap(), &room).await.len() >= 50 + round as usize);
         drop(hub);
         std::fs::remove_dir_all(&restored).unwrap();
     }
     println!("{some} whole files, {none} times none");
     // A killed hub is no hindrance either, and the next backup clears everything away.
-    scene.hub.kill_9().await.unwrap();
+    scene.hub.crash().await.unwrap();
     backup(scene.data(), &file).await;
     assert_eq!(std::fs::read_dir(files.path()).unwrap().count(), 1);
     let hub = scene.command.start().await.unwrap();
@@ -93,7 +93,7 @@ async fn a_backup_that_is_killed_leaves_a_whole_file_or_none_and_the_hub_alone()
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restore_that_is_killed_leaves_all_of_the_old_or_all_of_the_new() {
     let mut rng = seeded();
-    let mut scene = Scene::start().await;
+    let mut scene = Scene::process().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     scene.admin.post_message(&room, "old").await.unwrap();
     let files = tempfile::tempdir().unwrap();
@@ -101,7 +101,7 @@ async fn a_restore_that_is_killed_leaves_all_of_the_old_or_all_of_the_new() {
     backup(scene.data(), &file).await;
     let data = scene.data().to_str().unwrap().to_owned();
     let arguments = ["--data", &data, "restore", file.to_str().unwrap(), "--replace"];
-    scene.hub.kill_9().await.unwrap();
+    scene.hub.crash().await.unwrap();
     let whole = whole_time(&arguments).await;
     let (mut old, mut new) = (0, 0);
     for round in 0..ROUNDS {
@@ -110,7 +110,7 @@ async fn a_restore_that_is_killed_leaves_all_of_the_old_or_all_of_the_new() {
         let admin = hub.admin().await.unwrap();
         let before = said_in(&admin, &room).await;
         admin.post_message(&room, &format!("round {round}")).await.unwrap();
-        hub.kill_9().await.unwrap();
+        hub.crash().await.unwrap();
         kill_at_random(&arguments, whole * 3 / 2, &mut rng).await;
         let mut hub = scene.command.start().await.unwrap();
         let after = said_in(&hub.admin().await.unwrap(), &room).await;
@@ -121,7 +121,7 @@ async fn a_restore_that_is_killed_leaves_all_of_the_old_or_all_of_the_new() {
             assert_eq!(after, [before, vec![format!("round {round}")]].concat(), "neither old nor new");
         }
         assert!(!scene.data().join(".restore").exists(), "a start clears away what is left");
-        hub.kill_9().await.unwrap();
+        hub.crash().await.unwrap();
     }
     println!("{old} times the old, {new} times the new");
     let database = rusqlite::Connection::open(scene.data().join("parlor.db")).unwrap();
@@ -132,7 +132,7 @@ async fn a_restore_that_is_killed_leaves_all_of_the_old_or_all_of_the_new() {
 /// A database of the first schema, with a room and what was said in it.
 fn of_the_first_schema(data: &Path) {
     let database = rusqlite::Connection::open(data.join("parlor.db")).unwrap();
-    database.execute_batch(include_str!("../../fixtures/schema-1.sql")).unwrap();
+    database.execute_batch(include_str!("../../../fixtures/schema-1.sql")).unwrap();
     let words = "INSERT INTO messages (seq, id, at, room, sender_kind, sender, sender_name, kind, text, source) \
                  VALUES (?1, ?2, ?3, 'r1', 0, 'u1', 'Ada', 0, ?4, 'client')";
     for seq in 10..510_i64 {
@@ -150,7 +150,7 @@ async fn a_backup_of_an_earlier_schema_is_restored_and_migrated() {
     let file = old.path().join("backup.tar");
     backup(old.path(), &file).await;
     restore(&file, new.path()).await;
-    let hub = HubCommand::new(PARLOR, new.path()).start().await.unwrap();
+    let hub = HubCommand::process(PARLOR, new.path()).start().await.unwrap();
     assert_eq!(said_in(&hub.admin().await.unwrap(), "r1").await.len(), 500);
 }
 
@@ -166,13 +166,13 @@ async fn a_start_that_is_killed_while_it_migrates_is_followed_by_one_that_succee
     };
     let data = fresh();
     let began = Instant::now();
-    drop(HubCommand::new(PARLOR, data.path()).start().await.unwrap());
+    drop(HubCommand::process(PARLOR, data.path()).start().await.unwrap());
     let whole = began.elapsed();
     for _ in 0..ROUNDS {
         let data = fresh();
         let path = data.path().to_str().unwrap().to_owned();
         kill_at_random(&["--listen", "127.0.0.1:0", "--data", &path], whole, &mut rng).await;
-        let hub = HubCommand::new(PARLOR, data.path()).start().await.unwrap();
+        let hub = HubCommand::process(PARLOR, data.path()).start().await.unwrap();
         let said = said_in(&hub.admin().await.unwrap(), "r1").await;
         assert_eq!((said.len(), said[499].as_str()), (500, "message 509"));
     }
@@ -181,7 +181,7 @@ async fn a_start_that_is_killed_while_it_migrates_is_followed_by_one_that_succee
         let data = tempfile::tempdir().unwrap();
         let path = data.path().to_str().unwrap().to_owned();
         kill_at_random(&["--listen", "127.0.0.1:0", "--data", &path], whole, &mut rng).await;
-        let hub = HubCommand::new(PARLOR, data.path()).start().await.unwrap();
+        let hub = HubCommand::process(PARLOR, data.path()).start().await.unwrap();
         hub.admin().await.unwrap();
     }
 }

@@ -92,7 +92,7 @@ fn authority(place: &Path) -> (String, String) {
 async fn a_hub_with_a_certificate_of_its_own_is_trusted_when_that_is_named() {
     let place = tempfile::tempdir().unwrap();
     let (ca, certificate) = authority(place.path());
-    let command = HubCommand::new(PARLOR, &place.path().join("hub"))
+    let command = HubCommand::process(PARLOR, &place.path().join("hub"))
         .env("PARLOR_TLS_CERT", &certificate)
         .env("PARLOR_TLS_KEY", &certificate.replace("hub.pem", "hub.key"));
     let mut hub = command.start().await.unwrap();
@@ -135,7 +135,7 @@ async fn a_hub_with_a_certificate_of_its_own_is_trusted_when_that_is_named() {
     registered(&admin, "echo").await;
     answered(&admin, &room, "by the key\n").await;
     assert!(gateway.terminate().await.unwrap().success());
-    assert!(hub.terminate(PATIENCE).await.unwrap().success());
+    hub.stop(PATIENCE).await.unwrap();
 }
 
 /// Mentions the agent and waits for this answer. No socket of ours speaks TLS here, so this looks again and again.

@@ -3,8 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use crate::command_line::{Done, parlor};
-use crate::operating::backup::backup;
+use crate::process::command_line::{Done, parlor};
+use crate::process::operating::backup::backup;
 use crate::scene::Scene;
 
 /// The line about one thing, and the next one, which is its fix if it is not well.
@@ -39,7 +39,7 @@ async fn doctor(arguments: &[&str], variables: &[(&str, &str)]) -> Done {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hub_that_runs_is_well_and_a_backup_is_missed() {
-    let mut scene = Scene::start().await;
+    let mut scene = Scene::process().await;
     let data = scene.data().to_str().unwrap().to_owned();
     std::fs::set_permissions(scene.data(), std::fs::Permissions::from_mode(0o700)).unwrap();
     let listen = scene.url().strip_prefix("http://").unwrap().to_owned();
@@ -59,7 +59,7 @@ async fn a_hub_that_runs_is_well_and_a_backup_is_missed() {
     let done = doctor(&arguments, &[]).await;
     assert!(line(&done, "ok", "backup").contains("backup.tar"), "{}", done.out);
     std::fs::set_permissions(scene.data(), std::fs::Permissions::from_mode(0o755)).unwrap();
-    scene.hub.terminate(Duration::from_secs(10)).await.unwrap();
+    scene.hub.stop(Duration::from_secs(10)).await.unwrap();
     let done = doctor(&arguments, &[]).await;
     assert_eq!(done.code, 0, "{}", done.out);
     assert!(line(&done, "warn", "data").contains("chmod 700"), "{}", done.out);
@@ -73,8 +73,8 @@ async fn what_is_broken_is_told_with_a_fix_and_an_exit_code() {
     assert!(line(&done, "fail", "settings").contains("PARLOR_LISTN"), "{}", done.out);
     assert!(done.out.contains("2 things are broken."), "{}", done.out);
 
-    let mut scene = Scene::start().await;
-    scene.hub.terminate(Duration::from_secs(10)).await.unwrap();
+    let mut scene = Scene::process().await;
+    scene.hub.stop(Duration::from_secs(10)).await.unwrap();
     let data = scene.data().to_str().unwrap().to_owned();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let listen = taken.local_addr().unwrap().to_string();

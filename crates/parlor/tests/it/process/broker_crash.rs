@@ -17,7 +17,7 @@ const UNDER_WAY: usize = 32;
 #[tokio::test(flavor = "multi_thread")]
 async fn routed_messages_survive_kills_once() {
     let data = tempfile::tempdir().unwrap();
-    let mut crash = Crash::prepare(HubCommand::new(PARLOR, data.path())).await;
+    let mut crash = Crash::prepare(HubCommand::process(PARLOR, data.path())).await;
     for _ in 0..12 {
         crash.round(|_| {}).await;
     }
@@ -27,7 +27,7 @@ async fn routed_messages_survive_kills_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn routed_messages_survive_power_losses_once() {
     let Some(directory) = FaultyDirectory::new_or_skip() else { return };
-    let mut crash = Crash::prepare(HubCommand::new(PARLOR, &directory.file("data"))).await;
+    let mut crash = Crash::prepare(HubCommand::process(PARLOR, &directory.file("data"))).await;
     for round in 0..6 {
         let lose_power = |rng: &mut Rng| match round % 2 {
             0 => directory.disk.drop_unsynced(),
@@ -128,8 +128,8 @@ impl Crash {
         // A kill right after an answer would always meet the hub at the same step.
         tokio::time::sleep(Duration::from_micros(self.rng.below(10_000))).await;
         let mut hub = self.hub.take().expect("a round begins with a hub");
-        hub.kill_9().await.unwrap();
-        assert!(!hub.stderr().contains("panicked"), "{}", hub.stderr());
+        hub.crash().await.unwrap();
+        assert!(!hub.log().contains("panicked"), "{}", hub.log());
         // What it said before it died counts too.
         while let Ok(Arrival::Frame(answer)) = broker.next(PATIENCE).await {
             told.insert(acknowledged(&answer));

@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::command_line::{ok, refused};
+use crate::process::command_line::{ok, refused};
 use crate::scene::Scene;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_file_that_was_moved_away_is_opened_anew_on_sighup() {
     let directory = tempfile::tempdir().unwrap();
     let (file, moved) = (directory.path().join("parlor.log"), directory.path().join("parlor.log.1"));
-    let mut scene = Scene::with(&[
+    let mut scene = Scene::process_set(&[
         ("PARLOR_LOG_FILE", file.to_str().unwrap()),
         ("PARLOR_LOG_FORMAT", "json"),
         ("PARLOR_LOG_LEVEL", "debug"),
@@ -26,8 +26,8 @@ async fn a_log_file_that_was_moved_away_is_opened_anew_on_sighup() {
         scene.admin.get("/api/health").await.unwrap();
     }
     scene.admin.get("/api/users/me").await.unwrap();
-    assert!(scene.hub.terminate(Duration::from_secs(10)).await.unwrap().success());
-    assert_eq!(scene.hub.stderr(), "");
+    scene.hub.stop(Duration::from_secs(10)).await.unwrap();
+    assert_eq!(scene.hub.log(), "");
     let (old, new) = (lines(&moved), lines(&file));
     let tells_of = |log: &[Value], path: &str| log.iter().any(|line| line["fields"]["path"] == path);
     assert!(tells_of(&old, "/api/rooms") && !tells_of(&new, "/api/rooms"), "{old:?} {new:?}");

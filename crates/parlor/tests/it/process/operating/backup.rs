@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
-use crate::command_line::{ok, refused};
+use crate::process::command_line::{ok, refused};
 use crate::scene::{PARLOR, Scene, assert_refused, bytes_in, contains, make_key};
 
 /// Messages a second, of all writers together.
@@ -65,7 +65,7 @@ pub async fn restore(file: &Path, data: &Path) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_backups_of_a_busy_hub_each_restore_to_a_prefix_of_every_room() {
-    let scene = Scene::start().await;
+    let scene = Scene::process().await;
     let people: Vec<(String, Rest)> = {
         let mut people = Vec::new();
         for n in 0..WRITERS {
@@ -117,7 +117,7 @@ async fn ten_backups_of_a_busy_hub_each_restore_to_a_prefix_of_every_room() {
     for (file, acked_before) in made {
         let data = files.path().join("restored");
         restore(&file, &data).await;
-        let hub = HubCommand::new(PARLOR, &data).start().await.unwrap();
+        let hub = HubCommand::process(PARLOR, &data).start().await.unwrap();
         let admin = hub.admin().await.unwrap();
         let mut found = 0;
         for (room, truth) in rooms.iter().zip(&truth) {
@@ -142,7 +142,7 @@ async fn ten_backups_of_a_busy_hub_each_restore_to_a_prefix_of_every_room() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_backup_holds_uploads_and_keys_but_neither_sign_ins_nor_the_signing_key() {
-    let mut scene = Scene::start().await;
+    let mut scene = Scene::process().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     scene.admin.post_message(&room, "precious").await.unwrap();
     let (_, key) = make_key(&scene.admin, &["read"]).await;
@@ -173,11 +173,11 @@ async fn a_backup_holds_uploads_and_keys_but_neither_sign_ins_nor_the_signing_ke
 
     let said = refused(&["--data", scene.data().to_str().unwrap(), "restore", file.to_str().unwrap()], &[]);
     assert!(said.starts_with("another Parlor is using"), "{said}");
-    scene.hub.terminate(Duration::from_secs(10)).await.unwrap();
+    scene.hub.stop(Duration::from_secs(10)).await.unwrap();
     let data = files.path().join("elsewhere");
     let said = restore(&file, &data).await;
     assert!(said.contains("signs in again"), "{said}");
-    let hub = HubCommand::new(PARLOR, &data).start().await.unwrap();
+    let hub = HubCommand::process(PARLOR, &data).start().await.unwrap();
     assert_refused(&scene.admin.at(hub.url()).get("/api/rooms").await.unwrap(), 401);
     let program = Rest::outsider(hub.url()).with_token(&key);
     assert_eq!(program.get("/api/rooms").await.unwrap().status, 200, "programs go on");
@@ -188,7 +188,7 @@ async fn a_backup_holds_uploads_and_keys_but_neither_sign_ins_nor_the_signing_ke
 
 #[tokio::test(flavor = "multi_thread")]
 async fn backups_and_restores_are_in_the_audit_log() {
-    let mut scene = Scene::start().await;
+    let mut scene = Scene::process().await;
     let files = tempfile::tempdir().unwrap();
     let file = files.path().join("backup.tar");
     backup(scene.data(), &file).await;
@@ -205,13 +205,13 @@ async fn backups_and_restores_are_in_the_audit_log() {
     assert_eq!(running.len(), 1, "{running:?}");
     assert!(running[0].starts_with("\"operator\" backed_up: \"everything up to event "), "{running:?}");
     // The same where no hub runs, and where one is started from it.
-    scene.hub.terminate(PATIENCE).await.unwrap();
+    scene.hub.stop(PATIENCE).await.unwrap();
     backup(scene.data(), &file).await;
     let hub = scene.command.start().await.unwrap();
     assert_eq!(noted(&hub.admin().await.unwrap()).await.len(), 2);
     let data = files.path().join("elsewhere");
     restore(&file, &data).await;
-    let other = HubCommand::new(PARLOR, &data).start().await.unwrap();
+    let other = HubCommand::process(PARLOR, &data).start().await.unwrap();
     let restored = noted(&Rest::sign_in(other.url(), ADMIN, PASSWORD).await.unwrap()).await;
     assert_eq!(restored.len(), 2, "{restored:?}");
     assert!(restored[1].contains("restored: \"everything up to event "), "{restored:?}");
@@ -219,14 +219,14 @@ async fn backups_and_restores_are_in_the_audit_log() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn data_that_is_there_is_replaced_only_when_told_and_kept_beside() {
-    let mut scene = Scene::start().await;
+    let mut scene = Scene::process().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     scene.admin.post_message(&room, "early").await.unwrap();
     let files = tempfile::tempdir().unwrap();
     let file = files.path().join("backup.tar");
     backup(scene.data(), &file).await;
     scene.admin.post_message(&room, "canary-late").await.unwrap();
-    scene.hub.kill_9().await.unwrap();
+    scene.hub.crash().await.unwrap();
     let (data, file) = (scene.data().to_str().unwrap(), file.to_str().unwrap());
     let before = bytes_in(scene.data()).len();
     let said = refused(&["--data", data, "restore", file], &[]);
@@ -243,11 +243,11 @@ async fn data_that_is_there_is_replaced_only_when_told_and_kept_beside() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_used_is_refused_in_one_sentence_and_changes_nothing() {
-    let mut scene = Scene::start().await;
+    let mut scene = Scene::process().await;
     let files = tempfile::tempdir().unwrap();
     let file = files.path().join("backup.tar");
     backup(scene.data(), &file).await;
-    scene.hub.terminate(Duration::from_secs(10)).await.unwrap();
+    scene.hub.stop(Duration::from_secs(10)).await.unwrap();
     let whole = std::fs::read(&file).unwrap();
     let data = scene.data().to_str().unwrap().to_owned();
     let refuse = |content: &[u8], words: &str| {

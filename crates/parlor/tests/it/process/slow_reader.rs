@@ -17,7 +17,7 @@ const SIZE: usize = 8_000;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reader_that_stops_is_ended_while_a_hundred_others_lose_nothing() {
-    let scene = Scene::with(&[("PARLOR_OUTBOX_MAX_BYTES", "1000000")]).await;
+    let scene = Scene::process_set(&[("PARLOR_OUTBOX_MAX_BYTES", "1000000")]).await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let mut slow = with_small_window(&scene.admin).await;
     let position = slow.join(&room).await.unwrap();
@@ -80,7 +80,7 @@ async fn a_reader_that_stops_is_ended_while_a_hundred_others_lose_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_waits_for_a_reader_at_shutdown_still_reaches_it_before_the_good_bye() {
-    let mut scene = Scene::with(&[("PARLOR_OUTBOX_MAX_BYTES", "64000000")]).await;
+    let mut scene = Scene::process_set(&[("PARLOR_OUTBOX_MAX_BYTES", "64000000")]).await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let mut slow = following(&scene.admin, &room).await;
     let mut witness = following(&scene.admin, &room).await;
@@ -102,7 +102,7 @@ async fn what_waits_for_a_reader_at_shutdown_still_reaches_it_before_the_good_by
             }
         }
     });
-    assert!(scene.hub.terminate(Duration::from_secs(10)).await.unwrap().success());
+    scene.hub.stop(Duration::from_secs(10)).await.unwrap();
     assert_eq!(reader.await.unwrap(), (150, json!("SERVER_SHUTDOWN"), 1001));
     scene.assert_never_panicked();
 }

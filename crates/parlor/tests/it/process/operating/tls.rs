@@ -17,7 +17,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-use crate::command_line::refused;
+use crate::process::command_line::refused;
 use crate::scene::PARLOR;
 
 /// A certificate for `localhost`, with its key.
@@ -48,7 +48,7 @@ impl House {
         let (certificate, key) = files(data.path());
         std::fs::write(&certificate, &known.certificate).unwrap();
         std::fs::write(&key, &known.key).unwrap();
-        let command = HubCommand::new(PARLOR, &data.path().join("data"))
+        let command = HubCommand::process(PARLOR, &data.path().join("data"))
             .env("PARLOR_TLS_CERT", certificate.to_str().unwrap())
             .env("PARLOR_TLS_KEY", key.to_str().unwrap());
         let hub = command.start().await.unwrap();
@@ -122,7 +122,7 @@ async fn rest_and_websockets_are_served_over_tls_on_the_one_port() {
         client.send(&ping).await.unwrap();
         assert_eq!(client.wait_for_type("server:pong").await.unwrap()["ts"], size);
     }
-    assert!(house.hub.terminate(Duration::from_secs(10)).await.unwrap().success());
+    house.hub.stop(Duration::from_secs(10)).await.unwrap();
     let told = client.wait_for(PATIENCE, |frame| frame["code"] == "SERVER_SHUTDOWN").await;
     told.expect("said good-bye");
     assert_eq!(client.closed(PATIENCE).await.unwrap(), 1001);
@@ -144,18 +144,18 @@ async fn a_renewed_certificate_is_used_without_a_restart_and_a_broken_one_is_not
 
     let other = Identity::new();
     for (certificate, key) in [("rubbish", "rubbish"), (other.certificate.as_str(), next.key.as_str())] {
-        let told = house.hub.stderr().matches("the old one stays").count();
+        let told = house.hub.log().matches("the old one stays").count();
         house.renew(certificate, key);
         house.hub.hang_up().unwrap();
         let began = Instant::now();
-        while house.hub.stderr().matches("the old one stays").count() == told {
-            assert!(began.elapsed() < PATIENCE, "nothing is said: {}", house.hub.stderr());
+        while house.hub.log().matches("the old one stays").count() == told {
+            assert!(began.elapsed() < PATIENCE, "nothing is said: {}", house.hub.log());
             house.connect(&next).await.expect("the old one stays");
         }
         house.connect(&next).await.expect("the old one stays");
     }
-    assert!(!house.hub.stderr().contains("PRIVATE KEY"));
-    assert!(house.hub.terminate(Duration::from_secs(10)).await.unwrap().success());
+    assert!(!house.hub.log().contains("PRIVATE KEY"));
+    house.hub.stop(Duration::from_secs(10)).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

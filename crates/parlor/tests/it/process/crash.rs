@@ -28,10 +28,10 @@ async fn a_power_loss_takes_nothing_that_was_acknowledged() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_power_loss_right_after_the_first_start_signs_nobody_out() {
     let Some(directory) = FaultyDirectory::new_or_skip() else { return };
-    let command = HubCommand::new(PARLOR, &directory.file("data"));
+    let command = HubCommand::process(PARLOR, &directory.file("data"));
     let mut hub = command.start().await.unwrap();
     let admin = hub.admin().await.unwrap();
-    hub.kill_9().await.unwrap();
+    hub.crash().await.unwrap();
     directory.disk.drop_unsynced();
     let hub = command.start().await.unwrap();
     let answer = admin.at(hub.url()).get("/api/rooms").await.unwrap();

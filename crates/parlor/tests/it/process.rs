@@ -1,0 +1,12 @@
+//! Tests that need a process of its own: crashes and power loss, signals, start-up and shutdown, the command line,
+//! gateways and the programs they run.
+
+pub mod agents;
+mod broker_crash;
+pub mod command_line;
+mod crash;
+mod disk_faults;
+pub mod first_admin;
+pub mod operating;
+mod secrets;
+mod slow_reader;

@@ -1,0 +1,8 @@
+//! Operating a hub: backups, `parlor doctor`, logs, certificates, traces.
+
+pub mod backup;
+mod doctor;
+mod kills;
+mod logs;
+mod tls;
+mod traces;

@@ -1,0 +1,210 @@
+//! The whole hub on a thread of the test's process: real engine, real SQLite file, real router and sockets.
+//!
+//! The hub has a runtime of its own, so that it goes on while the test blocks, and can be dropped as a whole to crash.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::mem;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Once};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use parking_lot::Mutex;
+use parlor::house::Platform;
+use parlor::serve::RunningHub;
+use parlor::settings::{self, Settings, Sources};
+use parlor_server::PasswordCost;
+use tokio::sync::{oneshot, watch};
+use tokio::time::timeout;
+use tracing::Dispatch;
+use tracing_subscriber::fmt::writer::BoxMakeWriter;
+use tracing_subscriber::layer::SubscriberExt;
+
+use super::TIMEOUT;
+
+enum End {
+    Stop,
+    Crash,
+}
+
+pub struct Hub {
+    url: String,
+    log: Log,
+    end: Option<oneshot::Sender<End>>,
+    /// Sends when the hub's thread is done.
+    ended: oneshot::Receiver<()>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Hub {
+    pub async fn start(data: &Path, environment: &[(String, String)]) -> Result<Self> {
+        let (settings, config) = load(data, environment)?;
+        let log = Log::default();
+        let dispatch = log.dispatch(&settings);
+        let scheme = if settings.tls_cert.is_some() { "https" } else { "http" };
+        let (started, starting) = oneshot::channel();
+        let (end, ending) = oneshot::channel();
+        let (tell_ended, ended) = oneshot::channel();
+        let thread = std::thread::Builder::new().name("hub".into()).spawn(move || {
+            log_here(&dispatch);
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                // The threads for blocking work.
+                .on_thread_start(move || log_here(&dispatch))
+                .build()
+                .expect("a runtime can be made");
+            let engine = runtime.block_on(run(settings, config, started, ending));
+            // Whatever still runs is dropped where it waits; a crash must not wait for it.
+            runtime.shutdown_background();
+            // The next hub on this data must be the only writer.
+            if let Some(engine) = engine {
+                engine.close_blocking();
+            }
+            let _ = tell_ended.send(());
+        })?;
+        let mut hub = Self { url: String::new(), log, end: Some(end), ended, thread: Some(thread) };
+        let address = timeout(TIMEOUT, starting).await.context("the hub does not serve in time")?;
+        let address = address.map_err(|_| anyhow!("the hub panicked at its start:\n{}", hub.log()))??;
+        hub.url = format!("{scheme}://{address}");
+        Ok(hub)
+    }
+
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub fn log(&self) -> String {
+        String::from_utf8_lossy(&self.log.text.lock()).into_owned()
+    }
+
+    pub async fn logged<T>(&mut self, found: impl Fn(&str) -> Option<T>) -> Result<T> {
+        let mut lines = self.log.lines.subscribe();
+        let look = async {
+            loop {
+                lines.mark_unchanged();
+                if let Some(here) = self.log().lines().find_map(&found) {
+                    return here;
+                }
+                lines.changed().await.expect("the log is kept as long as the hub");
+            }
+        };
+        timeout(TIMEOUT, look).await.with_context(|| format!("not in the log:\n{}", self.log()))
+    }
+
+    pub async fn crash(&mut self) -> Result<()> {
+        self.finish(End::Crash, TIMEOUT).await
+    }
+
+    pub async fn stop(&mut self, within: Duration) -> Result<()> {
+        self.finish(End::Stop, within).await
+    }
+
+    async fn finish(&mut self, end: End, within: Duration) -> Result<()> {
+        let Some(sender) = self.end.take() else { return Ok(()) };
+        let _ = sender.send(end);
+        let ended = timeout(within, &mut self.ended).await;
+        ended
+            .with_context(|| format!("the hub is still there after {within:?}"))?
+            .context("the hub panicked")?;
+        if let Some(thread) = self.thread.take() {
+            thread.join().map_err(|_| anyhow!("the hub panicked:\n{}", self.log()))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        if let Some(end) = self.end.take() {
+            let _ = end.send(End::Crash);
+        }
+        // The data directory is removed next: nothing may write there any more.
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The settings that the binary would read from these variables.
+fn load(data: &Path, environment: &[(String, String)]) -> Result<(Settings, Option<PathBuf>)> {
+    let flags = BTreeMap::from([
+        ("listen", "127.0.0.1:0".to_owned()),
+        ("data", data.to_str().context("paths of tests are text")?.to_owned()),
+    ]);
+    let environment = environment.iter().map(|(name, value)| (name.clone(), value.into())).collect();
+    let sources = Sources { flags, environment, config: None };
+    let problems = |problems: Vec<settings::Problem>| {
+        anyhow!(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    };
+    let loaded = settings::load(&sources).map_err(problems)?;
+    Ok((loaded.settings, sources.config_file()))
+}
+
+/// Serves until told to end; returns the engine of a hub that crashed.
+async fn run(
+    settings: Settings,
+    config: Option<PathBuf>,
+    started: oneshot::Sender<Result<std::net::SocketAddr>>,
+    ending: oneshot::Receiver<End>,
+) -> Option<parlor_engine::Hub> {
+    let platform = Platform { password_cost: PasswordCost::LEAST, ..Platform::default() };
+    let hub = match RunningHub::start(&settings, config.as_deref(), platform).await {
+        Ok(hub) => hub,
+        Err(error) => {
+            let _ = started.send(Err(error));
+            return None;
+        }
+    };
+    let _ = started.send(Ok(hub.address()));
+    match ending.await {
+        Ok(End::Stop) => {
+            hub.stop().await;
+            None
+        }
+        Ok(End::Crash) | Err(_) => Some(hub.engine()),
+    }
+}
+
+/// Everything that one hub logs.
+#[derive(Clone, Default)]
+struct Log {
+    text: Arc<Mutex<Vec<u8>>>,
+    /// How many lines there are.
+    lines: watch::Sender<usize>,
+}
+
+impl Log {
+    fn dispatch(&self, settings: &Settings) -> Dispatch {
+        let log = self.clone();
+        let writer = BoxMakeWriter::new(move || log.clone());
+        tracing_subscriber::registry().with(parlor::log::lines(settings, writer, false)).into()
+    }
+}
+
+impl Write for Log {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.text.lock().extend_from_slice(line);
+        self.lines.send_modify(|lines| *lines += 1);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Has this thread log to a hub's log for the rest of its life, its panics included.
+fn log_here(dispatch: &Dispatch) {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let report = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            // In a thread of the test there is no log, and the event goes nowhere.
+            tracing::error!("a thread panicked: {panic}");
+            report(panic);
+        }));
+    });
+    mem::forget(tracing::dispatcher::set_default(dispatch));
+}

@@ -1,0 +1,190 @@
+//! A hub for tests: started, spoken to, stopped or crashed, and started again on the same data.
+//!
+//! Tests of rules run the hub inside their own process, which is quick; tests whose subject is the process itself
+//! (signals, power loss, the command line, start-up) run the `parlor` binary. Both have the same interface.
+
+#[cfg(feature = "in-process")]
+mod in_process;
+mod process;
+
+pub(crate) use process::Capture;
+
+use crate::rest::Rest;
+use anyhow::{Context, Result};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub const ADMIN: &str = "admin";
+pub const PASSWORD: &str = "Correct-horse-7";
+
+/// Timeout for a start, for a line of output, and for a stop where the test names none.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How the hub under test is deployed. PostgreSQL and several nodes become further variants.
+#[derive(Clone, Debug)]
+pub enum Topology {
+    /// One hub on SQLite inside the test's own process, with a cheap password hash and without fsync.
+    #[cfg(feature = "in-process")]
+    InProcess,
+    /// One hub on SQLite as a process of this binary.
+    Process(PathBuf),
+}
+
+/// How to start a hub; the same one again after a crash.
+#[derive(Clone)]
+pub struct HubCommand {
+    topology: Topology,
+    data: PathBuf,
+    environment: Vec<(String, String)>,
+}
+
+impl HubCommand {
+    /// A hub on a free loopback port, with an admin (`ADMIN`, `PASSWORD`) and without rate limits.
+    pub fn new(topology: Topology, data: &Path) -> Self {
+        let command = Self { topology, data: data.to_owned(), environment: Vec::new() };
+        let command = command
+            .env("PARLOR_ADMIN_PASSWORD", PASSWORD)
+            .env("PARLOR_LIMITS", "off")
+            .env("PARLOR_WELCOME", "off");
+        match command.topology {
+            #[cfg(feature = "in-process")]
+            Topology::InProcess => command.env("PARLOR_SYNCHRONOUS", "off"),
+            Topology::Process(_) => command,
+        }
+    }
+
+    /// A hub as a process of this binary.
+    pub fn process(binary: impl Into<PathBuf>, data: &Path) -> Self {
+        Self::new(Topology::Process(binary.into()), data)
+    }
+
+    /// Sets a `PARLOR_…` variable, in place of a former value.
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self = self.env_remove(name);
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub fn env_remove(mut self, name: &str) -> Self {
+        self.environment.retain(|(known, _)| known != name);
+        self
+    }
+
+    /// Starts the hub and returns when it serves.
+    pub async fn start(&self) -> Result<Hub> {
+        Ok(Hub(match &self.topology {
+            #[cfg(feature = "in-process")]
+            Topology::InProcess => {
+                Kind::InProcess(in_process::Hub::start(&self.data, &self.environment).await?)
+            }
+            Topology::Process(binary) => {
+                Kind::Process(process::Hub::start(binary, &self.data, &self.environment).await?)
+            }
+        }))
+    }
+}
+
+/// A hub that serves. Dropping it crashes it.
+pub struct Hub(Kind);
+
+enum Kind {
+    #[cfg(feature = "in-process")]
+    InProcess(in_process::Hub),
+    Process(process::Hub),
+}
+
+impl Hub {
+    /// `http://127.0.0.1:PORT`, or `https` when it speaks TLS.
+    pub fn url(&self) -> &str {
+        match &self.0 {
+            #[cfg(feature = "in-process")]
+            Kind::InProcess(hub) => hub.url(),
+            Kind::Process(hub) => hub.url(),
+        }
+    }
+
+    /// What the hub has logged so far, its panics included; complete once it has ended.
+    pub fn log(&self) -> String {
+        match &self.0 {
+            #[cfg(feature = "in-process")]
+            Kind::InProcess(hub) => hub.log(),
+            Kind::Process(hub) => hub.stderr(),
+        }
+    }
+
+    pub async fn sign_in(&self, username: &str, password: &str) -> Result<Rest> {
+        Rest::sign_in(self.url(), username, password).await
+    }
+
+    pub async fn admin(&self) -> Result<Rest> {
+        self.sign_in(ADMIN, PASSWORD).await
+    }
+
+    /// Ends the hub at once, in whatever it is doing, and returns when it is gone: SIGKILL for a process; in the test's
+    /// process every task is dropped where it waits.
+    pub async fn crash(&mut self) -> Result<()> {
+        match &mut self.0 {
+            #[cfg(feature = "in-process")]
+            Kind::InProcess(hub) => hub.crash().await,
+            Kind::Process(hub) => hub.kill_9().await,
+        }
+    }
+
+    /// Has the hub shut down in order, as SIGTERM does; fails if it takes longer than `within` or ends badly.
+    pub async fn stop(&mut self, within: Duration) -> Result<()> {
+        match &mut self.0 {
+            #[cfg(feature = "in-process")]
+            Kind::InProcess(hub) => hub.stop(within).await,
+            Kind::Process(hub) => {
+                let status = hub.terminate(within).await?;
+                anyhow::ensure!(status.success(), "the hub ended with {status}");
+                Ok(())
+            }
+        }
+    }
+
+    /// The process, where the hub is one of its own.
+    fn process(&self) -> Result<&process::Hub> {
+        match &self.0 {
+            #[cfg(feature = "in-process")]
+            Kind::InProcess(_) => anyhow::bail!("this hub has no process of its own"),
+            Kind::Process(hub) => Ok(hub),
+        }
+    }
+
+    fn process_mut(&mut self) -> Result<&mut process::Hub> {
+        match &mut self.0 {
+            #[cfg(feature = "in-process")]
+            Kind::InProcess(_) => anyhow::bail!("this hub has no process of its own"),
+            Kind::Process(hub) => Ok(hub),
+        }
+    }
+
+    pub fn process_id(&self) -> Option<u32> {
+        self.process().ok()?.process_id()
+    }
+
+    /// What a process has printed so far; complete once it has ended.
+    pub fn stdout(&self) -> String {
+        self.process().map(process::Hub::stdout).expect("only a process prints")
+    }
+
+    /// Waits for a line on the standard output of a process in which something is found.
+    pub async fn printed<T>(&mut self, found: impl Fn(&str) -> Option<T>) -> Result<T> {
+        self.process_mut()?.printed(found).await
+    }
+
+    /// Waits for a line in the log in which something is found.
+    pub async fn logged<T>(&mut self, found: impl Fn(&str) -> Option<T>) -> Result<T> {
+        match &mut self.0 {
+            #[cfg(feature = "in-process")]
+            Kind::InProcess(hub) => hub.logged(found).await,
+            Kind::Process(hub) => hub.logged(found).await,
+        }
+    }
+
+    /// Sends SIGHUP, as log rotation and certificate renewal do.
+    pub fn hang_up(&self) -> Result<()> {
+        self.process().context("SIGHUP needs a process")?.hang_up()
+    }
+}
