@@ -59,7 +59,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
 }
 
 fn run_web(options: &[String]) -> Result<()> {
-    packages::install_missing(packages::FOR_WEB);
+    packages::require(packages::FOR_WEB)?;
     let hub = match options {
         [] => {
             run_to_end(

@@ -10,7 +10,6 @@ mod bench;
 mod bench_launch;
 mod layers;
 mod packages;
-mod real_agents;
 mod test;
 #[cfg(test)]
 mod tidy;
@@ -20,8 +19,11 @@ mod web;
 const USAGE: &str = "\
 Usage: cargo xtask <command>
 
-  test [--quick]     Check format, lints and layering, then run every test, of the web page too.
-                     --quick installs nothing and runs the unit tests only.
+  test               Install what is missing, check format, lints and layering, then run every test.
+  test --quick       The same without installing anything, process tests and flows: before each commit.
+  test [--repeat N] [--load] [STEP or NAME]...
+                     Run tests only: N times, and while every core is kept busy. A STEP is one of unit,
+                     in-process, web, process, flows; a NAME is a part of a test's name. Default: all tests.
   test real-agents   Fetch agents that others made, and run the tests with them.
   test cuts          Cut many streams of chat events at random, at full size, in a release build.
   bench [options]    Measure the hub against bare references, in release builds.
@@ -37,10 +39,10 @@ fn main() -> ExitCode {
     };
     let outcome = match command {
         "test" => test::run(rest),
-        "types" => types::run(rest),
-        "bench" => bench_launch::run(rest),
+        "types" => types::run(rest).map(|()| ExitCode::SUCCESS),
+        "bench" => bench_launch::run(rest).map(|()| ExitCode::SUCCESS),
         #[cfg(feature = "bench")]
-        _ if bench::is_inner(command) => bench::inner(command, rest),
+        _ if bench::is_inner(command) => bench::inner(command, rest).map(|()| ExitCode::SUCCESS),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");
             return ExitCode::SUCCESS;
@@ -48,7 +50,7 @@ fn main() -> ExitCode {
         _ => Err(anyhow::anyhow!("there is no command `{command}`\n\n{USAGE}")),
     };
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("xtask: {error:#}");
             ExitCode::FAILURE

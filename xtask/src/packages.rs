@@ -1,62 +1,105 @@
-//! Installs the Debian packages that tests and benchmarks need and that are missing.
+//! Programs of others that tests and benchmarks need: finds them, and installs the Debian packages of missing ones.
 //!
-//! Owns: the tables of packages. A package that cannot be installed stops nothing here: what needs it says so
-//! itself, and everything else still runs.
+//! Owns: the tables of packages. A package that cannot be had fails a run of tests, so that no test is left out
+//! unnoticed; a benchmark says itself what it misses.
 
+use anyhow::{Result, bail};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 pub struct Package {
-    name: &'static str,
+    /// What is looked for in `PATH`.
+    program: &'static str,
+    /// The package of Debian that has it; without one, it is not ours to install.
+    debian: Option<&'static str>,
     needed_for: &'static str,
+    /// Only Linux has it; elsewhere the tests that need it say that they are skipped.
+    only_linux: bool,
 }
 
 pub const FOR_TESTS: &[Package] = &[
-    Package { name: "fuse3", needed_for: "the tests that drop unsynced data below the store" },
-    Package { name: "chromium", needed_for: "the tests that open the page in a browser" },
+    Package {
+        program: "fusermount3",
+        debian: Some("fuse3"),
+        needed_for: "the tests that drop unsynced data below the store",
+        only_linux: true,
+    },
+    CHROMIUM,
+    // Debian's may be older than the page needs, so whoever builds the page chooses one.
+    Package { program: "npm", debian: None, needed_for: "the page: install Node.js", only_linux: false },
 ];
 
-pub const FOR_WEB: &[Package] =
-    &[Package { name: "chromium", needed_for: "the measurements of the page, which are made in a browser" }];
+pub const FOR_WEB: &[Package] = &[CHROMIUM];
 
-pub const FOR_BENCH: &[Package] =
-    &[Package { name: "nats-server", needed_for: "the measurements of routing, which compare with NATS" }];
+pub const FOR_BENCH: &[Package] = &[Package {
+    program: "nats-server",
+    debian: Some("nats-server"),
+    needed_for: "the measurements of routing, which compare with NATS",
+    only_linux: false,
+}];
 
-/// Installs what is missing and says what it did.
-pub fn install_missing(packages: &[Package]) {
-    if !succeeds(Command::new("dpkg").arg("--version")) {
-        println!("This is not a Debian system: install these yourself if anything misses them:");
-        packages.iter().for_each(|package| println!("  {} for {}", package.name, package.needed_for));
-        return;
-    }
-    let missing: Vec<&Package> = packages.iter().filter(|package| !is_installed(package.name)).collect();
+const CHROMIUM: Package = Package {
+    program: "chromium",
+    debian: Some("chromium"),
+    needed_for: "the tests and measurements that open the page in a browser",
+    only_linux: false,
+};
+
+/// Installs what is missing, and fails if something still is.
+pub fn require(packages: &[Package]) -> Result<()> {
+    let missing = install_missing(packages);
     if missing.is_empty() {
-        println!("All packages are there.");
-        return;
+        return Ok(());
+    }
+    let lines = missing.iter().map(|package| format!("\n  {} for {}", package.program, package.needed_for));
+    bail!("these programs are missing, and could not be installed:{}", lines.collect::<String>());
+}
+
+/// Installs what is missing, says what it did, and returns what is still missing.
+pub fn install_missing(packages: &[Package]) -> Vec<&Package> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let is_missing = |package: &&Package| {
+        let has_it = |folder: &PathBuf| folder.join(package.program).is_file();
+        (!package.only_linux || cfg!(target_os = "linux")) && !folders.iter().any(has_it)
+    };
+    let mut missing: Vec<&Package> = packages.iter().filter(is_missing).collect();
+    if missing.is_empty() {
+        println!("All programs of others are there.");
+        return missing;
     }
     for package in &missing {
-        println!("Missing: {}, for {}.", package.name, package.needed_for);
+        println!("Missing: {}, for {}.", package.program, package.needed_for);
     }
-    if !apt_get(&["update"]) {
+    if !succeeds(Command::new("dpkg").arg("--version")) {
+        println!("This is not a Debian system: install them yourself.");
+        return missing;
+    }
+    let names: Vec<&str> = missing.iter().filter_map(|package| package.debian).collect();
+    if !names.is_empty() && !apt_get(&["update"]) {
         println!("`apt-get update` failed; trying with the package lists that are there.");
     }
     // One by one: a package that is not to be had must not take the others with it.
-    for package in missing {
-        if !apt_get(&["install", "-y", "--no-install-recommends", package.name]) {
-            println!("Could not install {}; {} will say so.", package.name, package.needed_for);
+    for name in names {
+        if !apt_get(&["install", "-y", "--no-install-recommends", name]) {
+            println!("`apt-get install {name}` failed.");
         }
     }
+    missing.retain(is_missing);
+    missing
 }
 
-fn is_installed(name: &str) -> bool {
-    let status = Command::new("dpkg").args(["-s", name]).stderr(Stdio::null()).output();
-    // `dpkg -s` also succeeds for a removed package whose configuration is left.
-    status.is_ok_and(|output| {
-        output.status.success() && says_installed(&String::from_utf8_lossy(&output.stdout))
-    })
-}
-
-fn says_installed(status: &str) -> bool {
-    status.lines().any(|line| line.starts_with("Status:") && line.ends_with(" ok installed"))
+/// Tests may depend on these versions, and a log should say with which it was made.
+pub fn print_versions() {
+    for program in ["rustc", "node", "chromium"] {
+        let output = Command::new(program).arg("--version").stderr(Stdio::null()).output();
+        match output {
+            Ok(output) if output.status.success() => {
+                println!("{program}: {}", String::from_utf8_lossy(&output.stdout).trim());
+            }
+            _ => println!("{program}: missing"),
+        }
+    }
 }
 
 fn apt_get(arguments: &[&str]) -> bool {
@@ -91,16 +134,12 @@ fn succeeds(command: &mut Command) -> bool {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_removed_package_with_leftover_configuration_counts_as_missing() {
-        check("Package: fuse3\nStatus: install ok installed\n", true);
-        check("Package: fuse3\nStatus: deinstall ok config-files\n", false);
-        check("Package: fuse3\nStatus: hold ok installed\n", true);
-        check("", false);
-    }
+    const NOWHERE: Package =
+        Package { program: "no-such-program", debian: None, needed_for: "this test", only_linux: false };
 
-    #[track_caller]
-    fn check(status: &str, installed: bool) {
-        assert_eq!(says_installed(status), installed);
+    #[test]
+    fn a_program_that_cannot_be_had_fails_the_run() {
+        let error = require(&[NOWHERE]).unwrap_err().to_string();
+        assert!(error.ends_with("\n  no-such-program for this test"), "{error}");
     }
 }

@@ -45,6 +45,43 @@ fn no_source_has_leftovers() {
     }
 }
 
+/// The runner of our tests does not run examples in documentation, so one would look tested and not be.
+#[test]
+fn no_documentation_has_code_that_looks_tested() {
+    for source in
+        files().into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+    {
+        let text = fs::read_to_string(&source).unwrap();
+        assert_eq!(tested_example(&text), None, "{}: write ```text", source.display());
+    }
+}
+
+#[test]
+fn an_example_is_code_of_rust_in_documentation() {
+    check_example("/// ```\n/// 1 + 1\n/// ```\n", Some(1));
+    check_example("//! Text.\n//! ```rust\n//! ```\n", Some(2));
+    check_example("    /// ```should_panic\n    /// ```\n", Some(1));
+    check_example("/// ```text\n/// a → b\n/// ```\n/// ```json\n/// {}\n/// ```\n", None);
+    check_example("// ```\n// A comment.\n", None);
+}
+
+#[track_caller]
+fn check_example(source: &str, line: Option<usize>) {
+    assert_eq!(tested_example(source), line, "in `{source}`");
+}
+
+/// The line in which code of Rust begins in the documentation of this source.
+fn tested_example(source: &str) -> Option<usize> {
+    let mut inside = false;
+    source.lines().enumerate().find_map(|(at, line)| {
+        let line = line.trim_start();
+        let text = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"))?;
+        let language = text.trim().strip_prefix("```")?;
+        inside = !inside;
+        (inside && !["text", "json", "sh", "toml"].contains(&language)).then_some(at + 1)
+    })
+}
+
 #[test]
 fn no_file_names_a_folder_of_a_private_machine() {
     for path in files() {

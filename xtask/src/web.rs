@@ -1,74 +1,113 @@
-//! The checks of the web page: its types, its unit tests, and its flows through a real browser and a real hub.
-//!
-//! Without npm the page is not built either, and what concerns it is skipped, which the end of the run tells.
+//! The web page: its lints, its unit tests, its flows through a real browser and a real hub, and its measurements.
 
 use crate::root;
-use crate::test::note_skipped;
-use anyhow::{Result, bail};
+use crate::test::outcome::Ran;
+use crate::test::{folder, vitest};
+use anyhow::{Context, Result, bail};
+use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Types and rules, in a few seconds.
-pub fn check() -> Result<()> {
-    if !has_npm() {
-        return note_skipped("the unit tests of the web page: npm is not installed");
-    }
+pub fn lints() -> Result<()> {
     fetch()?;
-    npm(&["run", "--silent", "check"])?;
-    npm(&["test", "--silent"])
+    succeed(npm(&["run", "--silent", "check"]))?;
+    succeed(npm(&["run", "--silent", "--if-present", "lint"]))
+}
+
+pub fn unit_tests(names: &[String]) -> Result<Ran> {
+    fetch()?;
+    tests(npm(&["test", "--silent", "--"]), names)
 }
 
 /// From the setup link to a streamed answer, with everything between and what must never happen.
-pub fn flows() -> Result<()> {
-    if !has_npm() {
-        return note_skipped("the flows through the web page: npm is not installed");
-    }
-    if !is_there("chromium") {
-        return note_skipped("the flows through the web page: there is no chromium in PATH");
-    }
-    npm(&["run", "--silent", "flows"])
+pub fn flows(names: &[String]) -> Result<Ran> {
+    fetch()?;
+    tests(npm(&["run", "--silent", "flows", "--"]), names)
 }
 
 /// How quick the page is, with this hub.
 pub fn bench(hub: &Path) -> Result<()> {
     fetch()?;
-    npm_with(hub, &["run", "--silent", "bench"])
+    let mut bench = npm(&["run", "--silent", "bench"]);
+    bench.env("PARLOR_BIN", hub);
+    succeed(bench)
+}
+
+/// Runs a script that calls vitest, and reads what vitest reports.
+fn tests(mut script: Command, names: &[String]) -> Result<Ran> {
+    let report = folder().join("vitest.json");
+    fs::create_dir_all(folder())?;
+    // What an earlier run reported is not this one's.
+    let _ = fs::remove_file(&report);
+    script.args(["--reporter=default", "--reporter=json"]);
+    script.arg(format!("--outputFile.json={}", report.display()));
+    if !names.is_empty() {
+        script.arg("--testNamePattern").arg(any_of(names));
+    }
+    let status = status(&mut script)?;
+    let tests = match fs::read(&report) {
+        Ok(report) => vitest::parse(&report, !names.is_empty())?,
+        Err(error) => bail!("vitest ended with {status} and wrote no report: {error}"),
+    };
+    Ok(Ran::new("vitest", status.success(), tests))
+}
+
+/// A regular expression of JavaScript that finds each of these texts.
+fn any_of(names: &[String]) -> String {
+    let escaped = names.iter().map(|name| {
+        let escape =
+            |char: char| if r"\^$.*+?()[]{}|/".contains(char) { vec!['\\', char] } else { vec![char] };
+        name.chars().flat_map(escape).collect::<String>()
+    });
+    escaped.collect::<Vec<_>>().join("|")
 }
 
 /// What the page needs was fetched when it was built, unless cargo found it built already, and somebody removed it.
 fn fetch() -> Result<()> {
     let web = root().join("web");
-    let lock = std::fs::read(web.join("package-lock.json"))?;
+    let lock = fs::read(web.join("package-lock.json"))?;
     let fetched = web.join("node_modules/.fetched-for");
-    if std::fs::read(&fetched).is_ok_and(|of| of == lock) {
+    if fs::read(&fetched).is_ok_and(|of| of == lock) {
         return Ok(());
     }
-    npm(&["ci", "--no-audit", "--no-fund"])?;
-    Ok(std::fs::write(fetched, lock)?)
+    succeed(npm(&["ci", "--no-audit", "--no-fund"]))?;
+    Ok(fs::write(fetched, lock)?)
 }
 
-fn npm(arguments: &[&str]) -> Result<()> {
-    npm_with(&root().join("target/debug/parlor"), arguments)
-}
-
-fn npm_with(hub: &Path, arguments: &[&str]) -> Result<()> {
+fn npm(arguments: &[&str]) -> Command {
     println!("npm {}", arguments.join(" "));
-    let status = Command::new("npm")
-        .args(arguments)
-        .current_dir(root().join("web"))
-        .env("PARLOR_BIN", hub)
-        .status()?;
+    let mut npm = Command::new("npm");
+    npm.args(arguments).current_dir(root().join("web")).env("PARLOR_BIN", root().join("target/debug/parlor"));
+    npm
+}
+
+fn succeed(mut npm: Command) -> Result<()> {
+    let status = status(&mut npm)?;
     if !status.success() {
-        bail!("`npm {}` ended with {status}", arguments.join(" "));
+        bail!("npm ended with {status}");
     }
     Ok(())
 }
 
-fn has_npm() -> bool {
-    is_there("npm")
+fn status(npm: &mut Command) -> Result<std::process::ExitStatus> {
+    npm.status().context("npm cannot be run; it comes with Node.js")
 }
 
-fn is_there(program: &str) -> bool {
-    let asked = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    asked.is_ok_and(|status| status.success())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_flows_are_searched_as_they_are_written() {
+        check(&["reloads"], "reloads");
+        check(&["who reloads (twice)", "1.5"], r"who reloads \(twice\)|1\.5");
+        check(&[r"a\b/c"], r"a\\b\/c");
+    }
+
+    #[track_caller]
+    fn check(names: &[&str], expected: &str) {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        assert_eq!(any_of(&names), expected);
+    }
 }

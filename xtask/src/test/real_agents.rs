@@ -3,7 +3,9 @@
 //! Apart from the other tests because it downloads those programs, into a folder below `target/` that is kept. They
 //! talk to a model of ours on loopback and have a home of their own; nobody's account or key is used.
 
-use crate::{cargo, root};
+use super::nextest;
+use super::outcome::Ran;
+use crate::root;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +16,7 @@ const PACKAGES: &[(&str, &str)] =
 /// What cargo needs of the environment; nothing else of whoever runs this reaches the programs.
 const KEPT: &[&str] = &["PATH", "HOME", "LANG", "TMPDIR", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"];
 
-pub fn run() -> Result<()> {
+pub fn run() -> Result<Ran> {
     let folder = root().join("target/real-agents");
     let missing: Vec<String> = PACKAGES
         .iter()
@@ -33,22 +35,11 @@ pub fn run() -> Result<()> {
             bail!("`npm install` ended with {status}");
         }
     }
-    let mut tests = Command::new(cargo());
-    // The features of the other tests too, so that nothing is compiled twice.
-    tests.args([
-        "test",
-        "--workspace",
-        "--features",
-        "xtask/bench,parlor-agents/real-agents,parlor/real-agents",
-    ]);
-    tests.args(["--test", "kinds", "--test", "it", "--no-fail-fast", "real::"]);
+    nextest::build()?;
+    let mut tests = nextest::built_tests("long", "test(/(^|::)real::/)");
     let kept = KEPT.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
-    tests.current_dir(root()).env_clear().envs(kept).env("XTASK_REAL_AGENTS", &folder);
-    let status = tests.status()?;
-    if !status.success() {
-        bail!("the tests with real agents ended with {status}");
-    }
-    Ok(())
+    tests.env_clear().envs(kept).env("XTASK_REAL_AGENTS", &folder);
+    nextest::run_and_read(&mut tests, "long")
 }
 
 fn is_there(folder: &Path, package: &str, version: &str) -> bool {

@@ -1,0 +1,135 @@
+//! Builds the Rust tests and runs them with cargo-nextest, which gives each test a process and a time limit.
+//!
+//! Owns: how tests are compiled and linted, and which binaries a run uses. The time limit and what is printed stand in
+//! `.config/nextest.toml`.
+
+use super::outcome::{Ran, Test, mark_skipped};
+use super::{folder, junit};
+use crate::{cargo, root};
+use anyhow::{Context, Result, bail};
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Where it is missing, this version is installed.
+const VERSION: &str = "0.9.143";
+
+/// One set of features for every run, so that nothing is compiled twice. Tests that need downloaded agents are compiled
+/// and linted with it too; `.config/nextest.toml` leaves them out of a run.
+const FEATURES: &str = "xtask/bench,parlor-agents/real-agents,parlor/real-agents";
+
+pub fn install_if_missing() -> Result<()> {
+    if is_installed() {
+        return Ok(());
+    }
+    // Without its own updater, which has a TLS library of its own to compile.
+    let arguments = [
+        "install",
+        "cargo-nextest",
+        "--locked",
+        "--version",
+        VERSION,
+        "--no-default-features",
+        "--features",
+        "default-no-update",
+    ];
+    println!("cargo-nextest is missing and is installed now: cargo {}", arguments.join(" "));
+    let status = Command::new(cargo()).args(arguments).status()?;
+    if !status.success() {
+        bail!("cargo-nextest could not be installed");
+    }
+    Ok(())
+}
+
+fn is_installed() -> bool {
+    let asked = Command::new(cargo()).args(["nextest", "--version"]).output();
+    asked.is_ok_and(|output| output.status.success())
+}
+
+/// Compiles every test, and lints every crate of the workspace in the same compilation.
+///
+/// The compiler of the workspace's crates is Clippy's, which is rustc with more lints and also generates code. With
+/// `cargo clippy` beside a build, each dependency would be checked once and compiled once more, and so would each crate
+/// of ours; see `docs/decisions/0023-clippy-compiles-the-tests.md`.
+pub fn build() -> Result<()> {
+    if !is_installed() {
+        bail!("cargo-nextest is missing: cargo install cargo-nextest --locked --version {VERSION}");
+    }
+    fs::create_dir_all(folder())?;
+    let mut metadata = Command::new(cargo());
+    metadata.args(["metadata", "--format-version", "1", "--all-features"]).current_dir(root());
+    write(&mut metadata, &cargo_metadata())?;
+    let mut list = Command::new(cargo());
+    list.args(["nextest", "list", "--list-type", "binaries-only", "--message-format", "json"])
+        .args(["--workspace", "--all-targets", "--features", FEATURES])
+        .current_dir(root());
+    write(with_lints(&mut list), &binaries_metadata())
+}
+
+/// As `cargo clippy -- -D warnings` does it.
+fn with_lints(command: &mut Command) -> &mut Command {
+    command
+        .env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver")
+        .env("CLIPPY_ARGS", "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__")
+}
+
+/// Runs the tests that `filter` matches and whose name contains one of `names`, if there are any.
+pub fn run(filter: &str, names: &[String]) -> Result<Ran> {
+    let mut nextest = built_tests("default", filter);
+    nextest.args(["--no-tests", "pass"]).args(names);
+    run_and_read(&mut nextest, "default")
+}
+
+/// The command that runs those of the tests that `filter` matches, with that profile of `.config/nextest.toml`.
+///
+/// It runs what [`build`] has built and compiles nothing, also when a source has changed since.
+pub fn built_tests(profile: &str, filter: &str) -> Command {
+    let mut nextest = Command::new(cargo());
+    nextest
+        .args(["nextest", "run", "--profile", profile, "--filterset", filter])
+        .arg("--cargo-metadata")
+        .arg(cargo_metadata())
+        .arg("--binaries-metadata")
+        .arg(binaries_metadata())
+        .current_dir(root());
+    nextest
+}
+
+/// Runs a command of nextest and reads what it reports of each test. `profile` is the one that the command uses.
+pub fn run_and_read(nextest: &mut Command, profile: &str) -> Result<Ran> {
+    let report = root().join("target/nextest").join(profile).join("junit.xml");
+    // What an earlier run reported is not this one's.
+    for file in [&report, &skipped_tests()] {
+        let _ = fs::remove_file(file);
+    }
+    let status = nextest.env("XTASK_SKIPPED_TESTS", skipped_tests()).status()?;
+    let mut tests = match fs::read_to_string(&report) {
+        Ok(report) => junit::parse(&report)?,
+        Err(_) => Vec::<Test>::new(),
+    };
+    mark_skipped(&mut tests, &fs::read_to_string(skipped_tests()).unwrap_or_default());
+    Ok(Ran::new("nextest", status.success(), tests))
+}
+
+/// Runs a command whose standard output becomes a file.
+fn write(command: &mut Command, to: &PathBuf) -> Result<()> {
+    let file = File::create(to).with_context(|| format!("writing {}", to.display()))?;
+    let status = command.stdout(file).status()?;
+    if !status.success() {
+        bail!("`{}` ended with {status}", command.get_program().display());
+    }
+    Ok(())
+}
+
+fn cargo_metadata() -> PathBuf {
+    folder().join("cargo-metadata.json")
+}
+
+fn binaries_metadata() -> PathBuf {
+    folder().join("binaries-metadata.json")
+}
+
+/// Where tests that this machine cannot run write their names.
+fn skipped_tests() -> PathBuf {
+    folder().join("skipped-tests")
+}
