@@ -95,10 +95,10 @@ impl Step {
 /// Tests inside the crates.
 const UNIT: &str = "kind(lib) or kind(bin)";
 
-/// Test binaries whose subject is a process: a hub that crashes, an agent, the command line, a file system of FUSE. In
-/// `parlor` that is every test binary but `it`. Each other test binary, also a future one, runs with the in-process tests.
+/// Tests whose subject is a process: a hub that crashes, an agent, the command line, a file system of FUSE. Each other
+/// integration test, also a future one, runs with the in-process tests.
 const PROCESS: &str = "kind(test) and \
-    ((package(parlor) and not binary(it)) or binary(kinds) or package(parlor-testkit) or package(xtask))";
+    ((package(parlor) and test(/^process::/)) or binary(kinds) or package(parlor-testkit) or package(xtask))";
 
 fn format() -> Result<()> {
     let status = Command::new(cargo()).args(["fmt", "--all", "--check"]).current_dir(root()).status()?;
