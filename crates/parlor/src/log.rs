@@ -1,7 +1,6 @@
 //! Where the log goes: standard error, or a file that another program may move away.
 
 use crate::settings::{LogFormat, LogLevel, Settings};
-#[cfg(feature = "otlp")]
 use crate::traces;
 use anyhow::Context;
 use parking_lot::Mutex;
@@ -10,15 +9,15 @@ use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer};
 
 /// The log that was started; whoever rotates its file has it opened anew.
 pub struct Log {
     file: Option<Arc<LogFile>>,
-    #[cfg(feature = "otlp")]
     traces: Option<traces::Traces>,
 }
 
@@ -27,7 +26,8 @@ pub fn start(settings: &Settings) -> anyhow::Result<Log> {
     let file = settings.log_file.as_deref().map(LogFile::open).transpose()?.map(Arc::new);
     // Other people's crates log what passes through them, and that is messages and tokens.
     let others = if settings.log_level == LogLevel::Error { "error" } else { "warn" };
-    let filter = EnvFilter::new(format!("{others},parlor={}", settings.log_level.as_str()));
+    let filter = format!("{others},parlor={}", settings.log_level.as_str());
+    let filter: Targets = filter.parse().expect("two levels are a filter");
     let coloured = file.is_none() && io::stderr().is_terminal();
     let writer = match file.clone() {
         Some(file) => BoxMakeWriter::new(move || Line(file.clone())),
@@ -39,7 +39,6 @@ pub fn start(settings: &Settings) -> anyhow::Result<Log> {
         LogFormat::Text => lines.with_target(false).with_ansi(coloured).boxed(),
     };
     let subscriber = tracing_subscriber::registry().with(lines.with_filter(filter));
-    #[cfg(feature = "otlp")]
     let (subscriber, traces) = match &settings.otlp_endpoint {
         Some(endpoint) => {
             let (layer, traces) = traces::start(endpoint)?;
@@ -49,17 +48,12 @@ pub fn start(settings: &Settings) -> anyhow::Result<Log> {
     };
     // A second hub in one process, as in a test, keeps the first one's log.
     let _ = subscriber.try_init();
-    Ok(Log {
-        file,
-        #[cfg(feature = "otlp")]
-        traces,
-    })
+    Ok(Log { file, traces })
 }
 
 impl Log {
     /// The last words have been said.
     pub async fn finish(self) {
-        #[cfg(feature = "otlp")]
         if let Some(traces) = self.traces {
             traces.finish().await;
         }
