@@ -13,6 +13,7 @@ pub mod outside;
 pub mod pick;
 pub mod plain;
 pub mod process;
+mod tls;
 pub mod turn;
 
 pub use guide::guide;

@@ -4,6 +4,7 @@
 //! machine itself or its network: a name is resolved when it is connected to, only the addresses that passed are
 //! connected to, so a name that changes its mind in between gains nothing, and a redirect is not followed.
 
+use crate::tls;
 pub use reqwest::Client;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::fmt;
@@ -82,7 +83,10 @@ pub fn address(text: &str, reach: Reach) -> Result<Url, Barred> {
 
 /// A client that keeps to its reach, also when names are resolved.
 pub fn client(reach: Reach) -> Client {
+    let mut tls = tls::client_config(Vec::new()).expect("the certificates of this system can be read");
+    tls.alpn_protocols = vec![b"http/1.1".to_vec()];
     let builder = Client::builder()
+        .tls_backend_preconfigured(tls)
         .connect_timeout(CONNECT)
         .redirect(reqwest::redirect::Policy::none())
         .referer(false)
@@ -92,7 +96,7 @@ pub fn client(reach: Reach) -> Client {
         // A proxy would resolve names by itself.
         Reach::Public => builder.no_proxy().dns_resolver(Arc::new(PublicOnly)),
     };
-    builder.build().expect("the certificates of this system can be read")
+    builder.build().expect("a client with a complete TLS configuration can be built")
 }
 
 /// What [`client`] says of a name that led to a private address.

@@ -21,6 +21,7 @@ use parlor_model::{
     Logged, Mailbox, Matter, Member, MemberId, Message, Mission, Position, Query, Realm, Refusal, RoomId,
     Run, SecondFactor, SecretHash, Seq, Signal, Task, Thing, Time, User, UserId,
 };
+use std::any::Any;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -671,6 +672,16 @@ fn at_start(writer: &mut Writer, commands: Vec<Command>) {
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Refusal> {
+    let found = blocking_any(Box::new(|| work().map(|found| Box::new(found) as AnyResult))).await?;
+    Ok(*found.downcast().expect("the work returns what it was asked for"))
+}
+
+type AnyResult = Box<dyn Any + Send>;
+
+/// Without the types: tokio compiles a task anew for each type of work that it is given.
+async fn blocking_any(
+    work: Box<dyn FnOnce() -> Result<AnyResult, Fault> + Send>,
+) -> Result<AnyResult, Refusal> {
     match tokio::task::spawn_blocking(work).await {
         Ok(Ok(found)) => Ok(found),
         Ok(Err(fault)) => {

@@ -25,6 +25,5 @@ pub mod run;
 pub mod secret;
 pub mod serve;
 pub mod settings;
-#[cfg(feature = "otlp")]
 mod traces;
 mod triage;

@@ -1,7 +1,6 @@
 //! Where the log goes: standard error, or a file that another program may move away.
 
 use crate::settings::{LogFormat, LogLevel, Settings};
-#[cfg(feature = "otlp")]
 use crate::traces;
 use anyhow::Context;
 use parking_lot::Mutex;
@@ -11,16 +10,16 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tracing::Subscriber;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer};
 
 /// The log that was started; whoever rotates its file has it opened anew.
 pub struct Log {
     file: Option<Arc<LogFile>>,
-    #[cfg(feature = "otlp")]
     traces: Option<traces::Traces>,
 }
 
@@ -33,7 +32,6 @@ pub fn start(settings: &Settings) -> anyhow::Result<Log> {
         None => BoxMakeWriter::new(io::stderr),
     };
     let subscriber = tracing_subscriber::registry().with(lines(settings, writer, coloured));
-    #[cfg(feature = "otlp")]
     let (subscriber, traces) = match &settings.otlp_endpoint {
         Some(endpoint) => {
             let (layer, traces) = traces::start(endpoint)?;
@@ -42,11 +40,7 @@ pub fn start(settings: &Settings) -> anyhow::Result<Log> {
         None => (subscriber.with(None), None),
     };
     subscriber.try_init().context("a log was started before")?;
-    Ok(Log {
-        file,
-        #[cfg(feature = "otlp")]
-        traces,
-    })
+    Ok(Log { file, traces })
 }
 
 /// Formats what is logged and hands each line to `writer`. Crates of others are logged from `warn` on: they log what
@@ -56,7 +50,8 @@ where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
     let others = if settings.log_level == LogLevel::Error { "error" } else { "warn" };
-    let filter = EnvFilter::new(format!("{others},parlor={}", settings.log_level.as_str()));
+    let filter = format!("{others},parlor={}", settings.log_level.as_str());
+    let filter: Targets = filter.parse().expect("two levels are a filter");
     let lines = tracing_subscriber::fmt::layer().with_writer(writer);
     let lines = match settings.log_format {
         LogFormat::Json => lines.json().boxed(),
@@ -68,7 +63,6 @@ where
 impl Log {
     /// The last words have been said.
     pub async fn finish(self) {
-        #[cfg(feature = "otlp")]
         if let Some(traces) = self.traces {
             traces.finish().await;
         }

@@ -316,9 +316,6 @@ impl Settings {
             }
             _ => {}
         }
-        if cfg!(not(feature = "otlp")) && self.otlp_endpoint.is_some() {
-            problems.push(Problem::new("otlp_endpoint", "cannot be set: this Parlor was built without it"));
-        }
         if self.refresh_token_ttl < self.access_token_ttl {
             problems.push(Problem::new("refresh_token_ttl", "must not be shorter than access_token_ttl"));
         }

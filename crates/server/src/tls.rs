@@ -12,7 +12,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::client::verify_server_name;
-use tokio_rustls::rustls::crypto::aws_lc_rs;
+use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio_rustls::rustls::server::ParsedCertificate;
@@ -127,7 +127,7 @@ fn read(certificate: &Path, key: &Path) -> Result<Current, TlsError> {
     let chain: Vec<_> = chain.collect::<Result<_, _>>().map_err(unreadable(certificate))?;
     let leaf = chain.first().cloned().ok_or_else(|| TlsError::NoCertificate(certificate.into()))?;
     let secret = PrivateKeyDer::from_pem_file(key).map_err(unreadable(key))?;
-    let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, secret));
     let mut config = config.map_err(|reason| TlsError::Unusable {

@@ -4,8 +4,9 @@
 //! from an open folder to one in it, and never over a link. An answer is bounded, and so is the look, however much
 //! there is and whatever the ignore files are.
 
-use ignore::Match;
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
+mod gitignore;
+
+use gitignore::Gitignore;
 use parlor_wire::events::tree::TreeNode;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, openat, statat};
 use std::collections::BTreeMap;
@@ -90,13 +91,11 @@ impl Place {
     /// Hidden files, and what ignore files name.
     fn leaves_out(&self, name: &OsStr, is_folder: bool) -> bool {
         let path = self.path.join(name);
-        let named = self.ignored.iter().rev().find_map(|(from, ignored)| {
-            match ignored.matched(path.strip_prefix(from).ok()?, is_folder) {
-                Match::Ignore(_) => Some(true),
-                Match::Whitelist(_) => Some(false),
-                Match::None => None,
-            }
-        });
+        let named = self
+            .ignored
+            .iter()
+            .rev()
+            .find_map(|(from, ignored)| ignored.ignores(path.strip_prefix(from).ok()?, is_folder));
         name.as_bytes().starts_with(b".") || named.unwrap_or(false)
     }
 }
@@ -177,12 +176,7 @@ fn ignore_file(folder: &OwnedFd, name: &str) -> Option<Gitignore> {
     let plain = FileType::from_raw_mode(about.st_mode) == FileType::RegularFile;
     let mut text = Vec::new();
     File::from(file).take(LONGEST_IGNORE_FILE).read_to_end(&mut text).ok().filter(|_| plain)?;
-    let mut ignored = GitignoreBuilder::new("");
-    for line in String::from_utf8_lossy(&text).lines() {
-        // A line that is none names nothing.
-        let _ = ignored.add_line(None, line);
-    }
-    ignored.build().ok()
+    Some(Gitignore::parse(&String::from_utf8_lossy(&text)))
 }
 
 /// Bytes that are no text are told by their numbers, so that different names stay different.

@@ -1,7 +1,7 @@
 //! Whom a gateway takes for its hub: whoever this system trusts, and whom its owner names besides.
 
 use super::sign_in::Refused;
-use rustls_platform_verifier::Verifier;
+use crate::tls;
 use std::error::Error;
 use std::io;
 use std::sync::Arc;
@@ -20,10 +20,7 @@ impl Trust {
         if further.is_some() && roots.is_empty() {
             return Err("there is no certificate in it".into());
         }
-        let builder = ClientConfig::builder();
-        let verifier = Verifier::new_with_extra_roots(roots, builder.crypto_provider().clone());
-        let verifier = Arc::new(verifier.map_err(|error| error.to_string())?);
-        let config = builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
+        let config = tls::client_config(roots).map_err(|error| error.to_string())?;
         Ok(Self(Arc::new(config)))
     }
 

@@ -4,12 +4,15 @@
 use crate::App;
 use crate::http::describe::{BEARER, COOKIE, Described, Sheet};
 use axum::Router;
+use axum::extract::Request;
 use axum::handler::Handler;
+use axum::response::Response;
 use axum::routing::{MethodFilter, get, on};
 use bytes::Bytes;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::Arc;
 use utoipa::openapi::path::{HttpMethod, Parameter, ParameterIn, Paths};
 use utoipa::openapi::schema::{Components, Object, Schema, Type};
@@ -32,6 +35,21 @@ pub struct Api {
 /// The statuses, besides those of its arguments, with which a handler refuses.
 type Refusals<'a> = &'a [StatusCode];
 
+/// What a function that is a handler returns.
+type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
+
+/// A handler without its type: axum compiles what it puts around a handler once, and not for each of them.
+#[derive(Clone)]
+struct Mounted(Arc<dyn Fn(Request, Arc<App>) -> Answering + Send + Sync>);
+
+impl Handler<(), Arc<App>> for Mounted {
+    type Future = Answering;
+
+    fn call(self, request: Request, app: Arc<App>) -> Answering {
+        (self.0)(request, app)
+    }
+}
+
 macro_rules! methods {
     ($($name:ident $filter:ident $method:ident),+) => { $(
         pub fn $name<T: 'static, A>(
@@ -39,7 +57,7 @@ macro_rules! methods {
             path: &str,
             summary: &str,
             refusals: Refusals,
-            handler: impl Handler<T, Arc<App>> + Described<A>,
+            handler: impl Handler<T, Arc<App>, Future = Answering> + Described<A>,
         ) -> Self {
             self.mount(MethodFilter::$filter, HttpMethod::$method, path, summary, refusals, handler)
         }
@@ -49,8 +67,8 @@ macro_rules! methods {
 impl Api {
     methods!(get GET Get, post POST Post, put PUT Put, patch PATCH Patch, delete DELETE Delete);
 
-    fn mount<T: 'static, A, H: Handler<T, Arc<App>> + Described<A>>(
-        mut self,
+    fn mount<T: 'static, A, H: Handler<T, Arc<App>, Future = Answering> + Described<A>>(
+        self,
         filter: MethodFilter,
         method: HttpMethod,
         path: &str,
@@ -58,9 +76,24 @@ impl Api {
         refusals: Refusals,
         handler: H,
     ) -> Self {
+        let mounted = Mounted(Arc::new(move |request, app| handler.clone().call(request, app)));
+        self.mount_any(filter, method, path, summary, refusals, H::describe, mounted)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "those of `mount`, without their types")]
+    fn mount_any(
+        mut self,
+        filter: MethodFilter,
+        method: HttpMethod,
+        path: &str,
+        summary: &str,
+        refusals: Refusals,
+        describe: fn(&mut Sheet),
+        handler: Mounted,
+    ) -> Self {
         let mut sheet = Sheet::default();
         sheet.reads(path.split('/').filter_map(named).map(identifier));
-        H::describe(&mut sheet);
+        describe(&mut sheet);
         sheet.refuses(refusals);
         self.note(method, path, summary, sheet);
         self.router = self.router.route(path, on(filter, handler));

@@ -5,7 +5,7 @@ use crate::gateway::scenes::Room;
 use crate::scene::{PARLOR, PASSWORD, Scene, make_key};
 use parlor_testkit::hosting::Machine;
 use parlor_testkit::hub::{ADMIN, HubCommand, PASSWORD as ADMINS_PASSWORD};
-use parlor_testkit::rest::Rest;
+use parlor_testkit::rest::{Rest, http_client};
 use parlor_testkit::socket::PATIENCE;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use serde_json::{Value, json};
@@ -98,7 +98,7 @@ async fn a_hub_with_a_certificate_of_its_own_is_trusted_when_that_is_named() {
     let mut hub = command.start().await.unwrap();
     assert!(hub.url().starts_with("https://"), "{}", hub.url());
     let trusted = reqwest::Certificate::from_pem(&std::fs::read(&ca).unwrap()).unwrap();
-    let http = reqwest::Client::builder().tls_certs_only([trusted]).build().unwrap();
+    let http = http_client().tls_certs_only([trusted]).build().unwrap();
     let outsider = Rest::outsider(hub.url()).with_http(http);
     let body = json!({ "username": ADMIN, "password": ADMINS_PASSWORD });
     let signed_in = outsider.post("/api/auth/login", body).await.unwrap().data().unwrap();

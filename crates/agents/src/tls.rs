@@ -1,0 +1,17 @@
+//! The TLS configuration of every outgoing connection: which cryptography is used and which certificates are trusted.
+//!
+//! The provider is passed explicitly, so no client depends on a process-wide default.
+
+use rustls_platform_verifier::Verifier;
+use std::sync::Arc;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::rustls::{ClientConfig, Error};
+
+/// Trusts the certificates of this system and `extra_roots`.
+pub fn client_config(extra_roots: Vec<CertificateDer<'static>>) -> Result<ClientConfig, Error> {
+    let provider = Arc::new(ring::default_provider());
+    let verifier = Arc::new(Verifier::new_with_extra_roots(extra_roots, provider.clone())?);
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
+}
