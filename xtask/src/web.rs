@@ -15,6 +15,7 @@ pub fn check() -> Result<()> {
     }
     fetch()?;
     npm(&["run", "--silent", "check"])?;
+    npm(&["run", "--silent", "lint"])?;
     npm(&["test", "--silent"])
 }
 
