@@ -5,6 +5,7 @@ import type { RoomChat, RoomEntry } from '../chat/state';
 import type { Writing } from '../rooms/RoomPage';
 import { useHouse } from '../session/session';
 import { text } from '../text';
+import { Boundary } from '../ui/boundary';
 import { Button } from '../ui/button';
 import { classes } from '../ui/classes';
 import { dayName } from '../ui/time';
@@ -133,7 +134,11 @@ export function Timeline({ room, chat, target, onWrite }: Props) {
                 className="absolute inset-x-0 top-0"
                 style={{ transform: `translateY(${item.start}px)` }}
               >
-                {row !== undefined && <TimelineRow {...{ row, room, chat, onWrite, marked }} />}
+                {row !== undefined && (
+                  <Boundary>
+                    <TimelineRow {...{ row, room, chat, onWrite, marked }} />
+                  </Boundary>
+                )}
               </div>
             );
           })}
