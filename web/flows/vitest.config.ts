@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { reporters } from '../reporters.ts';
 
 export default defineConfig({
   test: {
@@ -13,5 +14,6 @@ export default defineConfig({
     // Files of one worker share their modules, which takes less time than to load them for each; they share no state.
     isolate: false,
     setupFiles: ['flows/setup.ts'],
+    reporters,
   },
 });
