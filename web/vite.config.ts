@@ -54,5 +54,11 @@ export default defineConfig({
       '/ws': { target: HUB, changeOrigin: false, ws: true },
     },
   },
-  test: { include: ['tests/**/*.test.ts'], reporters },
+  test: {
+    include: ['tests/**/*.test.ts'],
+    setupFiles: ['tests/setup.ts'],
+    // Nothing waits for time here; a machine that is busy with other things may take long all the same.
+    testTimeout: 120_000,
+    reporters,
+  },
 });
