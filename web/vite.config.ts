@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import type { Plugin } from 'vite';
 import { defineConfig } from 'vitest/config';
+import { reporters } from './reporters.ts';
 
 /** Where `vite dev` finds a running hub. */
 const HUB = process.env['PARLOR_HUB'] ?? 'http://127.0.0.1:7878';
@@ -53,5 +54,11 @@ export default defineConfig({
       '/ws': { target: HUB, changeOrigin: false, ws: true },
     },
   },
-  test: { include: ['tests/**/*.test.ts'] },
+  test: {
+    include: ['tests/**/*.test.ts'],
+    setupFiles: ['tests/setup.ts'],
+    // Nothing waits for time here; a machine that is busy with other things may take long all the same.
+    testTimeout: 120_000,
+    reporters,
+  },
 });

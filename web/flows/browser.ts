@@ -1,6 +1,6 @@
 /** Debian's Chromium, and people in front of it. */
 import { chromium, type Browser, type BrowserContextOptions, type Locator, type Page } from 'playwright-core';
-import { afterEach, expect } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { FRESH_PAGE_ARGUMENTS, useFreshPage } from './fresh-page';
 import { PASSWORD, type Hub } from './hub';
 
@@ -11,13 +11,24 @@ export function startBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: EXECUTABLE, args });
 }
 
+/** One browser for all tests of a file; the tabs of each are closed behind it. */
+export function inBrowser(stage: { browser: Browser }): void {
+  beforeAll(async () => {
+    stage.browser = await startBrowser();
+  });
+  afterEach(async () => {
+    await Promise.all(stage.browser.contexts().map((context) => context.close()));
+  });
+  afterAll(() => stage.browser.close());
+}
+
 /** What any tab of the test that runs complained about. */
 const complaints: string[] = [];
 
-/** No line in any console, of whichever page of whichever test. */
-afterEach(() => {
+/** No line in any console, of whichever page of whichever test; `setup.ts` has it checked behind each. */
+export function expectNoComplaints(): void {
   expect(complaints.splice(0)).toEqual([]);
-});
+}
 
 /** For tests that try what must be complained about. */
 export function expectComplaints(about: RegExp): void {
@@ -41,21 +52,41 @@ export class Tab {
     });
   }
 
-  static async open(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Tab> {
+  static async #blank(browser: Browser, options: BrowserContextOptions): Promise<Tab> {
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
     await useFreshPage(context);
-    const tab = new Tab(await context.newPage());
+    return new Tab(await context.newPage());
+  }
+
+  static async open(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Tab> {
+    const tab = await Tab.#blank(browser, options);
     await tab.page.goto(url);
     return tab;
   }
 
+  /** With the cookie that signing in gives; the form itself is not the subject of most flows. */
   static async signedIn(browser: Browser, hub: Hub, username: string, options: BrowserContextOptions = {}): Promise<Tab> {
-    const tab = await Tab.open(browser, hub.url, options);
+    const tab = await Tab.#blank(browser, options);
+    const credentials = { username, password: PASSWORD };
+    const answer = await tab.page.context().request.post(`${hub.url}/api/auth/login`, { data: credentials });
+    if (!answer.ok()) throw new Error(`${username} was not signed in: ${await answer.text()}`);
+    await tab.page.goto(hub.url);
+    await tab.#entered();
+    return tab;
+  }
+
+  /** Through the form, as people do it. */
+  static async throughForm(browser: Browser, hub: Hub, username: string): Promise<Tab> {
+    const tab = await Tab.open(browser, hub.url);
     await tab.page.getByLabel('Name for signing in').fill(username);
     await tab.page.getByLabel('Password', { exact: true }).fill(PASSWORD);
     await tab.page.getByRole('button', { name: 'Sign in' }).click();
-    await tab.page.getByRole('navigation', { name: 'Rooms' }).or(tab.field).first().waitFor();
+    await tab.#entered();
     return tab;
+  }
+
+  #entered(): Promise<void> {
+    return this.page.getByRole('navigation', { name: 'Rooms' }).or(this.field).first().waitFor();
   }
 
   /** Where one writes. */

@@ -48,11 +48,13 @@ test('who reloads the page while an agent speaks is at the end of what was said'
   const tab = await firstAdmin(fresh);
   const { page } = tab;
   const ada = await fresh.hub.signIn('ada');
+  // Its greeting mentions the same command. It has its place in the history when it is complete, and not before.
+  await page.getByRole('button', { name: 'Stop guide' }).waitFor({ state: 'detached' });
   for (let number = 1; number <= 60; number += 1) {
     await fresh.hub.call(ada, 'POST', '/api/rooms/welcome/messages', { content: `Message ${number}. ${'More words. '.repeat(40)}` });
   }
   await tab.say('@guide slow');
-  await tab.said(/\bthree\b|\b3\b/).waitFor();
+  await tab.said(/one number each second[\s\S]*\b1 2 3\b/).waitFor();
   // What is just being said gets there first.
   await page.route(/\/api\/messages\/rooms\/welcome\?/, async (route) => {
     await page.getByRole('log').getByRole('article').first().waitFor();

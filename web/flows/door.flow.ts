@@ -49,7 +49,7 @@ test('somebody invited joins, turns on a second factor, and comes back with a co
 });
 
 test('another device is signed out from here, and a new password signs out all of them', async () => {
-  const [here, there] = [await Tab.signedIn(stage.browser, stage.hub, 'admin'), await Tab.signedIn(stage.browser, stage.hub, 'admin')];
+  const [here, there] = [await Tab.throughForm(stage.browser, stage.hub, 'admin'), await Tab.throughForm(stage.browser, stage.hub, 'admin')];
   await here.page.goto(`${stage.hub.url}/app/settings/security`);
   await here.page.getByRole('listitem').getByRole('button', { name: 'Sign out' }).first().click();
   await there.page.getByRole('heading', { name: 'Sign in' }).waitFor();
@@ -64,7 +64,7 @@ test('another device is signed out from here, and a new password signs out all o
 });
 
 test('no token is kept where a script of another day could find it', async () => {
-  const tab = await Tab.signedIn(stage.browser, stage.hub, 'admin');
+  const tab = await Tab.throughForm(stage.browser, stage.hub, 'admin');
   const kept = await tab.page.evaluate(() => [document.cookie, JSON.stringify(localStorage), JSON.stringify(sessionStorage)]);
   expect(kept[0]).toBe('');
   expect(kept.join()).not.toMatch(/eyJ|plr_|token/i);

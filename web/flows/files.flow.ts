@@ -21,7 +21,7 @@ test('files are attached, previewed and taken along', async () => {
     { name: 'menu.txt', mimeType: 'text/plain', buffer: Buffer.from('soup') },
   ]);
   await tab.page.getByRole('button', { name: 'Leave out menu.txt' }).waitFor();
-  await tab.say('Lunch');
+  await send(tab, 'Lunch');
   const message = tab.said('Lunch');
   await message.getByRole('img', { name: 'dot.png' }).waitFor();
   const saving = tab.page.waitForEvent('download');
@@ -45,9 +45,15 @@ test('files are attached, previewed and taken along', async () => {
     }
     await tab.page.getByRole('button', { name: `Leave out ${name}` }).waitFor();
   }
-  await tab.say('More lunch');
+  await send(tab, 'More lunch');
   await tab.said('More lunch').getByRole('button', { name: /dropped\.txt/ }).waitFor();
   await tab.said('More lunch').getByRole('button', { name: /pasted\.txt/ }).waitFor();
   await picker.setInputFiles([{ name: 'page.html', mimeType: 'text/html', buffer: Buffer.from('<html><script>') }]);
   await tab.page.getByText(/^page\.html: /).waitFor();
 });
+
+/** With the button, which waits until everything is uploaded: before that Enter does nothing. */
+async function send(tab: Tab, text: string): Promise<void> {
+  await tab.field.fill(text);
+  await tab.page.getByRole('button', { name: 'Send' }).click();
+}

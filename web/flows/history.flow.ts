@@ -1,18 +1,18 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startBrowser, Tab } from './browser';
+import { inBrowser, Tab } from './browser';
 import { Hub, type Person } from './hub';
 
 const MESSAGES = 160;
 
+const stage = {} as { browser: Browser };
 let hub: Hub;
-let browser: Browser;
 let admin: Person;
 let room: string;
 const ids: string[] = [];
 
 beforeAll(async () => {
-  [hub, browser] = await Promise.all([Hub.withAdmin(), startBrowser()]);
+  hub = await Hub.withAdmin();
   admin = await hub.signIn('admin');
   room = await hub.makeRoom(admin, 'Archive', []);
   for (let number = 1; number <= MESSAGES; number += 1) {
@@ -21,13 +21,11 @@ beforeAll(async () => {
     ids.push(String(said['id']));
   }
 });
-afterAll(async () => {
-  await browser.close();
-  await hub.remove();
-});
+afterAll(() => hub.remove());
+inBrowser(stage);
 
 test('a room opens at its end, and older messages come without a jump', async () => {
-  const tab = await Tab.signedIn(browser, hub, 'admin');
+  const tab = await Tab.signedIn(stage.browser, hub, 'admin');
   const { page } = tab;
   await tab.enter('Archive');
   await tab.said(`Message ${MESSAGES}.`).waitFor();
@@ -48,7 +46,7 @@ test('a room opens at its end, and older messages come without a jump', async ()
 });
 
 test('a link leads to its message, however old', async () => {
-  const tab = await Tab.signedIn(browser, hub, 'admin');
+  const tab = await Tab.signedIn(stage.browser, hub, 'admin');
   await tab.page.goto(`${hub.url}/app/rooms/${room}/messages/${ids[4]}`);
   const message = tab.said('Message 5.');
   await message.waitFor();
@@ -57,7 +55,7 @@ test('a link leads to its message, however old', async () => {
 });
 
 test('a link leads to what somebody wrote here, too', async () => {
-  const tab = await Tab.signedIn(browser, hub, 'admin');
+  const tab = await Tab.signedIn(stage.browser, hub, 'admin');
   await tab.enter('Archive');
   await tab.say('Written in the page');
   const newest = async () => {
@@ -70,7 +68,7 @@ test('a link leads to what somebody wrote here, too', async () => {
 });
 
 test.each([true, false])('the link to a message is copied; is there a clipboard: %s', async (isThere) => {
-  const tab = await Tab.signedIn(browser, hub, 'admin');
+  const tab = await Tab.signedIn(stage.browser, hub, 'admin');
   const { page } = tab;
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   // A hub on a local network may be reached without TLS: such pages have none.

@@ -1,7 +1,7 @@
-/** A hub and a browser for each test, gone with it. */
+/** A hub for each test, gone with it, and a browser for all tests of a file. */
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { afterEach, beforeEach } from 'vitest';
-import { startBrowser, Tab } from './browser';
+import { inBrowser, Tab } from './browser';
 import { PASSWORD, type Hub } from './hub';
 
 export interface Stage {
@@ -13,12 +13,11 @@ export function onStage(start: () => Promise<Hub>): Stage {
   // Filled before anybody looks: tests run behind their hooks.
   const stage = {} as Stage;
   beforeEach(async () => {
-    [stage.hub, stage.browser] = await Promise.all([start(), startBrowser()]);
+    stage.hub = await start();
   });
-  afterEach(async () => {
-    await stage.browser.close();
-    await stage.hub.remove();
-  });
+  afterEach(() => stage.hub.remove());
+  // Hooks of this kind run backwards: tabs are closed before their hub ends.
+  inBrowser(stage);
   return stage;
 }
 

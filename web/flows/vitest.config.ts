@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { reporters } from '../reporters.ts';
 
 export default defineConfig({
   test: {
@@ -7,7 +8,12 @@ export default defineConfig({
     testTimeout: 240_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 30_000 } },
-    // Each has a browser and a hub of its own, and machines that build things are busy.
-    fileParallelism: false,
+    // Each file has its own browser, each test its own hub. Flows wait for each other's pages more than they compute,
+    // so one file more than there are cores keeps both of a small machine busy.
+    maxWorkers: 3,
+    // Files of one worker share their modules, which takes less time than to load them for each; they share no state.
+    isolate: false,
+    setupFiles: ['flows/setup.ts'],
+    reporters,
   },
 });

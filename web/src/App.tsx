@@ -4,9 +4,18 @@ import { useRoute } from './router';
 import { Shell } from './Shell';
 import { resume, useSession } from './session/session';
 import { text } from './text';
+import { Boundary } from './ui/boundary';
+
+export function App() {
+  return (
+    <Boundary className="h-full">
+      <Content />
+    </Boundary>
+  );
+}
 
 /** What is shown follows from who is signed in, and where. */
-export function App() {
+function Content() {
   const session = useSession();
   const route = useRoute();
   switch (session.state) {

@@ -8,8 +8,10 @@ import { navigate, roomPath, type Route } from './router';
 import { useHouse } from './session/session';
 import { text } from './text';
 import { useNotifications, useTitle } from './notify';
+import { Boundary } from './ui/boundary';
+import { DialogBoundary } from './ui/dialog';
 import { useIsWide } from './ui/media';
-import { showPalette, useView } from './view';
+import { showNewRoom, showPalette, useView } from './view';
 
 const Palette = lazy(() => import('./palette/Palette'));
 const Agents = lazy(() => import('./agents/AgentsPage'));
@@ -32,24 +34,42 @@ export function Shell({ route }: { route: Route }) {
   const isAside = isWide || isHome(route);
   return (
     <div className="flex h-full">
-      {isAside && <Sidebar roomId={shownRoom} place={route.name} isWide={isWide} />}
-      {route.name === 'room' && <RoomPage key={route.roomId} {...route} isWide={isWide} />}
-      <Suspense>
-        {route.name === 'agents' && <Agents agentId={route.agentId} isWide={isWide} />}
-        {route.name === 'missions' && <Missions roomId={route.roomId} isWide={isWide} />}
-        {route.name === 'search' && <Search query={route.query} isWide={isWide} />}
-        {route.name === 'tasks' && <Tasks key={route.roomId} roomId={route.roomId} isWide={isWide} />}
-        {route.name === 'settings' && <Settings section={route.section} isWide={isWide} />}
-      </Suspense>
-      {isWide && route.name === 'home' && <Nothing />}
-      {newRoom && <NewRoom />}
-      {palette && (
+      {isAside && (
+        <Boundary className={isWide ? 'w-72 shrink-0 border-r' : 'w-full'}>
+          <Sidebar roomId={shownRoom} place={route.name} isWide={isWide} />
+        </Boundary>
+      )}
+      <Boundary key={placeOf(route)} className="min-w-0 flex-1 bg-surface">
+        {route.name === 'room' && <RoomPage key={route.roomId} {...route} isWide={isWide} />}
         <Suspense>
-          <Palette />
+          {route.name === 'agents' && <Agents agentId={route.agentId} isWide={isWide} />}
+          {route.name === 'missions' && <Missions roomId={route.roomId} isWide={isWide} />}
+          {route.name === 'search' && <Search query={route.query} isWide={isWide} />}
+          {route.name === 'tasks' && <Tasks key={route.roomId} roomId={route.roomId} isWide={isWide} />}
+          {route.name === 'settings' && <Settings section={route.section} isWide={isWide} />}
         </Suspense>
+        {isWide && route.name === 'home' && <Nothing />}
+      </Boundary>
+      {newRoom && (
+        <DialogBoundary onClose={() => showNewRoom(false)}>
+          <NewRoom />
+        </DialogBoundary>
+      )}
+      {palette && (
+        <DialogBoundary onClose={() => showPalette(false)}>
+          <Suspense>
+            <Palette />
+          </Suspense>
+        </DialogBoundary>
       )}
     </div>
   );
+}
+
+/** Going to another of these places leaves a page that failed behind. */
+function placeOf(route: Route): string {
+  const { roomId, agentId } = { roomId: undefined, agentId: undefined, ...route };
+  return `${route.name} ${roomId ?? agentId ?? ''}`;
 }
 
 /** Whoever is signed in has come through the door already. */

@@ -37,14 +37,13 @@ function isAsking({ askUser }: ChatMessage): boolean {
 }
 
 export function useNotifications(): void {
-  useEffect(
-    () =>
-      useChat.subscribe((state, before) => {
-        if (!document.hidden || !('Notification' in globalThis) || Notification.permission !== 'granted') return;
-        news(state, before, Date.now()).forEach(show);
-      }),
-    [],
-  );
+  useEffect(() => {
+    const unsubscribe = useChat.subscribe((state, before) => {
+      if (!document.hidden || !('Notification' in globalThis) || Notification.permission !== 'granted') return;
+      news(state, before, Date.now()).forEach(show);
+    });
+    return () => unsubscribe();
+  }, []);
 }
 
 function show({ title, body, tag, roomId }: News): void {

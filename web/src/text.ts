@@ -21,6 +21,8 @@ export const text = {
   you: 'you',
   failed: 'That did not work. Try again.',
   unanswered: 'The hub did not answer',
+  partFailed: 'This part of the page failed.',
+  reload: 'Reload the page',
 
   door: {
     setupTitle: 'Welcome to Parlor',

@@ -12,7 +12,7 @@ use std::process::Command;
 pub fn lints() -> Result<()> {
     fetch()?;
     succeed(npm(&["run", "--silent", "check"]))?;
-    succeed(npm(&["run", "--silent", "--if-present", "lint"]))
+    succeed(npm(&["run", "--silent", "lint"]))
 }
 
 pub fn unit_tests(names: &[String]) -> Result<Ran> {

@@ -9,6 +9,7 @@ import { useIsAdmin } from '../session/session';
 import { text } from '../text';
 import { Avatar } from '../ui/avatar';
 import { Button } from '../ui/button';
+import { DialogBoundary } from '../ui/dialog';
 import { Link } from '../ui/link';
 import { Nothing, Page } from '../ui/page';
 import { AddAgent } from './AddAgent';
@@ -41,7 +42,11 @@ export default function AgentsPage({ agentId, isWide }: { agentId: string | unde
         <Gateways />
         {isAdmin && <Services />}
       </div>
-      {isAdding && <AddAgent agents={own.data ?? []} onClose={() => setAdding(false)} />}
+      {isAdding && (
+        <DialogBoundary onClose={() => setAdding(false)}>
+          <AddAgent agents={own.data ?? []} onClose={() => setAdding(false)} />
+        </DialogBoundary>
+      )}
     </Page>
   );
 }

@@ -9,7 +9,7 @@ import { useAttempt } from '../settings/useAttempt';
 import { text } from '../text';
 import { Avatar } from '../ui/avatar';
 import { Button, IconButton } from '../ui/button';
-import { Sure } from '../ui/dialog';
+import { DialogBoundary, Sure } from '../ui/dialog';
 import { Link } from '../ui/link';
 import { Menu, MenuItem, MenuLine } from '../ui/menu';
 import { ServiceDialog } from './ServiceDialog';
@@ -34,7 +34,11 @@ export function Services() {
         <Plus size={16} />
         {text.services.add}
       </Button>
-      {isAdding && <ServiceDialog onClose={() => setAdding(false)} />}
+      {isAdding && (
+        <DialogBoundary onClose={() => setAdding(false)}>
+          <ServiceDialog onClose={() => setAdding(false)} />
+        </DialogBoundary>
+      )}
     </Block>
   );
 }
@@ -106,7 +110,11 @@ function ServiceRow({ service }: { service: ServiceAgent }) {
         )}
       </div>
       <Problem>{problem}</Problem>
-      {open === 'edit' && <ServiceDialog service={service} onClose={() => setOpen(undefined)} />}
+      {open === 'edit' && (
+        <DialogBoundary onClose={() => setOpen(undefined)}>
+          <ServiceDialog service={service} onClose={() => setOpen(undefined)} />
+        </DialogBoundary>
+      )}
       {open === 'remove' && (
         <Sure
           title={text.agents.remove}

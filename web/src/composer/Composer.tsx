@@ -1,5 +1,5 @@
 import { ArrowUp, LoaderCircle, Paperclip, X } from 'lucide-react';
-import { useEffect, useLayoutEffect, useRef, useState, type ClipboardEvent, type KeyboardEvent, type ReactNode } from 'react';
+import { useEffect, useEffectEvent, useLayoutEffect, useRef, useState, type ClipboardEvent, type KeyboardEvent, type ReactNode } from 'react';
 import { ask } from '../api/http';
 import type { RoomChat, RoomEntry } from '../chat/state';
 import { visible } from '../markdown/visible';
@@ -41,25 +41,31 @@ export function Composer({ room, chat, writing, onWritten, dropped, onTaken }: P
   const trigger = isDismissed ? undefined : triggerAt(content, caret);
   const choices = trigger === undefined ? [] : choicesFor(trigger, room.members, house.me.id);
 
-  useLayoutEffect(() => grow(field.current), [content]);
+  useLayoutEffect(() => {
+    grow(field.current);
+  }, [content]);
   // Whoever comes into a room can write at once; on a phone the keyboard would hide what was said.
   useEffect(() => {
     const isElsewhere = document.querySelector('[role=dialog]') !== null;
     if (matchMedia('(pointer: fine)').matches && !isElsewhere) field.current?.focus({ preventScroll: true });
   }, []);
-  useEffect(() => {
-    if (writing.editing === undefined) return;
+  // An event: only the beginning of an edit fills the field, and what is typed afterwards stays.
+  const beginEditing = useEffectEvent(() => {
     setContent(editing?.text ?? '');
     field.current?.focus();
-    // Only when editing begins; what is typed afterwards stays.
+  });
+  useEffect(() => {
+    if (writing.editing !== undefined) beginEditing();
   }, [writing.editing]);
   useEffect(() => {
     if (writing.replyTo !== undefined) field.current?.focus();
   }, [writing.replyTo]);
-  useEffect(() => {
-    if (dropped.length === 0) return;
-    add(dropped);
+  const upload = useEffectEvent((files: File[]) => {
+    add(files);
     onTaken();
+  });
+  useEffect(() => {
+    if (dropped.length > 0) upload(dropped);
   }, [dropped]);
 
   const write = (next: string, at: number) => {

@@ -7,7 +7,9 @@ export function TypingLine({ chat, room }: { chat: RoomChat; room: RoomEntry }) 
   const [now, setNow] = useState(Date.now);
   const typing = Object.entries(chat.typing).filter(([, { until }]) => until > now);
   const next = Math.min(...typing.map(([, { until }]) => until));
-  useEffect(() => setNow(Date.now()), [chat.typing]);
+  useEffect(() => {
+    setNow(Date.now());
+  }, [chat.typing]);
   useEffect(() => {
     if (!Number.isFinite(next)) return;
     const timer = setTimeout(() => setNow(Date.now()), next - Date.now() + 10);

@@ -19,7 +19,9 @@ export function MissionPage({ roomId, isWide }: { roomId: string; isWide: boolea
   const house = useHouse();
   const room = useChat((state) => state.rooms[roomId]);
   const missions = useQuery(missionsOf(roomId));
-  useEffect(() => void house.loadRoom(roomId), [house, roomId]);
+  useEffect(() => {
+    void house.loadRoom(roomId);
+  }, [house, roomId]);
   if (room === undefined) return <Page title={text.missions.heading} isWide={isWide} children={null} />;
   const active = missions.data?.find((mission) => mission.active);
   const past = missions.data?.filter((mission) => !mission.active) ?? [];

@@ -1,6 +1,7 @@
 import { X } from 'lucide-react';
 import { useEffect, type ReactNode } from 'react';
 import { text } from '../text';
+import { Boundary } from '../ui/boundary';
 import { IconButton } from '../ui/button';
 import { classes } from '../ui/classes';
 import { showPanel } from '../view';
@@ -25,7 +26,7 @@ export function Panel({ title, isWide, children }: Props) {
           <X size={17} />
         </IconButton>
       </header>
-      {children}
+      <Boundary>{children}</Boundary>
     </aside>
   );
 }

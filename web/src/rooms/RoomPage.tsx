@@ -7,6 +7,7 @@ import { PermissionList } from '../runs/PermissionCard';
 import { QueueBanner } from '../runs/QueueBanner';
 import { Terminals } from '../runs/Terminals';
 import { text } from '../text';
+import { Boundary } from '../ui/boundary';
 import { Timeline } from '../timeline/Timeline';
 import { usePanel } from '../view';
 import { Details } from './Details';
@@ -45,21 +46,33 @@ export function RoomPage({ roomId, messageId, isWide }: Props) {
     <>
       {!isPanelAlone && (
         <main className="relative flex min-w-0 flex-1 flex-col bg-surface" {...drop}>
-          <RoomHeader room={room} chat={chat} isWide={isWide} />
-          <FrozenBanner room={room} />
-          <Timeline room={room} chat={chat} target={messageId} onWrite={setWriting} />
+          <Boundary className="border-b">
+            <RoomHeader room={room} chat={chat} isWide={isWide} />
+            <FrozenBanner room={room} />
+          </Boundary>
+          <Boundary className="min-h-0 flex-1">
+            <Timeline room={room} chat={chat} target={messageId} onWrite={setWriting} />
+          </Boundary>
           <div className="mx-auto w-full max-w-3xl px-3 pb-3 md:px-5 md:pb-4">
-            <Terminals terminals={chat.terminals} />
-            <PermissionList permissions={chat.permissions} />
-            <QueueBanner roomId={roomId} queue={chat.queue} />
-            <Composer
-              room={room}
-              chat={chat}
-              writing={writing}
-              onWritten={() => setWriting({})}
-              dropped={files}
-              onTaken={takeFiles}
-            />
+            <Boundary>
+              <Terminals terminals={chat.terminals} />
+            </Boundary>
+            <Boundary>
+              <PermissionList permissions={chat.permissions} />
+            </Boundary>
+            <Boundary>
+              <QueueBanner roomId={roomId} queue={chat.queue} />
+            </Boundary>
+            <Boundary className="rounded-2xl border">
+              <Composer
+                room={room}
+                chat={chat}
+                writing={writing}
+                onWritten={() => setWriting({})}
+                dropped={files}
+                onTaken={takeFiles}
+              />
+            </Boundary>
           </div>
           {isOver && (
             <div className="pointer-events-none absolute inset-3 z-30 flex items-center justify-center rounded-2xl border-2 border-dashed border-accent bg-accent-soft/90 font-medium text-accent">
@@ -68,8 +81,12 @@ export function RoomPage({ roomId, messageId, isWide }: Props) {
           )}
         </main>
       )}
-      {panel?.kind === 'details' && <Details room={room} chat={chat} isWide={isWide} />}
-      {panel?.kind === 'thread' && <ThreadPanel room={room} chat={chat} rootId={panel.messageId} isWide={isWide} />}
+      {panel !== undefined && (
+        <Boundary key={panel.kind} className={isWide ? 'w-84 shrink-0 border-l' : 'w-full'}>
+          {panel.kind === 'details' && <Details room={room} chat={chat} isWide={isWide} />}
+          {panel.kind === 'thread' && <ThreadPanel room={room} chat={chat} rootId={panel.messageId} isWide={isWide} />}
+        </Boundary>
+      )}
     </>
   );
 }

@@ -2,6 +2,7 @@ import type { ReactNode } from 'react';
 import { navigate, settingsPath } from '../router';
 import { useIsAdmin } from '../session/session';
 import { text } from '../text';
+import { Boundary } from '../ui/boundary';
 import { classes } from '../ui/classes';
 import { Page } from '../ui/page';
 import { AppearanceSettings } from './AppearanceSettings';
@@ -61,7 +62,9 @@ export default function Settings({ section, isWide }: { section: string; isWide:
           </button>
         ))}
       </nav>
-      <div className="space-y-10">{shown?.content}</div>
+      <Boundary key={shown?.id}>
+        <div className="space-y-10">{shown?.content}</div>
+      </Boundary>
     </Page>
   );
 }

@@ -7,6 +7,7 @@ import { roomPath } from '../router';
 import { useHouse } from '../session/session';
 import { text } from '../text';
 import { Button } from '../ui/button';
+import { DialogBoundary } from '../ui/dialog';
 import { Nothing, Page } from '../ui/page';
 import { COLUMNS, tasksOf } from './columns';
 import { TaskCard } from './TaskCard';
@@ -52,7 +53,9 @@ export default function TasksPage({ roomId, isWide }: { roomId: string; isWide: 
         <Board room={room} tasks={tasks} onEdit={setEditing} />
       )}
       {editing !== undefined && (
-        <TaskDialog room={room} task={editing === 'new' ? undefined : editing} onClose={() => setEditing(undefined)} />
+        <DialogBoundary onClose={() => setEditing(undefined)}>
+          <TaskDialog room={room} task={editing === 'new' ? undefined : editing} onClose={() => setEditing(undefined)} />
+        </DialogBoundary>
       )}
     </Page>
   );

@@ -11,7 +11,7 @@ import { WhyDialog } from '../runs/WhyDialog';
 import { text } from '../text';
 import { Button, IconButton } from '../ui/button';
 import { copyText } from '../ui/copy';
-import { Dialog } from '../ui/dialog';
+import { Dialog, DialogBoundary } from '../ui/dialog';
 import { Menu, MenuItem, MenuLine } from '../ui/menu';
 import { showPanel } from '../view';
 import { ForwardDialog } from './ForwardDialog';
@@ -39,6 +39,7 @@ export function MessageActions({ message, isPinned, roomRole, onWrite, onBusy }:
     setMenuOpen(isOpen);
     if (isOpen) onBusy(true);
   };
+  const close = () => setDialog(undefined);
   // A menu leads to a window: only when neither is there any more all of it may go.
   const isBusy = isMenuOpen || dialog !== undefined;
   useEffect(() => {
@@ -105,9 +106,11 @@ export function MessageActions({ message, isPinned, roomRole, onWrite, onBusy }:
           </>
         )}
       </Menu>
-      {dialog === 'why' && <WhyDialog messageId={message.id} onClose={() => setDialog(undefined)} />}
-      {dialog === 'forward' && <ForwardDialog message={message} onClose={() => setDialog(undefined)} />}
-      {dialog === 'delete' && <DeleteDialog message={message} onClose={() => setDialog(undefined)} />}
+      <DialogBoundary key={dialog} onClose={close}>
+        {dialog === 'why' && <WhyDialog messageId={message.id} onClose={close} />}
+        {dialog === 'forward' && <ForwardDialog message={message} onClose={close} />}
+        {dialog === 'delete' && <DeleteDialog message={message} onClose={close} />}
+      </DialogBoundary>
     </div>
   );
 }

@@ -1,10 +1,11 @@
 import { useVirtualizer, type Virtualizer } from '@tanstack/react-virtual';
 import { ArrowDown } from 'lucide-react';
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
+import { useEffect, useEffectEvent, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import type { RoomChat, RoomEntry } from '../chat/state';
 import type { Writing } from '../rooms/RoomPage';
 import { useHouse } from '../session/session';
 import { text } from '../text';
+import { Boundary } from '../ui/boundary';
 import { Button } from '../ui/button';
 import { classes } from '../ui/classes';
 import { dayName } from '../ui/time';
@@ -85,11 +86,14 @@ export function Timeline({ room, chat, target, onWrite }: Props) {
     if (target === undefined || !isFilled) return;
     void house.find(room.id, target).then((isFound) => isFound && setMarked(target));
   }, [house, room.id, target, isFilled]);
+  // An event: rows change all the time, and only another target is a reason to go there.
+  const scrollTo = useEffectEvent((messageId: string) => {
+    const index = rows.findIndex((row) => row.kind === 'message' && row.message.id === messageId);
+    if (index >= 0) virtualizer.scrollToIndex(index, { align: 'center' });
+  });
   useEffect(() => {
-    const index = rows.findIndex((row) => row.kind === 'message' && row.message.id === marked);
-    if (marked !== undefined && index >= 0) virtualizer.scrollToIndex(index, { align: 'center' });
-    // Rows change all the time; only another target is a reason to go there.
-  }, [marked, virtualizer]);
+    if (marked !== undefined) scrollTo(marked);
+  }, [marked]);
 
   const onScroll = () => {
     isFollowing.current = virtualizer.isAtEnd();
@@ -99,7 +103,10 @@ export function Timeline({ room, chat, target, onWrite }: Props) {
     if ((scroller.current?.scrollTop ?? Infinity) < AT_BEGINNING) void house.loadOlder(room.id);
   };
   // Where the whole page is not as high as the screen nobody can scroll. Asked where that can have changed: it measures.
-  useEffect(fetchOlder, [house, room.id, chat.history, chat.messages.length]);
+  const fetchOlderUnasked = useEffectEvent(fetchOlder);
+  useEffect(() => {
+    fetchOlderUnasked();
+  }, [house, room.id, chat.history, chat.messages.length]);
 
   const items = virtualizer.getVirtualItems();
   return (
@@ -127,7 +134,11 @@ export function Timeline({ room, chat, target, onWrite }: Props) {
                 className="absolute inset-x-0 top-0"
                 style={{ transform: `translateY(${item.start}px)` }}
               >
-                {row !== undefined && <TimelineRow {...{ row, room, chat, onWrite, marked }} />}
+                {row !== undefined && (
+                  <Boundary>
+                    <TimelineRow {...{ row, room, chat, onWrite, marked }} />
+                  </Boundary>
+                )}
               </div>
             );
           })}

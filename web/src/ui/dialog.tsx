@@ -6,6 +6,7 @@ import { X } from 'lucide-react';
 import { Dialog as Radix } from 'radix-ui';
 import { useState, type ReactNode } from 'react';
 import { text } from '../text';
+import { Boundary, ReloadButton } from './boundary';
 import { Button, IconButton } from './button';
 import { classes } from './classes';
 
@@ -65,6 +66,16 @@ export function Dialog({ open, onClose, title, lead, titleHidden, className, chi
       </Radix.Portal>
     </Radix.Root>
   );
+}
+
+/** Around a component that is a dialog: when it fails, a dialog that can be closed says so. */
+export function DialogBoundary({ onClose, children }: { onClose: () => void; children: ReactNode }) {
+  const failed = (
+    <Dialog open onClose={onClose} title={text.partFailed}>
+      <ReloadButton />
+    </Dialog>
+  );
+  return <Boundary fallback={failed}>{children}</Boundary>;
 }
 
 /** Below a form in a window. */

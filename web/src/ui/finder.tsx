@@ -41,7 +41,9 @@ export function Finder({ label, among, find, isLeftOut, onTake }: Props) {
     if (words === written.trim() && shown[0] !== undefined) take(shown[0]);
   };
   const list = useRef<HTMLUListElement>(null);
-  useEffect(() => list.current?.scrollIntoView({ block: 'nearest' }), [found]);
+  useEffect(() => {
+    list.current?.scrollIntoView({ block: 'nearest' });
+  }, [found]);
   return (
     <div className="relative">
       <SearchField label={label} value={written} onChange={setWritten} onKeyDown={onKeyDown} />

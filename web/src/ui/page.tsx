@@ -2,6 +2,7 @@ import { ArrowLeft } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { navigate } from '../router';
 import { text } from '../text';
+import { Boundary } from './boundary';
 import { IconButton } from './button';
 import { classes } from './classes';
 
@@ -30,7 +31,9 @@ export function Page({ title, back, isWide, actions, isBroad, children }: Props)
         {actions}
       </header>
       <div className="flex-1 overflow-y-auto">
-        <div className={classes('mx-auto px-4 py-6 md:px-6', isBroad === true ? 'max-w-6xl' : 'max-w-3xl')}>{children}</div>
+        <div className={classes('mx-auto px-4 py-6 md:px-6', isBroad === true ? 'max-w-6xl' : 'max-w-3xl')}>
+          <Boundary>{children}</Boundary>
+        </div>
       </div>
     </main>
   );
