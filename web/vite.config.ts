@@ -5,7 +5,6 @@ import { join, resolve } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import type { Plugin } from 'vite';
 import { defineConfig } from 'vitest/config';
-import { reporters } from './reporters.ts';
 
 /** Where `vite dev` finds a running hub. */
 const HUB = process.env['PARLOR_HUB'] ?? 'http://127.0.0.1:7878';

@@ -1,5 +1,4 @@
 import { defineConfig } from 'vitest/config';
-import { reporters } from '../reporters.ts';
 
 export default defineConfig({
   test: {
@@ -14,6 +13,5 @@ export default defineConfig({
     // Files of one worker share their modules, which takes less time than to load them for each; they share no state.
     isolate: false,
     setupFiles: ['flows/setup.ts'],
-    reporters,
   },
 });

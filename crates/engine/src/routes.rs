@@ -346,6 +346,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(parlor_seed::proptest_config())]
+
         #[test]
         fn a_broadcast_reaches_exactly_what_matches_in_either_direction(
             patterns in prop::collection::vec(prop::collection::vec("[ab]|\\*\\*?", 1..5), 1..12),

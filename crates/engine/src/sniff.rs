@@ -189,6 +189,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(parlor_seed::proptest_config())]
+
         #[test]
         fn how_it_is_cut_into_pieces_changes_nothing(content in any::<Vec<u8>>(), text in "\\PC*", at in 0..64usize) {
             for content in [content, text.into_bytes()] {

@@ -49,10 +49,9 @@ pub struct CrashReport {
 }
 
 impl<'a> CrashPlan<'a> {
-    /// Eight writers in five rooms, with a seed from the clock, or from `PARLOR_TEST_SEED` to repeat a run.
+    /// Eight writers in five rooms, with a fresh seed, or with that of `PARLOR_TEST_SEED` to repeat a run.
     pub fn new(binary: &str, data: &Path, rounds: u32) -> Self {
-        let now = std::time::UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_nanos() as u64);
-        let seed = std::env::var("PARLOR_TEST_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(now);
+        let seed = parlor_seed::seed();
         let hub = HubCommand::process(binary, data);
         Self { hub, disk: None, rounds, writers: 8, rooms: 5, acks_per_round: 400, seed }
     }
@@ -64,7 +63,6 @@ impl<'a> CrashPlan<'a> {
     /// Runs all rounds, or up to the first that shows a violation. An error is one of the harness or of the
     /// first start; whatever the hub does wrong afterwards is a violation.
     pub async fn run(self) -> Result<CrashReport> {
-        println!("crash run with PARLOR_TEST_SEED={}", self.seed);
         let (people, rooms) = self.prepare().await.context("cannot prepare the hub")?;
         let oracle = Arc::new(Mutex::new(Oracle::default()));
         let mut rng = Rng::new(self.seed);

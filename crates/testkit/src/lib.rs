@@ -15,6 +15,12 @@ pub mod model_endpoint;
 pub mod oracle;
 pub mod program;
 pub mod rest;
-pub mod rng;
 mod skip;
 pub mod socket;
+
+/// The seed of random tests.
+pub use parlor_seed as seed;
+/// The random generator that starts from a [`seed`].
+pub mod rng {
+    pub use parlor_seed::Rng;
+}

@@ -113,6 +113,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(parlor_seed::proptest_config())]
+
         #[test]
         fn no_name_leaves_its_header(name in any::<String>()) {
             let header = disposition(&File { name: file_name(&name), media: Media::Pdf, size: 1 });

@@ -297,6 +297,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(parlor_seed::proptest_config())]
+
         #[test]
         fn whatever_is_cut_where_nothing_is_lost_or_said_twice(
             said in prop::collection::vec(("[a-zé]{0,6}", any::<bool>()), 0..20),

@@ -5,7 +5,9 @@ use parlor_agents::finding::Health;
 use parlor_agents::kinds::{Kind, Recipe};
 use parlor_agents::turn::Ending;
 use parlor_model::RunEvent;
+use std::process::Command;
 use std::sync::Arc;
+use tempfile::TempDir;
 
 /// Options of the CLI follow, which a shell takes for arguments of the script.
 fn instead(script: &str) -> Arc<Kind> {
@@ -73,6 +75,7 @@ async fn what_is_no_protocol_is_passed_over() {
 
 #[tokio::test]
 async fn the_doctor_says_what_is_missing_and_one_thing_to_do() {
+    let folder = TempDir::new().unwrap();
     let missing =
         Recipe { kind: "claude".into(), command: vec!["no-such-claude".into()], ..Recipe::default() };
     let nowhere =
@@ -81,12 +84,12 @@ async fn the_doctor_says_what_is_missing_and_one_thing_to_do() {
         (missing, "no-such-claude is not installed.", "npm install -g @anthropic-ai/claude-code"),
         (nowhere, "Its directory /no/such/folder is missing.", "mkdir -p /no/such/folder"),
         (
-            of_version("1.0.128 (Claude Code)"),
+            of_version(&folder, "1.0.128 (Claude Code)"),
             "Claude Code 1.0.128 is too old: 2.0 is needed.",
             "claude update",
         ),
         (
-            of_version("hello"),
+            of_version(&folder, "hello"),
             "It does not say its version as the Claude CLI does.",
             "npm install -g @anthropic-ai/claude-code",
         ),
@@ -95,17 +98,18 @@ async fn the_doctor_says_what_is_missing_and_one_thing_to_do() {
         assert_eq!((findings.len(), findings[0].state), (1, Health::Failure));
         assert_eq!((&*findings[0].what, findings[0].fix.as_deref()), (what, Some(fix)));
     }
-    let silent = Kind::new(&of_version("2.1.0 (Claude Code)")).unwrap().examine().await;
+    let silent = Kind::new(&of_version(&folder, "2.1.0 (Claude Code)")).unwrap().examine().await;
     assert_eq!(silent[0].state, Health::Warning);
 }
 
 /// A program that says one thing, whatever it is asked.
-fn of_version(says: &str) -> Recipe {
-    use std::os::unix::fs::PermissionsExt;
-    let folder = tempfile::TempDir::new().unwrap().keep();
-    let file = folder.join("claude");
-    std::fs::write(&file, format!("#!/bin/sh\necho '{says}'\n")).unwrap();
-    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).unwrap();
+fn of_version(folder: &TempDir, says: &str) -> Recipe {
+    let file = folder.path().join(says.split(' ').next().unwrap());
+    // Written by another process: one that is started here at this moment would inherit the open file, and a file that
+    // is open for writing cannot be run.
+    let write = r#"printf '#!/bin/sh\necho "%s"\n' "$2" > "$1" && chmod 755 "$1""#;
+    let written = Command::new("sh").args(["-c", write, "sh"]).arg(&file).arg(says).status().unwrap();
+    assert!(written.success());
     let command = vec![file.to_str().unwrap().into()];
     Recipe { kind: "claude".into(), command, ..Recipe::default() }
 }

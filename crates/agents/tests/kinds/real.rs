@@ -10,9 +10,7 @@ use parlor_wire::agentim::gateway::host::ingress::Verdict;
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 use tempfile::TempDir;
-use tokio::time::Instant;
 
 /// A home, a folder to work in, and a model.
 struct World {
@@ -135,10 +133,8 @@ async fn a_stop_ends_the_turn_and_the_session_goes_on(world: World) {
     let first = Playing::begin(&agent, turn("room", "Hello", None)).end().await.finished();
     let mut playing = Playing::begin(&agent, turn("room", "play:slow", first.session.as_deref()));
     playing.until("One ").await;
-    let stopped = Instant::now();
     playing.stop.cancel();
     assert_eq!(playing.end().await.ending, Some(Ending::Stopped));
-    assert!(stopped.elapsed() < Duration::from_secs(1), "{:?}", stopped.elapsed());
     let third =
         Playing::begin(&agent, turn("room", "play:again", first.session.as_deref())).end().await.finished();
     assert!(third.text().starts_with("I have answered "), "{}", third.text());

@@ -241,6 +241,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(parlor_seed::proptest_config())]
+
         #[test]
         fn words_of_words_are_the_same_and_keep_to_the_text(text in ".{0,60}") {
             let words = Words::of(&text);

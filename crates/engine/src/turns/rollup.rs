@@ -220,6 +220,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(parlor_seed::proptest_config())]
+
         #[test]
         fn the_text_is_that_of_the_pieces_in_order(pieces in prop::collection::vec((any::<bool>(), ".{0,5}"), 0..40)) {
             let mut rollup = Rollup::default();

@@ -148,6 +148,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(parlor_seed::proptest_config())]
+
         #[test]
         fn it_does_not_matter_where_the_pieces_are_cut(data in "(\u{1b}|\\[|\\]|[0-9;m?P_\\\\]|\u{7}|\u{9b}|[a-z]){0,40}", cut in 0usize..40) {
             let cut = data.char_indices().nth(cut).map_or(data.len(), |(at, _)| at);

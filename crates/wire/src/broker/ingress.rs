@@ -372,6 +372,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(parlor_seed::proptest_config())]
+
         #[test]
         fn no_text_whatever_makes_it_panic(text in "\\PC{0,200}|\\{\"type\":\"(msg|agent).[a-z]{0,8}\",\"[a-zA-Z]{0,9}\":\\PC{0,40}\\}") {
             let _ = read(&text, BOUNDS);

@@ -362,7 +362,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(parlor_seed::proptest_config_with(64))]
 
     #[test]
     fn search_equals_a_look_at_every_message(

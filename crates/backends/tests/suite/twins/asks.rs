@@ -162,6 +162,11 @@ const KINDS: [(u32, Make); 92] = [
     }),
 ];
 
+/// One of each kind. What they come to depends on these bytes and on what exists by then.
+pub fn one_of_each(bytes: impl Fn(usize) -> Bytes) -> impl Iterator<Item = Ask> {
+    KINDS.into_iter().enumerate().map(move |(number, (_, make))| Ask { make, bytes: bytes(number) })
+}
+
 pub fn steps() -> impl Strategy<Value = Vec<Step>> {
     let make = Union::new_weighted(KINDS.map(|(weight, make)| (weight, Just(make))).into());
     let ask = (make, any::<Bytes>()).prop_map(|(make, bytes)| Ask { make, bytes });

@@ -14,12 +14,21 @@ use parlor_model::{
     MemberId, ModelAccess, ModelApi, Pattern, Payload, Post, Refusal, RoomId, RoomRole, Scope, SecretHash,
     SessionId, SignInId, SiteRole, UserId,
 };
+use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use std::time::Duration;
 
+/// Who is there after the prelude.
+pub struct Cast {
+    pub root: Caller,
+    pub ann: Caller,
+    pub bob: Caller,
+    pub cyd: Caller,
+}
+
 /// Root, who administers the site and has invited two; Ann and Bob, each with a room and an agent in it that a gateway hosts; Cyd in
 /// Bob's room, with a second factor. All of them hear Slack, and there is something of everything that can be changed or removed.
-pub async fn play(run: &mut Run) -> Result<(), TestCaseError> {
+pub async fn play(run: &mut Run) -> Result<Cast, TestCaseError> {
     let token = run.world.new_secret();
     let expires_at = run.world.now.plus(Duration::from_secs(3600));
     run.must(Caller::OPERATOR, Command::OfferSetup { token, expires_at }).await?;
@@ -103,7 +112,7 @@ pub async fn play(run: &mut Run) -> Result<(), TestCaseError> {
     let sealed: Box<[u8]> = [1].into();
     run.must(cyd.clone(), Command::OfferSecondFactor { sealed: sealed.clone() }).await?;
     let backup_codes = BACKUP_CODES.map(|byte| SecretHash([byte; 32])).to_vec();
-    run.must(cyd, Command::ConfirmSecondFactor { sealed, step: 0, backup_codes }).await?;
+    run.must(cyd.clone(), Command::ConfirmSecondFactor { sealed, step: 0, backup_codes }).await?;
     let service = NewService {
         name: "Sage".into(),
         description: "knows".into(),
@@ -117,10 +126,10 @@ pub async fn play(run: &mut Run) -> Result<(), TestCaseError> {
     let secret = run.world.new_secret();
     let (role, expires_at) = (SiteRole::User, run.world.now.plus(Duration::from_secs(7 * 24 * 3600)));
     let invitation = NewInvitation { role, note: None, uses: 2, expires_at, secret };
-    run.must(root, Command::CreateInvitation(invitation)).await?;
+    run.must(root.clone(), Command::CreateInvitation(invitation)).await?;
     // One caller who was never anybody.
     run.world.callers.push(Caller::person(user_of(&ann), SignInId::stored("never")));
-    Ok(())
+    Ok(Cast { root, ann, bob, cyd })
 }
 
 /// What somebody has beside rooms and agents.
@@ -135,7 +144,7 @@ async fn belongings(run: &mut Run, owner: &Caller) -> Result<(), TestCaseError> 
     run.must(owner.clone(), Command::CreateRouter(router)).await
 }
 
-fn model() -> ModelAccess {
+pub fn model() -> ModelAccess {
     ModelAccess {
         api: ModelApi::OpenAi,
         base_url: "https://a.example/".into(),
@@ -144,7 +153,7 @@ fn model() -> ModelAccess {
     }
 }
 
-fn task(room: RoomId, agent: AgentId) -> NewTask {
+pub fn task(room: RoomId, agent: AgentId) -> NewTask {
     NewTask {
         room,
         by: None,
@@ -170,7 +179,7 @@ async fn quiet_room(run: &mut Run, ann: &Caller) -> Result<(), TestCaseError> {
     run.must(Caller::OPERATOR, Command::PromptIdle { mission, agent }).await
 }
 
-fn registration(gateway: GatewayId, id: AgentId) -> AgentRegistration {
+pub fn registration(gateway: GatewayId, id: AgentId) -> AgentRegistration {
     AgentRegistration {
         gateway,
         name: id.as_str().into(),
@@ -184,16 +193,16 @@ fn registration(gateway: GatewayId, id: AgentId) -> AgentRegistration {
     }
 }
 
-fn account(name: &str, role: SiteRole) -> NewUser {
+pub fn account(name: &str, role: SiteRole) -> NewUser {
     NewUser { username: name.into(), display_name: None, role, password_hash: "first".into() }
 }
 
-fn user_of(caller: &Caller) -> UserId {
+pub fn user_of(caller: &Caller) -> UserId {
     caller.user().expect("a person").clone()
 }
 
 /// Signs the newest person in for a week.
-async fn sign_in(run: &mut Run) -> Result<Caller, TestCaseError> {
+pub async fn sign_in(run: &mut Run) -> Result<Caller, TestCaseError> {
     let new = NewSignIn {
         user: run.world.users.last().expect("just made").clone(),
         proven: "first".into(),
@@ -208,10 +217,33 @@ async fn sign_in(run: &mut Run) -> Result<Caller, TestCaseError> {
 }
 
 impl Run {
-    async fn must(&mut self, caller: Caller, command: Command) -> Result<(), TestCaseError> {
+    /// Has a caller do what they may; where strangers try everything first, an outsider is refused it before.
+    pub async fn must(&mut self, caller: Caller, command: Command) -> Result<(), TestCaseError> {
+        if self.strangers_try && !is_open_to_all(&command) {
+            self.refused(Caller::OUTSIDER, command.clone()).await?;
+        }
         let outcomes = self.act(vec![(caller, command)]).await?;
         let refusals: Vec<Refusal> = outcomes.into_iter().filter_map(Result::err).collect();
-        assert_eq!(refusals, [], "the prelude is allowed");
+        prop_assert_eq!(refusals, [], "the caller may do this: {}", self.latest());
         Ok(())
     }
+
+    pub async fn refused(&mut self, caller: Caller, command: Command) -> Result<(), TestCaseError> {
+        let outcomes = self.act(vec![(caller, command)]).await?;
+        prop_assert!(outcomes.iter().all(Result::is_err), "this is refused: {}", self.latest());
+        Ok(())
+    }
+}
+
+/// Whether the evidence is in the command itself, so that nobody has to be signed in.
+fn is_open_to_all(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::SetUp { .. }
+            | Command::SignIn(_)
+            | Command::SignInFailed { .. }
+            | Command::Refresh { .. }
+            | Command::Register { .. }
+            | Command::Pair { .. }
+    )
 }

@@ -1,6 +1,6 @@
 //! One run: a hub on each store, side by side.
 
-use super::asks::Step;
+use super::asks::{Ask, Step};
 use super::coverage::{Coverage, GIVEN_UP};
 use super::invariants;
 use super::picture::Picture;
@@ -19,6 +19,8 @@ const MORNING: Time = Time(1_700_000_000_000_000);
 pub struct Run {
     pub world: World,
     pub coverage: Coverage,
+    /// Whether an outsider tries first whatever must be done.
+    pub strangers_try: bool,
     /// The oracle first.
     houses: Vec<(&'static str, House)>,
     seen: Seq,
@@ -43,14 +45,13 @@ impl Run {
             houses.insert(0, (kind.name, House::with_limits(home, MORNING, limits)));
         }
         let (world, coverage) = (World::new(MORNING), Coverage::default());
-        Self { world, coverage, houses, seen: Seq(0), trace: Vec::new() }
+        Self { world, coverage, strangers_try: false, houses, seen: Seq(0), trace: Vec::new() }
     }
 
     pub async fn take(&mut self, step: Step) -> Result<(), TestCaseError> {
         match step {
             Step::Asks(asks) => {
-                let (_, oracle) = &self.houses[0];
-                let asks = asks.iter().map(|ask| ask.resolve(&mut self.world, oracle)).collect();
+                let asks = asks.iter().map(|ask| self.resolve(ask)).collect();
                 self.act(asks).await?;
             }
             Step::Retry(choice) => {
@@ -61,8 +62,7 @@ impl Run {
                 self.move_clock(seconds);
             }
             Step::Neglect(ask) => {
-                let (_, oracle) = &self.houses[0];
-                let ask = ask.resolve(&mut self.world, oracle);
+                let ask = self.resolve(&ask);
                 for _ in 0..6 {
                     self.act(vec![ask.clone()]).await?;
                     self.move_clock(1);
@@ -79,7 +79,23 @@ impl Run {
         Ok(())
     }
 
-    fn move_clock(&mut self, seconds: i64) {
+    /// Who asks for what, as things stand.
+    pub fn resolve(&mut self, ask: &Ask) -> (Caller, Command) {
+        let (_, oracle) = &self.houses[0];
+        ask.resolve(&mut self.world, oracle)
+    }
+
+    /// The hub whose answers the others are compared with.
+    pub fn oracle(&self) -> &House {
+        &self.houses[0].1
+    }
+
+    /// What was done last.
+    pub fn latest(&self) -> &str {
+        self.trace.last().map_or("", |last| last)
+    }
+
+    pub fn move_clock(&mut self, seconds: i64) {
         self.world.now = Time(self.world.now.0 + seconds * 1_000_000);
         self.trace.push(format!("the clock moves by {seconds} s"));
         self.houses.iter().for_each(|(_, house)| house.clock.set(self.world.now));

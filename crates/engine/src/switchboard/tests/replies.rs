@@ -373,6 +373,8 @@ fn hear(heard: &mut [Pieces], read: &str) {
 }
 
 proptest! {
+    #![proptest_config(parlor_seed::proptest_config())]
+
     #[test]
     fn what_is_heard_is_what_was_said_while_one_was_there(steps in prop::collection::vec(step(), 0..150)) {
         let house = House::new();

@@ -576,6 +576,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(parlor_seed::proptest_config())]
+
         #[test]
         fn no_text_whatever_makes_it_panic(text in "\\PC{0,200}|\\{\"type\":\"server:[a-z_]{0,20}\",\"[a-zA-Z]{0,9}\":\\PC{0,40}\\}") {
             let _ = read(&text);

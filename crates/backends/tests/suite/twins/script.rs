@@ -1,0 +1,389 @@
+//! After the prelude: what reaches every other kind of command and every notable outcome, step by step.
+
+use super::agents::{GATEWAYS, mailbox_of};
+use super::people::BACKUP_CODES;
+use super::prelude::{Cast, account, model, registration, sign_in, user_of};
+use super::run::Run;
+use parlor_model::command::{
+    AgentProfile, Judgement, NewApproval, NewGateway, NewRouter, NewSignIn, NewUpload, PlanVerdict,
+    ProfileChanges, RoomChanges, RouterChanges, ServiceChanges, TaskChanges,
+};
+use parlor_model::{
+    AgentId, ApprovalId, Arranging, BlobDigest, Caller, Command, Device, Digest, File, FinishedRun,
+    GatewayId, Idle, Mailbox, Matter, Media, MemberId, MessageId, Outcome, Path, Pattern, Payload, Post,
+    Principal, RoomId, RoomRole, Route, RunId, RunState, Said, SecondProof, SecretHash, Seq, SettingChanges,
+    SiteRole, TaskStatus, Usage, UserId,
+};
+use proptest::test_runner::TestCaseError;
+use std::time::Duration;
+
+const NEVER: SecretHash = SecretHash([9; 32]);
+
+type Played = Result<(), TestCaseError>;
+
+pub async fn play(run: &mut Run, cast: &Cast) -> Played {
+    messages(run, cast).await?;
+    marks(run, cast).await?;
+    files(run, cast).await?;
+    approvals(run, cast).await?;
+    turns(run, cast).await?;
+    mail(run, cast).await?;
+    rooms(run, cast).await?;
+    tasks_and_missions(run, cast).await?;
+    models(run, cast).await?;
+    accounts(run, cast).await?;
+    sign_ins(run, cast).await?;
+    agents(run, cast).await?;
+    removals(run, cast).await?;
+    run.must(Caller::OPERATOR, Command::NoteBackup { through: Seq(7) }).await?;
+    run.must(Caller::OPERATOR, Command::Pulse).await
+}
+
+/// Of Ann, who has Bob and Coder in it.
+fn first_room(run: &Run) -> RoomId {
+    run.world.rooms[0].clone()
+}
+
+/// Of Bob, who has Cyd and Writer in it.
+fn second_room(run: &Run) -> RoomId {
+    run.world.rooms[1].clone()
+}
+
+/// Of Ann, with nobody but Idler in it.
+fn quiet_room(run: &Run) -> RoomId {
+    run.world.rooms[2].clone()
+}
+
+fn coder() -> AgentId {
+    AgentId::stored("coder")
+}
+
+fn writer() -> AgentId {
+    AgentId::stored("writer")
+}
+
+fn post(room: RoomId, text: &str) -> Post {
+    Post {
+        room,
+        text: text.into(),
+        mentions: Vec::new(),
+        reply_to: None,
+        attachments: Vec::new(),
+        client_message_id: None,
+    }
+}
+
+fn newest(run: &Run) -> MessageId {
+    run.world.messages.last().expect("something was said").clone()
+}
+
+async fn messages(run: &mut Run, cast: &Cast) -> Played {
+    let (ann, first) = (&cast.ann, first_room(run));
+    // Ann's first message, sent once more: by the same key, with the same words and then with others.
+    let (sender, command) = run.world.posted[0].clone();
+    run.must(sender.clone(), command.clone()).await?;
+    let Command::Post(said) = command else { unreachable!("the first thing said is a post") };
+    run.refused(sender, Command::Post(Post { text: "other words".into(), ..said })).await?;
+
+    let deleted = Command::Post(Post { client_message_id: Some("k2".into()), ..post(first.clone(), "gone") });
+    run.must(ann.clone(), deleted.clone()).await?;
+    let message = newest(run);
+    run.must(ann.clone(), Command::Delete { message }).await?;
+    run.must(ann.clone(), deleted).await?;
+
+    // Bob answered Ann in the prelude; an answer to his belongs to the thread of hers.
+    let reply_to = Some(run.world.said[1].1.clone());
+    run.must(ann.clone(), Command::Post(Post { reply_to, ..post(first.clone(), "indeed") })).await?;
+    let message = newest(run);
+    run.must(ann.clone(), Command::Edit { message: message.clone(), text: "in truth".into() }).await?;
+    let forward = Command::Forward { message, room: quiet_room(run), client_message_id: None };
+    run.must(ann.clone(), forward).await?;
+    run.must(ann.clone(), Command::DeleteMany { messages: vec![newest(run)] }).await?;
+
+    run.must(ann.clone(), Command::Post(post(quiet_room(run), "never mind"))).await?;
+    let rewind = Command::Rewind { room: quiet_room(run), message: newest(run) };
+    run.must(ann.clone(), rewind).await?;
+    let chat = Command::Chat { agent: coder(), post: post(RoomId::stored("new"), "a word?") };
+    run.must(ann.clone(), chat).await?;
+    run.must(cast.bob.clone(), Command::MarkRead { room: first }).await?;
+    run.must(cast.bob.clone(), Command::MarkAllRead).await
+}
+
+async fn marks(run: &mut Run, cast: &Cast) -> Played {
+    let (ann, message) = (&cast.ann, run.world.said[0].1.clone());
+    let react = |emoji: &str| Command::React { message: message.clone(), emoji: emoji.into() };
+    run.must(ann.clone(), react("+1")).await?;
+    run.must(ann.clone(), react("'\"")).await?;
+    run.refused(ann.clone(), react("\u{1f980}")).await?;
+    run.must(ann.clone(), Command::Unpin { message: message.clone() }).await?;
+    run.must(ann.clone(), Command::Bookmark { message: message.clone() }).await?;
+    run.must(ann.clone(), Command::RemoveBookmark { message }).await
+}
+
+async fn files(run: &mut Run, cast: &Cast) -> Played {
+    let ann = &cast.ann;
+    let attachments = vec![run.world.uploads[0].as_str().into()];
+    run.must(ann.clone(), Command::Post(Post { attachments, ..post(first_room(run), "a cat") })).await?;
+    // Of two pictures of a person, the one that they do not show goes.
+    for digest in [2, 3] {
+        let file = File { name: "me.png".into(), media: Media::Png, size: 3 };
+        let new = NewUpload { file, digest: BlobDigest([digest; 32]), avatar: true };
+        run.must(ann.clone(), Command::Upload(new)).await?;
+    }
+    let shown = format!("/uploads/{}", run.world.uploads.last().expect("just sent"));
+    let changes =
+        ProfileChanges { display_name: Some("Ann Lee".into()), avatar_url: Some(Some(shown.into())) };
+    run.must(ann.clone(), Command::ChangeProfile(changes)).await?;
+    run.must(Caller::OPERATOR, Command::TakeReleased { limit: 1 }).await
+}
+
+/// Of Coder's turn in the first room: the first is allowed for always, the second and the third are open.
+async fn approvals(run: &mut Run, cast: &Cast) -> Played {
+    let (ann, bob) = (&cast.ann, &cast.bob);
+    let [tool, questions] = [1, 2].map(|number| run.world.approvals[number].clone());
+    let deny = Command::DecideApproval(Judgement {
+        approval: tool,
+        allow: false,
+        always: false,
+        reason: Some("no 'thanks'".into()),
+        digest: None,
+    });
+    run.must(bob.clone(), deny.clone()).await?;
+    run.refused(ann.clone(), deny).await?;
+    let answer = Command::AnswerQuestions { approval: questions, answers: Payload("[1]".into()) };
+    run.must(bob.clone(), answer).await?;
+    ask(run, "by rule").await?;
+    let (room, agent) = (first_room(run), coder());
+    run.must(ann.clone(), Command::RevokeApprovalRule { room, agent, tool: "Bash".into() }).await?;
+    let approval = ask(run, "in vain").await?;
+    run.must(Caller::OPERATOR, Command::ExpireApproval { approval }).await
+}
+
+async fn ask(run: &mut Run, request: &str) -> Result<ApprovalId, TestCaseError> {
+    let asked = Command::AskApproval(NewApproval {
+        run: run.world.runs[0].clone(),
+        gateway: GatewayId::stored(GATEWAYS[0]),
+        request: request.into(),
+        tool: "Bash".into(),
+        matter: Matter::Tool,
+        input: Payload("{}".into()),
+        digest: Digest([0; 32]),
+        timeout: Duration::from_secs(300),
+    });
+    run.must(Caller::OPERATOR, asked).await?;
+    Ok(run.world.approvals.last().expect("just asked").clone())
+}
+
+async fn turns(run: &mut Run, cast: &Cast) -> Played {
+    let (first, running) = (first_room(run), run.world.runs[0].clone());
+    let carry_out = Post { mentions: vec!["coder".into()], ..post(first.clone(), "carry it out") };
+    let verdict = PlanVerdict::Approve(carry_out);
+    run.must(cast.ann.clone(), Command::JudgePlan { room: first.clone(), agent: coder(), rev: 1, verdict })
+        .await?;
+    let usage = Usage { input_tokens: 3, output_tokens: 2, cost: Some(1) };
+    run.must(Caller::OPERATOR, Command::ReportUsage { run: running.clone(), usage }).await?;
+    let said = |text: &str| Said {
+        message: None,
+        text: text.into(),
+        chunks: Vec::new(),
+        target: None,
+        claimed_depth: 0,
+    };
+    let finished = FinishedRun { run: running, outcome: Outcome::Complete, said: Some(said("done")) };
+    run.must(Caller::OPERATOR, Command::FinishRun(finished)).await?;
+    // What was said to Coder meanwhile: it begins with the first, and takes the second along.
+    let [next, another] = [0, 1].map(|number| waiting(run, &first)[number].clone());
+    run.must(Caller::OPERATOR, Command::StartRun { run: next.clone() }).await?;
+    run.must(Caller::OPERATOR, Command::JoinRun { run: another, into: next.clone() }).await?;
+    // It is given up, and has something to say after all.
+    let finished = FinishedRun { run: next.clone(), outcome: Outcome::Interrupted, said: None };
+    run.must(Caller::OPERATOR, Command::FinishRun(finished)).await?;
+    let late = Command::SayLate { agent: coder(), room: first, said: said("late"), run: Some(next) };
+    run.must(Caller::OPERATOR, late).await
+}
+
+/// Coder's turns in a room that have not begun, the oldest first.
+fn waiting(run: &Run, room: &RoomId) -> Vec<RunId> {
+    let open = run.oracle().read(|store| store.open_runs());
+    let waits = open.into_iter().filter(|open| open.agent == coder() && open.room == *room);
+    waits.filter(|open| open.state == RunState::Queued).map(|open| open.id.clone()).collect()
+}
+
+async fn mail(run: &mut Run, cast: &Cast) -> Played {
+    let (ann, bob, root) = (&cast.ann, &cast.bob, &cast.root);
+    let route = |from: &str, path: &str, external_id: &str| {
+        Command::Route(Route {
+            from: from.into(),
+            path: Path::parse(path).unwrap(),
+            command: "say".into(),
+            payload: Payload("{}".into()),
+            text: Some("hello".into()),
+            source: "slack".into(),
+            external_id: Some(external_id.into()),
+        })
+    };
+    run.must(root.clone(), route("bridge", "slack/team", "e1")).await?;
+    run.must(ann.clone(), route("coder", "agent/**", "e2")).await?;
+
+    let take = |mailbox: &Mailbox, lease| Command::Receive { mailbox: mailbox.clone(), limit: 1000, lease };
+    let main = mailbox_of(coder(), Some("main"));
+    run.must(ann.clone(), take(&main, None)).await?;
+    let lease = Some(Duration::from_millis(1));
+    let own = mailbox_of(writer(), None);
+    for _ in 0..2 {
+        run.must(bob.clone(), take(&own, lease)).await?;
+        run.move_clock(1);
+    }
+    let lent = run.world.handed_out.iter().filter(|(mailbox, _)| *mailbox == own);
+    let messages = lent.map(|(_, message)| message.clone()).collect();
+    run.must(bob.clone(), Command::Acknowledge { mailbox: own, messages }).await?;
+    // Taken on a lease again and again and never acknowledged, it is given up.
+    let neglected = mailbox_of(writer(), Some("main"));
+    for _ in 0..6 {
+        run.must(bob.clone(), take(&neglected, lease)).await?;
+        run.move_clock(1);
+    }
+    run.compare().await?;
+    run.must(root.clone(), Command::ClearDeadLetters).await?;
+
+    let pattern = Pattern::parse("slack/team").unwrap();
+    run.must(ann.clone(), Command::Unsubscribe { mailbox: main, pattern }).await?;
+    let (mailbox, own) = (Mailbox::of(coder()), Pattern::stored(Path::of_agent(&coder()).as_str()));
+    run.refused(ann.clone(), Command::Unsubscribe { mailbox, pattern: own }).await
+}
+
+async fn rooms(run: &mut Run, cast: &Cast) -> Played {
+    let (ann, bob, first, second) = (&cast.ann, &cast.bob, first_room(run), second_room(run));
+    let changes = RoomChanges { name: Some("Den".into()), ..RoomChanges::default() };
+    run.must(ann.clone(), Command::ChangeRoom { room: first.clone(), changes }).await?;
+    let root = Some("/srv/a b".into());
+    run.must(Caller::OPERATOR, Command::SetProjectRoot { room: first.clone(), root, there: true }).await?;
+    run.must(bob.clone(), Command::Freeze { room: first.clone() }).await?;
+    run.must(bob.clone(), Command::Thaw { room: first.clone() }).await?;
+    run.must(bob.clone(), Command::Arrange { room: first, how: Arranging::Pin }).await?;
+    let member = MemberId::User(user_of(&cast.cyd));
+    let (role, description) = (Some(RoomRole::Admin), Some(Some("keeps order".into())));
+    let change = Command::ChangeMember { room: second.clone(), member: member.clone(), role, description };
+    run.must(bob.clone(), change).await?;
+    run.must(bob.clone(), Command::RemoveMember { room: second, member }).await
+}
+
+async fn tasks_and_missions(run: &mut Run, cast: &Cast) -> Played {
+    let (bob, second) = (&cast.bob, second_room(run));
+    let task = run.world.tasks[1].clone();
+    let changes = TaskChanges { title: Some("Tidy up twice".into()), ..TaskChanges::default() };
+    run.must(bob.clone(), Command::ChangeTask { task: task.clone(), changes }).await?;
+    let (status, result) = (TaskStatus::Completed, Some("tidy".into()));
+    let report = Command::ReportTask { task: task.clone(), agent: writer(), status, result };
+    run.must(bob.clone(), report).await?;
+    run.must(bob.clone(), Command::RemoveTask { task }).await?;
+    let idle = Some(Idle { prompt: Some("Look at it".into()), interval: Some(60) });
+    run.must(bob.clone(), Command::SetIdle { agent: writer(), room: Some(second.clone()), idle }).await?;
+    run.must(bob.clone(), Command::EndMission { room: second }).await
+}
+
+async fn models(run: &mut Run, cast: &Cast) -> Played {
+    let (root, ann) = (&cast.root, &cast.ann);
+    run.must(
+        root.clone(),
+        Command::CreateRouter(NewRouter { name: "Large".into(), shared: true, model: model() }),
+    )
+    .await?;
+    let router = run.world.routers[0].clone();
+    let changes = RouterChanges { name: Some("Tiny".into()), ..RouterChanges::default() };
+    run.must(ann.clone(), Command::ChangeRouter { router: router.clone(), changes }).await?;
+    run.must(ann.clone(), Command::RemoveRouter { router }).await?;
+    let agent = run.world.services[0].clone();
+    let changes = ServiceChanges { name: Some("Seer".into()), ..ServiceChanges::default() };
+    run.must(root.clone(), Command::ChangeService { agent: agent.clone(), changes }).await?;
+    run.must(root.clone(), Command::RemoveService { agent }).await
+}
+
+async fn accounts(run: &mut Run, cast: &Cast) -> Played {
+    let root = &cast.root;
+    let settings = SettingChanges { name: Some(Some("Den".into())), ..SettingChanges::default() };
+    run.must(root.clone(), Command::ChangeSettings(settings)).await?;
+    run.refused(Caller::OUTSIDER, Command::SetUp { token: NEVER, account: account("eve", SiteRole::Admin) })
+        .await?;
+
+    let (invitation, token) = run.world.invitations[0].clone();
+    let register = |token| Command::Register { token, account: account("dora", SiteRole::User) };
+    run.refused(Caller::OUTSIDER, register(NEVER)).await?;
+    run.must(Caller::OUTSIDER, register(token)).await?;
+    let dora = sign_in(run).await?;
+    run.must(root.clone(), Command::RevokeInvitation { invitation }).await?;
+
+    let (code, secret) = (run.world.new_secret(), run.world.new_secret());
+    let expires_at = run.world.now.plus(Duration::from_secs(3600));
+    run.must(dora.clone(), Command::OfferPairing { code, expires_at }).await?;
+    let pair = |code| Command::Pair { code, name: "laptop".into(), secret };
+    run.refused(Caller::OUTSIDER, pair(NEVER)).await?;
+    run.must(Caller::OUTSIDER, pair(code)).await?;
+    let key = run.world.keys.last().expect("just paired").clone();
+    run.must(dora.clone(), Command::RevokeKey { key }).await?;
+
+    let change = Command::ChangePassword { proven: "first".into(), password_hash: "second".into() };
+    run.must(dora.clone(), change).await?;
+    run.must(root.clone(), Command::RemoveUser { user: user_of(&dora) }).await
+}
+
+async fn sign_ins(run: &mut Run, cast: &Cast) -> Played {
+    let cyd = user_of(&cast.cyd);
+    let expires_at = run.world.now.plus(Duration::from_secs(7 * 24 * 3600));
+    let device = |run: &mut Run, proven: &str| {
+        Command::SignIn(NewSignIn {
+            user: cyd.clone(),
+            proven: proven.into(),
+            second: Some(SecondProof::Backup(SecretHash([BACKUP_CODES[0]; 32]))),
+            refresh: run.world.new_secret(),
+            device: "phone".into(),
+            address: "127.0.0.1".into(),
+            expires_at,
+        })
+    };
+    let wrong = device(run, "wrong");
+    run.refused(Caller::OUTSIDER, wrong).await?;
+    let right = device(run, "first");
+    run.must(Caller::OUTSIDER, right).await?;
+    let (sign_in, token) =
+        (run.world.sign_ins.last().cloned(), *run.world.tokens.last().expect("just given"));
+
+    let (next, after) = (run.world.new_secret(), run.world.new_secret());
+    let refresh = |token, next| Command::Refresh { token, next, expires_at, grace: Duration::ZERO };
+    run.refused(Caller::OUTSIDER, refresh(NEVER, after)).await?;
+    run.must(Caller::OUTSIDER, refresh(token, next)).await?;
+    // The first token again: it was stolen, or its successor was.
+    run.must(Caller::OUTSIDER, refresh(token, after)).await?;
+    let ended = Command::EndSignIn { sign_in: sign_in.expect("just signed in") };
+    run.refused(cast.cyd.clone(), ended).await?;
+
+    let failed = |user| Command::SignInFailed {
+        user: Some(user),
+        second_factor: false,
+        lock_after: 3,
+        lock_until: expires_at,
+    };
+    run.refused(Caller::OUTSIDER, failed(UserId::stored("never"))).await?;
+    run.must(Caller::OUTSIDER, failed(cyd.clone())).await?;
+    run.must(Caller::OPERATOR, Command::DropSecondFactor { user: cyd, proven: None }).await
+}
+
+async fn agents(run: &mut Run, cast: &Cast) -> Played {
+    let (ann, bob, gateway) = (&cast.ann, &cast.bob, GatewayId::stored(GATEWAYS[0]));
+    let profile = AgentProfile { description: Some("writes code".into()), ..AgentProfile::default() };
+    run.must(ann.clone(), Command::ChangeAgent { id: coder(), profile }).await?;
+    let new = NewGateway { id: gateway.clone(), device: Device::default(), ephemeral: false };
+    run.refused(bob.clone(), Command::ConnectGateway(new)).await?;
+    let new = registration(GatewayId::stored("hub"), AgentId::stored("helper"));
+    run.must(Caller::OPERATOR, Command::HostAgent { owner: user_of(ann), new }).await?;
+    run.must(ann.clone(), Command::DisconnectGateway { gateway }).await
+}
+
+async fn removals(run: &mut Run, cast: &Cast) -> Played {
+    let (ann, bob) = (&cast.ann, &cast.bob);
+    run.must(ann.clone(), Command::RemoveAgent { id: AgentId::stored("idler") }).await?;
+    run.must(ann.clone(), Command::DeleteRoom { room: quiet_room(run) }).await?;
+    run.must(bob.clone(), Command::RemoveGateway { gateway: GatewayId::stored(GATEWAYS[1]) }).await?;
+    let Principal::Person { sign_in, .. } = &bob.principal else { unreachable!("Bob is a person") };
+    run.must(bob.clone(), Command::EndSignIn { sign_in: sign_in.clone() }).await
+}
