@@ -58,6 +58,5 @@ export default defineConfig({
     setupFiles: ['tests/setup.ts'],
     // Nothing waits for time here; a machine that is busy with other things may take long all the same.
     testTimeout: 120_000,
-    reporters,
   },
 });

@@ -6,7 +6,14 @@ use rustls_platform_verifier::Verifier;
 use std::sync::Arc;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::CertificateDer;
-use tokio_rustls::rustls::{ClientConfig, Error};
+use tokio_rustls::rustls::{ClientConfig, Error, RootCertStore};
+
+/// Trusts no certificate at all, so that every TLS handshake fails with an error of its own.
+pub fn trusting_nobody() -> ClientConfig {
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let builder = builder.with_safe_default_protocol_versions().expect("ring supports the default versions");
+    builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth()
+}
 
 /// Trusts the certificates of this system and `extra_roots`.
 pub fn client_config(extra_roots: Vec<CertificateDer<'static>>) -> Result<ClientConfig, Error> {

@@ -10,7 +10,7 @@ use parlor_agents::outside::{self, Barred, Client, Reach};
 use parlor_model::{ModelAccess, ModelApi, Service};
 use parlor_server::{MODEL_KEYS, Models, Seal};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use url::Url;
 
@@ -21,8 +21,9 @@ pub struct Reached {
     keys: Seal,
     /// `host:port`, as in an address.
     allowed: Vec<String>,
-    public: Client,
-    everywhere: Client,
+    /// Built when they are first used: reading the certificates of the system takes a while, and most hubs ask no model.
+    public: LazyLock<Client>,
+    everywhere: LazyLock<Client>,
     /// Who decides where a room has nobody of its own.
     triage: Option<Arc<Endpoint>>,
     /// For who decides.
@@ -31,7 +32,7 @@ pub struct Reached {
 
 impl Reached {
     pub fn new(settings: &Settings) -> anyhow::Result<Arc<Self>> {
-        let everywhere = outside::client(Reach::Everywhere);
+        let everywhere: LazyLock<Client> = LazyLock::new(|| outside::client(Reach::Everywhere));
         let triage = match (&settings.triage_url, &settings.triage_model) {
             (Some(url), Some(model)) => {
                 let key = settings.triage_key.as_ref();
@@ -42,14 +43,14 @@ impl Reached {
                 let base =
                     outside::address(url.as_str(), Reach::Everywhere).context("triage_url cannot be used")?;
                 let dialect = settings.triage_api.dialect();
-                Some(Arc::new(Endpoint::through(everywhere.clone(), dialect, base, key, model)))
+                Some(Arc::new(Endpoint::through(Client::clone(&everywhere), dialect, base, key, model)))
             }
             _ => None,
         };
         Ok(Arc::new(Self {
             keys: Seal::new(&house::token_secret(settings)?, MODEL_KEYS),
             allowed: settings.allowed_endpoints.clone(),
-            public: outside::client(Reach::Public),
+            public: LazyLock::new(|| outside::client(Reach::Public)),
             everywhere,
             triage,
             patience: settings.triage_timeout,
@@ -79,7 +80,7 @@ impl Reached {
             ModelApi::OpenAi => Dialect::OpenAi,
             ModelApi::Anthropic => Dialect::Anthropic,
         };
-        Ok(Endpoint::through(client.clone(), dialect, base, key, &model.model))
+        Ok(Endpoint::through(Client::clone(client), dialect, base, key, &model.model))
     }
 
     /// What answers as an agent.

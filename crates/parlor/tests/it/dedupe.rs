@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use parlor_testkit::agentim::{Ack, Client, message};
-use parlor_testkit::rng::Rng;
+use parlor_testkit::seed;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, following, heard, next, refused, so_far};
@@ -13,9 +13,7 @@ async fn each_message_sent_up_to_five_times_is_in_history_once() {
     const MESSAGES: u64 = 600;
     let mut scene = Scene::start().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
-    let seed = std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64;
-    println!("seed {seed}");
-    let mut rng = Rng::new(seed);
+    let mut rng = seed::rng();
     let mut to_send: Vec<u64> = (0..MESSAGES).flat_map(|n| vec![n; 1 + rng.below(5) as usize]).collect();
     for at in (1..to_send.len()).rev() {
         to_send.swap(at, rng.below(at as u64 + 1) as usize);

@@ -3,7 +3,7 @@
 use parlor_testkit::agentim::{Client, message};
 use parlor_testkit::broker::Broker;
 use parlor_testkit::rest::Rest;
-use parlor_testkit::rng::Rng;
+use parlor_testkit::seed;
 use parlor_testkit::socket::{Arrival, NotUpgraded, PATIENCE, Socket, TEXT, masked_frame};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -205,9 +205,7 @@ async fn random_damage_to_good_frames_harms_nobody_else() {
     let scene = Scene::start().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let mut witness = following(&scene.admin, &room).await;
-    let seed = std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64;
-    println!("seed {seed}");
-    let mut rng = Rng::new(seed);
+    let mut rng = seed::rng();
     let good = message(&room, "a good message", "m").to_string();
     for round in 0..150 {
         let (mut client, door) = match rng.below(2) {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use parlor_testkit::agentim::{Client, message};
 use parlor_testkit::rest::Rest;
 use parlor_testkit::rng::Rng;
+use parlor_testkit::seed::seed;
 use parlor_testkit::socket::{Arrival, PATIENCE};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
@@ -18,8 +19,7 @@ async fn clients_cut_at_random_see_every_message_once_and_in_order() {
     const MESSAGES: usize = 1_500;
     let scene = Scene::start().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
-    let seed = std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64;
-    println!("seed {seed}");
+    let seed = seed();
     let everyone_joined = Arc::new(Barrier::new(CLIENTS + 1));
     let mut clients = tokio::task::JoinSet::new();
     for n in 0..CLIENTS {

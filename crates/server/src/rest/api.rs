@@ -13,7 +13,7 @@ use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use std::collections::BTreeMap;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use utoipa::openapi::path::{HttpMethod, Parameter, ParameterIn, Paths};
 use utoipa::openapi::schema::{Components, Object, Schema, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme};
@@ -28,12 +28,20 @@ const ID: &str = "^[A-Za-z0-9_-]{1,64}(/[A-Za-z0-9_-]{1,64}){0,7}$";
 #[derive(Default)]
 pub struct Api {
     router: Router<Arc<App>>,
-    paths: Paths,
-    forms: BTreeMap<String, RefOr<Schema>>,
+    mounted: Vec<Operation>,
+}
+
+/// A mounted handler, as far as the document is concerned.
+struct Operation {
+    method: HttpMethod,
+    path: &'static str,
+    summary: &'static str,
+    refusals: Refusals,
+    describe: fn(&mut Sheet),
 }
 
 /// The statuses, besides those of its arguments, with which a handler refuses.
-type Refusals<'a> = &'a [StatusCode];
+type Refusals = &'static [StatusCode];
 
 /// What a function that is a handler returns.
 type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
@@ -54,8 +62,8 @@ macro_rules! methods {
     ($($name:ident $filter:ident $method:ident),+) => { $(
         pub fn $name<T: 'static, A>(
             self,
-            path: &str,
-            summary: &str,
+            path: &'static str,
+            summary: &'static str,
             refusals: Refusals,
             handler: impl Handler<T, Arc<App>, Future = Answering> + Described<A>,
         ) -> Self {
@@ -71,35 +79,67 @@ impl Api {
         self,
         filter: MethodFilter,
         method: HttpMethod,
-        path: &str,
-        summary: &str,
+        path: &'static str,
+        summary: &'static str,
         refusals: Refusals,
         handler: H,
     ) -> Self {
         let mounted = Mounted(Arc::new(move |request, app| handler.clone().call(request, app)));
-        self.mount_any(filter, method, path, summary, refusals, H::describe, mounted)
+        self.mount_any(filter, Operation { method, path, summary, refusals, describe: H::describe }, mounted)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "those of `mount`, without their types")]
-    fn mount_any(
-        mut self,
-        filter: MethodFilter,
-        method: HttpMethod,
-        path: &str,
-        summary: &str,
-        refusals: Refusals,
-        describe: fn(&mut Sheet),
-        handler: Mounted,
-    ) -> Self {
-        let mut sheet = Sheet::default();
-        sheet.reads(path.split('/').filter_map(named).map(identifier));
-        describe(&mut sheet);
-        sheet.refuses(refusals);
-        self.note(method, path, summary, sheet);
-        self.router = self.router.route(path, on(filter, handler));
+    fn mount_any(mut self, filter: MethodFilter, operation: Operation, handler: Mounted) -> Self {
+        self.router = self.router.route(operation.path, on(filter, handler));
+        self.mounted.push(operation);
         self
     }
 
+    /// The routes, and one more that shows the document. The first request for the document writes it: that takes longer
+    /// than the rest of a start, and few ask for it.
+    pub fn finish(self) -> Router<Arc<App>> {
+        let mounted = self.mounted;
+        let text = LazyLock::new(move || Bytes::from(document(&mounted)));
+        let text: Arc<LazyLock<Bytes, _>> = Arc::new(text);
+        let show = move || {
+            let answer = ([(CONTENT_TYPE, "application/json")], Bytes::clone(&text));
+            std::future::ready(answer)
+        };
+        self.router.route(DOCUMENT, get(show))
+    }
+}
+
+/// The OpenAPI document of these operations and of its own.
+fn document(mounted: &[Operation]) -> String {
+    let mut written = Written::default();
+    for operation in mounted {
+        let mut sheet = Sheet::default();
+        sheet.reads(operation.path.split('/').filter_map(named).map(identifier));
+        (operation.describe)(&mut sheet);
+        sheet.refuses(operation.refusals);
+        written.note(operation.method.clone(), operation.path, operation.summary, sheet);
+    }
+    let mut sheet = Sheet::default();
+    sheet.answers(StatusCode::OK, Object::new());
+    written.note(HttpMethod::Get, DOCUMENT, "This document", sheet);
+    let mut components = Components::new();
+    components.schemas = written.forms;
+    let bearer = Http::builder().scheme(HttpAuthScheme::Bearer);
+    let bearer = bearer.description(Some("An access token, or an API key")).build();
+    let cookie = ApiKeyValue::with_description("parlor_rt", "The refresh token, set by a sign-in");
+    components.add_security_scheme(BEARER, SecurityScheme::Http(bearer));
+    components.add_security_scheme(COOKIE, SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
+    let mut document = OpenApi::new(Info::new("Parlor", env!("CARGO_PKG_VERSION")), written.paths);
+    document.components = Some(components);
+    document.to_json().expect("the document is made of texts, lists and maps")
+}
+
+#[derive(Default)]
+struct Written {
+    paths: Paths,
+    forms: BTreeMap<String, RefOr<Schema>>,
+}
+
+impl Written {
     fn note(&mut self, method: HttpMethod, path: &str, summary: &str, mut sheet: Sheet) {
         sheet.refuses(&[StatusCode::TOO_MANY_REQUESTS]);
         // Said of all, so that nobody has to know what holds when nothing is said.
@@ -113,29 +153,6 @@ impl Api {
             let known = self.forms.entry(name).or_insert_with(|| form.clone());
             assert!(*known == form, "two forms have one name, of which one is in {path}");
         }
-    }
-
-    /// The routes, and one more that shows the document.
-    pub fn finish(mut self) -> Router<Arc<App>> {
-        let mut sheet = Sheet::default();
-        sheet.answers(StatusCode::OK, Object::new());
-        self.note(HttpMethod::Get, DOCUMENT, "This document", sheet);
-        let mut components = Components::new();
-        components.schemas = self.forms;
-        let bearer = Http::builder().scheme(HttpAuthScheme::Bearer);
-        let bearer = bearer.description(Some("An access token, or an API key")).build();
-        let cookie = ApiKeyValue::with_description("parlor_rt", "The refresh token, set by a sign-in");
-        components.add_security_scheme(BEARER, SecurityScheme::Http(bearer));
-        components.add_security_scheme(COOKIE, SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
-        let mut document = OpenApi::new(Info::new("Parlor", env!("CARGO_PKG_VERSION")), self.paths);
-        document.components = Some(components);
-        let text = document.to_json().expect("the document is made of texts, lists and maps");
-        let text = Bytes::from(text);
-        let show = move || {
-            let answer = ([(CONTENT_TYPE, "application/json")], text.clone());
-            std::future::ready(answer)
-        };
-        self.router.route(DOCUMENT, get(show))
     }
 }
 

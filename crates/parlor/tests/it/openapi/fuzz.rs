@@ -1,6 +1,7 @@
 //! Asks for everything that the document offers, in every way that it allows and some that it does not: no 5xx,
 //! no status that is not documented, no answer of another form.
 
+use parlor_testkit::seed::seed;
 use std::collections::{BTreeMap, BTreeSet};
 
 use parlor_testkit::rest::{Answer, Rest};
@@ -17,8 +18,6 @@ use crate::scene::{PASSWORD, Scene, make_key};
 /// Each on a hub of its own: what a call does to the callers themselves lasts no longer than a round.
 const ROUNDS: usize = 6;
 const CALLS: usize = 250;
-/// Repeats a run, given what a failed one said.
-const SEED: &str = "PARLOR_FUZZ_SEED";
 
 #[derive(Debug, Clone)]
 struct Call {
@@ -39,8 +38,7 @@ enum Id {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_is_asked_the_answer_is_documented() {
-    let seed = std::env::var(SEED).ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(fresh_seed);
-    println!("to repeat this: {SEED}={seed}");
+    let seed = seed();
     let (mut succeeded, mut documented) = (BTreeSet::new(), 0);
     for round in 0..ROUNDS {
         let scene = Scene::start().await;
@@ -68,10 +66,6 @@ async fn whatever_is_asked_the_answer_is_documented() {
     }
     // Nonsense alone would prove nothing. What needs an agent that runs is walked through elsewhere.
     assert!(succeeded.len() * 5 > documented * 2, "only {} succeeded at all: {succeeded:?}", succeeded.len());
-}
-
-fn fresh_seed() -> u64 {
-    std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64
 }
 
 fn calls(at: usize, operation: &Operation) -> BoxedStrategy<Call> {

@@ -7,6 +7,7 @@ use parlor_testkit::broker::Broker;
 use parlor_testkit::faultfs::FaultyDirectory;
 use parlor_testkit::hub::{Hub, HubCommand};
 use parlor_testkit::rng::Rng;
+use parlor_testkit::seed;
 use parlor_testkit::socket::{Arrival, PATIENCE};
 use serde_json::{Value, json};
 
@@ -60,16 +61,13 @@ fn route(number: u64) -> Value {
 
 impl Crash {
     async fn prepare(command: HubCommand) -> Self {
-        let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64;
-        let seed = std::env::var("PARLOR_TEST_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(now);
-        println!("crash run with PARLOR_TEST_SEED={seed}");
         let hub = command.start().await.unwrap();
         let token = hub.admin().await.unwrap().token().to_owned();
         let mut broker = Broker::connect(hub.url(), &token).await.unwrap();
         broker.create_agent("worker", &[]).await.unwrap();
         let frame = json!({ "type": "msg.session.sub.add", "agentId": "worker", "sessionId": "jobs", "pattern": "jobs/**" });
         broker.ok(frame).await.unwrap();
-        Self { command, token, hub: Some(hub), rng: Rng::new(seed), next: 0, told: 0, taken: BTreeMap::new() }
+        Self { command, token, hub: Some(hub), rng: seed::rng(), next: 0, told: 0, taken: BTreeMap::new() }
     }
 
     async fn connect(&self) -> Broker {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use parlor_testkit::hub::HubCommand;
 use parlor_testkit::rest::Rest;
 use parlor_testkit::rng::Rng;
+use parlor_testkit::seed;
 
 use super::backup::{backup, restore};
 use crate::scene::{PARLOR, Scene, contents};
@@ -41,20 +42,13 @@ fn command(arguments: &[&str]) -> tokio::process::Command {
     command
 }
 
-fn seeded() -> Rng {
-    let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64;
-    let seed = std::env::var("PARLOR_TEST_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(now);
-    println!("PARLOR_TEST_SEED={seed}");
-    Rng::new(seed)
-}
-
 async fn said_in(admin: &Rest, room: &str) -> Vec<String> {
     contents(&admin.history(room).await.unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_backup_that_is_killed_leaves_a_whole_file_or_none_and_the_hub_alone() {
-    let mut rng = seeded();
+    let mut rng = seed::rng();
     let mut scene = Scene::process().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     for n in 0..50 {
@@ -92,7 +86,7 @@ async fn a_backup_that_is_killed_leaves_a_whole_file_or_none_and_the_hub_alone()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restore_that_is_killed_leaves_all_of_the_old_or_all_of_the_new() {
-    let mut rng = seeded();
+    let mut rng = seed::rng();
     let mut scene = Scene::process().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     scene.admin.post_message(&room, "old").await.unwrap();
@@ -156,7 +150,7 @@ async fn a_backup_of_an_earlier_schema_is_restored_and_migrated() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_start_that_is_killed_while_it_migrates_is_followed_by_one_that_succeeds() {
-    let mut rng = seeded();
+    let mut rng = seed::rng();
     let first = tempfile::tempdir().unwrap();
     of_the_first_schema(first.path());
     let fresh = || {
