@@ -210,7 +210,7 @@ async fn every_file_is_understood() {
 async fn of_a_hub(place: &Path, text: &str) {
     let file = place.join("parlor.toml");
     std::fs::write(&file, text.replace("\"ada\"", &format!("\"{ADMIN}\""))).unwrap();
-    let scene = Scene::with(&[("PARLOR_CONFIG", file.to_str().unwrap())]).await;
+    let scene = Scene::process_set(&[("PARLOR_CONFIG", file.to_str().unwrap())]).await;
     registered(&scene.admin, "echo").await;
     scene.ends_well().await;
 }

@@ -69,7 +69,7 @@ async fn an_agent_in_the_settings_file_is_there_from_the_start() {
     let config = place.path().join("parlor.toml");
     let settings = "[[agent]]\nname = 'echo'\nkind = 'command'\ncommand = ['sh', '-c', 'echo $GREETING']\n[agent.environment]\nGREETING = 'canary'\n";
     std::fs::write(&config, settings).unwrap();
-    let scene = Scene::with(&[("PARLOR_CONFIG", config.to_str().unwrap())]).await;
+    let scene = Scene::process_set(&[("PARLOR_CONFIG", config.to_str().unwrap())]).await;
     let id = registered(&scene.admin, "echo").await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let body = json!({ "memberId": id, "memberType": "agent" });

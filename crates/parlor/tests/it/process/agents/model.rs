@@ -44,7 +44,7 @@ async fn a_model_in_the_settings_file_of_the_hub_answers() {
     let config = place.path().join("parlor.toml");
     std::fs::write(&config, settings(&endpoint, place.path())).unwrap();
     let scene =
-        Scene::with(&[("PARLOR_CONFIG", config.to_str().unwrap()), ("PARLOR_LOG_LEVEL", "trace")]).await;
+        Scene::process_set(&[("PARLOR_CONFIG", config.to_str().unwrap()), ("PARLOR_LOG_LEVEL", "trace")]).await;
     let mut room = Room::on(scene).await;
     let sage = registered(&room.scene.admin, "Sage").await;
     let share = json!({ "visibility": "all" });
@@ -58,7 +58,7 @@ async fn a_model_in_the_settings_file_of_the_hub_answers() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_agent_answers() {
     let mut endpoint = ModelEndpoint::start().await.unwrap();
-    let scene = Scene::with(&[allowed(&endpoint), ("PARLOR_LOG_LEVEL", "trace")]).await;
+    let scene = Scene::process_set(&[allowed(&endpoint), ("PARLOR_LOG_LEVEL", "trace")]).await;
     let mut room = Room::on(scene).await;
     let config = json!({ "fallbackModel": "large", "systemPrompt": "You are kind." });
     let sage = make_service_agent(&room.scene.admin, &endpoint.url, config).await;
