@@ -1,5 +1,5 @@
 //! Service agents: who may define one, what is kept of its key, and that a change counts at once. What they say is in
-//! `agents/model.rs`.
+//! `process/agents/model.rs`.
 
 use crate::gateway::scenes::Room;
 use crate::scene::{PARLOR, Scene, assert_refused, bytes_in, contains, next};

@@ -44,7 +44,8 @@ async fn a_model_in_the_settings_file_of_the_hub_answers() {
     let config = place.path().join("parlor.toml");
     std::fs::write(&config, settings(&endpoint, place.path())).unwrap();
     let scene =
-        Scene::process_set(&[("PARLOR_CONFIG", config.to_str().unwrap()), ("PARLOR_LOG_LEVEL", "trace")]).await;
+        Scene::process_set(&[("PARLOR_CONFIG", config.to_str().unwrap()), ("PARLOR_LOG_LEVEL", "trace")])
+            .await;
     let mut room = Room::on(scene).await;
     let sage = registered(&room.scene.admin, "Sage").await;
     let share = json!({ "visibility": "all" });
