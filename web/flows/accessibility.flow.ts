@@ -57,11 +57,24 @@ interface Axe {
   run: () => Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }>;
 }
 
+/**
+ * Resolves when the page is drawn in its final colours. Also without motion a colour changes by a transition, which ends
+ * with the next frame, and a busy machine takes long to draw one.
+ */
+async function settled(): Promise<void> {
+  const frame = () => new Promise((drawn) => requestAnimationFrame(drawn));
+  do {
+    await frame();
+    await frame();
+  } while (document.getAnimations().some((animation) => animation.playState === 'running'));
+}
+
 /** In both looks: the page follows the system when it changes. */
 async function expectAccessible(page: Page): Promise<void> {
   for (const colorScheme of LOOKS) {
     await page.emulateMedia({ colorScheme });
     await page.locator(`html[data-theme=${colorScheme}]`).waitFor();
+    await page.evaluate(settled);
     const { violations } = await page.evaluate(() => (globalThis as unknown as { axe: Axe }).axe.run());
     const serious = violations
       .filter(({ impact }) => impact === 'serious' || impact === 'critical')

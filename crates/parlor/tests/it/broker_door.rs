@@ -1,7 +1,5 @@
 //! The broker door's own rules: signing in, what comes back with a `reqId`, and how it ends.
 
-use std::time::{Duration, Instant};
-
 use parlor_testkit::broker::Broker;
 use parlor_testkit::socket::{PATIENCE, Socket};
 use serde_json::{Value, json};
@@ -112,13 +110,11 @@ async fn a_revoked_key_and_a_shutdown_end_the_connection() {
     let key = scene.admin.post("/api/keys", body).await.unwrap().data().unwrap();
     let mut by_key = Broker::connect(scene.url(), key["key"].as_str().unwrap()).await.unwrap();
     let mut by_token = Broker::connect(scene.url(), scene.admin.token()).await.unwrap();
-    let began = Instant::now();
     scene.admin.delete(&format!("/api/keys/{}", key["id"].as_str().unwrap())).await.unwrap();
     assert_eq!(by_key.wait_for_type("error").await.unwrap()["error"], "Your session was revoked");
     assert_eq!(by_key.closed(PATIENCE).await.unwrap(), 1008);
-    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
     let reader = tokio::spawn(async move { by_token.closed(PATIENCE).await.unwrap() });
-    scene.hub.stop(Duration::from_secs(4)).await.unwrap();
+    scene.hub.stop(PATIENCE).await.unwrap();
     assert_eq!(reader.await.unwrap(), 1001);
     scene.assert_never_panicked();
 }

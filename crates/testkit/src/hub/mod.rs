@@ -12,6 +12,8 @@ pub(crate) use process::Capture;
 use crate::rest::Rest;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 pub const ADMIN: &str = "admin";
@@ -36,12 +38,27 @@ pub struct HubCommand {
     topology: Topology,
     data: PathBuf,
     environment: Vec<(String, String)>,
+    /// The wall clock of every hub that this starts in the test's process.
+    pub clock: TestClock,
+}
+
+/// The clock of this machine, which a test can set forward.
+#[derive(Clone, Debug, Default)]
+pub struct TestClock {
+    ahead_micros: Arc<AtomicI64>,
+}
+
+impl TestClock {
+    pub fn advance(&self, by: Duration) {
+        self.ahead_micros.fetch_add(by.as_micros() as i64, Ordering::Relaxed);
+    }
 }
 
 impl HubCommand {
     /// A hub on a free loopback port, with an admin (`ADMIN`, `PASSWORD`) and without rate limits.
     pub fn new(topology: Topology, data: &Path) -> Self {
-        let command = Self { topology, data: data.to_owned(), environment: Vec::new() };
+        let command =
+            Self { topology, data: data.to_owned(), environment: Vec::new(), clock: TestClock::default() };
         let command = command
             .env("PARLOR_ADMIN_PASSWORD", PASSWORD)
             .env("PARLOR_LIMITS", "off")
@@ -75,7 +92,8 @@ impl HubCommand {
         Ok(Hub(match &self.topology {
             #[cfg(feature = "in-process")]
             Topology::InProcess => {
-                Kind::InProcess(in_process::Hub::start(&self.data, &self.environment).await?)
+                let hub = in_process::Hub::start(&self.data, &self.environment, self.clock.clone());
+                Kind::InProcess(hub.await?)
             }
             Topology::Process(binary) => {
                 Kind::Process(process::Hub::start(binary, &self.data, &self.environment).await?)

@@ -88,13 +88,13 @@ async fn sockets_that_never_sign_in_are_closed_and_bounded_for_each_address() {
     let late = Socket::open(scene.url(), "/ws/client", &[]).await.expect("a place became free");
     strangers.push(late);
     for stranger in &mut strangers[1..] {
-        assert_eq!(stranger.closed(Duration::from_secs(4)).await.unwrap(), 4001);
+        assert_eq!(stranger.closed(PATIENCE).await.unwrap(), 4001);
     }
     // A place is free when its connection is gone, which a peer that does not close delays by two seconds.
     let began = Instant::now();
     while let Err(refused) = Socket::open(scene.url(), "/ws/client", &[]).await {
         assert_eq!(refused.downcast::<NotUpgraded>().unwrap().0, 429);
-        assert!(began.elapsed() < Duration::from_secs(5), "the places are still taken");
+        assert!(began.elapsed() < PATIENCE, "the places are still taken");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     strangers[0].send(&json!({ "type": "client:ping", "ts": 1 })).await.unwrap();

@@ -10,20 +10,26 @@ use sha1::Sha1;
 use crate::scene::{PARLOR, PASSWORD, Scene, assert_refused, make_key};
 
 /// A device that makes codes: the standard, written down once more.
-pub struct Device(Vec<u8>);
+pub struct Device {
+    secret: Vec<u8>,
+    /// The half minute in which it was made. Codes count from there, so that no code changes during a test.
+    made_in: i64,
+}
 
 impl Device {
     pub fn new(secret: &str) -> Self {
         let value = |c: u8| b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".iter().position(|own| *own == c).unwrap();
         let bits: String = secret.bytes().map(|c| format!("{:05b}", value(c))).collect();
         let bytes = bits.as_bytes().chunks_exact(8);
-        Self(bytes.map(|byte| u8::from_str_radix(std::str::from_utf8(byte).unwrap(), 2).unwrap()).collect())
+        let number = |byte| u8::from_str_radix(std::str::from_utf8(byte).unwrap(), 2).unwrap();
+        let made_in = UNIX_EPOCH.elapsed().unwrap().as_secs() as i64 / 30;
+        Self { secret: bytes.map(number).collect(), made_in }
     }
 
-    /// The code so many steps of half a minute from now. One ahead is good, and stays so for a minute.
+    /// The code so many half minutes after it was made. One ahead is good, and stays so for a minute.
     pub fn code(&self, ahead: i64) -> String {
-        let step = UNIX_EPOCH.elapsed().unwrap().as_secs() as i64 / 30 + ahead;
-        let mac = Hmac::<Sha1>::new_from_slice(&self.0).unwrap().chain_update(step.to_be_bytes());
+        let step = self.made_in + ahead;
+        let mac = Hmac::<Sha1>::new_from_slice(&self.secret).unwrap().chain_update(step.to_be_bytes());
         let mac = mac.finalize().into_bytes();
         let at = usize::from(mac[19] % 16);
         let number = u32::from_be_bytes(mac[at..at + 4].try_into().unwrap()) % (1 << 31);
@@ -32,7 +38,7 @@ impl Device {
 
     /// A code of this secret, but not of this time.
     pub fn wrong_code(&self) -> String {
-        let near = [-2, -1, 0, 1, 2].map(|ahead| self.code(ahead));
+        let near = [-2, -1, 0, 1, 2, 3, 4].map(|ahead| self.code(ahead));
         (100..).map(|ahead| self.code(ahead)).find(|code| !near.contains(code)).unwrap()
     }
 }

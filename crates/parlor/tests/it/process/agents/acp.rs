@@ -5,6 +5,7 @@ use crate::gateway::scenes::Room;
 use crate::scene::{PARLOR, PASSWORD, following, next};
 use parlor_testkit::hosting::{Machine, Proxy, gone};
 use parlor_testkit::program::program;
+use parlor_testkit::socket::PATIENCE;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -82,7 +83,7 @@ async fn a_session_outlives_its_gateway_and_the_hub() {
     room.say("@actor once more count hang").await;
     until_said(&mut room, &mut String::new(), |text| text.ends_with(&format!("turn 3 of {session}"))).await;
     gateway.kill_9().await.unwrap();
-    gone(&hosted.mark(), Duration::from_secs(5)).await.unwrap();
+    gone(&hosted.mark(), PATIENCE).await.unwrap();
     room.scene.crash_and_restart().await;
     proxy.lead_to(room.scene.url());
     room.alice = room.alice.at(room.scene.url());
@@ -101,7 +102,7 @@ async fn a_session_outlives_its_gateway_and_the_hub() {
     };
     assert_eq!(answer.await["content"], format!("turn 4 of {session}"));
     assert!(gateway.terminate().await.unwrap().success());
-    gone(&hosted.mark(), Duration::from_secs(5)).await.unwrap();
+    gone(&hosted.mark(), PATIENCE).await.unwrap();
     room.scene.ends_well().await;
 }
 

@@ -4,9 +4,9 @@ use super::{outcome, parlor, parlor_in, registered, until_said};
 use crate::gateway::scenes::Room;
 use crate::scene::{Scene, following};
 use parlor_testkit::hosting::gone;
+use parlor_testkit::socket::PATIENCE;
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
-use std::time::Duration;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_that_is_added_answers_at_once_and_is_there_after_a_restart() {
@@ -45,7 +45,7 @@ async fn an_agent_that_is_added_answers_at_once_and_is_there_after_a_restart() {
     assert!(list.contains("slow") && list.contains("busy"), "{list}");
 
     room.scene.crash_and_restart().await;
-    gone(&script, Duration::from_secs(5)).await.unwrap();
+    gone(&script, PATIENCE).await.unwrap();
     let alice = room.alice.at(room.scene.url());
     registered(&alice, "slow").await;
     let mut at_alice = following(&alice, &room.room).await;
@@ -55,7 +55,7 @@ async fn an_agent_that_is_added_answers_at_once_and_is_there_after_a_restart() {
     at_alice.send(&stop).await.unwrap();
     let reply = crate::scene::next(&mut at_alice, "server:message_complete").await;
     assert_eq!(outcome(&reply["message"]), "cancelled");
-    gone(&script, Duration::from_secs(2)).await.unwrap();
+    gone(&script, PATIENCE).await.unwrap();
 
     let (removed, printed) = parlor(&["agent", "rm", "slow", "--data", data]).await;
     assert!(removed && printed.contains("Removed slow"), "{printed}");

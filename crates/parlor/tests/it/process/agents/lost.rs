@@ -4,8 +4,8 @@ use super::{Hosted, outcome, until_said};
 use crate::gateway::scenes::Room;
 use crate::scene::{Scene, following};
 use parlor_testkit::hosting::{Proxy, gone};
+use parlor_testkit::socket::PATIENCE;
 use serde_json::Value;
-use std::time::Duration;
 
 /// Says a line every few milliseconds, so that there is always something on its way.
 const COUNTING: &str = "i=0; while [ $i -lt LINES ]; do echo \"line $i\"; i=$((i+1)); sleep 0.02; done";
@@ -28,7 +28,7 @@ async fn a_gateway_killed_fifty_times_ends_every_reply_once_and_leaves_nothing_b
         let mut text = String::new();
         until_said(&mut room, &mut text, |text| text.lines().count() > round % 5).await;
         gateway.kill_9().await.unwrap();
-        gone(&hosted.mark(), Duration::from_secs(5)).await.unwrap();
+        gone(&hosted.mark(), PATIENCE).await.unwrap();
         gateway = hosted.machine.start().await.unwrap();
         let reply = room.reply().await;
         assert_eq!(outcome(&reply), "interrupted", "{reply}");
@@ -38,7 +38,7 @@ async fn a_gateway_killed_fifty_times_ends_every_reply_once_and_leaves_nothing_b
     let replies = |message: &&Value| message["senderType"] == "agent";
     assert_eq!(room.bob.history(&room.room).await.unwrap().iter().filter(replies).count(), 50);
     drop(gateway);
-    gone(&hosted.mark(), Duration::from_secs(5)).await.unwrap();
+    gone(&hosted.mark(), PATIENCE).await.unwrap();
     room.scene.ends_well().await;
 }
 
