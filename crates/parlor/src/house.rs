@@ -24,6 +24,8 @@ pub struct Platform {
     pub clock: Arc<dyn Clock>,
     pub ids: Arc<dyn Ids>,
     pub password_cost: PasswordCost,
+    /// How long a WebSocket waits for its peer to close.
+    pub close_timeout: Duration,
 }
 
 impl Default for Platform {
@@ -32,6 +34,7 @@ impl Default for Platform {
             clock: Arc::new(SystemClock),
             ids: Arc::new(RandomIds),
             password_cost: PasswordCost::default(),
+            close_timeout: Duration::from_secs(2),
         }
     }
 }

@@ -24,6 +24,7 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
@@ -85,13 +86,14 @@ impl RunningHub {
             (Some(certificate), Some(key)) => Some(Tls::load(certificate, key).context("cannot speak TLS")?),
             _ => None,
         };
+        let close_timeout = platform.close_timeout;
         let house = house::open(settings, platform)?;
         let roster = Arc::new(Roster::open(&settings.data, config)?);
         let app = App::new(
             house.hub.clone(),
             house.blobs.clone(),
             house.passwords.clone(),
-            server_config(settings, house.models.clone())?,
+            server_config(settings, house.models.clone(), close_timeout)?,
             tls.clone(),
         );
         let listener = TcpListener::bind(settings.listen).await;
@@ -183,7 +185,11 @@ async fn first_admin(
     Ok(Some(SetupLink { token: Secret::new(token), lifetime: settings.setup_link_ttl }))
 }
 
-fn server_config(settings: &Settings, models: Arc<dyn Models>) -> anyhow::Result<Config> {
+fn server_config(
+    settings: &Settings,
+    models: Arc<dyn Models>,
+    close_timeout: Duration,
+) -> anyhow::Result<Config> {
     let limits = settings.limits_in_force();
     let mut allowed_origins = settings.allowed_origins.clone();
     allowed_origins.extend(settings.public_origin());
@@ -198,6 +204,7 @@ fn server_config(settings: &Settings, models: Arc<dyn Models>) -> anyhow::Result
         lockout_failures: settings.lockout_failures,
         lockout: settings.lockout_seconds,
         auth_timeout: settings.auth_timeout,
+        close_timeout,
         login_per_minute: limits.logins,
         refresh_per_minute: limits.refreshes,
         requests_per_minute: limits.requests,

@@ -105,7 +105,7 @@ async fn converse(app: Arc<App>, upgraded: Upgraded) {
     let left = talk.leave().map(|user| (user, tokio::time::Instant::now() + ABSENT_AFTER));
     let app = talk.app.clone();
     drop(talk);
-    socket.finish().await;
+    socket.finish(app.config.close_timeout).await;
     if let Some((user, then)) = left {
         tokio::select! {
             () = ongoing.stopped() => {}

@@ -73,6 +73,7 @@ pub async fn mount(State(app): State<Arc<App>>, request: Request) -> Result<Resp
 async fn converse(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
     let Upgraded { stream, already_read, counted, mut ongoing } = upgraded;
     let too_slow = app.broker_egress.farewell(Farewell::TooSlow);
+    let close_timeout = app.config.close_timeout;
     let mut socket = Socket::open(stream, already_read, LIMIT, app.config.outbox, too_slow).await;
     let deadline = tokio::time::sleep(app.config.auth_timeout);
     tokio::pin!(deadline);
@@ -114,7 +115,7 @@ async fn converse(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
     if let Some(signed) = talk.signed.take() {
         talk.app.hub.disconnect(signed.viewer.id);
     }
-    socket.finish().await;
+    socket.finish(close_timeout).await;
 }
 
 struct Talk {

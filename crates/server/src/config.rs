@@ -17,6 +17,8 @@ pub struct Config {
     pub lockout_failures: u32,
     pub lockout: Duration,
     pub auth_timeout: Duration,
+    /// How long a WebSocket waits for its peer to close, after the hub has sent its close frame.
+    pub close_timeout: Duration,
     pub login_per_minute: Option<u32>,
     pub refresh_per_minute: Option<u32>,
     /// Of one person, or of one address that nobody signed in from.

@@ -72,6 +72,7 @@ async fn converse(app: Arc<App>, upgraded: Upgraded) {
     let Upgraded { stream, already_read, counted, mut ongoing } = upgraded;
     let egress = app.gateway_egress.clone();
     let too_slow = egress.farewell(Farewell::TooSlow);
+    let close_timeout = app.config.close_timeout;
     let mut socket = Socket::open(stream, already_read, HARD_LIMIT, app.config.outbox, too_slow).await;
     let deadline = tokio::time::sleep(app.config.auth_timeout);
     tokio::pin!(deadline);
@@ -110,7 +111,7 @@ async fn converse(app: Arc<App>, upgraded: Upgraded) {
         signed.agents.end(&talk.app).await;
     }
     drop(talk);
-    socket.finish().await;
+    socket.finish(close_timeout).await;
 }
 
 /// Whoever hosts agents, as the engine knows it: what it is told goes out as frames.

@@ -27,8 +27,6 @@ use tokio_tungstenite::tungstenite::error::{CapacityError, ProtocolError};
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
-/// How long a closing connection may take to say good-bye.
-const GOODBYE: Duration = Duration::from_secs(2);
 /// How often a connection asks whether its sign-in still stands.
 pub const LOOK_AGAIN: Duration = Duration::from_secs(60);
 /// Buffers written with one system call.
@@ -111,8 +109,8 @@ impl Socket {
         self.outbox.close(frame::close(code, reason));
     }
 
-    /// Writes what is left, reads until the peer has closed too, and gives up after a moment.
-    pub async fn finish(mut self) {
+    /// Writes what is left, reads until the peer has closed too, and gives up after `timeout`.
+    pub async fn finish(mut self, timeout: Duration) {
         self.outbox.close(Bytes::new());
         let goodbye = async {
             let _ = (&mut self.writer).await;
@@ -121,7 +119,7 @@ impl Socket {
             // connection, and a reset can take our last words along.
             let _ = tokio::io::copy(self.stream.get_mut(), &mut tokio::io::sink()).await;
         };
-        let _ = tokio::time::timeout(GOODBYE, goodbye).await;
+        let _ = tokio::time::timeout(timeout, goodbye).await;
         self.writer.abort();
     }
 }

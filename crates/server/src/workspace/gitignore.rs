@@ -171,7 +171,6 @@ fn matches<P, T>(pattern: &[Part<P>], sequence: &[T], one: &impl Fn(&P, &T) -> b
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::{Duration, Instant};
 
     #[test]
     fn rules_name_what_git_has_them_name() {
@@ -229,8 +228,7 @@ mod tests {
     fn a_rule_that_was_made_to_take_long_does_not() {
         let rules = Gitignore::parse(&format!("{}/b\n{}b", "**/a*".repeat(200), "a*".repeat(200)));
         let path = ["a".repeat(250).as_str(); 16].join("/");
-        let began = Instant::now();
+        // With backtracking this would not end before the universe does.
         assert_eq!(rules.ignores(Path::new(&path), false), None);
-        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
     }
 }

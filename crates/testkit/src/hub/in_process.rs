@@ -154,8 +154,13 @@ async fn run(
     started: oneshot::Sender<Result<std::net::SocketAddr>>,
     ending: oneshot::Receiver<End>,
 ) -> Option<parlor_engine::Hub> {
-    let platform =
-        Platform { clock: Arc::new(clock), password_cost: PasswordCost::LEAST, ..Platform::default() };
+    let platform = Platform {
+        clock: Arc::new(clock),
+        password_cost: PasswordCost::LEAST,
+        // Clients of tests are often still connected at the end, and never answer the close frame.
+        close_timeout: Duration::from_millis(200),
+        ..Platform::default()
+    };
     let hub = match RunningHub::start(&settings, config.as_deref(), platform).await {
         Ok(hub) => hub,
         Err(error) => {
