@@ -12,7 +12,6 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use crate::hub::Capture;
-use crate::skip::say_skipped;
 use crate::socket::{PATIENCE, Socket};
 
 pub struct Browser {
@@ -31,12 +30,8 @@ pub struct Page {
 }
 
 impl Browser {
-    /// Starts Chromium, or says that the calling test is skipped because there is none.
-    pub async fn start_or_skip() -> Result<Option<Self>> {
-        let Some(binary) = chromium() else {
-            say_skipped("There is no chromium in PATH.");
-            return Ok(None);
-        };
+    pub async fn start() -> Result<Self> {
+        let binary = chromium().context("there is no chromium in PATH")?;
         let profile = tempfile::tempdir()?;
         let mut process = Command::new(binary)
             .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
@@ -52,7 +47,7 @@ impl Browser {
         let address = timeout(PATIENCE, stderr.find(devtools)).await;
         let Ok(Some((url, path))) = address else { bail!("Chromium did not start:\n{}", stderr.text()) };
         let socket = Socket::open(&url, &path, &[]).await?;
-        Ok(Some(Self { _process: process, _stderr: stderr, _profile: profile, socket, calls: 0 }))
+        Ok(Self { _process: process, _stderr: stderr, _profile: profile, socket, calls: 0 })
     }
 
     /// Opens an address in a tab of its own.

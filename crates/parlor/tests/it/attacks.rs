@@ -9,4 +9,4 @@ mod ids;
 mod impersonation;
 mod origin;
 mod tokens;
-mod uploads;
+pub mod uploads;

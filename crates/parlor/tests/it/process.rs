@@ -3,6 +3,7 @@
 
 pub mod agents;
 mod broker_crash;
+mod browser;
 pub mod command_line;
 mod crash;
 mod disk_faults;

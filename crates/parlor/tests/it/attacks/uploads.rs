@@ -1,16 +1,14 @@
 //! Files made to run in our origin, to be taken for something else, or to hurt whoever receives them.
 
-use anyhow::Result;
-use parlor_testkit::browser::Browser;
 use parlor_testkit::rest::{Answer, Rest, form};
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::io::AsyncWriteExt;
 
 use crate::files::{PNG, begin, ended, fetched, go_on, kept, sent, share, status, url};
 use crate::scene::{Scene, assert_refused, bare};
 
-const SCRIPT: &str = "<script>document.title='taken over';fetch('/taken-over')</script>";
+pub const SCRIPT: &str = "<script>document.title='taken over';fetch('/taken-over')</script>";
 
 async fn upload(person: &Rest, name: &str, content: &[u8]) -> Answer {
     person.upload(name, content).await.unwrap()
@@ -294,48 +292,4 @@ async fn who_is_removed_reads_no_file_any_more_and_no_secret_of_an_address_is_lo
         assert!(!log.contains(secret), "{log}");
     }
     scene.ends_well().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn nothing_that_was_sent_runs_in_a_real_browser() -> Result<()> {
-    let Some(mut browser) = Browser::start_or_skip().await? else { return Ok(()) };
-    let scene = Scene::start().await;
-    let page = browser.open(scene.url()).await?;
-    let image = sent(&scene.admin, "a.gif", format!("GIF89a{SCRIPT}").as_bytes()).await;
-    let address = |file: &Value| format!("{}{}?token={}", scene.url(), url(file), scene.admin.token());
-    browser.go(&page, &address(&image)).await?;
-    let seen =
-        "[document.contentType, self.origin, document.title === 'taken over', document.scripts.length]";
-    assert_eq!(browser.evaluate(&page, seen).await?, json!(["image/gif", "null", false, 0]));
-
-    for (name, content) in [
-        ("a.txt", format!("words {SCRIPT}")),
-        ("a.md", format!("<p>{SCRIPT}")),
-        ("a.pdf", format!("%PDF-1.7 {SCRIPT}")),
-    ] {
-        let file = sent(&scene.admin, name, content.as_bytes()).await;
-        browser.go(&page, scene.url()).await?;
-        let refused = browser.go(&page, &address(&file)).await.unwrap_err();
-        assert!(refused.to_string().contains("ERR_ABORTED"), "downloaded, not shown: {refused}");
-        let title = browser.evaluate(&page, "document.title").await?;
-        assert_ne!(title, "taken over", "{name}");
-    }
-    // A file that is a script as well as an image runs neither in a page of ours that has no policy, nor in another's.
-    let both = sent(&scene.admin, "a.gif", b"GIF89a=1;document.title='taken over'").await;
-    let include = format!(
-        "new Promise((done) => {{
-            const script = document.createElement('script');
-            script.src = {};
-            script.onload = () => done('ran');
-            script.onerror = () => done('refused');
-            document.documentElement.append(script);
-        }})",
-        json!(address(&both))
-    );
-    for place in [format!("{}/api/health", scene.url()), "about:blank".to_owned()] {
-        browser.go(&page, &place).await?;
-        assert_eq!(browser.evaluate(&page, &include).await?, "refused", "in {place}");
-    }
-    scene.ends_well().await;
-    Ok(())
 }
