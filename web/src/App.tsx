@@ -14,7 +14,7 @@ export function App() {
   );
 }
 
-/** What is shown follows from who is signed in, and where. */
+/** Chooses the page from the sign-in state and the address. */
 function Content() {
   const session = useSession();
   const route = useRoute();

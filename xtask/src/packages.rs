@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 pub struct Package {
-    /// What is looked for in `PATH`.
+    /// The name of the executable in `PATH`.
     program: &'static str,
     /// The package of Debian that has it; without one, it is not ours to install.
     debian: Option<&'static str>,
@@ -55,7 +55,7 @@ pub fn require(packages: &[Package]) -> Result<()> {
     bail!("these programs are missing, and could not be installed:{}", lines.collect::<String>());
 }
 
-/// Installs what is missing, says what it did, and returns what is still missing.
+/// Installs missing packages, prints each step, and returns the packages that are still missing.
 pub fn install_missing(packages: &[Package]) -> Vec<&Package> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();

@@ -38,7 +38,7 @@ pub fn bench(hub: &Path) -> Result<()> {
 fn tests(mut script: Command, names: &[String]) -> Result<Ran> {
     let report = folder().join("vitest.json");
     fs::create_dir_all(folder())?;
-    // What an earlier run reported is not this one's.
+    // Removes the report of an earlier run.
     let _ = fs::remove_file(&report);
     script.args(["--reporter=default", "--reporter=json"]);
     script.arg(format!("--outputFile.json={}", report.display()));

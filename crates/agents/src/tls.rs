@@ -8,7 +8,7 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::{ClientConfig, Error, RootCertStore};
 
-/// Trusts no certificate at all, so that every TLS handshake fails with an error of its own.
+/// Trusts no certificate, so every TLS handshake fails with a certificate error.
 pub fn trusting_nobody() -> ClientConfig {
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let builder = builder.with_safe_default_protocol_versions().expect("ring supports the default versions");

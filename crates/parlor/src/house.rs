@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the hub takes from the machine it runs on. Tests replace it.
+/// Clock, ids and costs that depend on where the hub runs. Tests replace them.
 pub struct Platform {
     pub clock: Arc<dyn Clock>,
     pub ids: Arc<dyn Ids>,

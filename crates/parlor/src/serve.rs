@@ -60,7 +60,7 @@ pub async fn serve(settings: Settings, config: Option<PathBuf>) -> anyhow::Resul
 
 /// A hub with its listeners and background tasks. [`serve`] runs one per process; tests run several in theirs.
 ///
-/// Dropping it aborts the background tasks; [`RunningHub::stop`] shuts down in order.
+/// Dropping it aborts the background tasks, and the listener ends with the runtime; [`RunningHub::stop`] shuts down in order.
 pub struct RunningHub {
     listening: Option<Listening>,
     /// How the first admin is made, if there is none yet.

@@ -30,7 +30,7 @@ use step::Step;
 pub fn run(arguments: &[String]) -> Result<ExitCode> {
     let request = Request::parse(arguments)?;
     let mut report = Report::default();
-    // What an earlier run kept is not this one's.
+    // Removes the output of failed tests that an earlier run kept.
     let _ = fs::remove_dir_all(kept());
     packages::print_versions();
     match request {
@@ -111,7 +111,7 @@ fn record(
     Ok(())
 }
 
-/// Where a run keeps what it needs and what it leaves.
+/// The folder for the reports of a run and for the output of its failed tests.
 pub fn folder() -> PathBuf {
     root().join("target/xtask-test")
 }

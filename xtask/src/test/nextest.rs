@@ -22,7 +22,7 @@ pub fn install_if_missing() -> Result<()> {
     if is_installed() {
         return Ok(());
     }
-    // Without its own updater, which has a TLS library of its own to compile.
+    // Without default features: nextest's self-update would compile another TLS library.
     let arguments = [
         "install",
         "cargo-nextest",
@@ -98,7 +98,7 @@ pub fn built_tests(profile: &str, filter: &str) -> Command {
 /// Runs a command of nextest and reads what it reports of each test. `profile` is the one that the command uses.
 pub fn run_and_read(nextest: &mut Command, profile: &str) -> Result<Ran> {
     let report = root().join("target/nextest").join(profile).join("junit.xml");
-    // What an earlier run reported is not this one's.
+    // Removes the reports of an earlier run.
     for file in [&report, &skipped_tests()] {
         let _ = fs::remove_file(file);
     }

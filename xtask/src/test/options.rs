@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 pub enum Request {
     /// Every step.
     All,
-    /// What a developer runs before each commit.
+    /// `--quick`: the checks that a developer runs before each commit.
     Quick,
     /// Test steps only, perhaps several times and on a busy machine.
     Selected(Selection),

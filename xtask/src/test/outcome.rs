@@ -4,7 +4,7 @@ use std::time::Duration;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Test {
-    /// With the binary or the file that it stands in.
+    /// Test binary or flow file, followed by the name of the test.
     pub name: String,
     pub took: Duration,
     pub verdict: Verdict,
@@ -14,7 +14,7 @@ pub struct Test {
 pub enum Verdict {
     Passed,
     Failed {
-        /// What the test printed.
+        /// Captured output of the test.
         output: String,
     },
     Skipped {
@@ -23,7 +23,7 @@ pub enum Verdict {
 }
 
 impl Test {
-    /// What the test printed, if it failed.
+    /// Captured output of a failed test.
     pub fn failure(&self) -> Option<&str> {
         match &self.verdict {
             Verdict::Failed { output } => Some(output),
@@ -32,7 +32,7 @@ impl Test {
     }
 }
 
-/// What one run of a step gave.
+/// Result of one run of a step.
 #[derive(Debug, Default, PartialEq)]
 pub struct Ran {
     pub tests: Vec<Test>,

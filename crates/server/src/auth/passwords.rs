@@ -17,7 +17,7 @@ const STORM: usize = 4;
 /// Salt and hash of a password that does not exist, compared with when there is no such account: no password fits.
 const NOBODY: &str = "bm9ib2R5IGF0IGFsbCEhIQ$bm9ib2R5IGhhcyB0aGlzIHBhc3N3b3JkLCBldmVyLi4";
 
-/// What hashing one password costs. Each stored hash names its own cost, so that accounts outlive a change of it.
+/// Argon2 parameters for new hashes. Each stored hash names its own, so a change does not lock out existing accounts.
 #[derive(Clone, Copy, Debug)]
 pub struct PasswordCost {
     memory_kib: u32,

@@ -43,7 +43,7 @@ struct Operation {
 /// The statuses, besides those of its arguments, with which a handler refuses.
 type Refusals = &'static [StatusCode];
 
-/// What a function that is a handler returns.
+/// Return type of a handler function.
 type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
 
 /// A handler without its type: axum compiles what it puts around a handler once, and not for each of them.

@@ -65,7 +65,7 @@ impl Rule {
             });
         }
         if line.ends_with("/**") {
-            // What is in the folder, and not the folder itself.
+            // `a/**` matches the content of the folder, not the folder itself.
             segments.push(Part::One(vec![Part::Many]));
         }
         Some(Self { keeps, only_folders, segments })
@@ -106,7 +106,7 @@ fn letters_of_pattern(segment: &str) -> Option<Vec<Part<Letter>>> {
     Some(parts)
 }
 
-/// What follows a `[`, up to its `]`.
+/// Parses a character class after its `[`, up to and including its `]`.
 fn class(rest: &mut std::str::Chars<'_>) -> Option<Letter> {
     let mut ranges = Vec::new();
     let negated = rest.as_str().starts_with(['!', '^']);
@@ -228,7 +228,7 @@ mod tests {
     fn a_rule_that_was_made_to_take_long_does_not() {
         let rules = Gitignore::parse(&format!("{}/b\n{}b", "**/a*".repeat(200), "a*".repeat(200)));
         let path = ["a".repeat(250).as_str(); 16].join("/");
-        // With backtracking this would not end before the universe does.
+        // Backtracking would need exponential time here.
         assert_eq!(rules.ignores(Path::new(&path), false), None);
     }
 }

@@ -225,3 +225,23 @@ fn log_here(dispatch: &Dispatch) {
     });
     mem::forget(tracing::dispatcher::set_default(dispatch));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_in_a_thread_of_the_hub_is_in_its_log() {
+        let data = tempfile::tempdir().unwrap();
+        let (settings, _) = load(data.path(), &[]).unwrap();
+        let log = Log::default();
+        let dispatch = log.dispatch(&settings);
+        let thread = std::thread::spawn(move || {
+            log_here(&dispatch);
+            panic!("on purpose");
+        });
+        assert!(thread.join().is_err());
+        let text = String::from_utf8(log.text.lock().clone()).unwrap();
+        assert!(text.contains("panicked") && text.contains("on purpose"), "{text}");
+    }
+}

@@ -121,7 +121,7 @@ impl Hub {
         }
     }
 
-    /// What the hub has logged so far, its panics included; complete once it has ended.
+    /// Log of the hub so far, with its panics; complete once the hub has ended.
     pub fn log(&self) -> String {
         match &self.0 {
             #[cfg(feature = "in-process")]
@@ -182,7 +182,7 @@ impl Hub {
         self.process().ok()?.process_id()
     }
 
-    /// What a process has printed so far; complete once it has ended.
+    /// Standard output of the process so far; complete once the process has ended.
     pub fn stdout(&self) -> String {
         self.process().map(process::Hub::stdout).expect("only a process prints")
     }
