@@ -11,8 +11,8 @@ use parlor_engine::turns::PlainRules;
 use parlor_engine::{Hub, Limits};
 use parlor_model::command::{NewSignIn, NewUser, RoomChanges};
 use parlor_model::{
-    Caller, Command, Delivery, Epoch, Logged, Message, Moment, Position, Post, Receipt, RoomId, SecretHash,
-    Seq, Signal, SiteRole, Time,
+    Caller, Command, Delivery, Epoch, LoggedEvent, Message, Position, Post, Receipt, RoomId, SecretHash, Seq,
+    Signal, SignalStamp, SiteRole, Time,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -140,14 +140,14 @@ async fn somebody_in_a_room(hub: &Hub) -> (Caller, RoomId) {
     let Ok(Receipt::User(user)) = created else { panic!("{created:?}") };
     let sign_in = Command::SignIn(NewSignIn {
         user: user.id.clone(),
-        proven: "hash".into(),
+        verified_password_hash: "hash".into(),
         second: None,
         refresh: SecretHash([1; 32]),
         device: "test".into(),
         address: "here".into(),
         expires_at: Time(i64::MAX),
     });
-    let signed_in = hub.call(&Caller::OUTSIDER, sign_in).await;
+    let signed_in = hub.call(&Caller::ANONYMOUS, sign_in).await;
     let Ok(Receipt::SignedIn { sign_in, .. }) = signed_in else { panic!("{signed_in:?}") };
     let caller = Caller::person(user.id.clone(), sign_in.id.clone());
     let changes = RoomChanges { name: Some("Kitchen".into()), ..RoomChanges::default() };
@@ -160,11 +160,11 @@ async fn somebody_in_a_room(hub: &Hub) -> (Caller, RoomId) {
 struct Unreliable {
     bus: LocalBus,
     announced: AtomicUsize,
-    late: Mutex<Option<Arc<[Logged]>>>,
+    late: Mutex<Option<Arc<[LoggedEvent]>>>,
 }
 
 impl Bus for Unreliable {
-    fn announce(&self, news: Arc<[Logged]>) {
+    fn announce(&self, news: Arc<[LoggedEvent]>) {
         match self.announced.fetch_add(1, Ordering::Relaxed) % 4 {
             0 => {}
             1 => {
@@ -189,11 +189,11 @@ impl Bus for Unreliable {
 struct Places;
 
 impl Egress for Places {
-    fn event(&self, logged: &Logged, _: Epoch) -> Option<Bytes> {
+    fn event(&self, logged: &LoggedEvent, _: Epoch) -> Option<Bytes> {
         Some(logged.seq.0.to_le_bytes().to_vec().into())
     }
 
-    fn room_lost(&self, _: &RoomId, _: &Logged) -> Option<Bytes> {
+    fn room_lost(&self, _: &RoomId, _: &LoggedEvent) -> Option<Bytes> {
         None
     }
 
@@ -201,7 +201,7 @@ impl Egress for Places {
         None
     }
 
-    fn signal(&self, _: &Signal, _: Moment) -> Option<Bytes> {
+    fn signal(&self, _: &Signal, _: SignalStamp) -> Option<Bytes> {
         None
     }
 

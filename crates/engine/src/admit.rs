@@ -2,13 +2,13 @@
 
 use crate::Limits;
 use crate::search::Wanted;
+use parlor_model::characters::{is_deceptive, is_visible};
 use parlor_model::command::{
-    AgentProfile, AgentRegistration, ModelChanges, NewUser, PlanVerdict, RoomChanges, TaskChanges,
+    AgentProfile, AgentRegistration, ModelChanges, NewUser, PlanDecision, RoomChanges, TaskChanges,
 };
-use parlor_model::letters::{is_deceptive, is_seen};
 use parlor_model::{
-    AgentId, Chunk, Command, Device, Errand, File, Flaw, Idle, Mission, Post, Query, Refusal, Route, Said,
-    SettingChanges, Visibility,
+    AgentId, AgentReply, Chunk, Command, Device, FieldError, File, GatewayRequest, IdlePrompt, Mission, Post,
+    Query, Refusal, Route, SettingChanges, Visibility,
 };
 use std::collections::BTreeSet;
 use unicode_segmentation::UnicodeSegmentation;
@@ -105,8 +105,8 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             flaws.unless(different.len() == agents.len(), "agents", "must be different ones");
             agents.iter().for_each(|(_, idle)| flaws.idle(idle));
         }
-        Command::SetIdle { idle: Some(idle), .. } => {
-            let says = *idle != Idle::default();
+        Command::SetIdlePrompt { idle: Some(idle), .. } => {
+            let says = *idle != IdlePrompt::default();
             flaws.unless(says, "idle_prompt", "or idle_interval_secs must be given");
             flaws.idle(idle);
         }
@@ -151,7 +151,7 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         Command::Route(route) => flaws.route(route),
         Command::Upload(new) => flaws.file(&new.file),
         Command::FinishRun(finished) => flaws.said(finished.said.as_ref(), limits)?,
-        Command::SayLate { said, .. } => flaws.said(Some(said), limits)?,
+        Command::PostLateReply { said, .. } => flaws.said(Some(said), limits)?,
         Command::AskApproval(new) => {
             flaws.line("requestId", &new.request, 200);
             flaws.line("toolName", &new.tool, 200);
@@ -160,8 +160,8 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             let reason = judgement.reason.as_deref().unwrap_or_default();
             flaws.unless(reason.chars().count() <= 1000, "denyReason", "is longer than 1000 characters");
         }
-        Command::JudgePlan { verdict: PlanVerdict::Approve(post), .. } => flaws.post(post, limits)?,
-        Command::JudgePlan { verdict: PlanVerdict::Edit(text), .. } => {
+        Command::DecidePlan { verdict: PlanDecision::Approve(post), .. } => flaws.post(post, limits)?,
+        Command::DecidePlan { verdict: PlanDecision::Edit(text), .. } => {
             flaws.unless(!text.trim().is_empty(), "text", "must not be empty");
             flaws.unless(text.chars().count() <= 12_000, "text", "is longer than 12000 characters");
         }
@@ -169,17 +169,17 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             flaws.unless(answers.0.len() <= LONGEST_ANSWERS, "answers", "are too long");
         }
         Command::OfferSetup { .. }
-        | Command::TellPlan { .. }
-        | Command::JudgePlan { verdict: PlanVerdict::Reject, .. }
+        | Command::UpdatePlan { .. }
+        | Command::DecidePlan { verdict: PlanDecision::Reject, .. }
         | Command::ExpireApproval { .. }
         | Command::RevokeApprovalRule { .. }
         | Command::StartRun { .. }
-        | Command::JoinRun { .. }
-        | Command::OpenRun { .. }
+        | Command::MergeRun { .. }
+        | Command::StartUnpromptedRun { .. }
         | Command::ReportUsage { .. }
         | Command::NoteBackup { .. }
-        | Command::Pulse
-        | Command::TakeReleased { .. }
+        | Command::AppendNoop
+        | Command::TakeUnreferencedBlobs { .. }
         | Command::RemoveUser { .. }
         | Command::ChangePassword { .. }
         | Command::SignIn(_)
@@ -197,12 +197,12 @@ pub fn admit(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::DeleteRoom { .. }
         | Command::RemoveTask { .. }
         | Command::EndMission { .. }
-        | Command::SetIdle { idle: None, .. }
+        | Command::SetIdlePrompt { idle: None, .. }
         | Command::PromptIdle { .. }
         | Command::Freeze { .. }
         | Command::Thaw { .. }
         | Command::RemoveMember { .. }
-        | Command::Arrange { .. }
+        | Command::ChangeRoomPreferences { .. }
         | Command::Delete { .. }
         | Command::Rewind { .. }
         | Command::Pin { .. }
@@ -230,10 +230,10 @@ pub fn admit_query(query: &Query) -> Result<(), Refusal> {
 }
 
 /// The same for what is asked of a gateway.
-pub fn admit_errand(errand: &Errand) -> Result<(), Refusal> {
+pub fn admit_errand(errand: &GatewayRequest) -> Result<(), Refusal> {
     let mut flaws = Flaws::default();
     // What is about credentials is the gateway's to judge.
-    if let Errand::Spawn(spawn) = errand {
+    if let GatewayRequest::Spawn(spawn) = errand {
         flaws.line("agentType", &spawn.kind, 64);
         flaws.line("name", &spawn.name, 100);
         if let Some(folder) = &spawn.working_directory {
@@ -247,7 +247,7 @@ pub fn admit_errand(errand: &Errand) -> Result<(), Refusal> {
 }
 
 /// The rules for a new password; empty when it is good. The password itself never enters a command.
-pub fn password_flaws(password: &str) -> Vec<Flaw> {
+pub fn password_flaws(password: &str) -> Vec<FieldError> {
     let mut flaws = Flaws::default();
     let length = password.chars().count();
     flaws.unless(length >= 8, "password", "must have at least 8 characters");
@@ -277,24 +277,26 @@ fn is_plain_folder(path: &str) -> bool {
 }
 
 #[derive(Default)]
-struct Flaws(Vec<Flaw>);
+struct Flaws(Vec<FieldError>);
 
 impl Flaws {
     fn add(&mut self, field: &'static str, rule: &'static str) {
-        self.0.push(Flaw { field, rule });
+        self.0.push(FieldError { field, rule });
     }
 
     /// Of some length, with something in it.
     fn body(&mut self, field: &'static str, text: &str, most: usize) {
-        self.unless(text.chars().any(is_seen), field, "must not be empty");
+        self.unless(text.chars().any(is_visible), field, "must not be empty");
         self.unless(text.chars().count() <= most, field, "is longer than 10000 characters");
     }
 
-    fn idle(&mut self, idle: &Idle) {
+    fn idle(&mut self, idle: &IdlePrompt) {
         if let Some(prompt) = &idle.prompt {
             self.body("idle_prompt", prompt, 10_000);
         }
-        let fits = idle.interval.is_none_or(|seconds| (Idle::LEAST..=Idle::MOST).contains(&seconds));
+        let fits = idle.interval.is_none_or(|seconds| {
+            (IdlePrompt::MIN_INTERVAL_SECS..=IdlePrompt::MAX_INTERVAL_SECS).contains(&seconds)
+        });
         self.unless(fits, "idle_interval_secs", "must lie between 30 and 86400");
     }
 
@@ -306,7 +308,7 @@ impl Flaws {
 
     /// One line of text that people read: a name, a title.
     fn line(&mut self, field: &'static str, text: &str, most: usize) {
-        self.unless(text.chars().any(is_seen), field, "must not be empty");
+        self.unless(text.chars().any(is_visible), field, "must not be empty");
         self.unless(text.chars().count() <= most, field, "is too long");
         self.unless(!text.chars().any(is_deceptive), field, "must not contain control characters");
     }
@@ -391,7 +393,7 @@ impl Flaws {
         Ok(())
     }
 
-    fn said(&mut self, said: Option<&Said>, limits: &Limits) -> Result<(), Refusal> {
+    fn said(&mut self, said: Option<&AgentReply>, limits: &Limits) -> Result<(), Refusal> {
         let Some(said) = said else { return Ok(()) };
         let (limit, got) = (limits.reply_bytes, said.text.len());
         if got > limit {

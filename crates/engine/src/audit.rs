@@ -5,11 +5,11 @@
 
 use crate::facts::Facts;
 use crate::plan::{Change, Plan};
-use parlor_model::audit::{Action, Actor, Note, Subject, SubjectKind};
+use parlor_model::audit::{Action, Actor, NewAuditEntry, Subject, SubjectKind};
 use parlor_model::command::UserChanges;
 use parlor_model::{
-    AgentId, ApiKey, Caller, Command, Decision, Invitation, Matter, Member, MemberId, ModelAccess, Principal,
-    Realm, Receipt, RoomId, RoomRole, Router, Scope, SecondProof, Seq, SettingChanges, User,
+    AgentId, ApiKey, ApprovalKind, Caller, Command, Decision, Invitation, Member, MemberId, MissionScope,
+    ModelAccess, Principal, Receipt, RoomId, RoomRole, Router, Scope, SecondProof, Seq, SettingChanges, User,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub fn changes(caller: &Caller, command: &Command, facts: &Facts, plan: &Plan) -
             Some(before) => Change::NoteAgain { id: before.id, at: facts.now, address: caller.address },
             None => {
                 let (at, address) = (facts.now, caller.address);
-                Change::Note(Arc::new(Note { at, actor, action, subject, detail, address }))
+                Change::Note(Arc::new(NewAuditEntry { at, actor, action, subject, detail, address }))
             }
         }
     };
@@ -158,7 +158,7 @@ fn notes(command: &Command, facts: &Facts, plan: &Plan) -> Vec<Told> {
 fn approval(change: &Change, facts: &Facts) -> Option<Told> {
     match change {
         // What people say to questions is no permission: the room sees it.
-        Change::PutApproval(asked) if asked.matter == Matter::Tool => {
+        Change::PutApproval(asked) if asked.kind == ApprovalKind::Tool => {
             let action = match asked.decision.as_ref()? {
                 Decision::Allowed { .. } | Decision::AllowedByRule => Action::ApprovalAllowed,
                 Decision::Denied { .. } => Action::ApprovalDenied,
@@ -182,10 +182,10 @@ fn approval(change: &Change, facts: &Facts) -> Option<Told> {
 
 /// What agents are to pursue by themselves, and how they are prompted, whatever set or ended it; not what it says.
 fn mission(change: &Change, facts: &Facts) -> Option<Told> {
-    let place = |realm: &Realm| match realm {
-        Realm::Room(room) => in_room(room, None),
-        Realm::Root(root) => format!("in {root}"),
-        Realm::Anywhere => "of itself".into(),
+    let place = |realm: &MissionScope| match realm {
+        MissionScope::Room(room) => in_room(room, None),
+        MissionScope::Root(root) => format!("in {root}"),
+        MissionScope::Global => "of itself".into(),
     };
     match change {
         Change::PutMission(mission) => {

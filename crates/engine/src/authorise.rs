@@ -5,15 +5,15 @@ use crate::plan::HUB;
 use parlor_model::command::{RoomChanges, UserChanges};
 use parlor_model::query::AgentCards;
 use parlor_model::{
-    Agent, AgentId, Caller, Command, Gateway, GatewayId, Inquiry, Mailbox, Member, MemberId, Message,
-    Mission, Path, Pattern, Principal, Query, Refusal, Room, RoomId, RoomRole, Router, Scope, Sender,
-    SiteRole, Task, Thing, Use, User, UserId, asking::lies_within,
+    Agent, AgentId, Caller, Command, EntityKind, Gateway, GatewayId, Inquiry, Mailbox, Member, MemberId,
+    Message, Mission, Path, Pattern, Principal, Query, Refusal, Room, RoomId, RoomRole, Router, Scope,
+    Sender, SiteRole, Task, UploadPurpose, User, UserId, inquiry::is_within_folder,
 };
 
 pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
     let ask = Ask { caller, facts };
     match command {
-        Command::OfferSetup { .. } | Command::NoteBackup { .. } | Command::Pulse => ask.operator(),
+        Command::OfferSetup { .. } | Command::NoteBackup { .. } | Command::AppendNoop => ask.operator(),
         // The evidence is in the command itself and is weighed by its plan.
         Command::SetUp { .. }
         | Command::SignIn(_)
@@ -29,7 +29,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         }
         Command::RevokeInvitation { .. } => {
             ask.site_admin()?;
-            facts.invitation.as_ref().map(|_| ()).ok_or(Refusal::NotFound(Thing::Invitation))
+            facts.invitation.as_ref().map(|_| ()).ok_or(Refusal::NotFound(EntityKind::Invitation))
         }
         Command::Register { .. } => ask.invited(),
         // A key that could make others would not be limited.
@@ -86,8 +86,8 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
             ask.role_in_room(RoomRole::Admin, Scope::Write)?;
             ask.end_mission()
         }
-        Command::SetIdle { agent, room: None, .. } => ask.own_agent(agent),
-        Command::SetIdle { room: Some(_), .. } => {
+        Command::SetIdlePrompt { agent, room: None, .. } => ask.own_agent(agent),
+        Command::SetIdlePrompt { room: Some(_), .. } => {
             ask.set_override()?;
             ask.agent_in_room()
         }
@@ -101,7 +101,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::RemoveTask { .. } => ask.change_task(false),
         Command::ReportTask { agent, .. } => ask.report_task(agent),
 
-        Command::Post(_) | Command::MarkRead { .. } | Command::Arrange { .. } => {
+        Command::Post(_) | Command::MarkRead { .. } | Command::ChangeRoomPreferences { .. } => {
             ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ())
         }
         Command::Edit { .. } => ask.edit(),
@@ -123,7 +123,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::RemoveBookmark { .. } | Command::MarkAllRead => ask.signed_in(Scope::Write).map(|_| ()),
 
         Command::Upload(_) => ask.signed_in(Scope::Write).map(|_| ()),
-        Command::TakeReleased { .. } => ask.operator(),
+        Command::TakeUnreferencedBlobs { .. } => ask.operator(),
 
         Command::CreateAgent { subscriptions, .. } => ask.create_agent(subscriptions),
         Command::ChangeAgent { id, .. } => ask.own_agent(id),
@@ -143,7 +143,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::RegisterAgent(_) => ask.register_agent(),
         Command::HostAgent { owner, .. } => {
             ask.operator()?;
-            facts.user.as_ref().ok_or(Refusal::NotFound(Thing::User))?;
+            facts.user.as_ref().ok_or(Refusal::NotFound(EntityKind::User))?;
             match &facts.agent {
                 Some(_) => Ok(()),
                 None => ask.family_of(owner),
@@ -158,13 +158,15 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
 
         // Only the hub itself gives turns and ends them; who may host an agent was asked when it came.
         Command::StartRun { .. }
-        | Command::JoinRun { .. }
+        | Command::MergeRun { .. }
         | Command::FinishRun(_)
         | Command::ReportUsage { .. } => ask.operator(),
-        Command::OpenRun { room, .. } | Command::SayLate { room, .. } => ask.speak(room),
+        Command::StartUnpromptedRun { room, .. } | Command::PostLateReply { room, .. } => ask.speak(room),
 
-        Command::AskApproval(_) | Command::ExpireApproval { .. } | Command::TellPlan { .. } => ask.operator(),
-        Command::JudgePlan { .. } => ask.judge_plan(),
+        Command::AskApproval(_) | Command::ExpireApproval { .. } | Command::UpdatePlan { .. } => {
+            ask.operator()
+        }
+        Command::DecidePlan { .. } => ask.judge_plan(),
         Command::DecideApproval(_) | Command::AnswerQuestions { .. } => ask.decide_approval(),
         Command::RevokeApprovalRule { .. } => ask.revoke_rule(),
     }
@@ -239,14 +241,14 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         Query::MayUpload => ask.signed_in(Scope::Write).map(|_| ()),
         Query::Subscriptions { mailbox } | Query::Mail { mailbox, .. } => ask.own_agent(&mailbox.agent),
         Query::DeadLetters { .. } => ask.dead_letters(),
-        Query::MayMeasure => ask.admin_or_key_for(Scope::Metrics),
+        Query::MayReadMetrics => ask.admin_or_key_for(Scope::Metrics),
     }
 }
 
 /// Whether the agents of `owner` may hear what a source says on a path: those of the account behind the source, of
 /// site admins, and of whoever an admin lets hear it.
 pub fn may_hear(owner: &User, behind: Option<&UserId>, path: &Path) -> bool {
-    let lets_hear = || owner.hears.iter().any(|pattern| pattern.matches(path));
+    let lets_hear = || owner.source_patterns.iter().any(|pattern| pattern.matches(path));
     behind == Some(&owner.id) || owner.role == SiteRole::Admin || lets_hear()
 }
 
@@ -257,7 +259,7 @@ pub fn may_approve(room: &Room, member: &Member) -> bool {
 
 /// The room whose messages a pattern asks for by name.
 fn room_of(pattern: &Pattern) -> Option<RoomId> {
-    Path::stored(pattern.as_str()).below("room").and_then(|room| RoomId::parse(room).ok())
+    Path::stored(pattern.as_str()).strip_domain("room").and_then(|room| RoomId::parse(room).ok())
 }
 
 struct Ask<'a> {
@@ -303,7 +305,7 @@ impl<'a> Ask<'a> {
     /// By an invitation that is open still, of somebody who may still invite. A wrong one, a spent one and one
     /// that was taken back are told alike.
     fn invited(&self) -> Result<(), Refusal> {
-        let refused = Err(Refusal::NotFound(Thing::Invitation));
+        let refused = Err(Refusal::NotFound(EntityKind::Invitation));
         let Some(invitation) = &self.facts.invitation else { return refused };
         let inviter = self.facts.user.as_ref();
         let may_invite =
@@ -317,7 +319,7 @@ impl<'a> Ask<'a> {
         let open = self.facts.pairing.as_ref().is_some_and(|pairing| pairing.expires_at > self.facts.now);
         match (open, &self.facts.user) {
             (true, Some(_)) => Ok(()),
-            _ => Err(Refusal::NotFound(Thing::Pairing)),
+            _ => Err(Refusal::NotFound(EntityKind::Pairing)),
         }
     }
 
@@ -337,7 +339,7 @@ impl<'a> Ask<'a> {
         };
         match &self.facts.router {
             Some(router) if own(router) => Ok(()),
-            _ => Err(Refusal::NotFound(Thing::Router)),
+            _ => Err(Refusal::NotFound(EntityKind::Router)),
         }
     }
 
@@ -347,7 +349,7 @@ impl<'a> Ask<'a> {
         let standing = self.signed_in(Scope::Write)?;
         match &self.facts.router {
             Some(router) if router.shared || router.created_by == standing.user.id => Ok(()),
-            _ => Err(Refusal::NotFound(Thing::Router)),
+            _ => Err(Refusal::NotFound(EntityKind::Router)),
         }
     }
 
@@ -356,7 +358,7 @@ impl<'a> Ask<'a> {
         self.site_admin()?;
         match (&self.facts.agent, &self.facts.service) {
             (Some(_), Some(_)) => Ok(()),
-            _ => Err(Refusal::NotFound(Thing::Service)),
+            _ => Err(Refusal::NotFound(EntityKind::Service)),
         }
     }
 
@@ -364,13 +366,13 @@ impl<'a> Ask<'a> {
         let standing = self.person()?;
         match &self.facts.sign_in {
             Some(sign_in) if sign_in.user == standing.user.id => Ok(()),
-            _ => Err(Refusal::NotFound(Thing::SignIn)),
+            _ => Err(Refusal::NotFound(EntityKind::SignIn)),
         }
     }
 
     fn drop_second_factor(&self, user: &UserId) -> Result<(), Refusal> {
         if self.is_operator() {
-            return self.facts.user.as_ref().map(|_| ()).ok_or(Refusal::NotFound(Thing::User));
+            return self.facts.user.as_ref().map(|_| ()).ok_or(Refusal::NotFound(EntityKind::User));
         }
         let own = self.person()?.user.id == *user;
         if own { Ok(()) } else { Err(Refusal::Forbidden) }
@@ -385,7 +387,7 @@ impl<'a> Ask<'a> {
                     Err(Refusal::invalid("scope", "sources, dead-letters and metrics are for keys of admins"))
                 }
                 Some(_) => Ok(()),
-                None => Err(Refusal::NotFound(Thing::User)),
+                None => Err(Refusal::NotFound(EntityKind::User)),
             };
         }
         let standing = self.person()?;
@@ -398,15 +400,15 @@ impl<'a> Ask<'a> {
         if !self.is_operator() {
             let standing = self.person()?;
             let own = self.facts.key.as_ref().is_some_and(|key| key.owner == standing.user.id);
-            return if own { Ok(()) } else { Err(Refusal::NotFound(Thing::Key)) };
+            return if own { Ok(()) } else { Err(Refusal::NotFound(EntityKind::Key)) };
         }
-        self.facts.key.as_ref().map(|_| ()).ok_or(Refusal::NotFound(Thing::Key))
+        self.facts.key.as_ref().map(|_| ()).ok_or(Refusal::NotFound(EntityKind::Key))
     }
 
     /// A room's own people decide about it; a site admin who is not a member is an outsider to it.
     fn role_in_room(&self, least: RoomRole, scope: Scope) -> Result<RoomRole, Refusal> {
         self.signed_in(scope)?;
-        let room = self.facts.room.as_ref().ok_or(Refusal::NotFound(Thing::Room))?;
+        let room = self.facts.room.as_ref().ok_or(Refusal::NotFound(EntityKind::Room))?;
         match &self.facts.membership {
             None => Err(Refusal::NotAMember { room: room.id.clone() }),
             Some(membership) if membership.role < least => Err(Refusal::Forbidden),
@@ -418,7 +420,7 @@ impl<'a> Ask<'a> {
     /// that were set free when it was started.
     fn set_project_root(&self) -> Result<(), Refusal> {
         if self.is_operator() {
-            self.facts.room.as_ref().ok_or(Refusal::NotFound(Thing::Room))?;
+            self.facts.room.as_ref().ok_or(Refusal::NotFound(EntityKind::Room))?;
         } else {
             self.role_in_room(RoomRole::Member, Scope::Admin)?;
         }
@@ -451,7 +453,7 @@ impl<'a> Ask<'a> {
         self.role_in_room(RoomRole::Member, Scope::Read)?;
         let about = self.facts.room.as_ref().and_then(|room| room.project_root.as_ref());
         match about {
-            None => Err(Refusal::NotFound(Thing::ProjectRoot)),
+            None => Err(Refusal::NotFound(EntityKind::ProjectRoot)),
             Some(_) if self.facts.root_allowed => Ok(()),
             Some(_) => Err(Refusal::Forbidden),
         }
@@ -471,7 +473,7 @@ impl<'a> Ask<'a> {
     /// Anybody in the room may say stop, and whoever runs the hub; a program may not.
     fn freeze(&self) -> Result<(), Refusal> {
         if self.is_operator() {
-            return self.facts.room.as_ref().map(|_| ()).ok_or(Refusal::NotFound(Thing::Room));
+            return self.facts.room.as_ref().map(|_| ()).ok_or(Refusal::NotFound(EntityKind::Room));
         }
         self.person()?;
         self.role_in_room(RoomRole::Member, Scope::Write).map(|_| ())
@@ -505,10 +507,10 @@ impl<'a> Ask<'a> {
     fn change_member(&self, role: Option<RoomRole>) -> Result<(), Refusal> {
         let least = if role.is_some() { RoomRole::Owner } else { RoomRole::Admin };
         let own = self.role_in_room(least, Scope::Write)?;
-        let target = self.facts.target.as_ref().ok_or(Refusal::NotFound(Thing::Member))?;
+        let target = self.facts.target.as_ref().ok_or(Refusal::NotFound(EntityKind::Member))?;
         let Some(role) = role else { return Ok(()) };
         if target.role >= own {
-            return Err(Refusal::MustRemain(Thing::Room));
+            return Err(Refusal::LastOneRequired(EntityKind::Room));
         }
         let agent_owner = role == RoomRole::Owner && target.member.agent().is_some();
         if agent_owner { Err(Refusal::Forbidden) } else { Ok(()) }
@@ -517,9 +519,9 @@ impl<'a> Ask<'a> {
     fn remove_member(&self, member: &MemberId) -> Result<(), Refusal> {
         let own = self.role_in_room(RoomRole::Member, Scope::Write)?;
         let standing = self.signed_in(Scope::Write)?;
-        let target = self.facts.target.as_ref().ok_or(Refusal::NotFound(Thing::Member))?;
+        let target = self.facts.target.as_ref().ok_or(Refusal::NotFound(EntityKind::Member))?;
         if target.role == RoomRole::Owner {
-            return Err(Refusal::MustRemain(Thing::Room));
+            return Err(Refusal::LastOneRequired(EntityKind::Room));
         }
         let leaves = member.user() == Some(&standing.user.id);
         let takes_own_agent_away = self.facts.owner_of_agent() == Some(&standing.user.id);
@@ -534,7 +536,7 @@ impl<'a> Ask<'a> {
         self.signed_in(scope)?;
         match (&self.facts.message, own) {
             (Some(message), Some(own)) if message.seq > own.arrangement.cleared_through => Ok(own.role),
-            _ => Err(Refusal::NotFound(Thing::Message)),
+            _ => Err(Refusal::NotFound(EntityKind::Message)),
         }
     }
 
@@ -543,14 +545,14 @@ impl<'a> Ask<'a> {
         self.signed_in(Scope::Read)?;
         match (&self.facts.run, &self.facts.membership) {
             (Some(_), Some(_)) => Ok(()),
-            _ => Err(Refusal::NotFound(Thing::Run)),
+            _ => Err(Refusal::NotFound(EntityKind::Run)),
         }
     }
 
     fn edit(&self) -> Result<(), Refusal> {
         let standing = self.signed_in(Scope::Write)?;
         let (Some(message), Some(_)) = (&self.facts.message, &self.facts.membership) else {
-            return Err(Refusal::NotFound(Thing::Message));
+            return Err(Refusal::NotFound(EntityKind::Message));
         };
         let own = message.sender.user() == Some(&standing.user.id);
         // Nobody puts words into the mouth of whom they quote.
@@ -561,7 +563,7 @@ impl<'a> Ask<'a> {
     fn delete(&self, message: Option<&Message>, membership: Option<&Member>) -> Result<(), Refusal> {
         let standing = self.signed_in(Scope::Write)?;
         let (Some(message), Some(membership)) = (message, membership) else {
-            return Err(Refusal::NotFound(Thing::Message));
+            return Err(Refusal::NotFound(EntityKind::Message));
         };
         let own = message.sender.user() == Some(&standing.user.id);
         if own || membership.role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
@@ -579,7 +581,7 @@ impl<'a> Ask<'a> {
     /// One's own agent, which is a member of the room.
     fn agent_here(&self, agent: &AgentId) -> Result<(), Refusal> {
         self.acting_agent(agent)?;
-        let room = self.facts.room.as_ref().ok_or(Refusal::NotFound(Thing::Room))?;
+        let room = self.facts.room.as_ref().ok_or(Refusal::NotFound(EntityKind::Room))?;
         match self.facts.target {
             Some(_) => Ok(()),
             None => Err(Refusal::NotAMember { room: room.id.clone() }),
@@ -588,18 +590,18 @@ impl<'a> Ask<'a> {
 
     /// The agent that is meant is a member of the room that is meant.
     fn agent_in_room(&self) -> Result<(), Refusal> {
-        self.facts.target.as_ref().map(|_| ()).ok_or(Refusal::NotFound(Thing::Agent))
+        self.facts.target.as_ref().map(|_| ()).ok_or(Refusal::NotFound(EntityKind::Agent))
     }
 
     fn task(&self) -> Result<&'a Task, Refusal> {
-        self.facts.task.as_ref().ok_or(Refusal::NotFound(Thing::Task))
+        self.facts.task.as_ref().ok_or(Refusal::NotFound(EntityKind::Task))
     }
 
     /// How far a task is, any member of its room may say; the rest is for who made it, who has it, and room admins.
     fn change_task(&self, status_alone: bool) -> Result<(), Refusal> {
         let standing = self.signed_in(Scope::Write)?;
         let (task, own) = (self.task()?, MemberId::User(standing.user.id.clone()));
-        let role = self.facts.membership.as_ref().ok_or(Refusal::NotFound(Thing::Task))?.role;
+        let role = self.facts.membership.as_ref().ok_or(Refusal::NotFound(EntityKind::Task))?.role;
         let involved = task.created_by == own || task.assignee.as_ref() == Some(&own);
         if status_alone || involved || role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
     }
@@ -608,7 +610,7 @@ impl<'a> Ask<'a> {
     fn report_task(&self, agent: &AgentId) -> Result<(), Refusal> {
         self.acting_agent(agent)?;
         let given = self.task()?.assignee.as_ref().and_then(MemberId::agent) == Some(agent);
-        if given && self.facts.target.is_some() { Ok(()) } else { Err(Refusal::NotFound(Thing::Task)) }
+        if given && self.facts.target.is_some() { Ok(()) } else { Err(Refusal::NotFound(EntityKind::Task)) }
     }
 
     /// From one's own message on. What follows goes too: it answers what was said, unless it is other people's, and then
@@ -617,10 +619,10 @@ impl<'a> Ask<'a> {
         let role = self.seen_message(self.facts.membership.as_deref(), Scope::Write)?;
         let standing = self.signed_in(Scope::Write)?;
         let (Some(message), Some(found)) = (&self.facts.message, &self.facts.room) else {
-            return Err(Refusal::NotFound(Thing::Message));
+            return Err(Refusal::NotFound(EntityKind::Message));
         };
         if found.id != *room {
-            return Err(Refusal::NotFound(Thing::Message));
+            return Err(Refusal::NotFound(EntityKind::Message));
         }
         let own = |message: &Message| message.sender.user() == Some(&standing.user.id);
         let answer = |message: &Message| matches!(message.sender, Sender::Agent(_));
@@ -634,21 +636,21 @@ impl<'a> Ask<'a> {
     fn unpin(&self) -> Result<(), Refusal> {
         let standing = self.signed_in(Scope::Write)?;
         let role = self.seen_message(self.facts.membership.as_deref(), Scope::Write)?;
-        let pin = self.facts.pin.as_ref().ok_or(Refusal::NotFound(Thing::Pin))?;
+        let pin = self.facts.pin.as_ref().ok_or(Refusal::NotFound(EntityKind::Pin))?;
         if pin.by == standing.user.id || role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
     /// What is on a message is seen by those who see the message now, what waits for one by its owner alone.
     fn read_upload(&self) -> Result<(), Refusal> {
         let standing = self.signed_in(Scope::Read)?;
-        let upload = self.facts.uploads.first().ok_or(Refusal::NotFound(Thing::Upload))?;
+        let upload = self.facts.uploads.first().ok_or(Refusal::NotFound(EntityKind::Upload))?;
         match &upload.purpose {
-            Use::Avatar => Ok(()),
-            Use::Waiting if upload.owner == standing.user.id => Ok(()),
-            Use::Waiting => Err(Refusal::NotFound(Thing::Upload)),
-            Use::Message(_) => {
+            UploadPurpose::Avatar => Ok(()),
+            UploadPurpose::Unattached if upload.owner == standing.user.id => Ok(()),
+            UploadPurpose::Unattached => Err(Refusal::NotFound(EntityKind::Upload)),
+            UploadPurpose::Message(_) => {
                 let seen = self.seen_message(self.facts.membership.as_deref(), Scope::Read);
-                seen.map(|_| ()).map_err(|_| Refusal::NotFound(Thing::Upload))
+                seen.map(|_| ()).map_err(|_| Refusal::NotFound(EntityKind::Upload))
             }
         }
     }
@@ -672,16 +674,16 @@ impl<'a> Ask<'a> {
     }
 
     fn gateway(&self) -> Result<&'a Gateway, Refusal> {
-        self.facts.gateway.as_ref().ok_or(Refusal::NotFound(Thing::Gateway))
+        self.facts.gateway.as_ref().ok_or(Refusal::NotFound(EntityKind::Gateway))
     }
 
     fn connect_gateway(&self, id: &GatewayId) -> Result<(), Refusal> {
         let standing = self.signed_in(Scope::Hosting)?;
         match &self.facts.gateway {
             // Whoever took it could have the hub itself start agents, and ask it for credentials.
-            _ if id.as_str() == HUB => Err(Refusal::BelongsToAnother(Thing::Gateway)),
+            _ if id.as_str() == HUB => Err(Refusal::BelongsToAnother(EntityKind::Gateway)),
             Some(gateway) if gateway.owner != standing.user.id => {
-                Err(Refusal::BelongsToAnother(Thing::Gateway))
+                Err(Refusal::BelongsToAnother(EntityKind::Gateway))
             }
             _ => Ok(()),
         }
@@ -692,7 +694,7 @@ impl<'a> Ask<'a> {
         let standing = self.signed_in(scope)?;
         let gateway = self.gateway()?;
         let own = gateway.owner == standing.user.id && gateway.id.as_str() != HUB;
-        if own { Ok(()) } else { Err(Refusal::NotFound(Thing::Gateway)) }
+        if own { Ok(()) } else { Err(Refusal::NotFound(EntityKind::Gateway)) }
     }
 
     /// Through one's own gateway: one's own agent, or one that nobody has yet.
@@ -702,7 +704,7 @@ impl<'a> Ask<'a> {
         match &self.facts.agent {
             // What lives in the hub is for no gateway to take over, not even its owner's.
             Some(agent) if agent.owner == standing.user.id && !lives_in_hub(agent) => Ok(()),
-            Some(_) => Err(Refusal::BelongsToAnother(Thing::Agent)),
+            Some(_) => Err(Refusal::BelongsToAnother(EntityKind::Agent)),
             None => self.family_of(&standing.user.id),
         }
     }
@@ -752,7 +754,7 @@ impl<'a> Ask<'a> {
         let standing = self.facts.standing.as_ref().ok_or(Refusal::NotSignedIn)?;
         match &self.facts.agent {
             Some(found) if found.id == *agent && found.owner == standing.user.id => Ok(()),
-            _ => Err(Refusal::NotFound(Thing::Agent)),
+            _ => Err(Refusal::NotFound(EntityKind::Agent)),
         }
     }
 
@@ -760,7 +762,7 @@ impl<'a> Ask<'a> {
     fn inquire(&self, agent: &AgentId, in_room: bool, inquiry: &Inquiry) -> Result<(), Refusal> {
         let scope = if *inquiry == Inquiry::Info { Scope::Read } else { Scope::Write };
         let standing = self.signed_in(scope)?;
-        let unknown = Err(Refusal::NotFound(Thing::Agent));
+        let unknown = Err(Refusal::NotFound(EntityKind::Agent));
         let about_itself = *inquiry == Inquiry::Info;
         if about_itself && self.facts.owner_of_agent() == Some(&standing.user.id) {
             return self.own_agent_of(agent);
@@ -781,7 +783,7 @@ impl<'a> Ask<'a> {
             Inquiry::Command { .. } => Ok(()),
             Inquiry::Workspace(look) => {
                 let folder = found.host.working_directory.as_deref();
-                let within = look.path().is_none_or(|path| lies_within(folder, path));
+                let within = look.path().is_none_or(|path| is_within_folder(folder, path));
                 if within { Ok(()) } else { Err(Refusal::invalid("path", "must lie in the agent's folder")) }
             }
         }
@@ -791,7 +793,7 @@ impl<'a> Ask<'a> {
     fn speak(&self, room: &RoomId) -> Result<(), Refusal> {
         self.operator()?;
         match (&self.facts.room, &self.facts.target) {
-            (None, _) => Err(Refusal::NotFound(Thing::Room)),
+            (None, _) => Err(Refusal::NotFound(EntityKind::Room)),
             (Some(_), None) => Err(Refusal::NotAMember { room: room.clone() }),
             (Some(_), Some(_)) => Ok(()),
         }
@@ -805,7 +807,7 @@ impl<'a> Ask<'a> {
             (Some(_), Some(room), Some(own)) => may_approve(room, own),
             _ => false,
         };
-        if may { Ok(()) } else { Err(Refusal::NotFound(Thing::Approval)) }
+        if may { Ok(()) } else { Err(Refusal::NotFound(EntityKind::Approval)) }
     }
 
     /// A plan is a wish to use tools: for who may allow these.
@@ -822,7 +824,7 @@ impl<'a> Ask<'a> {
     fn revoke_rule(&self) -> Result<(), Refusal> {
         let standing = self.signed_in(Scope::Write)?;
         let role = self.role_in_room(RoomRole::Member, Scope::Write)?;
-        let rule = self.facts.rule.as_ref().ok_or(Refusal::NotFound(Thing::ApprovalRule))?;
+        let rule = self.facts.rule.as_ref().ok_or(Refusal::NotFound(EntityKind::ApprovalRule))?;
         if rule.by == standing.user.id || role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
@@ -841,10 +843,10 @@ impl<'a> Ask<'a> {
                 }
             }
             // Not even one who may name a source speaks as a person.
-            None if self.facts.user.is_some() => Err(Refusal::NotFound(Thing::Agent)),
+            None if self.facts.user.is_some() => Err(Refusal::NotFound(EntityKind::Agent)),
             None => {
                 match to_room {
-                    _ if !standing.has(Scope::Sources) => Err(Refusal::NotFound(Thing::Agent)),
+                    _ if !standing.has(Scope::Sources) => Err(Refusal::NotFound(EntityKind::Agent)),
                     // A source is nobody's member.
                     Some(room) => Err(Refusal::NotAMember { room: room.id.clone() }),
                     None => Ok(()),

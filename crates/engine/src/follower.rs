@@ -4,7 +4,7 @@ use crate::Fault;
 use crate::ports::{Bus, News, Reader};
 use crate::switchboard::Switchboard;
 use crate::turns::Turns;
-use parlor_model::{Logged, Seq};
+use parlor_model::{LoggedEvent, Seq};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -35,7 +35,7 @@ impl Follower {
         }
     }
 
-    pub fn take(&self, batch: &[Logged]) -> Result<(), Fault> {
+    pub fn take(&self, batch: &[LoggedEvent]) -> Result<(), Fault> {
         let Some(first) = batch.first() else { return Ok(()) };
         let seen = self.switchboard.seen();
         if first.seq > seen.next() {
@@ -47,7 +47,7 @@ impl Follower {
         Ok(())
     }
 
-    fn tell(&self, batch: &[Logged]) {
+    fn tell(&self, batch: &[LoggedEvent]) {
         // Whoever waits for something to be told may rely on the turns to know it.
         self.turns.learn(batch);
         self.switchboard.publish(batch);

@@ -6,7 +6,9 @@ use crate::ports::Snapshot;
 use crate::switchboard::{Followed, Following, Joined, Viewer};
 use crate::{Fault, Hub};
 use bytes::Bytes;
-use parlor_model::{Caller, Event, Logged, MemberId, Moment, Position, Query, Refusal, RoomId, Seq, Signal};
+use parlor_model::{
+    Caller, Event, LoggedEvent, MemberId, Position, Query, Refusal, RoomId, Seq, Signal, SignalStamp,
+};
 
 /// How many missed events are read at once: in all, and of each room at least and at most.
 const PAGE: usize = 1000;
@@ -63,7 +65,7 @@ impl Hub {
     }
 
     /// A number that nothing else has, for what one connection is told alone.
-    pub fn moment(&self) -> Moment {
+    pub fn moment(&self) -> SignalStamp {
         self.switchboard().moment()
     }
 
@@ -118,9 +120,10 @@ impl Hub {
                 page(&rooms, after, snapshot).map(Ok)
             })
             .await??;
-        let for_them = |logged: &&Logged| logged.event.person().is_none_or(|person| *person == viewer.user);
+        let for_them =
+            |logged: &&LoggedEvent| logged.event.only_user().is_none_or(|person| *person == viewer.user);
         // What is open is shown when the seats are taken.
-        let told = |logged: &&Logged| !matches!(logged.event, Event::ApprovalAsked(_));
+        let told = |logged: &&LoggedEvent| !matches!(logged.event, Event::ApprovalAsked(_));
         for logged in events.iter().filter(for_them).filter(told) {
             if let Some(bytes) = viewer.egress.event(logged, self.epoch())
                 && !viewer.outbox.push_in_time(bytes).await
@@ -133,7 +136,7 @@ impl Hub {
 }
 
 /// What happened in these rooms next, in one order, and up to where that is all of it.
-fn page(rooms: &[RoomId], after: Seq, snapshot: &mut dyn Snapshot) -> Result<(Vec<Logged>, Seq), Fault> {
+fn page(rooms: &[RoomId], after: Seq, snapshot: &mut dyn Snapshot) -> Result<(Vec<LoggedEvent>, Seq), Fault> {
     let mut through = snapshot.head()?.seq;
     let mut events = Vec::new();
     let most = (PAGE / rooms.len().max(1)).clamp(OF_A_ROOM.0, OF_A_ROOM.1);

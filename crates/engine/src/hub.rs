@@ -14,12 +14,12 @@ use crate::switchboard::{Hears, Joined, Roots, Switchboard, Viewer, ViewerId};
 use crate::turns::{Turns, idle, keeper::keep};
 use crate::{Fault, Limits};
 use bytes::Bytes;
-use parlor_model::audit::NotePage;
-use parlor_model::query::{Answer, OfRun, Recent};
+use parlor_model::audit::AuditFilter;
+use parlor_model::query::{Answer, Recent, RunDetail};
 use parlor_model::{
-    AgentId, ApiKey, ApprovalId, BlobDigest, Caller, Chunk, Command, Epoch, Event, Gateway, HubSettings,
-    Logged, Mailbox, Matter, Member, MemberId, Message, Mission, Position, Query, Realm, Refusal, RoomId,
-    Run, SecondFactor, SecretHash, Seq, Signal, Task, Thing, Time, User, UserId,
+    AgentId, ApiKey, ApprovalId, ApprovalKind, BlobDigest, Caller, Chunk, Command, EntityKind, Epoch, Event,
+    Gateway, HubSettings, LoggedEvent, Mailbox, Member, MemberId, Message, Mission, MissionScope, Position,
+    Query, Refusal, RoomId, Run, SecondFactor, SecretHash, Seq, Signal, Task, Time, User, UserId,
 };
 use std::any::Any;
 use std::pin::Pin;
@@ -105,7 +105,7 @@ impl Hub {
         let questions = close_questions(&mut writer, &*reader)?;
         close_gateways(&mut writer, &*reader)?;
         // Whatever signals there were before are numbered lower than what is told from now on.
-        at_start(&mut writer, vec![Command::Pulse]);
+        at_start(&mut writer, vec![Command::AppendNoop]);
         let (Head { epoch, seq, .. }, tally) = (writer.head(), writer.tally());
         let (released, services) = (writer.released(), writer.services());
         let switchboard = Arc::new(Switchboard::new(epoch, seq, &limits, clock.clone()));
@@ -427,7 +427,7 @@ impl Hub {
         let listening =
             blocking(move || hub.inner.switchboard.listen(viewer, mailbox, || hub.admitted(&caller, &query)))
                 .await?;
-        if listening { Ok(()) } else { Err(Refusal::NotFound(Thing::Agent)) }
+        if listening { Ok(()) } else { Err(Refusal::NotFound(EntityKind::Agent)) }
     }
 
     /// Waits until everything up to `seq` has been handed to whoever follows or listens.
@@ -554,9 +554,10 @@ impl Hub {
                 Ok(Ok((events, through)))
             })
             .await??;
-        let for_them = |logged: &&Logged| logged.event.person().is_none_or(|person| *person == viewer.user);
+        let for_them =
+            |logged: &&LoggedEvent| logged.event.only_user().is_none_or(|person| *person == viewer.user);
         // What is open is shown when the seat is taken.
-        let told = |logged: &&Logged| !matches!(logged.event, Event::ApprovalAsked(_));
+        let told = |logged: &&LoggedEvent| !matches!(logged.event, Event::ApprovalAsked(_));
         for logged in events.iter().filter(for_them).filter(told) {
             if let Some(bytes) = viewer.egress.event(logged, self.inner.epoch)
                 && !viewer.outbox.push_in_time(bytes).await
@@ -753,7 +754,7 @@ fn answer(
         }
         Query::SignIns => Answer::SignIns(snapshot.sign_ins(&own(), facts.now)?),
         Query::Audit(page) => {
-            let mut notes = snapshot.audit(&NotePage { limit: page.limit + 1, ..page.clone() })?;
+            let mut notes = snapshot.audit(&AuditFilter { limit: page.limit + 1, ..page.clone() })?;
             let more = notes.len() > page.limit;
             notes.truncate(page.limit);
             Answer::Audit { notes, more }
@@ -843,7 +844,7 @@ fn answer(
         Query::Agent { id } => {
             let agent = facts.agent.clone().expect("authorised as known");
             if agent.owner != own() {
-                return Ok(Answer::Acquaintance(agent));
+                return Ok(Answer::VisibleAgent(agent));
             }
             Answer::Agent {
                 agent: Arc::new(agent),
@@ -853,7 +854,7 @@ fn answer(
         }
         Query::Missions { limit, .. } => {
             let room = facts.room.as_deref().expect("authorised as a member of it");
-            let mut missions = snapshot.missions(&Realm::of(room), *limit)?;
+            let mut missions = snapshot.missions(&MissionScope::of(room), *limit)?;
             missions.truncate(fitting(missions.iter().map(Mission::length)));
             for mission in missions.iter_mut().filter(|mission| mission.room != room.id) {
                 if snapshot.member(&mission.room, &MemberId::User(own()))?.is_none() {
@@ -900,20 +901,20 @@ fn answer(
             for member in snapshot.memberships(&MemberId::User(own()))? {
                 open.extend(snapshot.open_approvals(Open::Room(&member.room))?);
             }
-            open.retain(|asked| asked.matter == Matter::Questions);
+            open.retain(|asked| asked.kind == ApprovalKind::Questions);
             Answer::Approvals(open)
         }
         Query::ApprovalRules { room } => Answer::ApprovalRules(snapshot.approval_rules(room)?),
         Query::Run { run, what } => {
             let found = facts.run.clone().expect("authorised to see it");
             match what {
-                OfRun::Itself => named(vec![found], snapshot)?,
-                OfRun::Children => {
+                RunDetail::Itself => named(vec![found], snapshot)?,
+                RunDetail::Children => {
                     let mut below = snapshot.runs_below(run)?;
                     below.retain(|below| below.room == found.room && !below.is_part_of(&found));
                     named(below, snapshot)?
                 }
-                OfRun::Messages => {
+                RunDetail::Messages => {
                     let mut messages = Vec::new();
                     for id in [&found.trigger, &found.reply].into_iter().flatten() {
                         messages.extend(snapshot.message(id)?.filter(|said| said.seq > cleared(facts)));
@@ -955,9 +956,9 @@ fn answer(
         | Query::MayListen { .. }
         | Query::MayUpload
         | Query::MayMakeRouter { .. }
-        | Query::MayMeasure
+        | Query::MayReadMetrics
         | Query::MaySeeLimits
-        | Query::MayRegister { .. } => Answer::Yes,
+        | Query::MayRegister { .. } => Answer::Allowed,
     })
 }
 

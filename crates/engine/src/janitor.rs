@@ -23,7 +23,7 @@ pub async fn run(hub: Hub, blobs: Arc<dyn Blobs>) {
     }
     loop {
         hub.files_released().await;
-        let take = || hub.call(&Caller::OPERATOR, Command::TakeReleased { limit: SLICE });
+        let take = || hub.call(&Caller::OPERATOR, Command::TakeUnreferencedBlobs { limit: SLICE });
         while let Ok(Receipt::Released(digests)) = take().await
             && !digests.is_empty()
         {

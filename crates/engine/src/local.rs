@@ -2,16 +2,16 @@
 
 use crate::ports::{Bus, Clock, Ids, News};
 use parking_lot::Mutex;
-use parlor_model::{Logged, Time};
+use parlor_model::{LoggedEvent, Time};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 /// A channel that drops news when its reader is far behind: the follower notices and reads the store.
 pub struct LocalBus {
-    sender: SyncSender<Arc<[Logged]>>,
+    sender: SyncSender<Arc<[LoggedEvent]>>,
     /// Only the follower locks it, for as long as it waits.
-    receiver: Mutex<Receiver<Arc<[Logged]>>>,
+    receiver: Mutex<Receiver<Arc<[LoggedEvent]>>>,
 }
 
 impl LocalBus {
@@ -22,7 +22,7 @@ impl LocalBus {
 }
 
 impl Bus for LocalBus {
-    fn announce(&self, news: Arc<[Logged]>) {
+    fn announce(&self, news: Arc<[LoggedEvent]>) {
         // A full channel loses this batch on purpose: the store has it, and the writer must not wait.
         let _ = self.sender.try_send(news);
     }

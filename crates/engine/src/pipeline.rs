@@ -12,7 +12,7 @@ use crate::plan::{Change, Mint, plan};
 use crate::ports::{Bus, Clock, Head, Ids, Store};
 use crate::routes::Routes;
 use crate::{Fault, Limits};
-use parlor_model::{Caller, Command, Logged, Refusal, Seq};
+use parlor_model::{Caller, Command, LoggedEvent, Refusal, Seq};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -158,7 +158,7 @@ impl Writer {
         }
     }
 
-    fn decide_and_commit(&mut self, group: &[Submitted]) -> Result<(Vec<Outcome>, Vec<Logged>), Fault> {
+    fn decide_and_commit(&mut self, group: &[Submitted]) -> Result<(Vec<Outcome>, Vec<LoggedEvent>), Fault> {
         let mint = Mint { ids: &*self.ids, limits: &self.limits };
         let mut head = self.head;
         let mut news = Vec::with_capacity(group.len());

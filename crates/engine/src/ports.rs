@@ -4,15 +4,15 @@
 use crate::figures::StoreSize;
 use crate::search::Hunt;
 use crate::{Fault, plan::Plan};
-use parlor_model::audit::{NotePage, Noted};
+use parlor_model::audit::{AuditFilter, AuditRecord};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, ConversationId,
-    DeadLetter, Delivery, Epoch, Gateway, GatewayId, HubSettings, Idle, Invitation, InvitationId, KeyId,
-    Logged, Mailbox, Member, MemberId, Message, MessageId, Mission, MissionId, Pairing, Pin, Realm,
-    RefreshToken, Revision, Room, RoomId, Router, RouterId, Run, RunId, SecondFactor, SecretHash, Seq,
-    Service, Session, SignIn, SignInId, StandingPlan, Subscription, Task, TaskId, Time, Upload, UploadId,
-    User, UserId,
+    CurrentPlan, DeadLetter, Delivery, Epoch, Gateway, GatewayId, HubSettings, IdlePrompt, Invitation,
+    InvitationId, KeyId, LoggedEvent, Mailbox, Member, MemberId, Message, MessageId, Mission, MissionId,
+    MissionScope, Pairing, Pin, RefreshToken, Revision, Room, RoomId, Router, RouterId, Run, RunId,
+    SecondFactor, SecretHash, Seq, Service, Session, SignIn, SignInId, Subscription, Task, TaskId, Time,
+    Upload, UploadId, User, UserId,
 };
 use std::io::{Read, Seek};
 use std::ops::ControlFlow;
@@ -41,7 +41,7 @@ pub trait Lookup {
     fn routers(&mut self, user: &UserId) -> Result<Vec<Router>, Fault>;
     fn service(&mut self, agent: &AgentId) -> Result<Option<Service>, Fault>;
     /// The newest note of a failed sign-in as this person, or under a name that nobody has.
-    fn last_failed_sign_in(&mut self, user: Option<&UserId>) -> Result<Option<Noted>, Fault>;
+    fn last_failed_sign_in(&mut self, user: Option<&UserId>) -> Result<Option<AuditRecord>, Fault>;
     fn settings(&mut self) -> Result<HubSettings, Fault>;
     fn second_factor(&mut self, user: &UserId) -> Result<Option<SecondFactor>, Fault>;
     /// Whether it was given to this person and not used since.
@@ -110,14 +110,14 @@ pub trait Lookup {
         agent: &AgentId,
         tool: &str,
     ) -> Result<Option<ApprovalRule>, Fault>;
-    fn plan(&mut self, room: &RoomId, agent: &AgentId) -> Result<Option<StandingPlan>, Fault>;
+    fn plan(&mut self, room: &RoomId, agent: &AgentId) -> Result<Option<CurrentPlan>, Fault>;
     fn mission(&mut self, id: &MissionId) -> Result<Option<Mission>, Fault>;
     /// Of a realm, the newest first, then by id.
-    fn missions(&mut self, realm: &Realm, limit: usize) -> Result<Vec<Mission>, Fault>;
+    fn missions(&mut self, realm: &MissionScope, limit: usize) -> Result<Vec<Mission>, Fault>;
     /// The rooms that are about this folder, by id.
     fn rooms_about(&mut self, root: &str) -> Result<Vec<Room>, Fault>;
     /// How an agent is prompted in a realm when it is idle.
-    fn idle(&mut self, realm: &Realm, agent: &AgentId) -> Result<Option<Idle>, Fault>;
+    fn idle(&mut self, realm: &MissionScope, agent: &AgentId) -> Result<Option<IdlePrompt>, Fault>;
     fn run(&mut self, id: &RunId) -> Result<Option<Run>, Fault>;
     /// The turns that a message set off, in the order in which they were planned.
     fn runs_of(&mut self, message: &MessageId) -> Result<Vec<Run>, Fault>;
@@ -181,9 +181,9 @@ pub struct Head {
 pub trait Snapshot: Lookup {
     fn head(&mut self) -> Result<Head, Fault>;
     /// Logged events after `after`, in order. What was deleted since comes as `Event::Faded`.
-    fn tail(&mut self, after: Seq, limit: usize) -> Result<Vec<Logged>, Fault>;
+    fn tail(&mut self, after: Seq, limit: usize) -> Result<Vec<LoggedEvent>, Fault>;
     /// The events of one room after `after`, in order. What was deleted since may be left out.
-    fn room_tail(&mut self, room: &RoomId, after: Seq, limit: usize) -> Result<Vec<Logged>, Fault>;
+    fn room_tail(&mut self, room: &RoomId, after: Seq, limit: usize) -> Result<Vec<LoggedEvent>, Fault>;
     /// A page of everyone, oldest first, and how many there are.
     fn users(&mut self, limit: usize, offset: usize) -> Result<(Vec<User>, usize), Fault>;
     /// People whose name or display name contains `text`, without regard to ASCII case, by name and
@@ -197,7 +197,7 @@ pub trait Snapshot: Lookup {
     fn invitations(&mut self, now: Time) -> Result<Vec<Invitation>, Fault>;
     /// Every agent that answers from within the hub, oldest first, then by id.
     fn services(&mut self) -> Result<Vec<(Agent, Service)>, Fault>;
-    fn audit(&mut self, page: &NotePage) -> Result<Vec<Noted>, Fault>;
+    fn audit(&mut self, page: &AuditFilter) -> Result<Vec<AuditRecord>, Fault>;
     /// The rooms that are about a folder, by id.
     fn rooms_with_root(&mut self) -> Result<Vec<Room>, Fault>;
     fn member_count(&mut self, room: &RoomId) -> Result<usize, Fault>;
@@ -250,7 +250,7 @@ pub trait Snapshot: Lookup {
     /// The turns of an agent: those that wait or run, the newest first, then the one that ended last and those before.
     fn latest_runs(&mut self, agent: &AgentId, limit: usize) -> Result<Vec<Run>, Fault>;
     /// The plans of agents in a room, by agent.
-    fn plans(&mut self, room: &RoomId) -> Result<Vec<StandingPlan>, Fault>;
+    fn plans(&mut self, room: &RoomId) -> Result<Vec<CurrentPlan>, Fault>;
     /// Those that are on, the oldest first, then by id.
     fn missions_on(&mut self) -> Result<Vec<Mission>, Fault>;
     /// What is always allowed in a room, by agent, then by tool.
@@ -309,13 +309,13 @@ pub struct Kept {
 
 /// Carries the news. It may lose, repeat or reorder; the follower reads the store to fill holes.
 pub trait Bus: Send + Sync {
-    fn announce(&self, news: Arc<[Logged]>);
+    fn announce(&self, news: Arc<[LoggedEvent]>);
     /// Waits for the next batch, or gives `None` when nothing came for a while.
     fn next(&self) -> News;
 }
 
 pub enum News {
-    Batch(Arc<[Logged]>),
+    Batch(Arc<[LoggedEvent]>),
     Quiet,
     Over,
 }

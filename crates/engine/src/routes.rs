@@ -93,7 +93,7 @@ impl Routes {
         if !known.patterns.insert((pattern.clone(), mailbox.clone())) {
             return;
         }
-        if pattern.has_gap() {
+        if pattern.has_inner_globstar() {
             *self.gaps.entry(owner.clone()).or_default() += 1;
         }
         let mut node = &mut self.root;
@@ -118,7 +118,7 @@ impl Routes {
     fn forget(&mut self, pattern: &Pattern, mailbox: &Mailbox, owner: &UserId) {
         let segments: Vec<&str> = pattern.segments().collect();
         self.root.remove(&segments, mailbox);
-        if pattern.has_gap()
+        if pattern.has_inner_globstar()
             && let Some(gaps) = self.gaps.get_mut(owner)
         {
             *gaps -= 1;

@@ -3,18 +3,18 @@
 //! A short list of kinds is taken, and everything else refused. Neither what the sender calls it nor its name
 //! makes a file something that its bytes are not; a name only tells kinds of text apart, or has a file refused.
 
-use parlor_model::Media;
+use parlor_model::MediaType;
 
 /// How a file of each kind begins. `None` stands for any byte.
-const BEGINNINGS: [(Media, &[Option<u8>]); 8] = [
-    (Media::Jpeg, &exactly(*b"\xff\xd8\xff")),
-    (Media::Png, &exactly(*b"\x89PNG\r\n\x1a\n")),
-    (Media::Gif, &exactly(*b"GIF87a")),
-    (Media::Gif, &exactly(*b"GIF89a")),
-    (Media::Webp, &WEBP),
-    (Media::Pdf, &exactly(*b"%PDF-")),
-    (Media::Zip, &exactly(*b"PK\x03\x04")),
-    (Media::Gzip, &exactly(*b"\x1f\x8b\x08")),
+const BEGINNINGS: [(MediaType, &[Option<u8>]); 8] = [
+    (MediaType::Jpeg, &exactly(*b"\xff\xd8\xff")),
+    (MediaType::Png, &exactly(*b"\x89PNG\r\n\x1a\n")),
+    (MediaType::Gif, &exactly(*b"GIF87a")),
+    (MediaType::Gif, &exactly(*b"GIF89a")),
+    (MediaType::Webp, &WEBP),
+    (MediaType::Pdf, &exactly(*b"%PDF-")),
+    (MediaType::Zip, &exactly(*b"PK\x03\x04")),
+    (MediaType::Gzip, &exactly(*b"\x1f\x8b\x08")),
 ];
 
 const WEBP: [Option<u8>; 12] = {
@@ -86,7 +86,7 @@ impl Sniffer {
     }
 
     /// The kind, if it is one that is taken. `name` is the file's.
-    pub fn kind(&self, name: &str) -> Option<Media> {
+    pub fn kind(&self, name: &str) -> Option<MediaType> {
         let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase();
         if ENDINGS.contains(&&*ending) {
             return None;
@@ -99,10 +99,10 @@ impl Sniffer {
             return None;
         }
         Some(match &*ending {
-            "md" | "markdown" => Media::Markdown,
-            "csv" => Media::Csv,
-            "json" => Media::Json,
-            _ => Media::Text,
+            "md" | "markdown" => MediaType::Markdown,
+            "csv" => MediaType::Csv,
+            "json" => MediaType::Json,
+            _ => MediaType::Text,
         })
     }
 
@@ -129,7 +129,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[track_caller]
-    fn check(name: &str, content: &[u8], expected: Option<Media>) {
+    fn check(name: &str, content: &[u8], expected: Option<MediaType>) {
         for size in [1, 2, 3, 7, content.len().max(1)] {
             let mut sniffer = Sniffer::default();
             content.chunks(size).for_each(|piece| sniffer.look(piece));
@@ -144,23 +144,23 @@ mod tests {
 
     #[test]
     fn each_kind_is_known_by_its_bytes_whatever_it_is_called() {
-        check("a.txt", b"\xff\xd8\xff\xe0....", Some(Media::Jpeg));
-        check("a.exe", b"\x89PNG\r\n\x1a\n....", Some(Media::Png));
-        check("a", b"GIF87a.", Some(Media::Gif));
-        check("a.js", b"GIF89a/*x*/=alert(1)", Some(Media::Gif));
-        check("a.webp", b"RIFF\x10\0\0\0WEBPVP8 ", Some(Media::Webp));
-        check("a.pdf", b"%PDF-1.7\n<script>", Some(Media::Pdf));
-        check("a.docx", b"PK\x03\x04....", Some(Media::Zip));
-        check("a.tar.gz", b"\x1f\x8b\x08....", Some(Media::Gzip));
+        check("a.txt", b"\xff\xd8\xff\xe0....", Some(MediaType::Jpeg));
+        check("a.exe", b"\x89PNG\r\n\x1a\n....", Some(MediaType::Png));
+        check("a", b"GIF87a.", Some(MediaType::Gif));
+        check("a.js", b"GIF89a/*x*/=alert(1)", Some(MediaType::Gif));
+        check("a.webp", b"RIFF\x10\0\0\0WEBPVP8 ", Some(MediaType::Webp));
+        check("a.pdf", b"%PDF-1.7\n<script>", Some(MediaType::Pdf));
+        check("a.docx", b"PK\x03\x04....", Some(MediaType::Zip));
+        check("a.tar.gz", b"\x1f\x8b\x08....", Some(MediaType::Gzip));
     }
 
     #[test]
     fn text_is_what_reads_as_text_and_its_name_says_which() {
-        check("a", "grüße 🦀\t\r\n\x1b[1m".as_bytes(), Some(Media::Text));
-        check("a.rs", b"fn main() {}", Some(Media::Text));
-        check("README.MD", b"<h1 align=center>Parlor</h1>", Some(Media::Markdown));
-        check("a.csv", b"a,b\n1,2\n", Some(Media::Csv));
-        check("a.json", b"{}", Some(Media::Json));
+        check("a", "grüße 🦀\t\r\n\x1b[1m".as_bytes(), Some(MediaType::Text));
+        check("a.rs", b"fn main() {}", Some(MediaType::Text));
+        check("README.MD", b"<h1 align=center>Parlor</h1>", Some(MediaType::Markdown));
+        check("a.csv", b"a,b\n1,2\n", Some(MediaType::Csv));
+        check("a.json", b"{}", Some(MediaType::Json));
     }
 
     #[test]

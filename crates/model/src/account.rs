@@ -38,7 +38,7 @@ pub struct User {
     /// Overrides the hub's limit of connections for this person.
     pub max_connections: Option<u32>,
     /// What an admin lets this person's agents hear of outside sources.
-    pub hears: Vec<Pattern>,
+    pub source_patterns: Vec<Pattern>,
     pub created_at: Time,
     pub updated_at: Time,
 }
@@ -74,11 +74,11 @@ pub struct SignIn {
 impl SignIn {
     /// How many exchanges back a spent token is still known for one. Whoever comes with an older one is a
     /// stranger like any other, and a device that stays signed in for years leaves no more than these.
-    const EXCHANGES_KNOWN: u32 = 100;
+    const REMEMBERED_REFRESHES: u32 = 100;
 
     /// The oldest generation whose tokens are known.
     pub fn oldest_known(&self) -> u32 {
-        self.generation.saturating_sub(Self::EXCHANGES_KNOWN)
+        self.generation.saturating_sub(Self::REMEMBERED_REFRESHES)
     }
 }
 
@@ -147,7 +147,7 @@ impl Scope {
     }
 
     /// Whether a key with this scope does what needs that one.
-    pub fn gives(self, needed: Self) -> bool {
+    pub fn covers(self, needed: Self) -> bool {
         self == needed || (self == Self::Agents && needed == Self::Hosting)
     }
 
@@ -157,7 +157,8 @@ impl Scope {
     }
 
     /// What is said to whoever names another one.
-    pub const RULE: &str = "must be of: read, write, agents, hosting, sources, dead-letters, metrics, admin";
+    pub const ALLOWED_VALUES: &str =
+        "must be of: read, write, agents, hosting, sources, dead-letters, metrics, admin";
 
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.as_str() == text)

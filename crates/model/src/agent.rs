@@ -11,7 +11,7 @@ pub struct Agent {
     pub description: Box<str>,
     /// What its owner keeps with it and the hub only passes on, such as a default model.
     pub settings: BTreeMap<Box<str>, Payload>,
-    pub host: Host,
+    pub host: AgentHost,
     pub visibility: Visibility,
     pub created_at: Time,
 }
@@ -24,8 +24,8 @@ impl Agent {
 
     /// As people who do not own it see it: where it runs, and who else knows of it, is its owner's business.
     pub fn seen_by_others(&self) -> Self {
-        let Host { kind, capabilities, model, slash_commands, seen_at, .. } = self.host.clone();
-        let host = Host { kind, capabilities, model, slash_commands, seen_at, ..Host::default() };
+        let AgentHost { kind, capabilities, model, slash_commands, seen_at, .. } = self.host.clone();
+        let host = AgentHost { kind, capabilities, model, slash_commands, seen_at, ..AgentHost::default() };
         let visibility = match &self.visibility {
             Visibility::List(_) => Visibility::List(Vec::new()),
             other => other.clone(),
@@ -45,7 +45,7 @@ impl Agent {
 
 /// What runs an agent, as its gateway presented it last.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Host {
+pub struct AgentHost {
     /// Absent where the agent never came through one.
     pub gateway: Option<GatewayId>,
     /// Whatever the gateway calls it.
@@ -60,7 +60,7 @@ pub struct Host {
     pub seen_at: Option<Time>,
 }
 
-impl Default for Host {
+impl Default for AgentHost {
     fn default() -> Self {
         Self {
             gateway: None,
@@ -95,7 +95,7 @@ pub struct Gateway {
     pub connected_at: Time,
     pub disconnected_at: Option<Time>,
     /// Agents that were removed while it was away: it learns so when it presents them, each once.
-    pub dismissed: Vec<AgentId>,
+    pub pending_removals: Vec<AgentId>,
 }
 
 /// The machine a gateway runs on, in its own words.

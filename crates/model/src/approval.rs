@@ -2,18 +2,18 @@
 //!
 //! Owns: decided or expired, exactly once.
 
-use crate::{AgentId, ApprovalId, GatewayId, Illegal, Payload, RoomId, RunId, Time, UserId};
+use crate::{AgentId, ApprovalId, GatewayId, IllegalTransition, Payload, RoomId, RunId, Time, UserId};
 use std::fmt;
 use std::time::Duration;
 
 /// Nobody waits longer for an answer.
-pub const LONGEST_WAIT: Duration = Duration::from_secs(300);
+pub const MAX_APPROVAL_WAIT: Duration = Duration::from_secs(300);
 
 /// SHA-256 of exactly what was asked, so that what is shown and what is run are the same.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Digest(pub [u8; 32]);
+pub struct InputDigest(pub [u8; 32]);
 
-impl Digest {
+impl InputDigest {
     /// As it is written: 64 hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; 32];
@@ -27,13 +27,13 @@ impl Digest {
     }
 }
 
-impl fmt::Display for Digest {
+impl fmt::Display for InputDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
-impl fmt::Debug for Digest {
+impl fmt::Debug for InputDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Digest({self})")
     }
@@ -53,9 +53,9 @@ pub struct Approval {
     pub request: Box<str>,
     /// The tool that asks, where it asks for answers.
     pub tool: Box<str>,
-    pub matter: Matter,
+    pub kind: ApprovalKind,
     pub input: Payload,
-    pub digest: Digest,
+    pub digest: InputDigest,
     pub asked_at: Time,
     /// As told to people; what counts is a clock that cannot be set.
     pub expires_at: Time,
@@ -65,7 +65,7 @@ pub struct Approval {
 
 /// What an answer is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Matter {
+pub enum ApprovalKind {
     /// Whether a tool may be used: yes or no.
     Tool,
     /// What people say to one to four questions.
@@ -127,10 +127,10 @@ impl Approval {
         Duration::from_micros(self.expires_at.0.saturating_sub(self.asked_at.0).max(0).unsigned_abs())
     }
 
-    pub fn decided(&self, decision: Decision, now: Time) -> Result<Self, Illegal> {
+    pub fn decided(&self, decision: Decision, now: Time) -> Result<Self, IllegalTransition> {
         match self.decision {
             None => Ok(Self { decision: Some(decision), decided_at: Some(now), ..self.clone() }),
-            Some(_) => Err(Illegal),
+            Some(_) => Err(IllegalTransition),
         }
     }
 }
@@ -141,11 +141,11 @@ mod tests {
 
     #[test]
     fn a_digest_is_written_in_64_digits() {
-        let digest = Digest(std::array::from_fn(|place| place as u8 * 7));
-        assert_eq!(Digest::parse(&digest.to_string()), Some(digest));
-        assert_eq!(Digest::parse(&digest.to_string().to_uppercase()), Some(digest));
+        let digest = InputDigest(std::array::from_fn(|place| place as u8 * 7));
+        assert_eq!(InputDigest::parse(&digest.to_string()), Some(digest));
+        assert_eq!(InputDigest::parse(&digest.to_string().to_uppercase()), Some(digest));
         for odd in ["", "00", &"+1".repeat(32), &"é".repeat(32), &"00".repeat(33)] {
-            assert_eq!(Digest::parse(odd), None, "{odd}");
+            assert_eq!(InputDigest::parse(odd), None, "{odd}");
         }
     }
 
@@ -160,9 +160,9 @@ mod tests {
             gateway: GatewayId::stored("g"),
             request: "1".into(),
             tool: "Bash".into(),
-            matter: Matter::Tool,
+            kind: ApprovalKind::Tool,
             input: Payload("{}".into()),
-            digest: Digest([0; 32]),
+            digest: InputDigest([0; 32]),
             asked_at: Time(1),
             expires_at: Time(2),
             decision: None,
@@ -182,7 +182,7 @@ mod tests {
             for second in &answers {
                 assert_eq!(
                     decided.decided(second.clone(), Time(3)),
-                    Err(Illegal),
+                    Err(IllegalTransition),
                     "{first:?} then {second:?}"
                 );
             }

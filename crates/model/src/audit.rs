@@ -109,7 +109,7 @@ pub struct Subject {
 
 /// What is noted once it is decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
+pub struct NewAuditEntry {
     pub at: Time,
     pub actor: Actor,
     pub action: Action,
@@ -120,16 +120,16 @@ pub struct Note {
 
 /// A note as it is kept. Repeats of one kind are counted instead of written again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Noted {
+pub struct AuditRecord {
     pub id: u64,
-    pub note: Note,
+    pub note: NewAuditEntry,
     pub count: u32,
     pub last_at: Time,
 }
 
 /// Newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct NotePage {
+pub struct AuditFilter {
     pub limit: usize,
     /// Older than this one.
     pub before: Option<u64>,

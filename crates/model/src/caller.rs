@@ -7,7 +7,7 @@ use std::net::IpAddr;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Principal {
     /// Nobody has said who they are.
-    Outsider,
+    Anonymous,
     /// A person on a signed-in device.
     Person { user: UserId, sign_in: SignInId },
     /// A program with an API key; acts for the key's owner, within its scopes.
@@ -24,7 +24,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    pub const OUTSIDER: Self = Self { principal: Principal::Outsider, address: None };
+    pub const ANONYMOUS: Self = Self { principal: Principal::Anonymous, address: None };
     pub const OPERATOR: Self = Self { principal: Principal::Operator, address: None };
 
     pub fn person(user: UserId, sign_in: SignInId) -> Self {
@@ -43,7 +43,7 @@ impl Caller {
     pub fn user(&self) -> Option<&UserId> {
         match &self.principal {
             Principal::Person { user, .. } | Principal::Program { user, .. } => Some(user),
-            Principal::Outsider | Principal::Operator => None,
+            Principal::Anonymous | Principal::Operator => None,
         }
     }
 }

@@ -4,12 +4,13 @@
 
 use crate::run_event::PlanState;
 use crate::{
-    Agent, AgentId, ApiKey, Approval, ApprovalId, BlobDigest, Bookmark, Chunk, Delivery, Device, Digest,
-    File, Gateway, GatewayId, HubSettings, Idle, Invitation, InvitationId, KeyId, Mailbox, Matter, MemberId,
-    Message, MessageId, Mission, MissionId, ModelAccess, ModelApi, Notifications, Outcome, Path, Pattern,
-    Payload, Pin, Policy, Position, Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId, Scope,
-    SealedKey, SecondProof, SecretHash, Seq, Service, SettingChanges, SignIn, SignInId, SiteRole,
-    Subscription, Task, TaskId, TaskStatus, Time, Upload, Usage, User, UserId, Visibility,
+    Agent, AgentId, AnswerPolicy, ApiKey, Approval, ApprovalId, ApprovalKind, BlobDigest, Bookmark, Chunk,
+    Delivery, Device, File, Gateway, GatewayId, HubSettings, IdlePrompt, InputDigest, Invitation,
+    InvitationId, KeyId, Mailbox, MemberId, Message, MessageId, Mission, MissionId, ModelAccess, ModelApi,
+    Notifications, Path, Pattern, Payload, Pin, Position, Room, RoomId, RoomKind, RoomRole, Router, RouterId,
+    Run, RunId, RunOutcome, Scope, SealedKey, SecondProof, SecretHash, Seq, Service, SettingChanges, SignIn,
+    SignInId, SiteRole, Subscription, Task, TaskId, TaskStatus, Time, Upload, Usage, User, UserId,
+    Visibility,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +38,7 @@ pub enum Command {
     },
     ChangeProfile(ProfileChanges),
     ChangePassword {
-        proven: Box<str>,
+        verified_password_hash: Box<str>,
         password_hash: Box<str>,
     },
 
@@ -95,7 +96,7 @@ pub enum Command {
     DropSecondFactor {
         user: UserId,
         /// The hash against which the person proved their password; whoever runs the hub proves nothing.
-        proven: Option<Box<str>>,
+        verified_password_hash: Option<Box<str>>,
     },
     EndSignIn {
         sign_in: SignInId,
@@ -176,9 +177,9 @@ pub enum Command {
         member: MemberId,
     },
     /// Changes how the caller keeps a room, and nothing for anybody else.
-    Arrange {
+    ChangeRoomPreferences {
         room: RoomId,
-        how: Arranging,
+        how: RoomPreferenceChange,
     },
 
     // What agents are to pursue by themselves.
@@ -186,16 +187,16 @@ pub enum Command {
     SetMission {
         room: RoomId,
         text: Box<str>,
-        agents: Vec<(AgentId, Idle)>,
+        agents: Vec<(AgentId, IdlePrompt)>,
     },
     EndMission {
         room: RoomId,
     },
     /// How an agent is prompted when it is idle: in the realm of a room, or anywhere. `None` takes it back.
-    SetIdle {
+    SetIdlePrompt {
         agent: AgentId,
         room: Option<RoomId>,
-        idle: Option<Idle>,
+        idle: Option<IdlePrompt>,
     },
     /// The hub itself finds that an agent has been idle for long enough.
     PromptIdle {
@@ -276,7 +277,7 @@ pub enum Command {
     // Files. The content is on disk before the command is given.
     Upload(NewUpload),
     /// Asks which contents nothing refers to any more; each is told once, and then nobody's concern but the asker's.
-    TakeReleased {
+    TakeUnreferencedBlobs {
         limit: usize,
     },
     /// A backup was made, with everything up to this place.
@@ -284,7 +285,7 @@ pub enum Command {
         through: Seq,
     },
     /// Takes a place in the log and says nothing, so that signals are numbered higher from here on.
-    Pulse,
+    AppendNoop,
 
     // Agents.
     CreateAgent {
@@ -346,22 +347,22 @@ pub enum Command {
         run: RunId,
     },
     /// A turn that waits became part of one that runs: the agent took what was said to it meanwhile.
-    JoinRun {
+    MergeRun {
         run: RunId,
         into: RunId,
     },
     /// An agent speaks up without having been asked.
-    OpenRun {
+    StartUnpromptedRun {
         agent: AgentId,
         room: RoomId,
     },
     /// Ends a turn, one that waits too, with what was said in it.
-    FinishRun(FinishedRun),
+    FinishRun(RunFinish),
     /// What an agent had to say after its turn was given up.
-    SayLate {
+    PostLateReply {
         agent: AgentId,
         room: RoomId,
-        said: Said,
+        said: AgentReply,
         /// Which turn that was, where its host knows it by name.
         run: Option<RunId>,
     },
@@ -371,24 +372,24 @@ pub enum Command {
     },
 
     /// The plan of a turn as it stands.
-    TellPlan {
+    UpdatePlan {
         run: RunId,
         plan: Payload,
         state: PlanState,
     },
     /// Decides about a plan that nobody decided about yet.
-    JudgePlan {
+    DecidePlan {
         room: RoomId,
         agent: AgentId,
         /// Of what was looked at.
         rev: u64,
-        verdict: PlanVerdict,
+        verdict: PlanDecision,
     },
 
     // Questions of agents. The hub itself asks them, and says when nobody answered in time.
     AskApproval(NewApproval),
     /// Through `Hub::decide`, which knows how long it was open.
-    DecideApproval(Judgement),
+    DecideApproval(ApprovalDecision),
     /// Through `Hub::answer`, for the same reason.
     AnswerQuestions {
         approval: ApprovalId,
@@ -411,14 +412,14 @@ pub struct NewApproval {
     pub gateway: GatewayId,
     pub request: Box<str>,
     pub tool: Box<str>,
-    pub matter: Matter,
+    pub kind: ApprovalKind,
     pub input: Payload,
-    pub digest: Digest,
+    pub digest: InputDigest,
     pub timeout: Duration,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PlanVerdict {
+pub enum PlanDecision {
     /// With what is said to the agent, so that it begins.
     Approve(Post),
     Reject,
@@ -428,26 +429,26 @@ pub enum PlanVerdict {
 
 /// What somebody answers to an agent's question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judgement {
+pub struct ApprovalDecision {
     pub approval: ApprovalId,
     pub allow: bool,
     /// Also for every later question about this tool of this agent in this room.
     pub always: bool,
     pub reason: Option<Box<str>>,
     /// Of what was looked at.
-    pub digest: Option<Digest>,
+    pub digest: Option<InputDigest>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FinishedRun {
+pub struct RunFinish {
     pub run: RunId,
-    pub outcome: Outcome,
-    pub said: Option<Said>,
+    pub outcome: RunOutcome,
+    pub said: Option<AgentReply>,
 }
 
 /// What an agent said in a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct AgentReply {
     /// What its side calls the message, so that a retry is the same one.
     pub message: Option<MessageId>,
     pub text: Arc<str>,
@@ -458,7 +459,7 @@ pub struct Said {
     pub claimed_depth: u32,
 }
 
-impl Said {
+impl AgentReply {
     pub fn is_empty(&self) -> bool {
         self.text.trim().is_empty() && self.chunks.is_empty()
     }
@@ -535,7 +536,7 @@ pub struct ProfileChanges {
 pub struct NewSignIn {
     pub user: UserId,
     /// The hash the password was proven against; if it changed meanwhile, the proof is void.
-    pub proven: Box<str>,
+    pub verified_password_hash: Box<str>,
     pub second: Option<SecondProof>,
     pub refresh: SecretHash,
     pub device: Box<str>,
@@ -547,7 +548,7 @@ pub struct NewSignIn {
 pub struct RoomChanges {
     pub name: Option<Box<str>>,
     pub kind: Option<RoomKind>,
-    pub policy: Option<Policy>,
+    pub policy: Option<AnswerPolicy>,
     /// `Some(None)` takes the prompt away.
     pub system_prompt: Option<Option<Box<str>>>,
     pub agent_command_role: Option<RoomRole>,
@@ -635,7 +636,7 @@ impl TaskChanges {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arranging {
+pub enum RoomPreferenceChange {
     /// Puts it above the others, or back among them.
     Pin,
     /// Puts it away, or takes it out again.
@@ -727,15 +728,15 @@ pub enum Receipt {
     Received {
         mail: Vec<(Arc<Message>, Delivery)>,
     },
-    Started(Box<Started>),
+    Started(Box<StartedRun>),
     Run(Arc<Run>),
     Approval(Arc<Approval>),
-    Rewound(Box<Rewound>),
+    Rewound(Box<RewindResult>),
 }
 
 /// What was taken back.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rewound {
+pub struct RewindResult {
     /// From which on.
     pub message: Arc<Message>,
     /// With that one, the oldest first.
@@ -750,16 +751,16 @@ pub struct Rewound {
 
 /// A turn that began, with what its agent needs to know.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Started {
+pub struct StartedRun {
     pub run: Arc<Run>,
-    pub prompt: Prompt,
+    pub prompt: RunTrigger,
     pub room: Arc<Room>,
     pub members: Arc<[crate::Member]>,
 }
 
 /// What sets a turn off.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Prompt {
+pub enum RunTrigger {
     Message(Arc<Message>),
     Task(Arc<Task>),
     /// Somebody came.

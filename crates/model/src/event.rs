@@ -1,13 +1,13 @@
 //! What happened, once it is committed. Every event has a `Seq` and survives a crash.
 
 use crate::{
-    Agent, AgentId, Approval, Circle, Delivery, KeyId, Member, MemberId, Message, MessageId, Pin, Reaction,
-    Room, RoomId, Run, Seq, SignInId, StandingPlan, Task, TaskId, Time, User, UserId,
+    Agent, AgentId, Approval, CurrentPlan, Delivery, EventAudience, KeyId, Member, MemberId, Message,
+    MessageId, Pin, Reaction, Room, RoomId, Run, Seq, SignInId, Task, TaskId, Time, User, UserId,
 };
 use std::sync::Arc;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Logged {
+pub struct LoggedEvent {
     pub seq: Seq,
     pub at: Time,
     pub event: Event,
@@ -62,7 +62,7 @@ pub enum Event {
         at: Time,
     },
     /// Somebody keeps a room in another way, and is told alone.
-    RoomArranged(Arc<Member>),
+    RoomPreferencesChanged(Arc<Member>),
     RoomCleared {
         room: RoomId,
         user: UserId,
@@ -76,7 +76,7 @@ pub enum Event {
     /// With who sees them, where it is something that others see.
     UserChanged {
         user: Arc<User>,
-        circle: Arc<Circle>,
+        circle: Arc<EventAudience>,
     },
     /// The account is gone, and everything that acted for it.
     UserRemoved(UserId),
@@ -93,12 +93,12 @@ pub enum Event {
     /// With who may know of it, or could before.
     AgentChanged {
         agent: Arc<Agent>,
-        circle: Arc<Circle>,
+        circle: Arc<EventAudience>,
     },
     /// With who knew of it without sharing a room with it; read from the log later, that is not known any more.
     AgentRemoved {
         agent: AgentId,
-        circle: Arc<Circle>,
+        circle: Arc<EventAudience>,
     },
     /// What can be changed while the hub runs.
     SettingsChanged,
@@ -109,13 +109,13 @@ pub enum Event {
     /// It has one, or none will come.
     ApprovalDecided(Arc<Approval>),
     /// What an agent is going to do, or what somebody decided about it.
-    PlanChanged(Arc<StandingPlan>),
+    PlanChanged(Arc<CurrentPlan>),
     /// Something older than its own deletion, read from the log: its content is gone. Also what only takes a place
     /// in the log.
-    Faded,
+    Tombstone,
 }
 
-static EVERYONE: Circle = Circle::everyone();
+static EVERYONE: EventAudience = EventAudience::everyone();
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemberChange {
@@ -125,10 +125,10 @@ pub enum MemberChange {
 }
 
 impl Event {
-    /// The room it happened in; its members may see it, unless it is for one `person` alone.
+    /// The room it happened in; its members may see it, unless it is for one `only_user` alone.
     pub fn room(&self) -> Option<&RoomId> {
         match self {
-            Self::MessagePosted { message, .. } | Self::MessageEdited(message) => message.place.room(),
+            Self::MessagePosted { message, .. } | Self::MessageEdited(message) => message.destination.room(),
             Self::MessagePinned(pin) => Some(&pin.room),
             Self::MessageDeleted { room, .. }
             | Self::ReactionsChanged { room, .. }
@@ -142,7 +142,7 @@ impl Event {
             Self::RunChanged(run) => Some(&run.room),
             Self::ApprovalAsked(approval) | Self::ApprovalDecided(approval) => Some(&approval.room),
             Self::PlanChanged(plan) => Some(&plan.room),
-            Self::RoomArranged(member) => Some(&member.room),
+            Self::RoomPreferencesChanged(member) => Some(&member.room),
             Self::TaskChanged(task) => Some(&task.room),
             Self::UserChanged { .. }
             | Self::UserRemoved(_)
@@ -152,12 +152,12 @@ impl Event {
             | Self::AgentChanged { .. }
             | Self::AgentRemoved { .. }
             | Self::SettingsChanged
-            | Self::Faded => None,
+            | Self::Tombstone => None,
         }
     }
 
     /// Who may know of what happened in no room.
-    pub fn circle(&self) -> Option<&Circle> {
+    pub fn audience(&self) -> Option<&EventAudience> {
         match self {
             Self::UserChanged { circle, .. }
             | Self::AgentChanged { circle, .. }
@@ -168,9 +168,9 @@ impl Event {
     }
 
     /// The one person who is told, where it is nobody else's business.
-    pub fn person(&self) -> Option<&UserId> {
+    pub fn only_user(&self) -> Option<&UserId> {
         match self {
-            Self::RoomArranged(member) => member.member.user(),
+            Self::RoomPreferencesChanged(member) => member.member.user(),
             Self::RoomCleared { user, .. } | Self::BookmarkChanged { user, .. } => Some(user),
             _ => None,
         }

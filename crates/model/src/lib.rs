@@ -5,16 +5,16 @@
 pub mod account;
 pub mod agent;
 pub mod approval;
-pub mod asking;
+pub mod audience;
 pub mod audit;
 pub mod caller;
-pub mod circle;
+pub mod characters;
 pub mod command;
 pub mod delivery;
 pub mod event;
 pub mod id;
+pub mod inquiry;
 pub mod invitation;
-pub mod letters;
 pub mod lineage;
 pub mod mention;
 pub mod message;
@@ -37,33 +37,39 @@ pub mod time;
 pub mod upload;
 
 pub use account::{ApiKey, Pairing, RefreshToken, Scope, SecretHash, SignIn, SiteRole, User};
-pub use agent::{Agent, Device, Gateway, Host, Session, Subscription, Visibility};
-pub use approval::{Approval, ApprovalRule, Decider, Decision, Digest, Matter};
-pub use asking::{AnswerKind, Answered, Answerer, CredentialErrand, Errand, Inquiry, Look, Spawn};
+pub use agent::{Agent, AgentHost, Device, Gateway, Session, Subscription, Visibility};
+pub use approval::{Approval, ApprovalKind, ApprovalRule, Decider, Decision, InputDigest};
+pub use audience::EventAudience;
 pub use caller::{Caller, Principal};
-pub use circle::Circle;
-pub use command::{Arranging, Command, FinishedRun, Post, Prompt, Receipt, Route, Said, Started};
+pub use command::{
+    AgentReply, Command, Post, Receipt, RoomPreferenceChange, Route, RunFinish, RunTrigger, StartedRun,
+};
 pub use delivery::{DeadLetter, Delivery, DeliveryState, Mailbox, SessionRef};
-pub use event::{Event, Logged, MemberChange};
+pub use event::{Event, LoggedEvent, MemberChange};
 pub use id::{
     AgentId, ApprovalId, ConversationId, GatewayId, InvalidId, InvitationId, KeyId, MemberId, MessageId,
     MissionId, RoomId, RouterId, RunId, SessionId, SignInId, TaskId, UploadId, UserId,
 };
-pub use invitation::Invitation;
-pub use lineage::{Broken, Lineage};
-pub use message::{
-    Bookmark, Forwarded, Mention, Message, MessageKind, Payload, Pin, Place, Reaction, Reactor, Revision,
-    Sender, SenderKind,
+pub use inquiry::{
+    AnswerKind, Answerer, CredentialAction, GatewayRequest, Inquiry, InquiryAnswer, Spawn, WorkspaceRequest,
 };
-pub use mission::{Idle, Mission, MissionAgent, Realm};
+pub use invitation::Invitation;
+pub use lineage::{Lineage, LineageLimit};
+pub use message::{
+    Bookmark, Destination, Forwarded, Mention, Message, MessageKind, Payload, Pin, Reaction, Reactor,
+    Revision, Sender, SenderKind,
+};
+pub use mission::{IdlePrompt, Mission, MissionAgent, MissionScope};
 pub use path::{Path, Pattern};
-pub use plan::StandingPlan;
-pub use position::{Epoch, Moment, Ordinal, Position, Seq};
+pub use plan::CurrentPlan;
+pub use position::{Epoch, Ordinal, Position, Seq, SignalStamp};
 pub use query::{Answer, Query};
-pub use refusal::{Flaw, Refusal, Thing};
-pub use room::{Arrangement, Frozen, Member, Notifications, Policy, Room, RoomKind, RoomRole};
+pub use refusal::{EntityKind, FieldError, Refusal};
+pub use room::{AnswerPolicy, Frozen, Member, Notifications, Room, RoomKind, RoomPreferences, RoomRole};
 pub use router::{ModelAccess, ModelApi, Router, SealedKey};
-pub use run::{Addressed, Chunk, ChunkKind, Illegal, Outcome, Run, RunState, Turn, Usage};
+pub use run::{
+    AddressedBy, Chunk, ChunkKind, IllegalTransition, Run, RunOutcome, RunOutput, RunState, Usage,
+};
 pub use run_event::{
     Activity, ChangeReport, ChangedFile, Choice, ContextUsage, Plan, PlanState, PlanStep, Question,
     Questions, RunEvent, StepState, Stream, Subagent, SubagentChange, SubagentOutcome, UsageReport,
@@ -71,7 +77,7 @@ pub use run_event::{
 pub use second_factor::{SecondFactor, SecondProof};
 pub use service::Service;
 pub use settings::{HubSettings, SettingChanges};
-pub use signal::{AgentStatus, Queued, Signal};
+pub use signal::{AgentStatus, QueuedMessage, Signal};
 pub use task::{Task, TaskStatus};
 pub use time::Time;
-pub use upload::{Attachment, BlobDigest, File, Media, Upload, Use};
+pub use upload::{Attachment, BlobDigest, File, MediaType, Upload, UploadPurpose};

@@ -16,7 +16,7 @@ pub struct Lineage {
 
 /// Why a chain goes no further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Broken {
+pub enum LineageLimit {
     TooDeep,
     /// The agent has answered in this chain already.
     Twice,
@@ -24,17 +24,17 @@ pub enum Broken {
 
 impl Lineage {
     /// A person, or somebody outside, addresses an agent.
-    pub fn begun(conversation: ConversationId, agent: AgentId) -> Self {
+    pub fn start(conversation: ConversationId, agent: AgentId) -> Self {
         Self { conversation, depth: 0, chain: vec![agent] }
     }
 
     /// The agent whose turn this is addresses another one.
-    pub fn passed_to(&self, agent: &AgentId, deepest: u32) -> Result<Self, Broken> {
+    pub fn extend_to(&self, agent: &AgentId, deepest: u32) -> Result<Self, LineageLimit> {
         if self.chain.contains(agent) {
-            return Err(Broken::Twice);
+            return Err(LineageLimit::Twice);
         }
         if self.depth >= deepest {
-            return Err(Broken::TooDeep);
+            return Err(LineageLimit::TooDeep);
         }
         let chain = self.chain.iter().chain([agent]).cloned().collect();
         Ok(Self { conversation: self.conversation.clone(), depth: self.depth + 1, chain })
@@ -54,33 +54,33 @@ mod tests {
         AgentId::parse(id).unwrap()
     }
 
-    fn begun() -> Lineage {
-        Lineage::begun(ConversationId::stored("c"), agent("a"))
+    fn start() -> Lineage {
+        Lineage::start(ConversationId::stored("c"), agent("a"))
     }
 
     #[test]
     fn a_chain_never_comes_back_to_an_agent() {
-        let second = begun().passed_to(&agent("b"), 3).unwrap();
-        assert_eq!(begun().passed_to(&agent("a"), 3), Err(Broken::Twice));
-        assert_eq!(second.passed_to(&agent("a"), 3), Err(Broken::Twice));
-        assert_eq!(second.passed_to(&agent("b"), 3), Err(Broken::Twice));
+        let second = start().extend_to(&agent("b"), 3).unwrap();
+        assert_eq!(start().extend_to(&agent("a"), 3), Err(LineageLimit::Twice));
+        assert_eq!(second.extend_to(&agent("a"), 3), Err(LineageLimit::Twice));
+        assert_eq!(second.extend_to(&agent("b"), 3), Err(LineageLimit::Twice));
     }
 
     #[test]
     fn a_chain_ends_at_the_deepest_level() {
-        let mut lineage = begun();
+        let mut lineage = start();
         for next in ["b", "c", "d"] {
-            lineage = lineage.passed_to(&agent(next), 3).unwrap();
+            lineage = lineage.extend_to(&agent(next), 3).unwrap();
         }
         assert_eq!((lineage.depth, lineage.chain.len()), (3, 4));
-        assert_eq!(lineage.passed_to(&agent("e"), 3), Err(Broken::TooDeep));
-        assert_eq!(begun().passed_to(&agent("b"), 0), Err(Broken::TooDeep));
+        assert_eq!(lineage.extend_to(&agent("e"), 3), Err(LineageLimit::TooDeep));
+        assert_eq!(start().extend_to(&agent("b"), 0), Err(LineageLimit::TooDeep));
     }
 
     #[test]
     fn a_claim_only_makes_it_stricter() {
-        assert_eq!(begun().at_least(2).passed_to(&agent("b"), 2), Err(Broken::TooDeep));
-        let second = begun().passed_to(&agent("b"), 3).unwrap();
+        assert_eq!(start().at_least(2).extend_to(&agent("b"), 2), Err(LineageLimit::TooDeep));
+        let second = start().extend_to(&agent("b"), 3).unwrap();
         assert_eq!(second.clone().at_least(0), second);
     }
 }

@@ -76,7 +76,7 @@ fn folded(name: &str) -> String {
 }
 
 /// How many `@` are looked at: a message addresses people, and the work stays bounded.
-const MOST: usize = 200;
+const MAX_MENTIONS: usize = 200;
 
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '-'
@@ -90,7 +90,7 @@ fn ats(text: &str) -> Vec<usize> {
     let mut before = None;
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
-        if places.len() == MOST {
+        if places.len() == MAX_MENTIONS {
             break;
         }
         if c == '`' {

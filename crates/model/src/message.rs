@@ -1,16 +1,16 @@
 //! What was said, and where.
 
-use crate::{AgentId, Attachment, Chunk, MemberId, MessageId, Path, RoomId, Seq, Time, Turn, UserId};
+use crate::{AgentId, Attachment, Chunk, MemberId, MessageId, Path, RoomId, RunOutput, Seq, Time, UserId};
 use std::sync::Arc;
 
 /// Where a message lives.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum Destination {
     Room(RoomId),
     Path(Path),
 }
 
-impl Place {
+impl Destination {
     pub fn room(&self) -> Option<&RoomId> {
         match self {
             Self::Room(room) => Some(room),
@@ -109,7 +109,7 @@ pub struct Message {
     pub id: MessageId,
     pub seq: Seq,
     pub at: Time,
-    pub place: Place,
+    pub destination: Destination,
     pub sender: Sender,
     pub sender_name: Box<str>,
     pub kind: MessageKind,
@@ -130,7 +130,7 @@ pub struct Message {
     pub external_id: Option<Box<str>>,
     pub edited_at: Option<Time>,
     /// Present when an agent said it in a turn.
-    pub turn: Option<Arc<Turn>>,
+    pub run_output: Option<Arc<RunOutput>>,
 }
 
 /// One emoji under a message, and who put it there, in the order in which they did.
@@ -186,7 +186,7 @@ impl Message {
     pub fn length(&self) -> usize {
         let reactions: usize = self.reactions.iter().map(Reaction::length).sum();
         let files: usize = self.attachments.iter().map(|attachment| attachment.file.name.len() + 200).sum();
-        let chunks = self.turn.iter().flat_map(|turn| &turn.chunks);
+        let chunks = self.run_output.iter().flat_map(|turn| &turn.chunks);
         let chunks: usize = chunks.map(Chunk::length).sum();
         chunks
             + self.text.len()

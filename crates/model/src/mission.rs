@@ -4,16 +4,16 @@ use crate::{AgentId, Message, MissionId, Room, RoomId, Time, UserId};
 
 /// Where something about idle agents holds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Realm {
+pub enum MissionScope {
     /// In one room, which is about no folder.
     Room(RoomId),
     /// In every room that is about this folder.
     Root(Box<str>),
     /// Wherever an agent is: what it says of itself.
-    Anywhere,
+    Global,
 }
 
-impl Realm {
+impl MissionScope {
     pub fn of(room: &Room) -> Self {
         match &room.project_root {
             Some(root) => Self::Root(root.clone()),
@@ -24,20 +24,20 @@ impl Realm {
 
 /// How an idle agent is prompted; what is absent is left to others.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Idle {
+pub struct IdlePrompt {
     pub prompt: Option<Box<str>>,
     /// In seconds.
     pub interval: Option<u32>,
 }
 
-impl Idle {
+impl IdlePrompt {
     /// In seconds.
-    pub const LEAST: u32 = 30;
-    pub const MOST: u32 = 86_400;
-    pub const USUAL: u32 = 60;
+    pub const MIN_INTERVAL_SECS: u32 = 30;
+    pub const MAX_INTERVAL_SECS: u32 = 86_400;
+    pub const DEFAULT_INTERVAL_SECS: u32 = 60;
 
     /// With what another says, where this says nothing.
-    pub fn or(&self, other: Option<&Idle>) -> Self {
+    pub fn or(&self, other: Option<&IdlePrompt>) -> Self {
         Self {
             prompt: self.prompt.clone().or_else(|| other.and_then(|other| other.prompt.clone())),
             interval: self.interval.or_else(|| other.and_then(|other| other.interval)),
@@ -45,8 +45,11 @@ impl Idle {
     }
 
     /// After so many seconds without anything to do, and never sooner than is allowed.
-    pub fn patience(&self) -> std::time::Duration {
-        let seconds = self.interval.unwrap_or(Self::USUAL).clamp(Self::LEAST, Self::MOST);
+    pub fn idle_timeout(&self) -> std::time::Duration {
+        let seconds = self
+            .interval
+            .unwrap_or(Self::DEFAULT_INTERVAL_SECS)
+            .clamp(Self::MIN_INTERVAL_SECS, Self::MAX_INTERVAL_SECS);
         std::time::Duration::from_secs(seconds.into())
     }
 }
@@ -54,7 +57,7 @@ impl Idle {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mission {
     pub id: MissionId,
-    pub realm: Realm,
+    pub realm: MissionScope,
     /// Where agents are prompted.
     pub room: RoomId,
     pub text: Box<str>,
@@ -74,7 +77,7 @@ pub struct MissionAgent {
     pub agent: AgentId,
     /// Whether the mission names it; else it was prompted because others say how.
     pub named: bool,
-    pub idle: Idle,
+    pub idle: IdlePrompt,
     pub prompted_at: Option<Time>,
 }
 
@@ -93,7 +96,12 @@ impl Mission {
 
     /// How an agent is prompted for it; `None` where nobody says anything of it. The mission's word comes before that
     /// of its realm, and this before the agent's own.
-    pub fn idle(&self, agent: &AgentId, overridden: Option<&Idle>, own: Option<&Idle>) -> Option<Idle> {
+    pub fn idle(
+        &self,
+        agent: &AgentId,
+        overridden: Option<&IdlePrompt>,
+        own: Option<&IdlePrompt>,
+    ) -> Option<IdlePrompt> {
         let named = self.agent(agent).filter(|known| known.named);
         let idle = named.map(|known| known.idle.clone()).unwrap_or_default().or(overridden).or(own);
         (named.is_some() || idle.prompt.is_some()).then_some(idle)
@@ -106,7 +114,7 @@ impl Mission {
     }
 
     /// What is said to an agent, in the name of who set the mission: what others wrote is marked as theirs.
-    pub fn prompt(&self, agent: &AgentId, idle: &Idle) -> String {
+    pub fn prompt(&self, agent: &AgentId, idle: &IdlePrompt) -> String {
         let by_mission = self.agent(agent).is_some_and(|known| known.named && known.idle.prompt.is_some());
         let mission = &self.text;
         match &idle.prompt {
@@ -126,7 +134,7 @@ impl Mission {
         match after.agents.binary_search_by(|known| known.agent.cmp(agent)) {
             Ok(place) => after.agents[place].prompted_at = Some(now),
             Err(place) => {
-                let (idle, prompted_at) = (Idle::default(), Some(now));
+                let (idle, prompted_at) = (IdlePrompt::default(), Some(now));
                 after
                     .agents
                     .insert(place, MissionAgent { agent: agent.clone(), named: false, idle, prompted_at });
@@ -151,16 +159,16 @@ pub fn of(message: &Message) -> Option<(&AgentId, &str)> {
 mod tests {
     use super::*;
 
-    fn idle(prompt: Option<&str>, interval: Option<u32>) -> Idle {
-        Idle { prompt: prompt.map(Into::into), interval }
+    fn idle(prompt: Option<&str>, interval: Option<u32>) -> IdlePrompt {
+        IdlePrompt { prompt: prompt.map(Into::into), interval }
     }
 
-    fn mission(named: Option<Idle>) -> Mission {
+    fn mission(named: Option<IdlePrompt>) -> Mission {
         let agent = AgentId::stored("coder");
         let agents = named.map(|idle| MissionAgent { agent, named: true, idle, prompted_at: None });
         Mission {
             id: MissionId::stored("m"),
-            realm: Realm::Anywhere,
+            realm: MissionScope::Global,
             room: RoomId::stored("r"),
             text: "Tea".into(),
             agents: agents.into_iter().collect(),
@@ -201,7 +209,7 @@ mod tests {
 
     #[test]
     fn nobody_is_prompted_more_often_than_is_allowed() {
-        let seconds = |interval| idle(None, interval).patience().as_secs();
+        let seconds = |interval| idle(None, interval).idle_timeout().as_secs();
         assert_eq!([None, Some(1), Some(90), Some(u32::MAX)].map(seconds), [60, 30, 90, 86_400]);
     }
 }

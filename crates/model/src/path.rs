@@ -75,7 +75,7 @@ impl Path {
     }
 
     /// What follows `domain/`, if the path lies in that domain.
-    pub fn below(&self, domain: &str) -> Option<&str> {
+    pub fn strip_domain(&self, domain: &str) -> Option<&str> {
         self.0.strip_prefix(domain)?.strip_prefix('/')
     }
 
@@ -116,7 +116,7 @@ impl Pattern {
     }
 
     /// Whether `**` stands before its end: what follows can then begin anywhere.
-    pub fn has_gap(&self) -> bool {
+    pub fn has_inner_globstar(&self) -> bool {
         self.0.starts_with("**/") || self.0.contains("/**/")
     }
 
@@ -192,7 +192,7 @@ mod tests {
             ("***/b", false),
             ("a/*/b**/c", false),
         ] {
-            assert_eq!(Pattern::parse(pattern).unwrap().has_gap(), expected, "{pattern}");
+            assert_eq!(Pattern::parse(pattern).unwrap().has_inner_globstar(), expected, "{pattern}");
         }
     }
 

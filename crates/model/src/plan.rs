@@ -4,7 +4,7 @@ use crate::run_event::PlanState;
 use crate::{AgentId, Payload, RoomId, RunId, Time};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StandingPlan {
+pub struct CurrentPlan {
     pub room: RoomId,
     pub agent: AgentId,
     /// In which turn it was told.

@@ -64,25 +64,25 @@ impl fmt::Display for Position {
 /// it, and always higher than what was told before.
 ///
 /// It follows from the `Seq`, so that what is told again out of the log has the number that it had the first time:
-/// an event has [`Ordinal::PARTS`] numbers for what it is told as, and the signals that follow it those after, up
+/// an event has [`Ordinal::MAX_PARTS`] numbers for what it is told as, and the signals that follow it those after, up
 /// to the next event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ordinal(pub u64);
 
 impl Ordinal {
     /// Into how many pieces a door may take an event apart.
-    pub const PARTS: u64 = 16;
+    pub const MAX_PARTS: u64 = 16;
     /// Numbers from one event to the next. Exact in a browser for eight thousand million events.
-    const ROOM: u64 = 1 << 20;
+    const STRIDE: u64 = 1 << 20;
 
     /// The first number of an event.
     pub fn of(seq: Seq) -> Self {
-        Self(seq.0.saturating_mul(Self::ROOM))
+        Self(seq.0.saturating_mul(Self::STRIDE))
     }
 
     /// Where the signals that follow an event begin.
     pub fn after(seq: Seq) -> Self {
-        Self::of(seq).part(Self::PARTS)
+        Self::of(seq).part(Self::MAX_PARTS)
     }
 
     pub fn part(self, part: u64) -> Self {
@@ -91,18 +91,18 @@ impl Ordinal {
 
     /// So many numbers further on, if that is before the next event.
     pub fn plus(self, numbers: u64) -> Self {
-        Self((self.0 + numbers).min(self.0 | (Self::ROOM - 1)))
+        Self((self.0 + numbers).min(self.0 | (Self::STRIDE - 1)))
     }
 
     /// Whether half of the numbers up to the next event are given.
-    pub fn is_crowded(self) -> bool {
-        self.0 % Self::ROOM >= Self::ROOM / 2
+    pub fn is_half_used(self) -> bool {
+        self.0 % Self::STRIDE >= Self::STRIDE / 2
     }
 }
 
 /// What a signal is told with: its number, and when it was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moment {
+pub struct SignalStamp {
     pub ordinal: Ordinal,
     pub at: Time,
 }
@@ -141,10 +141,10 @@ mod tests {
     fn what_follows_has_a_higher_number_also_where_there_are_too_many() {
         let event = Ordinal::of(Seq(7));
         let first = Ordinal::after(Seq(7));
-        assert!(event.part(Ordinal::PARTS - 1) < first);
+        assert!(event.part(Ordinal::MAX_PARTS - 1) < first);
         assert!(first < first.plus(1) && first.plus(1) < Ordinal::of(Seq(8)));
         assert!(first.plus(u64::from(u32::MAX)) < Ordinal::of(Seq(8)));
-        assert!(!first.is_crowded() && first.plus(1 << 19).is_crowded());
+        assert!(!first.is_half_used() && first.plus(1 << 19).is_half_used());
         assert!(Ordinal::after(Seq(8_000_000_000)).0 < 1 << 53, "exact in a browser");
     }
 }

@@ -1,11 +1,11 @@
 //! Everything that can be read, and the answers.
 
-use crate::audit::{NotePage, Noted};
+use crate::audit::{AuditFilter, AuditRecord};
 use crate::{
-    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, Bookmark, DeadLetter, Delivery, Gateway,
-    GatewayId, HubSettings, Idle, Inquiry, Invitation, Mailbox, Member, Message, MessageId, MessageKind,
-    Mission, Pin, Revision, Room, RoomId, Router, RouterId, Run, RunId, SecretHash, SenderKind, Seq, Service,
-    Session, SignIn, StandingPlan, Subscription, Task, Time, Upload, UploadId, User,
+    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, Bookmark, CurrentPlan, DeadLetter, Delivery,
+    Gateway, GatewayId, HubSettings, IdlePrompt, Inquiry, Invitation, Mailbox, Member, Message, MessageId,
+    MessageKind, Mission, Pin, Revision, Room, RoomId, Router, RouterId, Run, RunId, SecretHash, SenderKind,
+    Seq, Service, Session, SignIn, Subscription, Task, Time, Upload, UploadId, User,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub enum Query {
         agent: AgentId,
     },
     Settings,
-    Audit(NotePage),
+    Audit(AuditFilter),
     /// Whether this invitation can be taken now.
     MayRegister {
         token: SecretHash,
@@ -168,7 +168,7 @@ pub enum Query {
     /// One turn, also when it is over.
     Run {
         run: RunId,
-        what: OfRun,
+        what: RunDetail,
     },
     /// The newest turns of a room, or of all rooms that the caller is in.
     Runs {
@@ -207,14 +207,14 @@ pub enum Query {
         room: RoomId,
     },
     /// Whether the caller may see how the hub is doing, in numbers.
-    MayMeasure,
+    MayReadMetrics,
     /// Whether the caller may see how much of everything the hub lets others have.
     MaySeeLimits,
 }
 
 /// What is asked of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OfRun {
+pub enum RunDetail {
     Itself,
     /// The turns that it set off, the oldest first.
     Children,
@@ -254,13 +254,13 @@ pub struct Search {
     /// Both included.
     pub from: Option<Time>,
     pub to: Option<Time>,
-    pub from_place: SearchPlace,
+    pub from_place: SearchCursor,
     pub limit: usize,
 }
 
 /// Where an answer begins: among what was said before this, after so many of the best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SearchPlace {
+pub struct SearchCursor {
     pub before: Option<Seq>,
     pub skip: usize,
 }
@@ -277,7 +277,7 @@ pub enum Page {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    Yes,
+    Allowed,
     User(Arc<User>),
     Users {
         users: Vec<User>,
@@ -293,7 +293,7 @@ pub enum Answer {
     Service(Agent, Service),
     Settings(HubSettings),
     Audit {
-        notes: Vec<Noted>,
+        notes: Vec<AuditRecord>,
         more: bool,
     },
     Rooms(Vec<(Room, Member)>),
@@ -312,7 +312,7 @@ pub enum Answer {
         more: bool,
     },
     Recent(Vec<Recent>),
-    Found(Found),
+    Found(SearchResults),
     Revisions(Vec<Revision>),
     Count(u64),
     Pins(Vec<(Pin, Arc<Message>)>),
@@ -323,7 +323,7 @@ pub enum Answer {
     Upload(Arc<Upload>),
     Agents(Vec<Agent>),
     /// Somebody else's, of which no more is told than among `Agents`.
-    Acquaintance(Agent),
+    VisibleAgent(Agent),
     Agent {
         agent: Arc<Agent>,
         subscriptions: Vec<Subscription>,
@@ -331,7 +331,7 @@ pub enum Answer {
     },
     Tasks(Vec<Task>),
     Missions(Vec<Mission>),
-    Idle(Option<Idle>),
+    Idle(Option<IdlePrompt>),
     AgentCards(Vec<AgentCard>),
     Gateways(Vec<Gateway>),
     Subscriptions(Vec<Subscription>),
@@ -340,7 +340,7 @@ pub enum Answer {
     Runs(Vec<(Run, Box<str>)>),
     Approvals(Vec<Approval>),
     ApprovalRules(Vec<ApprovalRule>),
-    Plans(Vec<StandingPlan>),
+    Plans(Vec<CurrentPlan>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -363,10 +363,10 @@ pub struct Recent {
 
 /// The best first; among equals the newest.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Found {
+pub struct SearchResults {
     pub hits: Vec<Hit>,
     /// Where to go on; `None` when that was all.
-    pub next: Option<SearchPlace>,
+    pub next: Option<SearchCursor>,
     /// There was more to look at than time.
     pub partial: bool,
 }

@@ -6,7 +6,7 @@ use crate::{MessageId, Position, RoomId};
 use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Thing {
+pub enum EntityKind {
     User,
     Room,
     Member,
@@ -37,7 +37,7 @@ pub enum Thing {
 
 /// One field that broke one rule. The rule is a stable word; doors may translate it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Flaw {
+pub struct FieldError {
     pub field: &'static str,
     pub rule: &'static str,
 }
@@ -49,14 +49,14 @@ pub enum Refusal {
     /// Signed in, and not allowed.
     Forbidden,
     /// There is no such thing, or none that the caller may know of.
-    NotFound(Thing),
+    NotFound(EntityKind),
     NotAMember {
         room: RoomId,
     },
-    AlreadyExists(Thing),
+    AlreadyExists(EntityKind),
     /// The id is somebody else's.
-    BelongsToAnother(Thing),
-    Invalid(Vec<Flaw>),
+    BelongsToAnother(EntityKind),
+    Invalid(Vec<FieldError>),
     TooLarge {
         limit: usize,
         got: usize,
@@ -80,9 +80,9 @@ pub enum Refusal {
     TooManyConnections,
     AtCapacity,
     /// It is over, and cannot go on from there.
-    HasEnded(Thing),
+    HasEnded(EntityKind),
     /// The last admin, the owner of a room: somebody must remain.
-    MustRemain(Thing),
+    LastOneRequired(EntityKind),
     /// The position is older than the log or of another history; start over from here.
     Resync {
         now: Position,
@@ -93,6 +93,6 @@ pub enum Refusal {
 
 impl Refusal {
     pub fn invalid(field: &'static str, rule: &'static str) -> Self {
-        Self::Invalid(vec![Flaw { field, rule }])
+        Self::Invalid(vec![FieldError { field, rule }])
     }
 }

@@ -45,7 +45,7 @@ impl RoomRole {
 
 /// Which agents answer what was said to none of them by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Policy {
+pub enum AnswerPolicy {
     /// None.
     #[default]
     Mention,
@@ -54,7 +54,7 @@ pub enum Policy {
     All,
 }
 
-impl Policy {
+impl AnswerPolicy {
     const ALL: [Self; 3] = [Self::Mention, Self::Triage, Self::All];
 
     pub fn as_str(self) -> &'static str {
@@ -82,7 +82,7 @@ pub struct Room {
     pub id: RoomId,
     pub name: Box<str>,
     pub kind: RoomKind,
-    pub policy: Policy,
+    pub policy: AnswerPolicy,
     pub system_prompt: Option<Box<str>>,
     /// The least role that may address agents.
     pub agent_command_role: RoomRole,
@@ -101,8 +101,8 @@ pub struct Room {
 
 impl Room {
     /// Whether somebody is asked which agents answer what was said to none of them by name.
-    pub fn asks_first(&self) -> bool {
-        self.policy == Policy::Triage
+    pub fn uses_triage(&self) -> bool {
+        self.policy == AnswerPolicy::Triage
     }
 
     /// Whether agents are to be silent in it.
@@ -126,18 +126,18 @@ pub struct Member {
     pub read_through: Seq,
     pub read_at: Option<Time>,
     /// How they keep the room for themselves; nobody else is told.
-    pub arrangement: Arrangement,
+    pub arrangement: RoomPreferences,
 }
 
 impl Member {
     /// As the others in the room see them.
     pub fn seen_by_others(&self) -> Self {
-        Self { arrangement: Arrangement::default(), ..self.clone() }
+        Self { arrangement: RoomPreferences::default(), ..self.clone() }
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Arrangement {
+pub struct RoomPreferences {
     pub pinned_at: Option<Time>,
     pub archived_at: Option<Time>,
     pub cleared_at: Option<Time>,

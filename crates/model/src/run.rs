@@ -18,7 +18,7 @@ pub struct Run {
     pub asked_by: Option<AgentId>,
     /// Who came and is to be greeted, where that set it off.
     pub arrival: Option<UserId>,
-    pub addressed: Addressed,
+    pub addressed: AddressedBy,
     pub lineage: Lineage,
     /// The turn in which it was addressed.
     pub parent: Option<RunId>,
@@ -37,11 +37,11 @@ pub enum RunState {
     Queued,
     /// Handed to the agent.
     Running,
-    Ended(Outcome),
+    Ended(RunOutcome),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RunOutcome {
     Complete,
     /// It could not be kept or told, for this reason.
     Failed(Box<str>),
@@ -53,7 +53,7 @@ pub enum Outcome {
     Refused(Box<str>),
 }
 
-impl Outcome {
+impl RunOutcome {
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Complete => "complete",
@@ -65,7 +65,7 @@ impl Outcome {
     }
 }
 
-impl Outcome {
+impl RunOutcome {
     /// Why there was no turn, or no reply that could be kept.
     pub fn reason(&self) -> Option<&str> {
         match self {
@@ -77,7 +77,7 @@ impl Outcome {
 
 /// How the agent came to be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Addressed {
+pub enum AddressedBy {
     /// By name.
     Directly,
     /// By the policy of the room.
@@ -96,41 +96,41 @@ pub struct Usage {
 
 /// How a message came about that an agent said in a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Turn {
+pub struct RunOutput {
     pub run: RunId,
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// Empty where they would only repeat the text.
     pub chunks: Vec<Chunk>,
 }
 
 /// The run is not in a state from which this can happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Illegal;
+pub struct IllegalTransition;
 
 impl Run {
     pub fn has_ended(&self) -> bool {
         matches!(self.state, RunState::Ended(_))
     }
 
-    pub fn started(&self, now: Time) -> Result<Self, Illegal> {
+    pub fn started(&self, now: Time) -> Result<Self, IllegalTransition> {
         match self.state {
             RunState::Queued => Ok(Self { state: RunState::Running, started_at: Some(now), ..self.clone() }),
-            RunState::Running | RunState::Ended(_) => Err(Illegal),
+            RunState::Running | RunState::Ended(_) => Err(IllegalTransition),
         }
     }
 
     /// What it answers was taken up in another turn of the same agent, and is answered there.
-    pub fn joined(&self, into: &Run, now: Time) -> Result<Self, Illegal> {
+    pub fn joined(&self, into: &Run, now: Time) -> Result<Self, IllegalTransition> {
         let together = self.agent == into.agent && self.room == into.room && self.id != into.id;
         match self.state {
             RunState::Queued if together && into.started_at.is_some() => Ok(Self {
-                state: RunState::Ended(Outcome::Complete),
+                state: RunState::Ended(RunOutcome::Complete),
                 parent: Some(into.id.clone()),
                 started_at: Some(now),
                 ended_at: Some(now),
                 ..self.clone()
             }),
-            _ => Err(Illegal),
+            _ => Err(IllegalTransition),
         }
     }
 
@@ -142,15 +142,20 @@ impl Run {
     }
 
     /// A turn that never began cannot have been completed, and one that began cannot be refused.
-    pub fn ended(&self, outcome: Outcome, reply: Option<MessageId>, now: Time) -> Result<Self, Illegal> {
+    pub fn ended(
+        &self,
+        outcome: RunOutcome,
+        reply: Option<MessageId>,
+        now: Time,
+    ) -> Result<Self, IllegalTransition> {
         let legal = match (&self.state, &outcome) {
-            (RunState::Queued, Outcome::Cancelled | Outcome::Refused(_)) => reply.is_none(),
-            (RunState::Running, Outcome::Refused(_)) => false,
+            (RunState::Queued, RunOutcome::Cancelled | RunOutcome::Refused(_)) => reply.is_none(),
+            (RunState::Running, RunOutcome::Refused(_)) => false,
             (RunState::Running, _) => true,
             (RunState::Queued | RunState::Ended(_), _) => false,
         };
         if !legal {
-            return Err(Illegal);
+            return Err(IllegalTransition);
         }
         Ok(Self { state: RunState::Ended(outcome), reply, ended_at: Some(now), ..self.clone() })
     }
@@ -201,7 +206,7 @@ impl ChunkKind {
     }
 
     /// Whether neighbours of this kind are one text that came in pieces.
-    pub fn flows(self) -> bool {
+    pub fn is_mergeable(self) -> bool {
         matches!(self, Self::Text | Self::Thinking)
     }
 }
@@ -221,8 +226,8 @@ mod tests {
             task: None,
             asked_by: None,
             arrival: None,
-            addressed: Addressed::Directly,
-            lineage: Lineage::begun(ConversationId::stored("c"), agent),
+            addressed: AddressedBy::Directly,
+            lineage: Lineage::start(ConversationId::stored("c"), agent),
             parent: None,
             state: RunState::Queued,
             reply: None,
@@ -233,13 +238,13 @@ mod tests {
         }
     }
 
-    fn outcomes() -> [Outcome; 5] {
-        let refused = Outcome::Refused("frozen".into());
+    fn outcomes() -> [RunOutcome; 5] {
+        let refused = RunOutcome::Refused("frozen".into());
         [
-            Outcome::Complete,
-            Outcome::Failed("too long".into()),
-            Outcome::Cancelled,
-            Outcome::Interrupted,
+            RunOutcome::Complete,
+            RunOutcome::Failed("too long".into()),
+            RunOutcome::Cancelled,
+            RunOutcome::Interrupted,
             refused,
         ]
     }
@@ -256,7 +261,7 @@ mod tests {
         let running = queued().started(Time(2)).unwrap();
         assert_eq!(possible(&queued()), ["cancelled", "refused"]);
         assert_eq!(possible(&running), ["complete", "failed", "cancelled", "interrupted"]);
-        assert_eq!(running.started(Time(3)), Err(Illegal));
+        assert_eq!(running.started(Time(3)), Err(IllegalTransition));
     }
 
     #[test]
@@ -266,15 +271,15 @@ mod tests {
         let joined = waiting.joined(&running, Time(3)).unwrap();
         assert_eq!(
             (&joined.state, joined.parent.as_ref()),
-            (&RunState::Ended(Outcome::Complete), Some(&running.id))
+            (&RunState::Ended(RunOutcome::Complete), Some(&running.id))
         );
-        assert_eq!(joined.joined(&running, Time(4)), Err(Illegal), "it is over");
-        assert_eq!(running.joined(&running, Time(4)), Err(Illegal), "it runs by itself");
-        assert_eq!(waiting.joined(&queued(), Time(4)), Err(Illegal), "that one has not begun");
+        assert_eq!(joined.joined(&running, Time(4)), Err(IllegalTransition), "it is over");
+        assert_eq!(running.joined(&running, Time(4)), Err(IllegalTransition), "it runs by itself");
+        assert_eq!(waiting.joined(&queued(), Time(4)), Err(IllegalTransition), "that one has not begun");
         let elsewhere = Run { room: RoomId::stored("other"), ..running.clone() };
-        assert_eq!(waiting.joined(&elsewhere, Time(4)), Err(Illegal));
+        assert_eq!(waiting.joined(&elsewhere, Time(4)), Err(IllegalTransition));
         let another = Run { agent: AgentId::stored("another"), ..running };
-        assert_eq!(waiting.joined(&another, Time(4)), Err(Illegal));
+        assert_eq!(waiting.joined(&another, Time(4)), Err(IllegalTransition));
     }
 
     #[test]
@@ -284,7 +289,7 @@ mod tests {
             let Ok(ended) = running.ended(outcome, None, Time(3)) else { continue };
             assert!(ended.has_ended());
             assert_eq!(possible(&ended), [""; 0]);
-            assert_eq!(ended.started(Time(4)), Err(Illegal));
+            assert_eq!(ended.started(Time(4)), Err(IllegalTransition));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! News that may be lost: no `Seq`, not in the log, dropped first when a reader falls behind.
 
 use crate::run_event::Activity;
-use crate::{AgentId, Answered, Chunk, MessageId, Ordinal, RoomId, RunEvent, RunId, Time, UserId};
+use crate::{AgentId, Chunk, InquiryAnswer, MessageId, Ordinal, RoomId, RunEvent, RunId, Time, UserId};
 use std::sync::Arc;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,10 +70,10 @@ pub enum Signal {
     Queue {
         room: RoomId,
         agent: AgentId,
-        items: Arc<[Queued]>,
+        items: Arc<[QueuedMessage]>,
         rev: u64,
     },
-    Answered(Box<Answered>),
+    Answered(Box<InquiryAnswer>),
     /// Something may have changed that is not told by itself: look again.
     Refresh,
     /// Everything from a message on was taken back; with what it said, so that it can be said otherwise.
@@ -103,7 +103,7 @@ impl Signal {
 
 /// A message that waits for an agent to be free.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Queued {
+pub struct QueuedMessage {
     pub run: RunId,
     pub message: Option<MessageId>,
     /// How it begins.

@@ -4,7 +4,7 @@ use crate::{MessageId, Time, UploadId, UserId};
 
 /// The kinds of files that are taken. What a file is, its content says, and not its name or its sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Media {
+pub enum MediaType {
     Jpeg,
     Png,
     Gif,
@@ -18,7 +18,7 @@ pub enum Media {
     Json,
 }
 
-impl Media {
+impl MediaType {
     pub const ALL: [Self; 11] = [
         Self::Jpeg,
         Self::Png,
@@ -91,9 +91,9 @@ impl BlobDigest {
 
 /// What an upload is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Use {
+pub enum UploadPurpose {
     /// Nothing yet: its owner may put it on a message, for a while.
-    Waiting,
+    Unattached,
     /// On this message, and on no other ever.
     Message(MessageId),
     /// A picture of its owner.
@@ -107,14 +107,14 @@ pub struct Upload {
     pub file: File,
     pub digest: BlobDigest,
     pub created_at: Time,
-    pub purpose: Use,
+    pub purpose: UploadPurpose,
 }
 
 /// What is told about a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
     pub name: Box<str>,
-    pub media: Media,
+    pub media: MediaType,
     pub size: u64,
 }
 
@@ -140,9 +140,9 @@ mod tests {
 
     #[test]
     fn each_kind_is_found_by_its_name() {
-        for media in Media::ALL {
-            assert_eq!(Media::parse(media.as_str()), Some(media));
+        for media in MediaType::ALL {
+            assert_eq!(MediaType::parse(media.as_str()), Some(media));
         }
-        assert_eq!(Media::parse("text/html"), None);
+        assert_eq!(MediaType::parse("text/html"), None);
     }
 }

@@ -1,6 +1,6 @@
 //! Weight and colour for a terminal, and none for anything else.
 
-use parlor_model::letters::is_deceptive;
+use parlor_model::characters::is_deceptive;
 use std::{fmt::Display, io::IsTerminal};
 
 /// Knows whether the reader is a terminal that wants colour.

@@ -7,11 +7,11 @@ use crate::house::House;
 use crate::secret::Secret;
 use anyhow::bail;
 use parlor_engine::{Health, Hub, password_flaws};
-use parlor_model::audit::{Action, Actor, NotePage, Noted};
+use parlor_model::audit::{Action, Actor, AuditFilter, AuditRecord};
 use parlor_model::command::{NewUser, UserChanges};
 use parlor_model::{
-    AgentStatus, Answer, ApiKey, Caller, Command, KeyId, Query, Receipt, Refusal, RoomId, Scope, Seq,
-    SiteRole, Thing, User,
+    AgentStatus, Answer, ApiKey, Caller, Command, EntityKind, KeyId, Query, Receipt, Refusal, RoomId, Scope,
+    Seq, SiteRole, User,
 };
 use parlor_server::{Passwords, secrets};
 use parlor_wire::agentim::codes;
@@ -69,7 +69,7 @@ impl Operator {
                 if let Some(id) = id {
                     let removed = self.hub.call(&OPERATOR, Command::RemoveAgent { id }).await;
                     if let Err(refusal) = removed.map(drop)
-                        && refusal != Refusal::NotFound(Thing::Agent)
+                        && refusal != Refusal::NotFound(EntityKind::Agent)
                         && refusal != Refusal::NotSignedIn
                     {
                         bail!("{}", sentence(&refusal));
@@ -131,7 +131,7 @@ impl Operator {
             }
             AdminRequest::DisableSecondFactor { username } => {
                 let user = self.named(&username).await?;
-                let command = Command::DropSecondFactor { user: user.id, proven: None };
+                let command = Command::DropSecondFactor { user: user.id, verified_password_hash: None };
                 self.hub.call(&OPERATOR, command).await?;
                 AdminReply::SecondFactorDisabled { username: user.username.into() }
             }
@@ -150,7 +150,8 @@ impl Operator {
                     None => None,
                 };
                 let (actor, subject) = (actor.map(Into::into), subject.map(Into::into));
-                let page = NotePage { limit: limit.into(), action, actor, subject, ..NotePage::default() };
+                let page =
+                    AuditFilter { limit: limit.into(), action, actor, subject, ..AuditFilter::default() };
                 let Answer::Audit { notes, .. } = self.hub.read(&OPERATOR, Query::Audit(page)).await? else {
                     return Err(Refusal::Unavailable);
                 };
@@ -158,7 +159,7 @@ impl Operator {
             }
             AdminRequest::AddToken { name, user, scopes } => self.add_token(name, &user, &scopes).await?,
             AdminRequest::Freeze { room, frozen } => {
-                let id = RoomId::parse(&room).map_err(|_| Refusal::NotFound(Thing::Room))?;
+                let id = RoomId::parse(&room).map_err(|_| Refusal::NotFound(EntityKind::Room))?;
                 let command = if frozen { Command::Freeze { room: id } } else { Command::Thaw { room: id } };
                 self.hub.call(&OPERATOR, command).await?;
                 AdminReply::RoomFrozen { room, frozen }
@@ -181,7 +182,7 @@ impl Operator {
                 Err(problem) => AdminReply::Refused { reason: format!("{problem:#}") },
             },
             AdminRequest::RevokeToken { id } => {
-                let key = KeyId::parse(&id).map_err(|_| Refusal::NotFound(Thing::Key))?;
+                let key = KeyId::parse(&id).map_err(|_| Refusal::NotFound(EntityKind::Key))?;
                 self.hub.call(&OPERATOR, Command::RevokeKey { key }).await?;
                 AdminReply::TokenRevoked { id }
             }
@@ -213,7 +214,7 @@ impl Operator {
     async fn add_token(&self, name: String, user: &str, scopes: &[String]) -> Result<AdminReply, Refusal> {
         let user = self.named(user).await?;
         let scopes: Option<Vec<Scope>> = scopes.iter().map(|scope| Scope::parse(scope)).collect();
-        let scopes = scopes.ok_or(Refusal::invalid("scope", Scope::RULE))?;
+        let scopes = scopes.ok_or(Refusal::invalid("scope", Scope::ALLOWED_VALUES))?;
         let key = secrets::api_key();
         let secret = secrets::hash(&key);
         let command = Command::CreateKey { owner: Some(user.id.clone()), name: name.into(), scopes, secret };
@@ -234,7 +235,7 @@ impl Operator {
     }
 
     async fn named(&self, username: &str) -> Result<User, Refusal> {
-        self.hub.account(username).await?.ok_or(Refusal::NotFound(Thing::User))
+        self.hub.account(username).await?.ok_or(Refusal::NotFound(EntityKind::User))
     }
 
     async fn users(&self) -> Result<Vec<User>, Refusal> {
@@ -258,7 +259,7 @@ fn user_row(user: &User) -> UserRow {
     }
 }
 
-fn audit_row(noted: &Noted) -> AuditRow {
+fn audit_row(noted: &AuditRecord) -> AuditRow {
     let note = &noted.note;
     let subject = note.subject.as_ref().map(|subject| match &subject.name {
         Some(name) => format!("{} {name}", subject.kind.as_str()),

@@ -14,10 +14,10 @@ use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use parlor_engine::switchboard::{Egress, Farewell, Following, Viewer, ViewerId};
-use parlor_model::command::Judgement;
+use parlor_model::command::ApprovalDecision;
 use parlor_model::{
-    Caller, Command, Delivery, Epoch, Errand, Logged, Message, Moment, Position, Receipt, Refusal, RoomId,
-    Signal, Thing, UserId,
+    Caller, Command, Delivery, EntityKind, Epoch, GatewayRequest, LoggedEvent, Message, Position, Receipt,
+    Refusal, RoomId, Signal, SignalStamp, UserId,
 };
 use parlor_wire::agentim::egress;
 use parlor_wire::agentim::ingress::{self, Asked, Draft, Misread, agents::OfAgents};
@@ -40,11 +40,11 @@ const ABSENT_AFTER: Duration = Duration::from_secs(2);
 pub struct ClientEgress;
 
 impl Egress for ClientEgress {
-    fn event(&self, logged: &Logged, epoch: Epoch) -> Option<Bytes> {
+    fn event(&self, logged: &LoggedEvent, epoch: Epoch) -> Option<Bytes> {
         egress::event(logged, epoch).map(|text| frame::text(&text))
     }
 
-    fn room_lost(&self, room: &RoomId, _: &Logged) -> Option<Bytes> {
+    fn room_lost(&self, room: &RoomId, _: &LoggedEvent) -> Option<Bytes> {
         Some(frame::text(&egress::room_removed(room)))
     }
 
@@ -52,7 +52,7 @@ impl Egress for ClientEgress {
         None
     }
 
-    fn signal(&self, signal: &Signal, _: Moment) -> Option<Bytes> {
+    fn signal(&self, signal: &Signal, _: SignalStamp) -> Option<Bytes> {
         egress::signal(signal).map(|text| frame::text(&text))
     }
 
@@ -339,7 +339,7 @@ impl Talk {
 
     async fn join(&mut self, socket: &Socket, room: Option<RoomId>, since: Option<&str>) {
         let (Some(room), Some(signed)) = (room, &self.signed) else {
-            return self.refuse(socket, &Refusal::NotFound(Thing::Room));
+            return self.refuse(socket, &Refusal::NotFound(EntityKind::Room));
         };
         let position = match since {
             None | Some("now") => None,
@@ -400,7 +400,7 @@ impl Talk {
         };
         let Some(room) = room else {
             self.settle().await;
-            return refuse(&Refusal::NotFound(Thing::Room));
+            return refuse(&Refusal::NotFound(EntityKind::Room));
         };
         // A member who has not joined joins by sending; a key that may only write need not hear.
         if !self.app.hub.is_attached(signed.viewer.id, &room)
@@ -419,28 +419,28 @@ impl Talk {
         let Some(signed) = &self.signed else { return Err(Refusal::NotSignedIn) };
         match asked {
             OfAgents::Stop { room, agent } => {
-                let room = room.ok_or(Refusal::NotFound(Thing::Room))?;
-                let agent = agent.ok_or(Refusal::NotFound(Thing::Agent))?;
+                let room = room.ok_or(Refusal::NotFound(EntityKind::Room))?;
+                let agent = agent.ok_or(Refusal::NotFound(EntityKind::Agent))?;
                 self.app.hub.stop(&signed.caller, &room, &agent).await
             }
             OfAgents::Decide { request, allow, always, reason, digest } => {
-                let approval = request.ok_or(Refusal::NotFound(Thing::Approval))?;
-                let judgement = Judgement { approval, allow, always, reason, digest };
+                let approval = request.ok_or(Refusal::NotFound(EntityKind::Approval))?;
+                let judgement = ApprovalDecision { approval, allow, always, reason, digest };
                 self.app.hub.decide(&signed.caller, judgement).await.map(drop)
             }
             OfAgents::Inquire { agent, room, inquiry } => {
-                let room = room.map(|room| room.ok_or(Refusal::NotFound(Thing::Room))).transpose()?;
-                let agent = agent.ok_or(Refusal::NotFound(Thing::Agent))?;
+                let room = room.map(|room| room.ok_or(Refusal::NotFound(EntityKind::Room))).transpose()?;
+                let agent = agent.ok_or(Refusal::NotFound(EntityKind::Agent))?;
                 self.app.hub.inquire(&signed.caller, signed.viewer.id, agent, room, inquiry).await
             }
             OfAgents::Rewind { room, message } => {
-                let room = room.ok_or(Refusal::NotFound(Thing::Room))?;
-                let message = message.ok_or(Refusal::NotFound(Thing::Message))?;
+                let room = room.ok_or(Refusal::NotFound(EntityKind::Room))?;
+                let message = message.ok_or(Refusal::NotFound(EntityKind::Message))?;
                 self.app.hub.rewind(&signed.caller, room, message).await
             }
             OfAgents::Credential { gateway, errand, body } => {
-                let gateway = gateway.ok_or(Refusal::NotFound(Thing::Gateway))?;
-                let errand = Errand::Credential { what: errand, body };
+                let gateway = gateway.ok_or(Refusal::NotFound(EntityKind::Gateway))?;
+                let errand = GatewayRequest::Credential { what: errand, body };
                 self.app.hub.send_on_errand(&signed.caller, gateway, &errand).await.map(drop)
             }
         }

@@ -14,8 +14,8 @@ use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use parlor_engine::switchboard::{Egress, Farewell, Viewer};
 use parlor_model::{
-    Caller, Command, Delivery, Epoch, Logged, Mailbox, Message, Moment, Query, Receipt, Refusal, RoomId,
-    Signal,
+    Caller, Command, Delivery, Epoch, LoggedEvent, Mailbox, Message, Query, Receipt, Refusal, RoomId, Signal,
+    SignalStamp,
 };
 use parlor_wire::broker::ingress::{self, About, Asked, Request as Frame};
 use parlor_wire::broker::{codes, egress};
@@ -38,11 +38,11 @@ const LIMIT: usize = 1024 * 1024;
 pub struct BrokerEgress;
 
 impl Egress for BrokerEgress {
-    fn event(&self, _: &Logged, _: Epoch) -> Option<Bytes> {
+    fn event(&self, _: &LoggedEvent, _: Epoch) -> Option<Bytes> {
         None
     }
 
-    fn room_lost(&self, _: &RoomId, _: &Logged) -> Option<Bytes> {
+    fn room_lost(&self, _: &RoomId, _: &LoggedEvent) -> Option<Bytes> {
         None
     }
 
@@ -50,7 +50,7 @@ impl Egress for BrokerEgress {
         Some(frame::text(&egress::push(message, delivery)))
     }
 
-    fn signal(&self, _: &Signal, _: Moment) -> Option<Bytes> {
+    fn signal(&self, _: &Signal, _: SignalStamp) -> Option<Bytes> {
         None
     }
 

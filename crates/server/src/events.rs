@@ -19,8 +19,8 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName};
 use parlor_engine::switchboard::{Egress, Farewell, Following, Outbox, Roots, Taken, Viewer, ViewerId};
 use parlor_model::{
-    AgentId, Caller, Delivery, Epoch, Logged, Message, Moment, Position, Query, Refusal, RoomId, Signal,
-    Thing,
+    AgentId, Caller, Delivery, EntityKind, Epoch, LoggedEvent, Message, Position, Query, Refusal, RoomId,
+    Signal, SignalStamp,
 };
 use parlor_wire::events::egress::{self, Filter};
 use parlor_wire::events::frames::Form;
@@ -56,7 +56,7 @@ fn root(roots: &Roots, room: Option<&RoomId>) -> Option<Arc<str>> {
 }
 
 impl Egress for EventsEgress {
-    fn event(&self, logged: &Logged, epoch: Epoch) -> Option<Bytes> {
+    fn event(&self, logged: &LoggedEvent, epoch: Epoch) -> Option<Bytes> {
         let root = root(&self.roots, logged.event.room());
         let mut blocks = egress::event(logged, epoch, &self.filter, root.as_deref());
         if blocks.len() > 1 {
@@ -65,12 +65,12 @@ impl Egress for EventsEgress {
         blocks.pop().map(Bytes::from)
     }
 
-    fn shown(&self, logged: &Logged, _: Epoch, given: Moment) -> Option<Bytes> {
+    fn shown(&self, logged: &LoggedEvent, _: Epoch, given: SignalStamp) -> Option<Bytes> {
         let root = root(&self.roots, logged.event.room());
         egress::shown(logged, given, &self.filter, root.as_deref()).map(Bytes::from)
     }
 
-    fn room_lost(&self, room: &RoomId, by: &Logged) -> Option<Bytes> {
+    fn room_lost(&self, room: &RoomId, by: &LoggedEvent) -> Option<Bytes> {
         let root = root(&self.roots, Some(room));
         egress::room_lost(room, by, &self.filter, root.as_deref()).map(Bytes::from)
     }
@@ -79,7 +79,7 @@ impl Egress for EventsEgress {
         None
     }
 
-    fn signal(&self, signal: &Signal, given: Moment) -> Option<Bytes> {
+    fn signal(&self, signal: &Signal, given: SignalStamp) -> Option<Bytes> {
         let root = root(&self.roots, signal.room());
         egress::signal(signal, given, &self.filter, root.as_deref()).map(Bytes::from)
     }
@@ -111,19 +111,19 @@ impl SocketEvents {
 }
 
 impl Egress for SocketEvents {
-    fn event(&self, logged: &Logged, epoch: Epoch) -> Option<Bytes> {
+    fn event(&self, logged: &LoggedEvent, epoch: Epoch) -> Option<Bytes> {
         let root = root(&self.roots, logged.event.room());
         let told = egress::event(logged, epoch, &self.filter, root.as_deref());
         let frames: Vec<Bytes> = told.iter().map(|text| frame::text(text)).collect();
         (!frames.is_empty()).then(|| frame::together(&frames))
     }
 
-    fn shown(&self, logged: &Logged, _: Epoch, given: Moment) -> Option<Bytes> {
+    fn shown(&self, logged: &LoggedEvent, _: Epoch, given: SignalStamp) -> Option<Bytes> {
         let root = root(&self.roots, logged.event.room());
         egress::shown(logged, given, &self.filter, root.as_deref()).map(|text| frame::text(&text))
     }
 
-    fn room_lost(&self, room: &RoomId, by: &Logged) -> Option<Bytes> {
+    fn room_lost(&self, room: &RoomId, by: &LoggedEvent) -> Option<Bytes> {
         let root = root(&self.roots, Some(room));
         egress::room_lost(room, by, &self.filter, root.as_deref()).map(|text| frame::text(&text))
     }
@@ -132,7 +132,7 @@ impl Egress for SocketEvents {
         None
     }
 
-    fn signal(&self, signal: &Signal, given: Moment) -> Option<Bytes> {
+    fn signal(&self, signal: &Signal, given: SignalStamp) -> Option<Bytes> {
         let root = root(&self.roots, signal.room());
         egress::signal(signal, given, &self.filter, root.as_deref()).map(|text| frame::text(&text))
     }
@@ -165,8 +165,18 @@ pub async fn stream(
     let caller = caller(&app, &headers, wanted.ticket.as_deref()).await?.at(peer.0.ip());
     let filter = Filter {
         form: Form::Block,
-        session: wanted.session_id.as_deref().map(RoomId::parse).transpose().map_err(|_| no(Thing::Room))?,
-        agent: wanted.agent_id.as_deref().map(AgentId::parse).transpose().map_err(|_| no(Thing::Agent))?,
+        session: wanted
+            .session_id
+            .as_deref()
+            .map(RoomId::parse)
+            .transpose()
+            .map_err(|_| no(EntityKind::Room))?,
+        agent: wanted
+            .agent_id
+            .as_deref()
+            .map(AgentId::parse)
+            .transpose()
+            .map_err(|_| no(EntityKind::Agent))?,
         root: wanted.project_root.as_deref().map(Into::into),
     };
     let following = filter.session.clone().map_or(Following::All, Following::Only);
@@ -223,7 +233,7 @@ pub async fn stream(
     Ok((headers, Body::from_stream(body)).into_response())
 }
 
-fn no(thing: Thing) -> Problem {
+fn no(thing: EntityKind) -> Problem {
     Refusal::NotFound(thing).into()
 }
 

@@ -15,8 +15,9 @@ use parlor_engine::switchboard::{Egress, Farewell, Outbox, Viewer};
 use parlor_engine::turns::{Answering, Asking, Finished, Host, LinkId, Order, Voice};
 use parlor_model::command::{AgentRegistration, NewGateway};
 use parlor_model::{
-    Caller, Command, ConversationId, Delivery, Device, Epoch, GatewayId, Logged, Matter, Message, Moment,
-    Payload, Receipt, Refusal, RoomId, RunEvent, Signal, TaskStatus, Thing, UserId,
+    ApprovalKind, Caller, Command, ConversationId, Delivery, Device, EntityKind, Epoch, GatewayId,
+    LoggedEvent, Message, Payload, Receipt, Refusal, RoomId, RunEvent, Signal, SignalStamp, TaskStatus,
+    UserId,
 };
 use parlor_wire::agentim::egress as common;
 use parlor_wire::agentim::gateway::egress::{self, InRoom};
@@ -37,11 +38,11 @@ const AUTH_ATTEMPTS: u32 = 5;
 pub struct GatewayEgress;
 
 impl Egress for GatewayEgress {
-    fn event(&self, _: &Logged, _: Epoch) -> Option<Bytes> {
+    fn event(&self, _: &LoggedEvent, _: Epoch) -> Option<Bytes> {
         None
     }
 
-    fn room_lost(&self, _: &RoomId, _: &Logged) -> Option<Bytes> {
+    fn room_lost(&self, _: &RoomId, _: &LoggedEvent) -> Option<Bytes> {
         None
     }
 
@@ -49,7 +50,7 @@ impl Egress for GatewayEgress {
         None
     }
 
-    fn signal(&self, _: &Signal, _: Moment) -> Option<Bytes> {
+    fn signal(&self, _: &Signal, _: SignalStamp) -> Option<Bytes> {
         None
     }
 
@@ -194,10 +195,10 @@ fn words(order: &Order<'_>) -> String {
         Order::Ended { agent, room, run, outcome } => egress::run_ended(agent, room, run, outcome),
         Order::Resumed { agent, room, run, heard } => egress::run_resumed(agent, room, run, *heard),
         Order::Remove { agent } => egress::remove_agent(agent),
-        Order::Decided { agent, request, matter: Matter::Tool, decision } => {
+        Order::Decided { agent, request, matter: ApprovalKind::Tool, decision } => {
             egress::permission_response(agent, request, decision)
         }
-        Order::Decided { agent, request, matter: Matter::Questions, decision } => {
+        Order::Decided { agent, request, matter: ApprovalKind::Questions, decision } => {
             egress::question_response(agent, request, decision)
         }
     }
@@ -269,7 +270,7 @@ impl Talk {
             Ok(()) => return,
             Err(Refusal::TooManyConnections) => "Too many gateway connections",
             Err(Refusal::AtCapacity | Refusal::Unavailable) => "Server at capacity",
-            Err(Refusal::BelongsToAnother(Thing::Gateway)) => "Gateway ID belongs to another user",
+            Err(Refusal::BelongsToAnother(EntityKind::Gateway)) => "Gateway ID belongs to another user",
             Err(_) => "Authentication failed",
         };
         self.attempts += 1;
@@ -326,7 +327,7 @@ pub struct Agents {
 
 impl Agents {
     async fn begin(app: &App, caller: Caller, auth: Auth, host: Arc<dyn Host>) -> Result<Self, Refusal> {
-        let gateway = auth.gateway.ok_or(Refusal::NotFound(Thing::Gateway))?;
+        let gateway = auth.gateway.ok_or(Refusal::NotFound(EntityKind::Gateway))?;
         let ingress::Device { hostname, platform, arch, node_version } = auth.device;
         let new = NewGateway {
             id: gateway.clone(),
@@ -392,7 +393,7 @@ impl Agents {
                 hub.tell_plan(link, &agent, room.as_ref(), told, plan.state).await
             }
             Told::RunEvent { agent, room, event: RunEvent::Questions(asked), .. } => {
-                let room = room.or_else(|| hub.room_of(&agent)).ok_or(Refusal::NotFound(Thing::Room))?;
+                let room = room.or_else(|| hub.room_of(&agent)).ok_or(Refusal::NotFound(EntityKind::Room))?;
                 let input = answers::written(&asked);
                 let asking = Asking {
                     link,
@@ -400,7 +401,7 @@ impl Agents {
                     room: &room,
                     request: &asked.id,
                     tool: "ask_user",
-                    matter: Matter::Questions,
+                    matter: ApprovalKind::Questions,
                     digest: canonical::digest(&input).ok_or(Refusal::Invalid(Vec::new()))?,
                     input,
                     timeout: Duration::MAX,
@@ -411,13 +412,13 @@ impl Agents {
                 hub.run_event(&self.caller, link, &agent, room.as_ref(), event).await
             }
             Told::TaskUpdate { task, status, result } => {
-                let task = task.ok_or(Refusal::NotFound(Thing::Task))?;
+                let task = task.ok_or(Refusal::NotFound(EntityKind::Task))?;
                 let status = TaskStatus::parse(&status);
                 let status = status.ok_or(Refusal::invalid("status", "is not one of a task"))?;
                 hub.report_task(&self.caller, link, task, status, result).await
             }
             Told::Permission(form) => {
-                let room = form.room.as_ref().ok_or(Refusal::NotFound(Thing::Room))?;
+                let room = form.room.as_ref().ok_or(Refusal::NotFound(EntityKind::Room))?;
                 let digest = canonical::digest(&form.input).ok_or(Refusal::Invalid(Vec::new()))?;
                 let timeout = form.timeout_ms.map_or(Duration::MAX, Duration::from_millis);
                 let asking = Asking {
@@ -426,7 +427,7 @@ impl Agents {
                     room,
                     request: &form.request,
                     tool: &form.tool,
-                    matter: Matter::Tool,
+                    matter: ApprovalKind::Tool,
                     input: form.input,
                     digest,
                     timeout,
@@ -444,7 +445,7 @@ impl Agents {
         let own = match self.caller == Caller::OPERATOR {
             true => {
                 let agent = app.hub.hosted_agent(&form.id, &self.gateway).await?;
-                let agent = agent.ok_or(Refusal::NotFound(Thing::Agent))?;
+                let agent = agent.ok_or(Refusal::NotFound(EntityKind::Agent))?;
                 if agent.host.slash_commands == form.slash_commands {
                     return app.hub.seat(self.link, &agent).await;
                 }
@@ -480,8 +481,8 @@ impl Agents {
 
 /// Where a piece of a reply belongs; an id that cannot be one is of nothing.
 fn voice(link: LinkId, from: &Reply) -> Result<Voice<'_>, Refusal> {
-    let room = from.room.as_ref().ok_or(Refusal::NotFound(Thing::Room))?;
-    let reply = from.message.as_ref().ok_or(Refusal::NotFound(Thing::Message))?;
+    let room = from.room.as_ref().ok_or(Refusal::NotFound(EntityKind::Room))?;
+    let reply = from.message.as_ref().ok_or(Refusal::NotFound(EntityKind::Message))?;
     Ok(Voice { link, agent: &from.agent, room, reply, run: from.run.as_ref() })
 }
 

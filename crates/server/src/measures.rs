@@ -97,7 +97,7 @@ pub async fn metrics(State(app): State<Arc<App>>, request: Request) -> Result<Re
         && origin::is_allowed(&parts.headers, &app.config);
     if !nearby {
         let Signed(caller) = Signed::from_request_parts(&mut parts, &app).await?;
-        app.hub.may(&caller, Query::MayMeasure).await?;
+        app.hub.may(&caller, Query::MayReadMetrics).await?;
     }
     let text = render(&app, &app.hub.figures());
     Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())

@@ -21,7 +21,7 @@ use http::header::{
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use parlor_engine::ports::Content;
 use parlor_engine::{Fault, Severity};
-use parlor_model::{Answer, Caller, Media, Query, Refusal, Thing, Upload, UploadId};
+use parlor_model::{Answer, Caller, EntityKind, MediaType, Query, Refusal, Upload, UploadId};
 use parlor_wire::files;
 use serde::Deserialize;
 use std::io::SeekFrom;
@@ -44,7 +44,7 @@ pub async fn read(
     Parameters(shown): Parameters<Shown>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let id = UploadId::parse(&id).map_err(|_| Refusal::NotFound(Thing::Upload))?;
+    let id = UploadId::parse(&id).map_err(|_| Refusal::NotFound(EntityKind::Upload))?;
     let caller = caller(&app, &headers, &shown, &id).await?;
     let Answer::Upload(upload) = app.hub.read(&caller, Query::Upload { id }).await? else {
         return Err(Refusal::Unavailable.into());
@@ -68,7 +68,7 @@ pub async fn read(
     });
     let Some(content) = content.await? else {
         tracing::warn!(%digest, "a file is not where it is kept; was it left out of a backup?");
-        return Err(Refusal::NotFound(Thing::Upload).into());
+        return Err(Refusal::NotFound(EntityKind::Upload).into());
     };
     let length = part.end - part.start;
     let mut response = (status, pieces(content, length)).into_response();
@@ -100,7 +100,7 @@ async fn caller(app: &App, headers: &HeaderMap, shown: &Shown, id: &UploadId) ->
         Shown { sig: Some(link), .. } => app
             .tokens
             .verify_link(link, id, app.hub.now())
-            .ok_or(Problem::Refused(Refusal::NotFound(Thing::Upload))),
+            .ok_or(Problem::Refused(Refusal::NotFound(EntityKind::Upload))),
         // No keys: they live long, and addresses are kept in many places.
         Shown { token: Some(token), .. } => {
             let claims = app.tokens.verify(token, app.hub.now()).ok_or(Refusal::NotSignedIn)?;
@@ -112,7 +112,7 @@ async fn caller(app: &App, headers: &HeaderMap, shown: &Shown, id: &UploadId) ->
 
 fn describe(headers: &mut HeaderMap, upload: &Upload) -> Result<(), Problem> {
     let media = upload.file.media;
-    let text = matches!(media, Media::Text | Media::Markdown | Media::Csv);
+    let text = matches!(media, MediaType::Text | MediaType::Markdown | MediaType::Csv);
     let kind = if text { format!("{}; charset=utf-8", media.as_str()) } else { media.as_str().to_owned() };
     headers.insert(CONTENT_TYPE, header(&kind)?);
     headers.insert(CONTENT_DISPOSITION, header(&files::disposition(&upload.file))?);

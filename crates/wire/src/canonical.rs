@@ -4,17 +4,17 @@
 //! for numbers: they stay as they were written, because two that are read as the same need not be the same to who
 //! runs them.
 
-use parlor_model::{Digest, Payload};
+use parlor_model::{InputDigest, Payload};
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 
 /// SHA-256 of the value in its one form; `None` for what is not JSON.
-pub fn digest(value: &Payload) -> Option<Digest> {
+pub fn digest(value: &Payload) -> Option<InputDigest> {
     let raw: &RawValue = serde_json::from_str(&value.0).ok()?;
     let mut text = String::with_capacity(raw.get().len());
     write(raw, &mut text)?;
-    Some(Digest(Sha256::digest(text.as_bytes()).into()))
+    Some(InputDigest(Sha256::digest(text.as_bytes()).into()))
 }
 
 /// As deep as the value: what comes in was looked over before.

@@ -1,6 +1,6 @@
 //! How files are spoken of, at every door.
 
-use parlor_model::letters::{is_deceptive, is_seen};
+use parlor_model::characters::{is_deceptive, is_visible};
 use parlor_model::{Attachment, File, UploadId};
 use serde::Serialize;
 #[cfg(test)]
@@ -49,7 +49,7 @@ pub fn file_name(given: &str) -> Box<str> {
     let plain: String = last.chars().filter(|c| !is_deceptive(*c)).take(200).collect();
     match plain.trim() {
         "." | ".." => "file".into(),
-        name if !name.chars().any(is_seen) => "file".into(),
+        name if !name.chars().any(is_visible) => "file".into(),
         name => name.into(),
     }
 }
@@ -76,7 +76,7 @@ pub fn disposition(file: &File) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parlor_model::Media;
+    use parlor_model::MediaType;
     use proptest::prelude::*;
 
     #[test]
@@ -103,11 +103,11 @@ mod tests {
     #[test]
     fn only_images_are_shown_in_place() {
         let file = |name: &str, media| File { name: name.into(), media, size: 1 };
-        let png = disposition(&file("cat.png", Media::Png));
+        let png = disposition(&file("cat.png", MediaType::Png));
         assert_eq!(png, "inline; filename=\"cat.png\"; filename*=UTF-8''cat.png");
-        let text = disposition(&file("a\"; b=ü.txt", Media::Text));
+        let text = disposition(&file("a\"; b=ü.txt", MediaType::Text));
         assert_eq!(text, "attachment; filename=\"a__ b__.txt\"; filename*=UTF-8''a%22%3B%20b%3D%C3%BC.txt");
-        for media in Media::ALL {
+        for media in MediaType::ALL {
             assert_eq!(disposition(&file("a", media)).starts_with("inline"), media.is_image(), "{media:?}");
         }
     }
@@ -117,7 +117,7 @@ mod tests {
 
         #[test]
         fn no_name_leaves_its_header(name in any::<String>()) {
-            let header = disposition(&File { name: file_name(&name), media: Media::Pdf, size: 1 });
+            let header = disposition(&File { name: file_name(&name), media: MediaType::Pdf, size: 1 });
             prop_assert!(header.bytes().all(|b| (b' '..=b'~').contains(&b)), "{header}");
             prop_assert_eq!(header.matches('"').count(), 2);
             prop_assert_eq!(header.matches(';').count(), 2);

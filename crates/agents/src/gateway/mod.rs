@@ -20,7 +20,7 @@ use crate::Link;
 use crate::kinds::{Kind, Recipe, SlashCommand};
 use data::{Data, Kept};
 use form::{register, slash_commands};
-use parlor_model::{AgentId, MessageId, Outcome, RoomId, RunId};
+use parlor_model::{AgentId, MessageId, RoomId, RunId, RunOutcome};
 use parlor_wire::agentim::gateway::host::egress;
 use parlor_wire::agentim::gateway::host::ingress::{Instruction, RoomView, read};
 use parlor_wire::agentim::gateway::ingress::{Reply as Place, Told};
@@ -54,7 +54,7 @@ pub enum News {
     Ended {
         agent: Box<str>,
         room: Box<str>,
-        how: Outcome,
+        how: RunOutcome,
     },
     /// The hub has no place for this agent any more, or somebody else hosts it.
     Dismissed {
@@ -113,7 +113,7 @@ struct Playing {
     act: Option<Act>,
     said: Arc<turns::Said>,
     standing: Standing,
-    ending: Option<Outcome>,
+    ending: Option<RunOutcome>,
     /// Whether the hub was told of the ending, on this connection.
     told: bool,
     /// Whether the hub keeps its end.
@@ -143,11 +143,11 @@ impl Gateway {
             };
             let (parts, ending) = match &kept.finished {
                 Some(finished) => {
-                    let ending = finished.failed.clone().map_or(Outcome::Complete, Outcome::Failed);
+                    let ending = finished.failed.clone().map_or(RunOutcome::Complete, RunOutcome::Failed);
                     (finished.parts.clone(), ending)
                 }
                 // It was being played when that process died.
-                None => (Vec::new(), Outcome::Interrupted),
+                None => (Vec::new(), RunOutcome::Interrupted),
             };
             let taken = kept.taken.iter().filter_map(|id| RunId::parse(id).ok()).collect();
             let said = Arc::new(turns::Said::of(Reply::of(parts), taken));
@@ -370,7 +370,7 @@ impl Gateway {
     fn ended(&mut self, run: &RunId, interrupted: bool) {
         let Some((number, playing)) = self.turns.iter_mut().find(|(_, one)| one.run == *run) else { return };
         let number = *number;
-        let done = playing.told || playing.ending == Some(Outcome::Interrupted);
+        let done = playing.told || playing.ending == Some(RunOutcome::Interrupted);
         match (interrupted && !done, playing.ending.is_some()) {
             (true, _) => {
                 playing.standing = Standing::GivenUp;
@@ -456,7 +456,7 @@ impl Playing {
     }
 
     /// The end of the reply. What was heard is its text; where the hub gave up hearing, it is told as a whole.
-    fn complete(&self, outcome: Outcome) -> String {
+    fn complete(&self, outcome: RunOutcome) -> String {
         let whole = (self.standing == Standing::GivenUp).then(|| self.said.reply.lock().text());
         let text = whole.map(|text| reply::head(&text, turns::IN_ONE_FRAME).into());
         egress::write(&Told::Complete {

@@ -63,7 +63,7 @@ impl Part {
     }
 
     fn flows(&self) -> bool {
-        self.kind().flows() && self.metadata.is_none()
+        self.kind().is_mergeable() && self.metadata.is_none()
     }
 
     fn chunk(&self, content: &str) -> Chunk {
@@ -92,7 +92,7 @@ impl Reply {
         if self.cut {
             return Err(Cut);
         }
-        let flows = chunk.kind.flows() && chunk.metadata.is_none();
+        let flows = chunk.kind.is_mergeable() && chunk.metadata.is_none();
         let metadata = chunk.metadata.as_ref().filter(|metadata| metadata.0.len() <= METADATA);
         let weight = metadata.map_or(0, |metadata| metadata.0.len());
         let fits = head(&chunk.content, if flows { usize::MAX } else { WHOLE - weight });
@@ -119,7 +119,7 @@ impl Reply {
 
     fn add(&mut self, kind: ChunkKind, content: &str, metadata: Option<String>) {
         // An empty text is nothing; an empty result of a tool is one.
-        if content.is_empty() && kind.flows() {
+        if content.is_empty() && kind.is_mergeable() {
             return;
         }
         self.bytes += content.len() + metadata.as_ref().map_or(0, String::len);

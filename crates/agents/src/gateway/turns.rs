@@ -7,7 +7,7 @@ use crate::kinds::Kind;
 use crate::plain::Plain;
 use crate::turn::{self, Ending, Stage, Turn};
 use parking_lot::Mutex;
-use parlor_model::{AgentId, Chunk, ChunkKind, MessageId, Outcome, Payload, RoomId, RunEvent, RunId};
+use parlor_model::{AgentId, Chunk, ChunkKind, MessageId, Payload, RoomId, RunEvent, RunId, RunOutcome};
 use parlor_wire::agentim::gateway::host::egress;
 use parlor_wire::agentim::gateway::host::ingress::{Addition, Request, Verdict};
 use parlor_wire::agentim::gateway::ingress::{MOST_CHUNKS, PermissionForm, Told, read};
@@ -185,7 +185,7 @@ impl Gateway {
         if self.turns.values().any(|playing| playing.said.added.lock().taken.contains(&run)) {
             let (room, message, run) = (Some(room), Some(reply), Some(run));
             let reply = Place { agent, room, message, run, target_agent: None };
-            let (text, chunks, outcome) = (None, Vec::new(), Outcome::Complete);
+            let (text, chunks, outcome) = (None, Vec::new(), RunOutcome::Complete);
             let conversation = request.conversation.as_ref().map(|id| id.as_str().into());
             let depth = Some(request.depth);
             let told = Told::Complete { reply, text, chunks, conversation, depth, outcome };
@@ -263,14 +263,14 @@ impl Gateway {
         let Some(playing) = self.turns.get_mut(&number) else { return };
         playing.act = None;
         let how = match &ending {
-            Ending::Finished => Outcome::Complete,
+            Ending::Finished => RunOutcome::Complete,
             Ending::Failed(reason) => {
                 playing.said.reply.lock().fail(reason);
-                Outcome::Failed(reason.clone())
+                RunOutcome::Failed(reason.clone())
             }
             // Where nobody stopped it, it was too long and says so.
-            Ending::Stopped if playing.standing != Standing::Over => Outcome::Complete,
-            Ending::Stopped => Outcome::Cancelled,
+            Ending::Stopped if playing.standing != Standing::Over => RunOutcome::Complete,
+            Ending::Stopped => RunOutcome::Cancelled,
         };
         let playing_agent = playing.agent.clone();
         let hosted = self.agents.get(&playing_agent);
@@ -279,9 +279,9 @@ impl Gateway {
         let room = view.map_or(playing.room.as_str(), |view| &view.name).into();
         if playing.standing == Standing::Over {
             // The hub waits for this before it gives the agent another turn there.
-            let frame = playing.complete(Outcome::Complete);
+            let frame = playing.complete(RunOutcome::Complete);
             // Known until the hub keeps its end: a hub that dies before would hand it over once more.
-            (playing.ending, playing.told) = (Some(Outcome::Interrupted), true);
+            (playing.ending, playing.told) = (Some(RunOutcome::Interrupted), true);
             if playing.over {
                 self.forget(number);
             }
@@ -290,7 +290,7 @@ impl Gateway {
             playing.ending = Some(how.clone());
             let parts = playing.said.reply.lock().parts().to_vec();
             let failed = match &how {
-                Outcome::Failed(reason) => Some(reason.clone()),
+                RunOutcome::Failed(reason) => Some(reason.clone()),
                 _ => None,
             };
             playing.kept.finished = Some(Finished { failed, parts });

@@ -4,7 +4,7 @@
 //! of the reply comes afterwards.
 
 use super::script::Step;
-use parlor_model::{Chunk, ChunkKind, MessageId, Outcome, Payload};
+use parlor_model::{Chunk, ChunkKind, MessageId, Payload, RunOutcome};
 use parlor_wire::agentim::gateway::host::egress;
 use parlor_wire::agentim::gateway::host::ingress::{PeopleSaid, Request, Verdict};
 use parlor_wire::agentim::gateway::ingress::{PermissionForm, Reply, Told};
@@ -145,7 +145,7 @@ impl Performer {
             chunks: Vec::new(),
             conversation: self.request.conversation.as_ref().map(|id| id.as_str().into()),
             depth: Some(self.request.depth),
-            outcome: Outcome::Complete,
+            outcome: RunOutcome::Complete,
         })
     }
 
@@ -158,7 +158,7 @@ impl Performer {
             chunks: said,
             conversation: self.request.conversation.as_ref().map(|id| id.as_str().into()),
             depth: Some(self.request.depth),
-            outcome: Outcome::Complete,
+            outcome: RunOutcome::Complete,
         })
         .await
     }

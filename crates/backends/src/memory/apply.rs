@@ -3,10 +3,11 @@
 use super::table::Table;
 use super::tables::Tables;
 use parlor_engine::plan::Change;
-use parlor_model::audit::{Note, Noted};
+use parlor_model::audit::{AuditRecord, NewAuditEntry};
 use parlor_model::{
     AgentId, Approval, ApprovalRule, BlobDigest, Delivery, DeliveryState, Mailbox, Member, MemberId,
-    MessageId, Realm, RefreshToken, RoomId, RouterId, Run, SecretHash, SignIn, SignInId, Upload, Use, UserId,
+    MessageId, MissionScope, RefreshToken, RoomId, RouterId, Run, SecretHash, SignIn, SignInId, Upload,
+    UploadPurpose, UserId,
 };
 use std::sync::Arc;
 
@@ -51,7 +52,12 @@ impl Tables {
             Change::RemoveRouter(id) => self.remove_router(id),
             Change::Note(note) => {
                 self.noted += 1;
-                let noted = Noted { id: self.noted, note: Note::clone(note), count: 1, last_at: note.at };
+                let noted = AuditRecord {
+                    id: self.noted,
+                    note: NewAuditEntry::clone(note),
+                    count: 1,
+                    last_at: note.at,
+                };
                 self.audit.insert(self.noted, noted);
             }
             Change::NoteAgain { id, at, address } => {
@@ -105,7 +111,7 @@ impl Tables {
             Change::PutUpload(upload) => self.uploads.put(upload.id.clone(), upload.as_ref().clone()),
             Change::Attach { upload, message } => {
                 if let Some(upload) = self.uploads.get_mut(upload) {
-                    upload.purpose = Use::Message(message.clone());
+                    upload.purpose = UploadPurpose::Message(message.clone());
                 }
             }
             Change::RemoveUpload(id) => self.remove_uploads(|upload| upload.id == *id),
@@ -264,7 +270,9 @@ impl Tables {
         self.members.retain(|(_, member)| member.user() != Some(user));
         self.bookmarks.retain(|(owner, _)| owner != user);
         self.approval_rules.retain(|_, rule| rule.by != *user);
-        self.remove_uploads(|upload| upload.owner == *user && !matches!(upload.purpose, Use::Message(_)));
+        self.remove_uploads(|upload| {
+            upload.owner == *user && !matches!(upload.purpose, UploadPurpose::Message(_))
+        });
     }
 
     fn remove_router(&mut self, id: &RouterId) {
@@ -326,14 +334,14 @@ impl Tables {
         self.approval_rules.retain(|_, rule| rule.room != *room);
         self.plans.retain(|(of, _), _| of != room);
         self.missions.retain(|_, mission| mission.room != *room);
-        self.idle.retain(|(realm, _), _| *realm != Realm::Room(room.clone()));
+        self.idle.retain(|(realm, _), _| *realm != MissionScope::Room(room.clone()));
         self.rooms.remove(room);
     }
 
     /// Its key stays, so that a late retry is still known as one.
     pub fn erase(&mut self, message: &MessageId) {
         if let Some(before) = self.messages.get(message) {
-            self.erased.insert(message.clone(), (before.place.clone(), before.seq));
+            self.erased.insert(message.clone(), (before.destination.clone(), before.seq));
         }
         self.messages.remove(message);
         self.revisions.remove(message);
@@ -341,7 +349,7 @@ impl Tables {
         self.bookmarks.retain(|(_, other)| other != message);
         self.deliveries.retain(|(other, _)| other != message);
         self.dead_letters.retain(|(other, _)| other != message);
-        self.remove_uploads(|upload| upload.purpose == Use::Message(message.clone()));
+        self.remove_uploads(|upload| upload.purpose == UploadPurpose::Message(message.clone()));
     }
 }
 

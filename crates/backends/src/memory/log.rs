@@ -4,8 +4,8 @@
 use super::tables::Tables;
 use parlor_engine::facts::MEMBERS_TOLD;
 use parlor_model::{
-    AgentId, ApprovalId, Circle, Event, KeyId, Logged, Member, MemberChange, MemberId, MessageId, Pin,
-    RoomId, RunId, Seq, SignInId, TaskId, Time, UserId,
+    AgentId, ApprovalId, Event, EventAudience, KeyId, LoggedEvent, Member, MemberChange, MemberId, MessageId,
+    Pin, RoomId, RunId, Seq, SignInId, TaskId, Time, UserId,
 };
 use std::sync::Arc;
 
@@ -72,7 +72,9 @@ impl Reference {
                 Self::MembersChanged(room.id.clone(), change.clone())
             }
             Event::RoomRead { room, user, .. } => Self::RoomRead(room.clone(), user.clone()),
-            Event::RoomArranged(member) => Self::RoomArranged(member.room.clone(), member.member.clone()),
+            Event::RoomPreferencesChanged(member) => {
+                Self::RoomArranged(member.room.clone(), member.member.clone())
+            }
             Event::RoomCleared { room, user, .. } => Self::RoomCleared(room.clone(), user.clone()),
             Event::TaskChanged(task) => Self::TaskChanged(task.id.clone()),
             Event::TaskRemoved { room, task } => Self::TaskRemoved(room.clone(), task.clone()),
@@ -88,13 +90,13 @@ impl Reference {
             Event::ApprovalAsked(approval) => Self::ApprovalAsked(approval.id.clone()),
             Event::ApprovalDecided(approval) => Self::ApprovalDecided(approval.id.clone()),
             Event::PlanChanged(plan) => Self::PlanChanged(plan.room.clone(), plan.agent.clone()),
-            Event::Faded => Self::Nothing,
+            Event::Tombstone => Self::Nothing,
         }
     }
 }
 
 impl Tables {
-    pub fn note(&mut self, logged: &Logged) {
+    pub fn note(&mut self, logged: &LoggedEvent) {
         assert_eq!(logged.seq, self.head.seq.next(), "the log has no holes");
         let reference = Reference::to(&logged.event);
         let row = Row { seq: logged.seq, at: logged.at, room: logged.event.room().cloned(), reference };
@@ -104,8 +106,8 @@ impl Tables {
     }
 
     /// The row's event with the content of now.
-    pub fn read(&self, row: &Row) -> Logged {
-        Logged { seq: row.seq, at: row.at, event: self.event(row).unwrap_or(Event::Faded) }
+    pub fn read(&self, row: &Row) -> LoggedEvent {
+        LoggedEvent { seq: row.seq, at: row.at, event: self.event(row).unwrap_or(Event::Tombstone) }
     }
 
     /// In the order in which they came there.
@@ -147,14 +149,15 @@ impl Tables {
                 Event::RoomRead { room, user, username, at: row.at }
             }
             Reference::RoomArranged(room, member) => {
-                Event::RoomArranged(Arc::new(self.named(self.members.get(&(room, member))?)))
+                Event::RoomPreferencesChanged(Arc::new(self.named(self.members.get(&(room, member))?)))
             }
             Reference::RoomCleared(room, user) => Event::RoomCleared { room, user, at: row.at },
             Reference::TaskChanged(task) => Event::TaskChanged(Arc::new(self.tasks.get(&task)?.clone())),
             Reference::TaskRemoved(room, task) => Event::TaskRemoved { room, task },
             Reference::UserChanged(user) => {
                 let user = Arc::new(self.users.get(&user)?.clone());
-                let circle = Circle::around(&user.id, self.rooms_of(&MemberId::User(user.id.clone())));
+                let circle =
+                    EventAudience::user_and_rooms(&user.id, self.rooms_of(&MemberId::User(user.id.clone())));
                 Event::UserChanged { user, circle: circle.into() }
             }
             Reference::UserRemoved(user) => Event::UserRemoved(user),
@@ -163,11 +166,11 @@ impl Tables {
             Reference::KeyRevoked(user, key) => Event::KeyRevoked { user, key },
             Reference::AgentChanged(agent) => {
                 let agent = Arc::new(self.agents.get(&agent)?.clone());
-                let circle = Circle::of(&agent, self.rooms_of(&MemberId::Agent(agent.id.clone())));
+                let circle = EventAudience::of(&agent, self.rooms_of(&MemberId::Agent(agent.id.clone())));
                 Event::AgentChanged { agent, circle: circle.into() }
             }
             Reference::AgentRemoved(agent) => {
-                Event::AgentRemoved { agent, circle: Arc::new(Circle::everyone()) }
+                Event::AgentRemoved { agent, circle: Arc::new(EventAudience::everyone()) }
             }
             Reference::SettingsChanged => Event::SettingsChanged,
             Reference::RunChanged(run) => Event::RunChanged(Arc::new(self.runs.get(&run)?.clone())),

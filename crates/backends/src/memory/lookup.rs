@@ -4,14 +4,14 @@ use super::View;
 use super::table::sorted;
 use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, LATELY_ENDED, Lookup, OnceKey, Open, Spent};
-use parlor_model::audit::{Action, Noted};
+use parlor_model::audit::{Action, AuditRecord};
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, ConversationId,
-    Delivery, DeliveryState, Gateway, GatewayId, HubSettings, Idle, Invitation, InvitationId, KeyId, Mailbox,
-    Member, MemberId, Message, MessageId, Mission, MissionId, Outcome, Pairing, Pin, Realm, RefreshToken,
-    Room, RoomId, Router, RouterId, Run, RunId, RunState, SecondFactor, SecretHash, Seq, Service, Session,
-    SignIn, SignInId, SiteRole, StandingPlan, Subscription, Task, TaskId, Time, Upload, UploadId, Use, User,
-    UserId,
+    CurrentPlan, Delivery, DeliveryState, Gateway, GatewayId, HubSettings, IdlePrompt, Invitation,
+    InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId, Mission, MissionId, MissionScope,
+    Pairing, Pin, RefreshToken, Room, RoomId, Router, RouterId, Run, RunId, RunOutcome, RunState,
+    SecondFactor, SecretHash, Seq, Service, Session, SignIn, SignInId, SiteRole, Subscription, Task, TaskId,
+    Time, Upload, UploadId, UploadPurpose, User, UserId,
 };
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -80,8 +80,8 @@ impl Lookup for View {
         Ok(pairings.find(|(_, own)| own == code).map(|(pairing, _)| pairing.clone()))
     }
 
-    fn last_failed_sign_in(&mut self, user: Option<&UserId>) -> Result<Option<Noted>, Fault> {
-        let of = |noted: &&Noted| {
+    fn last_failed_sign_in(&mut self, user: Option<&UserId>) -> Result<Option<AuditRecord>, Fault> {
+        let of = |noted: &&AuditRecord| {
             noted.note.subject.as_ref().map(|subject| &*subject.id) == user.map(UserId::as_str)
         };
         let failures = self.tables.audit.values().filter(|noted| noted.note.action == Action::SignInFailed);
@@ -230,12 +230,12 @@ impl Lookup for View {
 
     fn uploads_waiting(&mut self, owner: &UserId) -> Result<usize, Fault> {
         let own = self.tables.uploads.rows().filter(|upload| upload.owner == *owner);
-        Ok(own.filter(|upload| upload.purpose == Use::Waiting).count())
+        Ok(own.filter(|upload| upload.purpose == UploadPurpose::Unattached).count())
     }
 
     fn avatars(&mut self, owner: &UserId) -> Result<Vec<Upload>, Fault> {
         let own = self.tables.uploads.rows().filter(|upload| upload.owner == *owner);
-        let avatars = own.filter(|upload| upload.purpose == Use::Avatar).cloned();
+        let avatars = own.filter(|upload| upload.purpose == UploadPurpose::Avatar).cloned();
         Ok(sorted(avatars, |upload| (upload.created_at, upload.id.clone())))
     }
 
@@ -267,7 +267,7 @@ impl Lookup for View {
         Ok(self.open_approvals(Open::Everybodys)?.len())
     }
 
-    fn plan(&mut self, room: &RoomId, agent: &AgentId) -> Result<Option<StandingPlan>, Fault> {
+    fn plan(&mut self, room: &RoomId, agent: &AgentId) -> Result<Option<CurrentPlan>, Fault> {
         Ok(self.tables.plans.get(&(room.clone(), agent.clone())).cloned())
     }
 
@@ -275,7 +275,7 @@ impl Lookup for View {
         Ok(self.tables.missions.get(id).cloned())
     }
 
-    fn missions(&mut self, realm: &Realm, limit: usize) -> Result<Vec<Mission>, Fault> {
+    fn missions(&mut self, realm: &MissionScope, limit: usize) -> Result<Vec<Mission>, Fault> {
         let of_realm = self.tables.missions.values().filter(|mission| mission.realm == *realm);
         let mut found: Vec<Mission> = of_realm.cloned().collect();
         found.sort_by_key(|mission| Reverse((mission.created_at, mission.id.clone())));
@@ -288,7 +288,7 @@ impl Lookup for View {
         Ok(sorted(rooms.cloned(), |room| room.id.clone()))
     }
 
-    fn idle(&mut self, realm: &Realm, agent: &AgentId) -> Result<Option<Idle>, Fault> {
+    fn idle(&mut self, realm: &MissionScope, agent: &AgentId) -> Result<Option<IdlePrompt>, Fault> {
         Ok(self.tables.idle.get(&(realm.clone(), agent.clone())).cloned())
     }
 
@@ -329,7 +329,7 @@ impl Lookup for View {
     fn spent(&mut self, room: &RoomId, agent: &AgentId, since: Time) -> Result<Spent, Fault> {
         let mut spent = Spent::default();
         for run in self.tables.runs.rows().filter(|run| run.room == *room && run.agent == *agent) {
-            let refused = matches!(run.state, RunState::Ended(Outcome::Refused(_)));
+            let refused = matches!(run.state, RunState::Ended(RunOutcome::Refused(_)));
             if !refused && run.queued_at >= since {
                 spent.turns += 1;
                 spent.tokens += run.usage.input_tokens + run.usage.output_tokens;
@@ -341,7 +341,7 @@ impl Lookup for View {
     fn asked(&mut self, room: &RoomId, by: &AgentId, agent: &AgentId, since: Time) -> Result<u64, Fault> {
         let asked = self.tables.runs.rows().filter(|run| run.room == *room && run.agent == *agent);
         let asked = asked.filter(|run| run.asked_by.as_ref() == Some(by) && run.queued_at >= since);
-        let refused = |run: &&Run| matches!(run.state, RunState::Ended(Outcome::Refused(_)));
+        let refused = |run: &&Run| matches!(run.state, RunState::Ended(RunOutcome::Refused(_)));
         Ok(asked.filter(|run| !refused(run)).count() as u64)
     }
 

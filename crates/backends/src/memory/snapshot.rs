@@ -5,12 +5,12 @@ use super::table::sorted;
 use parlor_engine::Fault;
 use parlor_engine::ports::{Head, Look, Snapshot};
 use parlor_engine::search::Hunt;
-use parlor_model::audit::{Actor, NotePage, Noted};
+use parlor_model::audit::{Actor, AuditFilter, AuditRecord};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
-    Agent, AgentId, ApiKey, ApprovalRule, BlobDigest, Bookmark, DeadLetter, Delivery, Invitation, Logged,
-    Mailbox, Member, MemberId, Message, MessageId, Mission, Pin, Revision, Room, RoomId, Run, RunId, Sender,
-    Seq, Service, SignIn, StandingPlan, Task, Time, User, UserId,
+    Agent, AgentId, ApiKey, ApprovalRule, BlobDigest, Bookmark, CurrentPlan, DeadLetter, Delivery,
+    Invitation, LoggedEvent, Mailbox, Member, MemberId, Message, MessageId, Mission, Pin, Revision, Room,
+    RoomId, Run, RunId, Sender, Seq, Service, SignIn, Task, Time, User, UserId,
 };
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -22,12 +22,12 @@ impl Snapshot for View {
         Ok(self.tables.head)
     }
 
-    fn tail(&mut self, after: Seq, limit: usize) -> Result<Vec<Logged>, Fault> {
+    fn tail(&mut self, after: Seq, limit: usize) -> Result<Vec<LoggedEvent>, Fault> {
         let rows = self.tables.log.range((Excluded(after), Unbounded));
         Ok(rows.take(limit).map(|(_, row)| self.tables.read(row)).collect())
     }
 
-    fn room_tail(&mut self, room: &RoomId, after: Seq, limit: usize) -> Result<Vec<Logged>, Fault> {
+    fn room_tail(&mut self, room: &RoomId, after: Seq, limit: usize) -> Result<Vec<LoggedEvent>, Fault> {
         let rows = self.tables.log.range((Excluded(after), Unbounded));
         let rows = rows.filter(|(_, row)| row.room.as_ref() == Some(room));
         Ok(rows.take(limit).map(|(_, row)| self.tables.read(row)).collect())
@@ -75,8 +75,8 @@ impl Snapshot for View {
         Ok(sorted(found, |(agent, _)| (agent.created_at, agent.id.clone())))
     }
 
-    fn audit(&mut self, page: &NotePage) -> Result<Vec<Noted>, Fault> {
-        let wanted = |noted: &&Noted| {
+    fn audit(&mut self, page: &AuditFilter) -> Result<Vec<AuditRecord>, Fault> {
+        let wanted = |noted: &&AuditRecord| {
             let note = &noted.note;
             let actor = match &note.actor {
                 Actor::Person { id, name } | Actor::Program { id, name, .. } => Some((id.as_str(), &**name)),
@@ -165,7 +165,7 @@ impl Snapshot for View {
     ) -> Result<Vec<(Bookmark, Arc<Message>)>, Fault> {
         let seen = |bookmark: &Bookmark| {
             let message = self.tables.messages.get(&bookmark.message)?;
-            let key = (message.place.room()?.clone(), MemberId::User(user.clone()));
+            let key = (message.destination.room()?.clone(), MemberId::User(user.clone()));
             let cleared = self.tables.members.get(&key)?.arrangement.cleared_through;
             (message.seq > cleared).then(|| (bookmark.clone(), message.clone()))
         };
@@ -249,7 +249,7 @@ impl Snapshot for View {
         Ok(sorted(on.cloned(), |mission| (mission.created_at, mission.id.clone())))
     }
 
-    fn plans(&mut self, room: &RoomId) -> Result<Vec<StandingPlan>, Fault> {
+    fn plans(&mut self, room: &RoomId) -> Result<Vec<CurrentPlan>, Fault> {
         Ok(self.tables.plans.values().filter(|plan| plan.room == *room).cloned().collect())
     }
 

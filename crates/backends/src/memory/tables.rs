@@ -3,13 +3,14 @@
 use super::log::Row;
 use super::table::Table;
 use parlor_engine::ports::{FirstUse, Head, OnceKey};
-use parlor_model::audit::Noted;
+use parlor_model::audit::AuditRecord;
 use parlor_model::{
-    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, DeadLetter, Delivery,
-    Epoch, Gateway, GatewayId, HubSettings, Idle, Invitation, InvitationId, KeyId, Mailbox, Member, MemberId,
-    Message, MessageId, Mission, MissionId, Pairing, Pattern, Pin, Place, Realm, RefreshToken, Revision,
-    Room, RoomId, Router, RouterId, Run, RunId, SecondFactor, SecretHash, Seq, Service, Session, SessionId,
-    SignIn, SignInId, StandingPlan, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
+    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, CurrentPlan,
+    DeadLetter, Delivery, Destination, Epoch, Gateway, GatewayId, HubSettings, IdlePrompt, Invitation,
+    InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId, Mission, MissionId, MissionScope,
+    Pairing, Pattern, Pin, RefreshToken, Revision, Room, RoomId, Router, RouterId, Run, RunId, SecondFactor,
+    SecretHash, Seq, Service, Session, SessionId, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload,
+    UploadId, User, UserId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -34,7 +35,7 @@ pub struct Tables {
     pub pairings: BTreeMap<UserId, (Pairing, SecretHash)>,
     pub routers: BTreeMap<RouterId, Router>,
     pub services: BTreeMap<AgentId, Service>,
-    pub audit: BTreeMap<u64, Noted>,
+    pub audit: BTreeMap<u64, AuditRecord>,
     pub noted: u64,
     pub settings: HubSettings,
     pub second_factors: BTreeMap<UserId, SecondFactor>,
@@ -44,7 +45,7 @@ pub struct Tables {
     pub members: Table<(RoomId, MemberId), Member>,
     pub messages: Table<MessageId, Arc<Message>>,
     /// Where messages were that are deleted: their ids are not given again.
-    pub erased: BTreeMap<MessageId, (Place, Seq)>,
+    pub erased: BTreeMap<MessageId, (Destination, Seq)>,
     pub revisions: BTreeMap<MessageId, Vec<Revision>>,
     pub pins: Table<MessageId, Pin>,
     pub bookmarks: Table<(UserId, MessageId), Bookmark>,
@@ -61,9 +62,9 @@ pub struct Tables {
     pub runs: Table<RunId, Run>,
     pub approvals: Table<ApprovalId, Approval>,
     pub approval_rules: BTreeMap<(RoomId, AgentId, Box<str>), ApprovalRule>,
-    pub plans: BTreeMap<(RoomId, AgentId), StandingPlan>,
+    pub plans: BTreeMap<(RoomId, AgentId), CurrentPlan>,
     pub missions: BTreeMap<MissionId, Mission>,
-    pub idle: BTreeMap<(Realm, AgentId), Idle>,
+    pub idle: BTreeMap<(MissionScope, AgentId), IdlePrompt>,
     pub first_uses: BTreeMap<OnceKey, (FirstUse, Time)>,
 }
 
@@ -134,7 +135,7 @@ impl Tables {
 
     /// In the order in which they were said.
     pub fn messages_in(&self, room: &RoomId) -> impl DoubleEndedIterator<Item = &Arc<Message>> {
-        self.messages.rows().filter(move |message| message.place.room() == Some(room))
+        self.messages.rows().filter(move |message| message.destination.room() == Some(room))
     }
 
     /// What answers a message: its whole thread, or what answers a reply directly.

@@ -2,7 +2,7 @@
 
 use super::Windows;
 use super::tables::Tables;
-use parlor_model::{MessageId, Run, Seq, SignInId, Time, Use};
+use parlor_model::{MessageId, Run, Seq, SignInId, Time, UploadPurpose};
 use std::time::Duration;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -12,7 +12,7 @@ impl Tables {
         self.trim_log(now.minus(windows.log));
         self.forget_keys(now.minus(windows.once));
         let old = now.minus(windows.uploads);
-        self.remove_uploads(|upload| upload.purpose == Use::Waiting && upload.created_at < old);
+        self.remove_uploads(|upload| upload.purpose == UploadPurpose::Unattached && upload.created_at < old);
         let ended: Vec<SignInId> =
             self.sign_ins.rows().filter(|sign_in| sign_in.expires_at <= now).map(|s| s.id.clone()).collect();
         for sign_in in ended {

@@ -2,7 +2,7 @@
 
 use super::rows::{maybe_text, maybe_time, run, shared, text, time};
 use parlor_engine::Fault;
-use parlor_model::{Agent, AgentId, Device, Gateway, GatewayId, Host, Payload, UserId, Visibility};
+use parlor_model::{Agent, AgentHost, AgentId, Device, Gateway, GatewayId, Payload, UserId, Visibility};
 use rusqlite::types::FromSqlResult;
 use rusqlite::{Connection, Row};
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ pub fn agent(row: &Row<'_>) -> rusqlite::Result<Agent> {
         description: text(row, 3)?,
         settings: read_settings(row.get_ref(4)?.as_str()?),
         created_at: time(row, 5)?,
-        host: Host {
+        host: AgentHost {
             gateway: row.get_ref(6)?.as_str_or_null()?.map(GatewayId::stored),
             kind: text(row, 7)?,
             working_directory: maybe_text(row, 8)?,
@@ -97,13 +97,13 @@ pub fn gateway(row: &Row<'_>) -> rusqlite::Result<Gateway> {
         ephemeral: row.get(6)?,
         connected_at: time(row, 7)?,
         disconnected_at: maybe_time(row, 8)?,
-        dismissed: list(row.get_ref(9)?.as_str())?.into_iter().map(AgentId::stored).collect(),
+        pending_removals: list(row.get_ref(9)?.as_str())?.into_iter().map(AgentId::stored).collect(),
     })
 }
 
 pub fn put_gateway(sql: &Connection, gateway: &Gateway) -> Result<(), Fault> {
     let Device { hostname, platform, arch, runtime } = &gateway.device;
-    let dismissed: Vec<&str> = gateway.dismissed.iter().map(AgentId::as_str).collect();
+    let dismissed: Vec<&str> = gateway.pending_removals.iter().map(AgentId::as_str).collect();
     run(
         sql,
         "INSERT OR REPLACE INTO gateways VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",

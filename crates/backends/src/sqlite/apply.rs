@@ -13,7 +13,7 @@ use parlor_engine::Fault;
 use parlor_engine::plan::Change;
 use parlor_engine::ports::{FirstUse, OnceKey};
 use parlor_model::{
-    AgentId, Delivery, Message, RoomId, RouterId, Run, Seq, SignInId, Time, Upload, Use, UserId,
+    AgentId, Delivery, Message, RoomId, RouterId, Run, Seq, SignInId, Time, Upload, UploadPurpose, UserId,
 };
 use rusqlite::{Connection, Statement, ToSql};
 
@@ -44,7 +44,7 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
                     &user.max_connections,
                     &user.created_at.0,
                     &user.updated_at.0,
-                    &rows::patterns(&user.hears),
+                    &rows::patterns(&user.source_patterns),
                     &user.avatar_url.as_deref(),
                     &user.second_factor,
                 ],
@@ -402,14 +402,14 @@ pub const MESSAGE: (&str, &str) = (
 );
 
 pub fn message(message: &Message, row: &mut Row) -> rusqlite::Result<()> {
-    let path = match &message.place {
-        parlor_model::Place::Room(_) => None,
-        parlor_model::Place::Path(path) => Some(path.as_str()),
+    let path = match &message.destination {
+        parlor_model::Destination::Room(_) => None,
+        parlor_model::Destination::Path(path) => Some(path.as_str()),
     };
     row.value(message.seq.0 as i64)?;
     row.value(message.id.as_str())?;
     row.value(message.at.0)?;
-    row.value(message.place.room().map(RoomId::as_str))?;
+    row.value(message.destination.room().map(RoomId::as_str))?;
     row.value(path)?;
     row.value(rows::sender_kind(&message.sender))?;
     row.value(message.sender.id())?;
@@ -430,7 +430,7 @@ pub fn message(message: &Message, row: &mut Row) -> rusqlite::Result<()> {
 }
 
 pub fn put_turn(sql: &Connection, message: &Message) -> Result<(), Fault> {
-    let Some(turn) = &message.turn else { return Ok(()) };
+    let Some(turn) = &message.run_output else { return Ok(()) };
     let query = "INSERT INTO turns VALUES (?1, ?2, ?3, ?4)";
     let outcome = rows::run_outcome(&turn.outcome);
     let chunks = rows::chunks(&turn.chunks);
@@ -505,8 +505,8 @@ pub fn remember(
 
 fn put_upload(sql: &Connection, upload: &Upload) -> Result<(), Fault> {
     let message = match &upload.purpose {
-        Use::Message(message) => Some(message.as_str()),
-        Use::Waiting | Use::Avatar => None,
+        UploadPurpose::Message(message) => Some(message.as_str()),
+        UploadPurpose::Unattached | UploadPurpose::Avatar => None,
     };
     run(
         sql,
@@ -519,7 +519,7 @@ fn put_upload(sql: &Connection, upload: &Upload) -> Result<(), Fault> {
             &(upload.file.size as i64),
             &upload.digest.0,
             &upload.created_at.0,
-            &(upload.purpose == Use::Avatar),
+            &(upload.purpose == UploadPurpose::Avatar),
             &message,
         ],
     )?;

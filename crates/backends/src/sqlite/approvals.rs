@@ -5,8 +5,8 @@ use super::rows::{all, maybe_text, maybe_time, one, run, shared, text, time};
 use parlor_engine::Fault;
 use parlor_engine::ports::Open;
 use parlor_model::{
-    AgentId, Approval, ApprovalId, ApprovalRule, Decider, Decision, Digest, GatewayId, Matter, Payload,
-    RoomId, RunId, Time, UserId,
+    AgentId, Approval, ApprovalId, ApprovalKind, ApprovalRule, Decider, Decision, GatewayId, InputDigest,
+    Payload, RoomId, RunId, Time, UserId,
 };
 use rusqlite::{Connection, Row, ToSql};
 use std::ops::Deref;
@@ -40,9 +40,9 @@ pub fn put(sql: &Connection, approval: &Approval) -> Result<(), Fault> {
         Some(Decision::Answered { answers, .. }) => Some(&*answers.0),
         _ => None,
     };
-    let matter = match approval.matter {
-        Matter::Tool => TOOL,
-        Matter::Questions => QUESTIONS,
+    let matter = match approval.kind {
+        ApprovalKind::Tool => TOOL,
+        ApprovalKind::Questions => QUESTIONS,
     };
     let query = format!(
         "INSERT INTO approvals ({APPROVAL}) \
@@ -88,7 +88,7 @@ fn approval(row: &Row<'_>) -> rusqlite::Result<Approval> {
         request: text(row, 6)?,
         tool: text(row, 7)?,
         input: Payload(row.get_ref(8)?.as_str()?.into()),
-        digest: Digest(row.get(9)?),
+        digest: InputDigest(row.get(9)?),
         asked_at: time(row, 10)?,
         expires_at: time(row, 11)?,
         decision: match row.get::<_, Option<i64>>(12)? {
@@ -105,7 +105,7 @@ fn approval(row: &Row<'_>) -> rusqlite::Result<Approval> {
             Some(_) => Some(Decision::Withdrawn),
         },
         decided_at: maybe_time(row, 16)?,
-        matter: if row.get::<_, i64>(17)? == QUESTIONS { Matter::Questions } else { Matter::Tool },
+        kind: if row.get::<_, i64>(17)? == QUESTIONS { ApprovalKind::Questions } else { ApprovalKind::Tool },
     })
 }
 

@@ -3,7 +3,7 @@
 use super::On;
 use super::rows::{all, number, one, run};
 use parlor_engine::Fault;
-use parlor_model::audit::{Action, Actor, Note, NotePage, Noted, Subject, SubjectKind};
+use parlor_model::audit::{Action, Actor, AuditFilter, AuditRecord, NewAuditEntry, Subject, SubjectKind};
 use parlor_model::{KeyId, Time, UserId};
 use rusqlite::{Connection, Row, ToSql};
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use std::ops::Deref;
 const COLUMNS: &str = "id, at, last_at, count, actor_kind, actor, actor_name, actor_key, action, subject_kind, \
                        subject, subject_name, detail, address";
 
-pub fn put(sql: &Connection, note: &Note) -> Result<(), Fault> {
+pub fn put(sql: &Connection, note: &NewAuditEntry) -> Result<(), Fault> {
     let (kind, id, name, key) = match &note.actor {
         Actor::Nobody => ("nobody", None, None, None),
         Actor::Operator => ("operator", None, None, None),
@@ -50,14 +50,14 @@ pub fn trim(sql: &Connection, oldest: Time) -> Result<(), Fault> {
 }
 
 impl<C: Deref<Target = Connection>> On<C> {
-    pub fn last_failed(&self, user: Option<&UserId>) -> Result<Option<Noted>, Fault> {
+    pub fn last_failed(&self, user: Option<&UserId>) -> Result<Option<AuditRecord>, Fault> {
         let query = format!(
             "SELECT {COLUMNS} FROM audit WHERE action = 'sign_in_failed' AND subject IS ?1 ORDER BY id DESC LIMIT 1"
         );
         one(self.sql(), &query, &[&user.map(UserId::as_str)], noted)
     }
 
-    pub fn notes(&self, page: &NotePage) -> Result<Vec<Noted>, Fault> {
+    pub fn notes(&self, page: &AuditFilter) -> Result<Vec<AuditRecord>, Fault> {
         let query = format!(
             "SELECT {COLUMNS} FROM audit WHERE id < ?1 AND (?2 IS NULL OR action = ?2) \
              AND (?3 IS NULL OR actor = ?3 OR actor_name = ?3) \
@@ -78,7 +78,7 @@ impl<C: Deref<Target = Connection>> On<C> {
     }
 }
 
-fn noted(row: &Row<'_>) -> rusqlite::Result<Noted> {
+fn noted(row: &Row<'_>) -> rusqlite::Result<AuditRecord> {
     let text = |index| Ok::<_, rusqlite::Error>(row.get::<_, Option<String>>(index)?.map(Box::<str>::from));
     let (id, name) = (text(5)?.map(UserId::stored), text(6)?.unwrap_or_default());
     let actor = match (row.get_ref(4)?.as_str()?, id, text(7)?) {
@@ -94,9 +94,9 @@ fn noted(row: &Row<'_>) -> rusqlite::Result<Noted> {
         (Some(kind), Some(id)) => Some(Subject { kind, id, name: text(11)? }),
         _ => None,
     };
-    Ok(Noted {
+    Ok(AuditRecord {
         id: row.get::<_, i64>(0)? as u64,
-        note: Note {
+        note: NewAuditEntry {
             at: Time(row.get(1)?),
             actor,
             action: Action::parse(row.get_ref(8)?.as_str()?).ok_or(unknown(8))?,

@@ -4,7 +4,7 @@ use super::migrations::MIGRATIONS;
 use super::rows::Stored;
 use super::{On, OpenError, audit};
 use parlor_engine::ports::Head;
-use parlor_model::audit::Note;
+use parlor_model::audit::NewAuditEntry;
 use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags};
 use std::fs::{File, OpenOptions};
@@ -78,7 +78,7 @@ pub fn settle(file: &Path) -> Result<(), OpenError> {
 }
 
 /// Notes what was done with this file, which nobody else has open. One of an early schema has no place for it.
-pub fn note(file: &Path, note: &Note) -> Result<(), OpenError> {
+pub fn note(file: &Path, note: &NewAuditEntry) -> Result<(), OpenError> {
     let database = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     if database.table_exists(None, "audit")? {
         audit::put(&database, note)?;

@@ -6,7 +6,7 @@
 use super::rows::Stored;
 use super::{apply, log};
 use parlor_engine::Fault;
-use parlor_model::{Delivery, Logged, Message, Seq};
+use parlor_model::{Delivery, LoggedEvent, Message, Seq};
 use rusqlite::{CachedStatement, Connection, Statement, ToSql};
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ const TOGETHER: usize = 16;
 pub struct Waiting {
     pub messages: Vec<Arc<Message>>,
     pub deliveries: Vec<(Delivery, Seq)>,
-    pub log: Vec<Logged>,
+    pub log: Vec<LoggedEvent>,
 }
 
 /// Where they go, prepared once for the whole group.

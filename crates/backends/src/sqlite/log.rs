@@ -7,8 +7,8 @@ use parlor_engine::Fault;
 use parlor_engine::facts::MEMBERS_TOLD;
 use parlor_engine::ports::{Head, Lookup};
 use parlor_model::{
-    AgentId, ApprovalId, Circle, Epoch, Event, KeyId, Logged, Member, MemberChange, MemberId, MessageId, Pin,
-    RoomId, RunId, Seq, SignInId, TaskId, Time, UserId,
+    AgentId, ApprovalId, Epoch, Event, EventAudience, KeyId, LoggedEvent, Member, MemberChange, MemberId,
+    MessageId, Pin, RoomId, RunId, Seq, SignInId, TaskId, Time, UserId,
 };
 use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
@@ -61,7 +61,7 @@ struct Reference {
 
 pub const ENTRY: (&str, &str) = ("INSERT INTO log", "(?, ?, ?, ?, ?, ?)");
 
-pub fn entry(logged: &Logged, row: &mut Row) -> rusqlite::Result<()> {
+pub fn entry(logged: &LoggedEvent, row: &mut Row) -> rusqlite::Result<()> {
     let (kind, subject, detail): (i64, Option<&str>, Option<&str>) = match &logged.event {
         Event::MessagePosted { message, .. } => (kind::POSTED, Some(message.id.as_str()), None),
         Event::MessageEdited(message) => (kind::EDITED, Some(message.id.as_str()), None),
@@ -85,7 +85,7 @@ pub fn entry(logged: &Logged, row: &mut Row) -> rusqlite::Result<()> {
             (kind, Some(member.as_str()), Some(detail))
         }
         Event::RoomRead { user, .. } => (kind::ROOM_READ, Some(user.as_str()), None),
-        Event::RoomArranged(member) => (kind::ROOM_ARRANGED, Some(member.member.as_str()), None),
+        Event::RoomPreferencesChanged(member) => (kind::ROOM_ARRANGED, Some(member.member.as_str()), None),
         Event::RoomCleared { user, .. } => (kind::ROOM_CLEARED, Some(user.as_str()), None),
         Event::TaskChanged(task) => (kind::TASK_CHANGED, Some(task.id.as_str()), None),
         Event::TaskRemoved { task, .. } => (kind::TASK_REMOVED, Some(task.as_str()), None),
@@ -103,7 +103,7 @@ pub fn entry(logged: &Logged, row: &mut Row) -> rusqlite::Result<()> {
         Event::ApprovalAsked(approval) => (kind::APPROVAL_ASKED, Some(approval.id.as_str()), None),
         Event::ApprovalDecided(approval) => (kind::APPROVAL_DECIDED, Some(approval.id.as_str()), None),
         Event::PlanChanged(plan) => (kind::PLAN_CHANGED, Some(plan.agent.as_str()), None),
-        Event::Faded => (kind::FADED, None, None),
+        Event::Tombstone => (kind::FADED, None, None),
     };
     row.value(logged.seq.0 as i64)?;
     row.value(logged.at.0)?;
@@ -138,7 +138,7 @@ impl<C: Deref<Target = Connection>> On<C> {
         Ok(Head { epoch, seq, at, trimmed })
     }
 
-    pub fn tail(&mut self, after: Seq, limit: usize) -> Result<Vec<Logged>, Fault> {
+    pub fn tail(&mut self, after: Seq, limit: usize) -> Result<Vec<LoggedEvent>, Fault> {
         let query =
             "SELECT seq, at, kind, room, subject, detail FROM log WHERE seq > ?1 ORDER BY seq LIMIT ?2";
         let found = all(self.sql(), query, &[&place(after), &number(limit)], reference)?;
@@ -146,7 +146,7 @@ impl<C: Deref<Target = Connection>> On<C> {
     }
 
     /// Posted messages come from their own index; everything else that happened in a room is rare.
-    pub fn room_tail(&mut self, room: &RoomId, after: Seq, limit: usize) -> Result<Vec<Logged>, Fault> {
+    pub fn room_tail(&mut self, room: &RoomId, after: Seq, limit: usize) -> Result<Vec<LoggedEvent>, Fault> {
         let query = "SELECT seq, at, 0, room, id, NULL FROM messages WHERE room = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
         let values: [&dyn ToSql; 3] = [&room.as_str(), &place(after), &number(limit)];
         let mut found = all(self.sql(), query, &values, reference)?;
@@ -158,10 +158,10 @@ impl<C: Deref<Target = Connection>> On<C> {
         found.into_iter().map(|reference| self.remake(reference)).collect()
     }
 
-    fn remake(&mut self, reference: Reference) -> Result<Logged, Fault> {
+    fn remake(&mut self, reference: Reference) -> Result<LoggedEvent, Fault> {
         let (seq, at) = (reference.seq, reference.at);
-        let event = self.event_of(reference)?.unwrap_or(Event::Faded);
-        Ok(Logged { seq, at, event })
+        let event = self.event_of(reference)?.unwrap_or(Event::Tombstone);
+        Ok(LoggedEvent { seq, at, event })
     }
 
     fn rooms_of(&mut self, member: MemberId) -> Result<Vec<RoomId>, Fault> {
@@ -237,7 +237,7 @@ impl<C: Deref<Target = Connection>> On<C> {
             }
             (kind::ROOM_ARRANGED, Some(room)) => {
                 let member = self.member(&room, &MemberId::User(UserId::stored(subject)))?;
-                member.map(|member| Event::RoomArranged(Arc::new(member)))
+                member.map(|member| Event::RoomPreferencesChanged(Arc::new(member)))
             }
             (kind::ROOM_CLEARED, Some(room)) => {
                 Some(Event::RoomCleared { room, user: UserId::stored(subject), at: reference.at })
@@ -250,7 +250,10 @@ impl<C: Deref<Target = Connection>> On<C> {
             }
             (kind::USER_CHANGED, _) => match self.user(&UserId::stored(subject))? {
                 Some(user) => {
-                    let circle = Circle::around(&user.id, self.rooms_of(MemberId::User(user.id.clone()))?);
+                    let circle = EventAudience::user_and_rooms(
+                        &user.id,
+                        self.rooms_of(MemberId::User(user.id.clone()))?,
+                    );
                     Some(Event::UserChanged { user: user.into(), circle: circle.into() })
                 }
                 None => None,
@@ -281,12 +284,12 @@ impl<C: Deref<Target = Connection>> On<C> {
                 found.map(|plan| Event::PlanChanged(Arc::new(plan)))
             }
             (kind::AGENT_REMOVED, _) => {
-                let circle = Arc::new(Circle::everyone());
+                let circle = Arc::new(EventAudience::everyone());
                 Some(Event::AgentRemoved { agent: AgentId::stored(subject), circle })
             }
             (kind::AGENT_CHANGED, _) => match self.agent(&AgentId::stored(subject))? {
                 Some(agent) => {
-                    let circle = Circle::of(&agent, self.rooms_of(MemberId::Agent(agent.id.clone()))?);
+                    let circle = EventAudience::of(&agent, self.rooms_of(MemberId::Agent(agent.id.clone()))?);
                     Some(Event::AgentChanged { agent: agent.into(), circle: circle.into() })
                 }
                 None => None,

@@ -7,13 +7,13 @@ use super::rows::{self, all, number, one, place};
 use super::tasks;
 use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, LATELY_ENDED, Lookup, OnceKey, Open, Spent};
-use parlor_model::audit::Noted;
+use parlor_model::audit::AuditRecord;
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, ConversationId,
-    Delivery, Gateway, GatewayId, HubSettings, Idle, Invitation, InvitationId, KeyId, Mailbox, Member,
-    MemberId, Message, MessageId, Mission, MissionId, Pairing, Pin, Realm, RefreshToken, Room, RoomId,
-    Router, RouterId, Run, RunId, SecondFactor, SecretHash, Seq, Service, Session, SignIn, SignInId,
-    StandingPlan, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
+    CurrentPlan, Delivery, Gateway, GatewayId, HubSettings, IdlePrompt, Invitation, InvitationId, KeyId,
+    Mailbox, Member, MemberId, Message, MessageId, Mission, MissionId, MissionScope, Pairing, Pin,
+    RefreshToken, Room, RoomId, Router, RouterId, Run, RunId, SecondFactor, SecretHash, Seq, Service,
+    Session, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
 };
 use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
@@ -116,7 +116,7 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
         })
     }
 
-    fn last_failed_sign_in(&mut self, user: Option<&UserId>) -> Result<Option<Noted>, Fault> {
+    fn last_failed_sign_in(&mut self, user: Option<&UserId>) -> Result<Option<AuditRecord>, Fault> {
         self.last_failed(user)
     }
 
@@ -367,7 +367,7 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
         self.find_mission(id)
     }
 
-    fn missions(&mut self, realm: &Realm, limit: usize) -> Result<Vec<Mission>, Fault> {
+    fn missions(&mut self, realm: &MissionScope, limit: usize) -> Result<Vec<Mission>, Fault> {
         self.find_missions(realm, limit)
     }
 
@@ -377,11 +377,11 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
         all(self.sql(), &query, &[&root], rows::room)
     }
 
-    fn idle(&mut self, realm: &Realm, agent: &AgentId) -> Result<Option<Idle>, Fault> {
+    fn idle(&mut self, realm: &MissionScope, agent: &AgentId) -> Result<Option<IdlePrompt>, Fault> {
         self.find_idle(realm, agent)
     }
 
-    fn plan(&mut self, room: &RoomId, agent: &AgentId) -> Result<Option<StandingPlan>, Fault> {
+    fn plan(&mut self, room: &RoomId, agent: &AgentId) -> Result<Option<CurrentPlan>, Fault> {
         self.find_plan(room, agent)
     }
 
@@ -509,7 +509,7 @@ macro_rules! through {
             router(id: &parlor_model::RouterId) -> Option<parlor_model::Router>;
             routers(user: &parlor_model::UserId) -> Vec<parlor_model::Router>;
             service(agent: &parlor_model::AgentId) -> Option<parlor_model::Service>;
-            last_failed_sign_in(user: Option<&parlor_model::UserId>) -> Option<parlor_model::audit::Noted>;
+            last_failed_sign_in(user: Option<&parlor_model::UserId>) -> Option<parlor_model::audit::AuditRecord>;
             settings() -> parlor_model::HubSettings;
             second_factor(user: &parlor_model::UserId) -> Option<parlor_model::SecondFactor>;
             has_backup_code(user: &parlor_model::UserId, code: &parlor_model::SecretHash) -> bool;
@@ -553,11 +553,11 @@ macro_rules! through {
             open_approvals(of: parlor_engine::ports::Open<'_>) -> Vec<parlor_model::Approval>;
             open_approval_count() -> usize;
             plan(room: &parlor_model::RoomId, agent: &parlor_model::AgentId)
-                -> Option<parlor_model::StandingPlan>;
+                -> Option<parlor_model::CurrentPlan>;
             mission(id: &parlor_model::MissionId) -> Option<parlor_model::Mission>;
-            missions(realm: &parlor_model::Realm, limit: usize) -> Vec<parlor_model::Mission>;
+            missions(realm: &parlor_model::MissionScope, limit: usize) -> Vec<parlor_model::Mission>;
             rooms_about(root: &str) -> Vec<parlor_model::Room>;
-            idle(realm: &parlor_model::Realm, agent: &parlor_model::AgentId) -> Option<parlor_model::Idle>;
+            idle(realm: &parlor_model::MissionScope, agent: &parlor_model::AgentId) -> Option<parlor_model::IdlePrompt>;
             approval_rule(room: &parlor_model::RoomId, agent: &parlor_model::AgentId, tool: &str)
                 -> Option<parlor_model::ApprovalRule>;
             run(id: &parlor_model::RunId) -> Option<parlor_model::Run>;

@@ -3,7 +3,7 @@
 use super::On;
 use super::rows::{all, maybe_text, maybe_time, number, one, run, shared, text, time};
 use parlor_engine::Fault;
-use parlor_model::{AgentId, Idle, Mission, MissionAgent, MissionId, Realm, RoomId, UserId};
+use parlor_model::{AgentId, IdlePrompt, Mission, MissionAgent, MissionId, MissionScope, RoomId, UserId};
 use rusqlite::{Connection, Row, ToSql};
 use std::ops::Deref;
 
@@ -14,19 +14,19 @@ const ROOM: i64 = 0;
 const ROOT: i64 = 1;
 const ANYWHERE: i64 = 2;
 
-fn key(realm: &Realm) -> (i64, &str) {
+fn key(realm: &MissionScope) -> (i64, &str) {
     match realm {
-        Realm::Room(room) => (ROOM, room.as_str()),
-        Realm::Root(root) => (ROOT, root),
-        Realm::Anywhere => (ANYWHERE, ""),
+        MissionScope::Room(room) => (ROOM, room.as_str()),
+        MissionScope::Root(root) => (ROOT, root),
+        MissionScope::Global => (ANYWHERE, ""),
     }
 }
 
-fn realm(row: &Row<'_>, index: usize) -> rusqlite::Result<Realm> {
+fn realm(row: &Row<'_>, index: usize) -> rusqlite::Result<MissionScope> {
     Ok(match row.get::<_, i64>(index)? {
-        ROOM => Realm::Room(RoomId::stored(shared(row, index + 1)?)),
-        ROOT => Realm::Root(text(row, index + 1)?),
-        _ => Realm::Anywhere,
+        ROOM => MissionScope::Room(RoomId::stored(shared(row, index + 1)?)),
+        ROOT => MissionScope::Root(text(row, index + 1)?),
+        _ => MissionScope::Global,
     })
 }
 
@@ -61,7 +61,12 @@ pub fn put(sql: &Connection, mission: &Mission) -> Result<(), Fault> {
     Ok(())
 }
 
-pub fn put_idle(sql: &Connection, realm: &Realm, agent: &AgentId, idle: Option<&Idle>) -> Result<(), Fault> {
+pub fn put_idle(
+    sql: &Connection,
+    realm: &MissionScope,
+    agent: &AgentId,
+    idle: Option<&IdlePrompt>,
+) -> Result<(), Fault> {
     let (kind, realm) = key(realm);
     match idle {
         Some(idle) => {
@@ -90,8 +95,8 @@ fn mission(row: &Row<'_>) -> rusqlite::Result<Mission> {
     })
 }
 
-fn idle(row: &Row<'_>, index: usize) -> rusqlite::Result<Idle> {
-    Ok(Idle { prompt: maybe_text(row, index)?, interval: row.get(index + 1)? })
+fn idle(row: &Row<'_>, index: usize) -> rusqlite::Result<IdlePrompt> {
+    Ok(IdlePrompt { prompt: maybe_text(row, index)?, interval: row.get(index + 1)? })
 }
 
 impl<C: Deref<Target = Connection>> On<C> {
@@ -117,7 +122,7 @@ impl<C: Deref<Target = Connection>> On<C> {
         Ok(self.with_agents(found.into_iter().collect())?.pop())
     }
 
-    pub fn find_missions(&self, realm: &Realm, limit: usize) -> Result<Vec<Mission>, Fault> {
+    pub fn find_missions(&self, realm: &MissionScope, limit: usize) -> Result<Vec<Mission>, Fault> {
         let (kind, realm) = key(realm);
         let query = format!(
             "SELECT {MISSION} FROM missions WHERE realm_kind = ?1 AND realm = ?2 \
@@ -133,7 +138,7 @@ impl<C: Deref<Target = Connection>> On<C> {
         self.with_agents(found)
     }
 
-    pub fn find_idle(&self, realm: &Realm, agent: &AgentId) -> Result<Option<Idle>, Fault> {
+    pub fn find_idle(&self, realm: &MissionScope, agent: &AgentId) -> Result<Option<IdlePrompt>, Fault> {
         let (kind, realm) = key(realm);
         let query = "SELECT prompt, interval FROM idle WHERE realm_kind = ?1 AND realm = ?2 AND agent = ?3";
         one(self.sql(), query, &[&kind, &realm, &agent.as_str()], |row| idle(row, 0))

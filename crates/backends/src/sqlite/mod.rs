@@ -255,7 +255,7 @@ impl Transaction for Open<'_> {
         for change in &plan.changes {
             match change {
                 Change::PutMessage(message) => {
-                    self.in_rooms |= message.place.room().is_some();
+                    self.in_rooms |= message.destination.room().is_some();
                     *self.debt += MESSAGE + message.length();
                     apply::put_turn(self.tables.sql(), message)?;
                     self.waiting.messages.push(message.clone());

@@ -4,13 +4,13 @@ use super::On;
 use super::rows::{all, maybe_text, one, run, shared, time};
 use parlor_engine::Fault;
 use parlor_model::run_event::PlanState;
-use parlor_model::{AgentId, Payload, RoomId, RunId, StandingPlan};
+use parlor_model::{AgentId, CurrentPlan, Payload, RoomId, RunId};
 use rusqlite::{Connection, Row, ToSql};
 use std::ops::Deref;
 
 const PLAN: &str = "room, agent, run, plan, state, text, rev, at";
 
-pub fn put(sql: &Connection, plan: &StandingPlan) -> Result<(), Fault> {
+pub fn put(sql: &Connection, plan: &CurrentPlan) -> Result<(), Fault> {
     let query = format!("INSERT OR REPLACE INTO plans ({PLAN}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
     let values: [&dyn ToSql; 8] = [
         &plan.room.as_str(),
@@ -25,8 +25,8 @@ pub fn put(sql: &Connection, plan: &StandingPlan) -> Result<(), Fault> {
     run(sql, &query, &values).map(drop)
 }
 
-fn plan(row: &Row<'_>) -> rusqlite::Result<StandingPlan> {
-    Ok(StandingPlan {
+fn plan(row: &Row<'_>) -> rusqlite::Result<CurrentPlan> {
+    Ok(CurrentPlan {
         room: RoomId::stored(shared(row, 0)?),
         agent: AgentId::stored(shared(row, 1)?),
         run: RunId::stored(shared(row, 2)?),
@@ -40,12 +40,12 @@ fn plan(row: &Row<'_>) -> rusqlite::Result<StandingPlan> {
 }
 
 impl<C: Deref<Target = Connection>> On<C> {
-    pub fn find_plan(&self, room: &RoomId, agent: &AgentId) -> Result<Option<StandingPlan>, Fault> {
+    pub fn find_plan(&self, room: &RoomId, agent: &AgentId) -> Result<Option<CurrentPlan>, Fault> {
         let query = format!("SELECT {PLAN} FROM plans WHERE room = ?1 AND agent = ?2");
         one(self.sql(), &query, &[&room.as_str(), &agent.as_str()], plan)
     }
 
-    pub fn find_plans(&self, room: &RoomId) -> Result<Vec<StandingPlan>, Fault> {
+    pub fn find_plans(&self, room: &RoomId) -> Result<Vec<CurrentPlan>, Fault> {
         let query = format!("SELECT {PLAN} FROM plans WHERE room = ?1 ORDER BY agent");
         all(self.sql(), &query, &[&room.as_str()], plan)
     }

@@ -2,12 +2,13 @@
 
 use parlor_engine::Fault;
 use parlor_model::{
-    Addressed, AgentId, ApiKey, Arrangement, Attachment, BlobDigest, Bookmark, Chunk, ChunkKind,
-    ConversationId, Delivery, DeliveryState, File, Forwarded, Frozen, Invitation, InvitationId, KeyId,
-    Lineage, Mailbox, Media, Member, MemberId, Mention, Message, MessageId, MessageKind, Notifications,
-    Outcome, Path, Pattern, Payload, Pin, Place, Policy, Reaction, Reactor, Room, RoomId, RoomKind, RoomRole,
-    RouterId, Run, RunId, RunState, Scope, Sender, Seq, Session, SessionId, SessionRef, SignIn, SignInId,
-    SiteRole, Subscription, TaskId, Time, Turn, Upload, UploadId, Usage, Use, User, UserId,
+    AddressedBy, AgentId, AnswerPolicy, ApiKey, Attachment, BlobDigest, Bookmark, Chunk, ChunkKind,
+    ConversationId, Delivery, DeliveryState, Destination, File, Forwarded, Frozen, Invitation, InvitationId,
+    KeyId, Lineage, Mailbox, MediaType, Member, MemberId, Mention, Message, MessageId, MessageKind,
+    Notifications, Path, Pattern, Payload, Pin, Reaction, Reactor, Room, RoomId, RoomKind, RoomPreferences,
+    RoomRole, RouterId, Run, RunId, RunOutcome, RunOutput, RunState, Scope, Sender, Seq, Session, SessionId,
+    SessionRef, SignIn, SignInId, SiteRole, Subscription, TaskId, Time, Upload, UploadId, UploadPurpose,
+    Usage, User, UserId,
 };
 use rusqlite::{Connection, Row, ToSql};
 use std::sync::Arc;
@@ -98,7 +99,7 @@ pub fn user(row: &Row<'_>) -> rusqlite::Result<User> {
         max_connections: row.get(7)?,
         created_at: time(row, 8)?,
         updated_at: time(row, 9)?,
-        hears: row.get_ref(10)?.as_str()?.lines().map(Pattern::stored).collect(),
+        source_patterns: row.get_ref(10)?.as_str()?.lines().map(Pattern::stored).collect(),
         avatar_url: maybe_text(row, 11)?,
         second_factor: row.get(12)?,
     })
@@ -177,9 +178,9 @@ pub fn room(row: &Row<'_>) -> rusqlite::Result<Room> {
         name: text(row, 1)?,
         kind: if row.get::<_, i64>(2)? == 1 { RoomKind::Private } else { RoomKind::Group },
         policy: match row.get::<_, i64>(3)? {
-            2 => Policy::All,
-            1 => Policy::Triage,
-            _ => Policy::Mention,
+            2 => AnswerPolicy::All,
+            1 => AnswerPolicy::Triage,
+            _ => AnswerPolicy::Mention,
         },
         system_prompt: maybe_text(row, 4)?,
         agent_command_role: read_role(row.get(5)?),
@@ -196,11 +197,11 @@ pub fn room(row: &Row<'_>) -> rusqlite::Result<Room> {
     })
 }
 
-pub fn policy(policy: Policy) -> i64 {
+pub fn policy(policy: AnswerPolicy) -> i64 {
     match policy {
-        Policy::Mention => 0,
-        Policy::Triage => 1,
-        Policy::All => 2,
+        AnswerPolicy::Mention => 0,
+        AnswerPolicy::Triage => 1,
+        AnswerPolicy::All => 2,
     }
 }
 
@@ -247,7 +248,7 @@ pub fn member(row: &Row<'_>) -> rusqlite::Result<Member> {
         joined_at: time(row, 6)?,
         read_through: seq(row, 7)?,
         read_at: maybe_time(row, 8)?,
-        arrangement: Arrangement {
+        arrangement: RoomPreferences {
             pinned_at: maybe_time(row, 10)?,
             archived_at: maybe_time(row, 11)?,
             cleared_at: maybe_time(row, 12)?,
@@ -287,14 +288,14 @@ pub const MESSAGE: &str = "seq, id, at, room, path, sender_kind, sender, sender_
 
 pub fn message(row: &Row<'_>) -> rusqlite::Result<Arc<Message>> {
     let place = match row.get_ref(3)?.as_str_or_null()? {
-        Some(room) => Place::Room(RoomId::stored(room)),
-        None => Place::Path(Path::stored(shared(row, 4)?)),
+        Some(room) => Destination::Room(RoomId::stored(room)),
+        None => Destination::Path(Path::stored(shared(row, 4)?)),
     };
     Ok(Arc::new(Message {
         seq: seq(row, 0)?,
         id: MessageId::stored(shared(row, 1)?),
         at: time(row, 2)?,
-        place,
+        destination: place,
         sender: read_sender(row.get(5)?, shared(row, 6)?),
         sender_name: text(row, 7)?,
         kind: if row.get::<_, i64>(8)? == 1 { MessageKind::AgentResponse } else { MessageKind::Text },
@@ -311,7 +312,7 @@ pub fn message(row: &Row<'_>) -> rusqlite::Result<Arc<Message>> {
         forwarded: row.get_ref(19)?.as_str_or_null()?.and_then(read_forwarded),
         reactions: row.get_ref(20)?.as_str_or_null()?.map(read_reactions).unwrap_or_default(),
         attachments: row.get_ref(21)?.as_str_or_null()?.map(read_attachments).unwrap_or_default(),
-        turn: row.get_ref(22)?.as_str_or_null()?.and_then(read_turn),
+        run_output: row.get_ref(22)?.as_str_or_null()?.and_then(read_turn),
     }))
 }
 
@@ -323,7 +324,7 @@ pub fn chunks(chunks: &[Chunk]) -> String {
     serde_json::to_string(&list).expect("texts become JSON")
 }
 
-fn read_turn(json: &str) -> Option<Arc<Turn>> {
+fn read_turn(json: &str) -> Option<Arc<RunOutput>> {
     let (run, outcome, chunks): (String, i64, String) = serde_json::from_str(json).ok()?;
     let list: Vec<(String, String, Option<String>)> = serde_json::from_str(&chunks).ok()?;
     let read = |(kind, content, metadata): (String, String, Option<String>)| {
@@ -332,7 +333,7 @@ fn read_turn(json: &str) -> Option<Arc<Turn>> {
     };
     let RunState::Ended(outcome) = read_state(outcome, None) else { return None };
     let chunks = list.into_iter().filter_map(read).collect();
-    Some(Arc::new(Turn { run: RunId::stored(run), outcome, chunks }))
+    Some(Arc::new(RunOutput { run: RunId::stored(run), outcome, chunks }))
 }
 
 pub const RUN: &str = "id, agent, room, message, task, asked_by, addressed, conversation, depth, chain, parent, state, \
@@ -347,9 +348,9 @@ pub fn a_run(row: &Row<'_>) -> rusqlite::Result<Run> {
         task: row.get_ref(4)?.as_str_or_null()?.map(TaskId::stored),
         asked_by: row.get_ref(5)?.as_str_or_null()?.map(AgentId::stored),
         addressed: match row.get::<_, i64>(6)? {
-            0 => Addressed::Directly,
-            1 => Addressed::ByPolicy,
-            _ => Addressed::Unasked,
+            0 => AddressedBy::Directly,
+            1 => AddressedBy::ByPolicy,
+            _ => AddressedBy::Unasked,
         },
         lineage: Lineage {
             conversation: ConversationId::stored(shared(row, 7)?),
@@ -372,11 +373,11 @@ pub fn a_run(row: &Row<'_>) -> rusqlite::Result<Run> {
     })
 }
 
-pub fn addressed(addressed: Addressed) -> i64 {
+pub fn addressed(addressed: AddressedBy) -> i64 {
     match addressed {
-        Addressed::Directly => 0,
-        Addressed::ByPolicy => 1,
-        Addressed::Unasked => 2,
+        AddressedBy::Directly => 0,
+        AddressedBy::ByPolicy => 1,
+        AddressedBy::Unasked => 2,
     }
 }
 
@@ -388,13 +389,13 @@ pub fn run_state(state: &RunState) -> (i64, Option<&str>) {
     }
 }
 
-pub fn run_outcome(outcome: &Outcome) -> i64 {
+pub fn run_outcome(outcome: &RunOutcome) -> i64 {
     match outcome {
-        Outcome::Complete => 2,
-        Outcome::Failed(_) => 3,
-        Outcome::Cancelled => 4,
-        Outcome::Interrupted => 5,
-        Outcome::Refused(_) => 6,
+        RunOutcome::Complete => 2,
+        RunOutcome::Failed(_) => 3,
+        RunOutcome::Cancelled => 4,
+        RunOutcome::Interrupted => 5,
+        RunOutcome::Refused(_) => 6,
     }
 }
 
@@ -402,11 +403,11 @@ fn read_state(number: i64, reason: Option<Box<str>>) -> RunState {
     match number {
         0 => RunState::Queued,
         1 => RunState::Running,
-        2 => RunState::Ended(Outcome::Complete),
-        3 => RunState::Ended(Outcome::Failed(reason.unwrap_or_default())),
-        4 => RunState::Ended(Outcome::Cancelled),
-        5 => RunState::Ended(Outcome::Interrupted),
-        _ => RunState::Ended(Outcome::Refused(reason.unwrap_or_default())),
+        2 => RunState::Ended(RunOutcome::Complete),
+        3 => RunState::Ended(RunOutcome::Failed(reason.unwrap_or_default())),
+        4 => RunState::Ended(RunOutcome::Cancelled),
+        5 => RunState::Ended(RunOutcome::Interrupted),
+        _ => RunState::Ended(RunOutcome::Refused(reason.unwrap_or_default())),
     }
 }
 
@@ -515,7 +516,10 @@ pub fn attachments(attachments: &[Attachment]) -> Option<String> {
 fn read_attachments(json: &str) -> Vec<Attachment> {
     let list: Vec<(String, Box<str>, String, u64)> = serde_json::from_str(json).unwrap_or_default();
     let read = |(id, name, media, size): (String, _, String, _)| {
-        Some(Attachment { id: UploadId::stored(id), file: File { name, media: Media::parse(&media)?, size } })
+        Some(Attachment {
+            id: UploadId::stored(id),
+            file: File { name, media: MediaType::parse(&media)?, size },
+        })
     };
     list.into_iter().filter_map(read).collect()
 }
@@ -523,7 +527,7 @@ fn read_attachments(json: &str) -> Vec<Attachment> {
 pub const UPLOAD: &str = "id, owner, name, media, size, digest, created_at, avatar, message";
 
 pub fn upload(row: &Row<'_>) -> rusqlite::Result<Upload> {
-    let media = Media::parse(row.get_ref(3)?.as_str()?).ok_or(rusqlite::Error::InvalidQuery)?;
+    let media = MediaType::parse(row.get_ref(3)?.as_str()?).ok_or(rusqlite::Error::InvalidQuery)?;
     Ok(Upload {
         id: UploadId::stored(shared(row, 0)?),
         owner: UserId::stored(shared(row, 1)?),
@@ -531,9 +535,9 @@ pub fn upload(row: &Row<'_>) -> rusqlite::Result<Upload> {
         digest: digest(row, 5)?,
         created_at: time(row, 6)?,
         purpose: match row.get_ref(8)?.as_str_or_null()? {
-            Some(message) => Use::Message(MessageId::stored(message)),
-            None if row.get(7)? => Use::Avatar,
-            None => Use::Waiting,
+            Some(message) => UploadPurpose::Message(MessageId::stored(message)),
+            None if row.get(7)? => UploadPurpose::Avatar,
+            None => UploadPurpose::Unattached,
         },
     })
 }

@@ -8,12 +8,12 @@ use super::tasks;
 use parlor_engine::Fault;
 use parlor_engine::ports::{Head, Look, Lookup, Snapshot};
 use parlor_engine::search::Hunt;
-use parlor_model::audit::{NotePage, Noted};
+use parlor_model::audit::{AuditFilter, AuditRecord};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
-    Agent, AgentId, ApiKey, ApprovalRule, BlobDigest, Bookmark, DeadLetter, Delivery, Invitation, Logged,
-    Mailbox, Member, Message, MessageId, Mission, Pin, Revision, Room, RoomId, Run, RunId, Seq, Service,
-    SessionId, SignIn, StandingPlan, Task, Time, User, UserId,
+    Agent, AgentId, ApiKey, ApprovalRule, BlobDigest, Bookmark, CurrentPlan, DeadLetter, Delivery,
+    Invitation, LoggedEvent, Mailbox, Member, Message, MessageId, Mission, Pin, Revision, Room, RoomId, Run,
+    RunId, Seq, Service, SessionId, SignIn, Task, Time, User, UserId,
 };
 use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
@@ -24,11 +24,11 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
         On::head(self)
     }
 
-    fn tail(&mut self, after: Seq, limit: usize) -> Result<Vec<Logged>, Fault> {
+    fn tail(&mut self, after: Seq, limit: usize) -> Result<Vec<LoggedEvent>, Fault> {
         On::tail(self, after, limit)
     }
 
-    fn room_tail(&mut self, room: &RoomId, after: Seq, limit: usize) -> Result<Vec<Logged>, Fault> {
+    fn room_tail(&mut self, room: &RoomId, after: Seq, limit: usize) -> Result<Vec<LoggedEvent>, Fault> {
         On::room_tail(self, room, after, limit)
     }
 
@@ -87,7 +87,7 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
         Ok(found)
     }
 
-    fn audit(&mut self, page: &NotePage) -> Result<Vec<Noted>, Fault> {
+    fn audit(&mut self, page: &AuditFilter) -> Result<Vec<AuditRecord>, Fault> {
         self.notes(page)
     }
 
@@ -272,7 +272,7 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
         self.find_missions_on()
     }
 
-    fn plans(&mut self, room: &RoomId) -> Result<Vec<StandingPlan>, Fault> {
+    fn plans(&mut self, room: &RoomId) -> Result<Vec<CurrentPlan>, Fault> {
         self.find_plans(room)
     }
 
@@ -364,7 +364,7 @@ impl<C: Deref<Target = Connection>> On<C> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parlor_model::{MessageKind, Place, Sender};
+    use parlor_model::{Destination, MessageKind, Sender};
 
     #[test]
     fn a_page_of_mail_is_merged_and_not_sorted() {
@@ -387,7 +387,7 @@ mod tests {
             id: MessageId::stored("first"),
             seq: Seq(1),
             at: Time(1),
-            place: Place::Room(RoomId::stored("lobby")),
+            destination: Destination::Room(RoomId::stored("lobby")),
             sender: Sender::Source("test".into()),
             sender_name: "test".into(),
             kind: MessageKind::Text,
@@ -404,7 +404,7 @@ mod tests {
             source: "test".into(),
             external_id: None,
             edited_at: None,
-            turn: None,
+            run_output: None,
         };
         let reply = Message { thread: Some(first.id.clone()), ..first.clone() };
         for (to, index) in

@@ -6,16 +6,16 @@ use parlor_engine::turns::PlainRules;
 use parlor_model::command::RoomChanges;
 use parlor_model::query::Page;
 use parlor_model::{
-    AgentStatus, Caller, Command, Idle, MemberId, Message, Mission, Realm, Receipt, Refusal, RoomId,
-    RoomRole, Seq, mission,
+    AgentStatus, Caller, Command, IdlePrompt, MemberId, Message, Mission, MissionScope, Receipt, Refusal,
+    RoomId, RoomRole, Seq, mission,
 };
 use std::sync::Arc;
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn idle(prompt: &str, interval: u32) -> Idle {
-    Idle { prompt: Some(prompt.into()), interval: Some(interval) }
+fn idle(prompt: &str, interval: u32) -> IdlePrompt {
+    IdlePrompt { prompt: Some(prompt.into()), interval: Some(interval) }
 }
 
 /// What was said for missions, the oldest first.
@@ -83,7 +83,7 @@ async fn is_left_alone(scene: &Scene, times: usize, why: &str) {
     assert_eq!(prompts(scene).len(), times, "{why}");
 }
 
-async fn pursue(scene: &Scene, agents: Vec<Idle>) {
+async fn pursue(scene: &Scene, agents: Vec<IdlePrompt>) {
     let agents = agents.into_iter().map(|idle| (coder(), idle)).collect();
     let (room, text) = (scene.room.clone(), "Keep the kettle warm".into());
     scene.hub.call(&scene.ann, Command::SetMission { room, text, agents }).await.unwrap();
@@ -94,7 +94,7 @@ fn missions(scene: &Scene) -> Vec<Mission> {
     scene
         .reader
         .with(&mut |store| {
-            found = store.missions(&Realm::Room(scene.room.clone()), 100)?;
+            found = store.missions(&MissionScope::Room(scene.room.clone()), 100)?;
             Ok(())
         })
         .unwrap();
@@ -156,12 +156,13 @@ async fn a_mission_says_more_than_an_override_and_this_more_than_the_agent_itsel
     pursue(&scene, Vec::new()).await;
     is_left_alone(&scene, 0, "nobody says what to do").await;
     let set = async |room, idle| {
-        let command = Command::SetIdle { agent: coder(), room, idle };
+        let command = Command::SetIdlePrompt { agent: coder(), room, idle };
         scene.hub.call(&scene.ann, command).await.unwrap();
     };
     set(None, Some(idle("own", 30))).await;
     assert!(is_prompted(&scene, 1).await.ends_with("\n> own"));
-    set(Some(scene.room.clone()), Some(Idle { prompt: Some("override".into()), interval: Some(90) })).await;
+    set(Some(scene.room.clone()), Some(IdlePrompt { prompt: Some("override".into()), interval: Some(90) }))
+        .await;
     scene.clock.pass(60);
     is_left_alone(&scene, 1, "the override waits for longer").await;
     scene.clock.pass(31);

@@ -3,7 +3,8 @@
 use crate::scene::{Scene, user};
 use parlor_engine::ports::Snapshot;
 use parlor_model::{
-    Caller, Command, Decision, Event, Logged, MemberChange, MemberId, Refusal, RoomRole, Seq, Thing, UserId,
+    Caller, Command, Decision, EntityKind, Event, LoggedEvent, MemberChange, MemberId, Refusal, RoomRole,
+    Seq, UserId,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -61,7 +62,7 @@ async fn run(scene: Arc<Scene>, race: usize) {
     let approval = loop {
         // A gateway that was just lost asks again.
         match scene.ask(&request, timeout).await {
-            Ok(()) | Err(Refusal::NotFound(Thing::Agent | Thing::Gateway)) => {}
+            Ok(()) | Err(Refusal::NotFound(EntityKind::Agent | EntityKind::Gateway)) => {}
             Err(refusal) => panic!("{refusal:?}"),
         }
         if let Some(approval) = scene.approval(&request) {
@@ -74,7 +75,7 @@ async fn run(scene: Arc<Scene>, race: usize) {
         let first = [&scene.ann, &scene.bob, &scene.cyd][race / 4 % 3];
         assert_eq!(scene.decide(first, &approval, true).await, Ok(()));
     }
-    let unanswered = Err(Refusal::NotFound(Thing::Approval));
+    let unanswered = Err(Refusal::NotFound(EntityKind::Approval));
     let mut answers = JoinSet::new();
     for place in race..race + 3 {
         let (scene, approval) = (scene.clone(), approval.clone());
@@ -85,9 +86,9 @@ async fn run(scene: Arc<Scene>, race: usize) {
                 (&scene.cyd, true),
             ][place % 3];
             let outcome = scene.decide(who, &approval, allow).await;
-            let told = matches!(outcome, Ok(()) | Err(Refusal::AlreadyExists(Thing::Approval)));
+            let told = matches!(outcome, Ok(()) | Err(Refusal::AlreadyExists(EntityKind::Approval)));
             // Who has just left is told what a stranger is told.
-            let left = *who == scene.cyd && outcome == Err(Refusal::NotFound(Thing::Approval));
+            let left = *who == scene.cyd && outcome == Err(Refusal::NotFound(EntityKind::Approval));
             assert!(told || left, "{outcome:?}");
         });
     }
@@ -100,7 +101,7 @@ async fn run(scene: Arc<Scene>, race: usize) {
     };
     let again = async {
         let asked = scene.ask(&request, timeout).await;
-        let lost = matches!(asked, Err(Refusal::NotFound(Thing::Agent | Thing::Gateway)));
+        let lost = matches!(asked, Err(Refusal::NotFound(EntityKind::Agent | EntityKind::Gateway)));
         assert!(lost || asked.is_ok(), "{asked:?}");
     };
     tokio::join!(strangers, again);
@@ -162,7 +163,7 @@ async fn judge(scene: &Scene, races: usize) {
     assert!(each.iter().all(|wins| *wins > 0), "each won some: {each:?}");
 }
 
-fn log(scene: &Scene) -> Vec<Logged> {
+fn log(scene: &Scene) -> Vec<LoggedEvent> {
     let mut found = Vec::new();
     scene
         .reader

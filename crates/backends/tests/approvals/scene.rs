@@ -7,10 +7,12 @@ use parlor_engine::local::{LocalBus, RandomIds};
 use parlor_engine::ports::{Clock, Reader, Triage};
 use parlor_engine::turns::{Asking, Host, LinkId, Order, PlainRules};
 use parlor_engine::{Hub, Limits};
-use parlor_model::command::{AgentRegistration, Judgement, NewGateway, NewSignIn, NewUser, RoomChanges};
+use parlor_model::command::{
+    AgentRegistration, ApprovalDecision, NewGateway, NewSignIn, NewUser, RoomChanges,
+};
 use parlor_model::{
-    Agent, AgentId, Approval, Caller, Command, Device, Digest, GatewayId, Matter, MemberId, Payload, Receipt,
-    Refusal, RoomId, RoomRole, Scope, SecretHash, SiteRole, Time, UserId,
+    Agent, AgentId, Approval, ApprovalKind, Caller, Command, Device, GatewayId, InputDigest, MemberId,
+    Payload, Receipt, Refusal, RoomId, RoomRole, Scope, SecretHash, SiteRole, Time, UserId,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -84,9 +86,9 @@ impl Scene {
     pub async fn ask_for(&self, request: &str, input: u8, timeout: Duration) -> Result<(), Refusal> {
         let link = *self.gateway.link.lock();
         let (agent, room) = (&coder(), &self.room);
-        let input = (Payload(format!("{{\"n\":{input}}}").into()), Digest([input; 32]));
+        let input = (Payload(format!("{{\"n\":{input}}}").into()), InputDigest([input; 32]));
         let (input, digest) = input;
-        let (tool, matter) = ("Bash", Matter::Tool);
+        let (tool, matter) = ("Bash", ApprovalKind::Tool);
         self.hub.ask(Asking { link, agent, room, request, tool, matter, input, digest, timeout }).await
     }
 
@@ -104,7 +106,7 @@ impl Scene {
 
     pub async fn decide(&self, caller: &Caller, approval: &Approval, allow: bool) -> Result<(), Refusal> {
         let approval = approval.id.clone();
-        let judgement = Judgement { approval, allow, always: false, reason: None, digest: None };
+        let judgement = ApprovalDecision { approval, allow, always: false, reason: None, digest: None };
         self.hub.decide(caller, judgement).await.map(drop)
     }
 }
@@ -173,14 +175,14 @@ impl People<'_> {
         let Ok(Receipt::User(user)) = created else { panic!("{created:?}") };
         let sign_in = Command::SignIn(NewSignIn {
             user: user.id.clone(),
-            proven: "hash".into(),
+            verified_password_hash: "hash".into(),
             second: None,
             refresh: SecretHash([self.made.fetch_add(1, Ordering::SeqCst); 32]),
             device: "test".into(),
             address: "here".into(),
             expires_at: Time(i64::MAX),
         });
-        let signed_in = self.hub.call(&Caller::OUTSIDER, sign_in).await;
+        let signed_in = self.hub.call(&Caller::ANONYMOUS, sign_in).await;
         let Ok(Receipt::SignedIn { sign_in, .. }) = signed_in else { panic!("{signed_in:?}") };
         Caller::person(user.id.clone(), sign_in.id.clone())
     }

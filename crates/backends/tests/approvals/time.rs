@@ -1,12 +1,12 @@
 //! Questions and the clock: what counts is how long they were open, not what the clock says.
 
 use crate::scene::Scene;
-use parlor_model::{Decision, Refusal, Thing};
+use parlor_model::{Decision, EntityKind, Refusal};
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(300);
 const SHORT: Duration = Duration::from_millis(20);
-const DECIDED: Result<(), Refusal> = Err(Refusal::AlreadyExists(Thing::Approval));
+const DECIDED: Result<(), Refusal> = Err(Refusal::AlreadyExists(EntityKind::Approval));
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_clock_that_is_set_neither_closes_a_question_nor_keeps_it_open() {

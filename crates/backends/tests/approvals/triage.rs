@@ -4,7 +4,7 @@ use crate::scene::{Scene, coder};
 use parlor_engine::ports::{Triage, TriageCase, Verdict};
 use parlor_engine::{Fault, Limits, Severity};
 use parlor_model::command::{Post, RoomChanges};
-use parlor_model::{Command, Policy, Receipt, Run, RunState};
+use parlor_model::{AnswerPolicy, Command, Receipt, Run, RunState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -31,7 +31,7 @@ impl Triage for Hanging {
 
 async fn scene(directory: &std::path::Path, triage: Arc<dyn Triage>, limits: Limits) -> Scene {
     let scene = Scene::with(directory, triage, limits).await;
-    let changes = RoomChanges { policy: Some(Policy::Triage), ..RoomChanges::default() };
+    let changes = RoomChanges { policy: Some(AnswerPolicy::Triage), ..RoomChanges::default() };
     scene.hub.call(&scene.ann, Command::ChangeRoom { room: scene.room.clone(), changes }).await.unwrap();
     scene
 }
@@ -139,7 +139,7 @@ async fn the_budget_of_the_day_binds_also_what_nobody_can_decide() {
     let refused = say(&scene, "two").await;
     assert_eq!(
         refused.state,
-        RunState::Ended(parlor_model::Outcome::Refused("the turns of this day are used up".into()))
+        RunState::Ended(parlor_model::RunOutcome::Refused("the turns of this day are used up".into()))
     );
     scene.hub.close().await;
 }

@@ -5,7 +5,7 @@ use parking_lot::Mutex;
 use parlor_engine::hub::{Hub, Parts};
 use parlor_engine::ports::{Bus, Clock, Ids, News, Reader, Snapshot};
 use parlor_engine::{Fault, Limits};
-use parlor_model::{Logged, Time};
+use parlor_model::{LoggedEvent, Time};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -51,7 +51,7 @@ impl House {
     }
 
     /// What was announced since the last time.
-    pub fn news(&self) -> Vec<Logged> {
+    pub fn news(&self) -> Vec<LoggedEvent> {
         std::mem::take(&mut self.gazette.0.lock())
     }
 
@@ -117,10 +117,10 @@ impl Ids for CountedIds {
 
 /// Keeps the news for the test; nobody is connected, so the follower may rest.
 #[derive(Default)]
-struct Gazette(Mutex<Vec<Logged>>);
+struct Gazette(Mutex<Vec<LoggedEvent>>);
 
 impl Bus for Gazette {
-    fn announce(&self, news: Arc<[Logged]>) {
+    fn announce(&self, news: Arc<[LoggedEvent]>) {
         self.0.lock().extend(news.iter().cloned());
     }
 

@@ -1,14 +1,14 @@
 //! Small things to put into a store, with every field set to something worth losing.
 
 use parlor_engine::plan::Change;
-use parlor_model::query::{MailPage, Search, SearchPlace};
+use parlor_model::query::{MailPage, Search, SearchCursor};
 use parlor_model::{
-    Agent, AgentId, ApiKey, Arrangement, Attachment, BlobDigest, Bookmark, Delivery, DeliveryState, Device,
-    File, Forwarded, Frozen, Gateway, GatewayId, Host, Invitation, InvitationId, KeyId, Mailbox, Media,
-    Member, MemberId, Mention, Message, MessageId, MessageKind, Notifications, Path, Pattern, Payload, Pin,
-    Place, Policy, Reaction, Reactor, Room, RoomId, RoomKind, RoomRole, RouterId, Scope, Sender, Seq,
-    Session, SessionId, SignIn, SignInId, SiteRole, Subscription, Time, Upload, UploadId, Use, User, UserId,
-    Visibility,
+    Agent, AgentHost, AgentId, AnswerPolicy, ApiKey, Attachment, BlobDigest, Bookmark, Delivery,
+    DeliveryState, Destination, Device, File, Forwarded, Frozen, Gateway, GatewayId, Invitation,
+    InvitationId, KeyId, Mailbox, MediaType, Member, MemberId, Mention, Message, MessageId, MessageKind,
+    Notifications, Path, Pattern, Payload, Pin, Reaction, Reactor, Room, RoomId, RoomKind, RoomPreferences,
+    RoomRole, RouterId, Scope, Sender, Seq, Session, SessionId, SignIn, SignInId, SiteRole, Subscription,
+    Time, Upload, UploadId, UploadPurpose, User, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ pub fn user(id: &str, created: i64) -> User {
         failed_sign_ins: 2,
         locked_until: Some(Time(77)),
         max_connections: Some(3),
-        hears: ["slack/**", "email/*/x"].map(|pattern| Pattern::parse(pattern).unwrap()).into(),
+        source_patterns: ["slack/**", "email/*/x"].map(|pattern| Pattern::parse(pattern).unwrap()).into(),
         created_at: Time(created),
         updated_at: Time(created + 1),
     }
@@ -99,7 +99,7 @@ pub fn room(id: &str) -> Room {
         id: room_id(id),
         name: format!("Room {id}").into(),
         kind: RoomKind::Private,
-        policy: Policy::All,
+        policy: AnswerPolicy::All,
         system_prompt: Some("be kind".into()),
         agent_command_role: RoomRole::Admin,
         approve_role: RoomRole::Admin,
@@ -143,7 +143,7 @@ pub fn full_member(room: &str, id: MemberId, joined: i64) -> Member {
         role_description: Some("takes \"notes\"".into()),
         read_through: Seq(3),
         read_at: Some(Time(31)),
-        arrangement: Arrangement {
+        arrangement: RoomPreferences {
             pinned_at: Some(Time(32)),
             archived_at: Some(Time(33)),
             cleared_at: Some(Time(34)),
@@ -166,7 +166,7 @@ pub fn agent(id: &str, owner: &str) -> Agent {
         description: "helps".into(),
         settings: [("model".into(), Payload("\"best\"".into())), ("a \"b\"".into(), Payload("[1]".into()))]
             .into(),
-        host: Host {
+        host: AgentHost {
             gateway: Some(GatewayId::stored("laptop")),
             kind: "codex".into(),
             working_directory: Some("/srv/a b".into()),
@@ -191,7 +191,7 @@ pub fn gateway(id: &str, owner: &str) -> Gateway {
         ephemeral: true,
         connected_at: Time(6),
         disconnected_at: Some(Time(7)),
-        dismissed: vec![AgentId::stored("gone")],
+        pending_removals: vec![AgentId::stored("gone")],
     }
 }
 
@@ -205,7 +205,7 @@ pub fn message(id: &str, room: &str, sender: &str, seq: u64) -> Message {
         id: message_id(id),
         seq: Seq(seq),
         at: Time(seq as i64 * 1000),
-        place: Place::Room(room_id(room)),
+        destination: Destination::Room(room_id(room)),
         sender: Sender::User(user_id(sender)),
         sender_name: sender.into(),
         kind: MessageKind::Text,
@@ -222,14 +222,14 @@ pub fn message(id: &str, room: &str, sender: &str, seq: u64) -> Message {
         source: "internal".into(),
         external_id: None,
         edited_at: None,
-        turn: None,
+        run_output: None,
     }
 }
 
 /// Every optional field is there, and the text is awkward.
-pub fn full_message(id: &str, place: Place, sender: Sender, seq: u64) -> Message {
+pub fn full_message(id: &str, place: Destination, sender: Sender, seq: u64) -> Message {
     Message {
-        place,
+        destination: place,
         sender,
         kind: MessageKind::AgentResponse,
         text: "a\0b ' \" \\ % _ \u{1f980} é\r\n".into(),
@@ -241,8 +241,8 @@ pub fn full_message(id: &str, place: Place, sender: Sender, seq: u64) -> Message
         thread: Some(message_id("first")),
         forwarded: Some(Box::new(forwarded(Sender::Agent(agent_id("coder/sub"))))),
         attachments: vec![
-            Attachment { id: UploadId::stored("u1"), file: file("a \"b\" é.md", Media::Markdown) },
-            Attachment { id: UploadId::stored("u2"), file: file("cat.webp", Media::Webp) },
+            Attachment { id: UploadId::stored("u1"), file: file("a \"b\" é.md", MediaType::Markdown) },
+            Attachment { id: UploadId::stored("u2"), file: file("cat.webp", MediaType::Webp) },
         ],
         client_message_id: Some("mine 1".into()),
         command: Some("say".into()),
@@ -284,20 +284,20 @@ pub fn search(text: &str) -> Search {
         kind: None,
         from: None,
         to: None,
-        from_place: SearchPlace::default(),
+        from_place: SearchCursor::default(),
         limit: 1000,
     }
 }
 
-pub fn file(name: &str, media: Media) -> File {
+pub fn file(name: &str, media: MediaType) -> File {
     File { name: name.into(), media, size: 1 << 40 }
 }
 
-pub fn upload(id: &str, owner: &str, content: u8, created: i64, purpose: Use) -> Upload {
+pub fn upload(id: &str, owner: &str, content: u8, created: i64, purpose: UploadPurpose) -> Upload {
     Upload {
         id: UploadId::stored(id),
         owner: user_id(owner),
-        file: file(&format!("{id} \"é\".csv"), Media::Csv),
+        file: file(&format!("{id} \"é\".csv"), MediaType::Csv),
         digest: BlobDigest([content; 32]),
         created_at: Time(created),
         purpose,
@@ -306,8 +306,8 @@ pub fn upload(id: &str, owner: &str, content: u8, created: i64, purpose: Use) ->
 
 pub const ALL_MAIL: MailPage = MailPage { limit: usize::MAX, from: None, to: None };
 
-pub fn on_path(path: &str) -> Place {
-    Place::Path(Path::parse(path).unwrap())
+pub fn on_path(path: &str) -> Destination {
+    Destination::Path(Path::parse(path).unwrap())
 }
 
 pub fn mailbox(agent: &str, session: Option<&str>) -> Mailbox {

@@ -5,7 +5,7 @@ use crate::Fault;
 use crate::authorise::may_approve;
 use crate::ports::{Lookup, Open};
 use parlor_model::command::NewApproval;
-use parlor_model::{AgentId, ApprovalId, Caller, Matter, MemberId, RoomId};
+use parlor_model::{AgentId, ApprovalId, ApprovalKind, Caller, MemberId, RoomId};
 
 impl Facts {
     pub(super) fn about_asking(
@@ -23,7 +23,7 @@ impl Facts {
         self.approval = known.into_iter().next();
         self.approvals = store.open_approvals(Open::Room(&run.room))?;
         self.open_approvals = store.open_approval_count()?;
-        if new.matter == Matter::Questions {
+        if new.kind == ApprovalKind::Questions {
             // Nobody has answered these before.
             return Ok(());
         }

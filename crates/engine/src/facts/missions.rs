@@ -4,7 +4,7 @@ use super::{Facts, Memo};
 use crate::ports::Lookup;
 use crate::routes::Routes;
 use crate::{Fault, Limits};
-use parlor_model::{Addressed, AgentId, Caller, MemberId, MissionId, Realm, RoomId};
+use parlor_model::{AddressedBy, AgentId, Caller, MemberId, MissionId, MissionScope, RoomId};
 use std::sync::Arc;
 
 impl Facts {
@@ -23,7 +23,7 @@ impl Facts {
     /// The latest mission of the realm of the room, and all rooms of it.
     fn about_realm(&mut self, store: &mut (impl Lookup + ?Sized)) -> Result<(), Fault> {
         let Some(room) = &self.room else { return Ok(()) };
-        self.mission = store.missions(&Realm::of(room), 1)?.pop();
+        self.mission = store.missions(&MissionScope::of(room), 1)?.pop();
         self.realm = match &room.project_root {
             Some(root) => store.rooms_about(root)?.into_iter().map(Arc::new).collect(),
             None => vec![room.clone()],
@@ -44,13 +44,13 @@ impl Facts {
         let realm = match room {
             None => {
                 self.rooms_of_agent(store)?;
-                Some(Realm::Anywhere)
+                Some(MissionScope::Global)
             }
             Some(room) => {
                 self.in_room(caller, room, store, memo)?;
                 self.target = store.member(room, &MemberId::Agent(agent.clone()))?;
                 self.about_realm(store)?;
-                self.room.as_deref().map(Realm::of)
+                self.room.as_deref().map(MissionScope::of)
             }
         };
         if let Some(realm) = realm {
@@ -76,9 +76,9 @@ impl Facts {
         let by = MemberId::User(mission.created_by.clone());
         self.membership = store.member(&mission.room, &by)?.map(Into::into);
         self.overridden = store.idle(&mission.realm, agent)?;
-        self.own_idle = store.idle(&Realm::Anywhere, agent)?;
+        self.own_idle = store.idle(&MissionScope::Global, agent)?;
         self.busy = store.has_open_run(agent)?;
         self.room_recipients(&mission.room, None, store, routes, memo)?;
-        self.candidate(agent, Addressed::Directly, None, store, memo, limits)
+        self.candidate(agent, AddressedBy::Directly, None, store, memo, limits)
     }
 }

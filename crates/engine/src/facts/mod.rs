@@ -19,15 +19,16 @@ use crate::digest::{digest, digest_of_forward};
 use crate::ports::{FirstUse, Lookup, OnceKey, OnceKind, Open};
 use crate::routes::{Recipient, Routes};
 use crate::{Fault, Limits};
-use parlor_model::audit::Noted;
-use parlor_model::command::PlanVerdict;
+use parlor_model::audit::AuditRecord;
+use parlor_model::command::PlanDecision;
 use parlor_model::command::RoomChanges;
 use parlor_model::query::AgentCards;
 use parlor_model::{
-    Agent, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, Command, Delivery, Epoch, Gateway,
-    HubSettings, Idle, Invitation, Mailbox, Member, MemberId, Message, Mission, Pairing, Path, Pin, Query,
-    Realm, RefreshToken, Room, RoomId, Router, Run, Scope, SecondFactor, SecondProof, SecretHash, Seq,
-    Service, Session, SignIn, SiteRole, StandingPlan, Subscription, Task, Time, Upload, User, UserId,
+    Agent, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, Command, CurrentPlan, Delivery,
+    Epoch, Gateway, HubSettings, IdlePrompt, Invitation, Mailbox, Member, MemberId, Message, Mission,
+    MissionScope, Pairing, Path, Pin, Query, RefreshToken, Room, RoomId, Router, Run, Scope, SecondFactor,
+    SecondProof, SecretHash, Seq, Service, Session, SignIn, SiteRole, Subscription, Task, Time, Upload, User,
+    UserId,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -70,7 +71,7 @@ pub struct Facts {
     pub routers: usize,
     pub settings: HubSettings,
     /// The last time that a sign-in failed so.
-    pub failed_before: Option<Noted>,
+    pub failed_before: Option<AuditRecord>,
     pub second_factor: Option<SecondFactor>,
     /// Whether the backup code shown is one.
     pub backup_code: bool,
@@ -138,10 +139,10 @@ pub struct Facts {
     /// Whether the agent has a turn that waits or runs, in whatever room.
     pub busy: bool,
     /// How the agent is prompted in the realm that is meant, and what it says of itself.
-    pub overridden: Option<Idle>,
-    pub own_idle: Option<Idle>,
+    pub overridden: Option<IdlePrompt>,
+    pub own_idle: Option<IdlePrompt>,
     /// Of the agent in the room.
-    pub plan: Option<StandingPlan>,
+    pub plan: Option<CurrentPlan>,
     pub rule: Option<ApprovalRule>,
     /// The agents that a message addresses.
     pub addressed: Vec<Candidate>,
@@ -163,7 +164,7 @@ pub struct Standing {
 impl Standing {
     /// A key gives no more than its owner has by now.
     pub fn has(&self, scope: Scope) -> bool {
-        let given = self.scopes.as_ref().is_none_or(|scopes| scopes.iter().any(|given| given.gives(scope)));
+        let given = self.scopes.as_ref().is_none_or(|scopes| scopes.iter().any(|given| given.covers(scope)));
         given && (self.user.role == SiteRole::Admin || !scope.is_for_admins())
     }
 
@@ -290,7 +291,7 @@ impl Facts {
     ) -> Result<(), Fault> {
         self.who(caller, store, memo)?;
         match command {
-            Command::NoteBackup { .. } | Command::Pulse => {}
+            Command::NoteBackup { .. } | Command::AppendNoop => {}
             Command::OfferSetup { .. } => self.admins = store.admins()?,
             Command::SetUp { account, .. } => {
                 self.admins = store.admins()?;
@@ -410,9 +411,9 @@ impl Facts {
                 self.given_router(changes, store)?;
                 self.in_room(caller, room, store, memo)?;
             }
-            Command::Arrange { room, .. } | Command::Freeze { room } | Command::Thaw { room } => {
-                self.in_room(caller, room, store, memo)?
-            }
+            Command::ChangeRoomPreferences { room, .. }
+            | Command::Freeze { room }
+            | Command::Thaw { room } => self.in_room(caller, room, store, memo)?,
             Command::SetProjectRoot { room, root, there } => {
                 self.about_mission(caller, room, store, memo)?;
                 self.root_allowed = root.as_deref().is_none_or(|root| *there && limits.allows_root(root));
@@ -447,7 +448,7 @@ impl Facts {
             Command::SetMission { room, .. } | Command::EndMission { room } => {
                 self.about_mission(caller, room, store, memo)?;
             }
-            Command::SetIdle { agent, room, .. } => {
+            Command::SetIdlePrompt { agent, room, .. } => {
                 self.about_idle(caller, agent, room.as_ref(), store, memo)?;
             }
             Command::PromptIdle { mission, agent } => {
@@ -506,7 +507,7 @@ impl Facts {
                 }
             }
             Command::Upload(new) => self.about_upload(caller, new, store)?,
-            Command::TakeReleased { limit } => self.released = store.released(*limit)?,
+            Command::TakeUnreferencedBlobs { limit } => self.released = store.released(*limit)?,
             Command::CreateAgent { id, .. } => self.about_new_agent(caller, id, store, routes)?,
             Command::Route(route) => self.about_route(caller, route, store, routes, memo, limits)?,
             Command::ChangeAgent { id, .. } => {
@@ -546,7 +547,7 @@ impl Facts {
                 self.sessions = store.sessions(&mailbox.agent)?;
                 self.gaps = caller.user().map(|user| routes.gaps_of(user)).unwrap_or_default();
                 let path = Path::stored(pattern.as_str());
-                if let Some(room) = path.below("room").and_then(|room| RoomId::parse(room).ok()) {
+                if let Some(room) = path.strip_domain("room").and_then(|room| RoomId::parse(room).ok()) {
                     let member = MemberId::Agent(mailbox.agent.clone());
                     self.target = store.member(&room, &member)?;
                 }
@@ -563,11 +564,11 @@ impl Facts {
             }
             Command::ClearDeadLetters => {}
             Command::StartRun { run } => self.about_starting(run, store)?,
-            Command::JoinRun { run, into } => {
+            Command::MergeRun { run, into } => {
                 self.run = store.run(run)?;
                 self.running = store.run(into)?;
             }
-            Command::OpenRun { agent, room } => self.about_speaker(agent, room, store)?,
+            Command::StartUnpromptedRun { agent, room } => self.about_speaker(agent, room, store)?,
             Command::FinishRun(finished) => {
                 self.run = store.run(&finished.run)?;
                 self.approvals = store.open_approvals(Open::Run(&finished.run))?;
@@ -577,7 +578,7 @@ impl Facts {
                     self.about_said(&agent, &room, said, store, routes, memo, limits)?;
                 }
             }
-            Command::SayLate { agent, room, said, run } => {
+            Command::PostLateReply { agent, room, said, run } => {
                 self.about_speaker(agent, room, store)?;
                 if let Some(run) = run {
                     self.run = store.run(run)?;
@@ -596,19 +597,21 @@ impl Facts {
             Command::DecideApproval(judgement) => {
                 self.about_approval(caller, &judgement.approval, store, memo)?;
             }
-            Command::TellPlan { run, .. } => {
+            Command::UpdatePlan { run, .. } => {
                 self.run = store.run(run)?;
                 if let Some(run) = &self.run {
                     self.room = store.room(&run.room)?.map(Arc::new);
                     self.plan = store.plan(&run.room, &run.agent)?;
                 }
             }
-            Command::JudgePlan { room, agent, verdict, .. } => {
+            Command::DecidePlan { room, agent, verdict, .. } => {
                 match verdict {
-                    PlanVerdict::Approve(post) => {
+                    PlanDecision::Approve(post) => {
                         self.about_post(caller, post, store, routes, memo, limits)?;
                     }
-                    PlanVerdict::Reject | PlanVerdict::Edit(_) => self.in_room(caller, room, store, memo)?,
+                    PlanDecision::Reject | PlanDecision::Edit(_) => {
+                        self.in_room(caller, room, store, memo)?
+                    }
                 }
                 self.plan = store.plan(room, agent)?;
             }
@@ -680,7 +683,7 @@ impl Facts {
             Query::Missions { room, .. } => self.in_room(caller, room, store, memo)?,
             Query::Idle { agent, room: None } => {
                 self.about_known_agent(caller, agent, store)?;
-                self.overridden = store.idle(&Realm::Anywhere, agent)?;
+                self.overridden = store.idle(&MissionScope::Global, agent)?;
             }
             Query::Idle { agent, room } => self.about_idle(caller, agent, room.as_ref(), store, memo)?,
             Query::MayListen { agent } => self.agent = store.agent(agent)?,
@@ -716,7 +719,7 @@ impl Facts {
             | Query::Recent
             | Query::Bookmarks { .. }
             | Query::DeadLetters { .. }
-            | Query::MayMeasure
+            | Query::MayReadMetrics
             | Query::MaySeeLimits
             | Query::MayUpload
             | Query::MayMakeRouter { .. }

@@ -19,7 +19,7 @@ impl Facts {
             return Ok(());
         }
         let standing = match &caller.principal {
-            Principal::Outsider | Principal::Operator => None,
+            Principal::Anonymous | Principal::Operator => None,
             Principal::Person { user, sign_in } => match store.sign_in(sign_in)? {
                 Some(found) if found.user == *user && found.expires_at > self.now => {
                     store.user(user)?.map(|user| Standing { user, scopes: None })

@@ -55,7 +55,7 @@ impl Facts {
         memo: &mut Memo,
     ) -> Result<Option<RoomId>, Fault> {
         self.message = store.message(message)?;
-        let room = self.message.as_ref().and_then(|message| message.place.room().cloned());
+        let room = self.message.as_ref().and_then(|message| message.destination.room().cloned());
         if let Some(room) = &room {
             self.in_room(caller, room, store, memo)?;
         }
@@ -116,7 +116,7 @@ impl Facts {
             let key = OnceKey { kind: OnceKind::External, owner: user.as_str().into(), key };
             self.only_once(key, body, store)?;
         }
-        if let Some(room) = route.path.below("room").and_then(|room| RoomId::parse(room).ok()) {
+        if let Some(room) = route.path.strip_domain("room").and_then(|room| RoomId::parse(room).ok()) {
             self.in_room(caller, &room, store, memo)?;
             if let Some(agent) = &self.agent {
                 self.target = store.member(&room, &MemberId::Agent(agent.id.clone()))?;
@@ -134,7 +134,7 @@ impl Facts {
         }
         let sender = self.agent.clone();
         let broadcast = sender.is_some() && route.path.has_wildcard();
-        let addressed = match route.path.below("agent").filter(|_| !broadcast) {
+        let addressed = match route.path.strip_domain("agent").filter(|_| !broadcast) {
             Some(id) => Some(self.addressed(id, sender.as_ref(), store, memo)?),
             None => None,
         };

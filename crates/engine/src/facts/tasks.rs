@@ -4,7 +4,7 @@ use super::{Facts, Memo};
 use crate::ports::Lookup;
 use crate::{Fault, Limits};
 use parlor_model::command::NewTask;
-use parlor_model::{Addressed, AgentId, Caller, MemberId, RoomId, TaskId};
+use parlor_model::{AddressedBy, AgentId, Caller, MemberId, RoomId, TaskId};
 
 impl Facts {
     pub(super) fn about_new_task(
@@ -62,7 +62,7 @@ impl Facts {
         if let Some(assignee) = assignee {
             self.assignable = store.member(room, assignee)?.is_some();
             if let (true, Some(agent)) = (self.assignable, assignee.agent()) {
-                self.candidate(agent, Addressed::Directly, None, store, memo, limits)?;
+                self.candidate(agent, AddressedBy::Directly, None, store, memo, limits)?;
             }
         }
         Ok(())

@@ -6,7 +6,8 @@ use crate::ports::{Lookup, Open, Spent};
 use crate::routes::Routes;
 use crate::{Fault, Limits};
 use parlor_model::{
-    Addressed, Agent, AgentId, Caller, MemberId, MessageId, Policy, RoomId, RunId, Said, mention,
+    AddressedBy, Agent, AgentId, AgentReply, AnswerPolicy, Caller, MemberId, MessageId, RoomId, RunId,
+    mention,
 };
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -18,7 +19,7 @@ pub const MEMBERS_IN_CONTEXT: usize = 500;
 #[derive(Debug, Clone)]
 pub struct Candidate {
     pub agent: Agent,
-    pub addressed: Addressed,
+    pub addressed: AddressedBy,
     pub spent: Spent,
     /// How often whoever says it addressed this agent lately, if that is an agent.
     pub asked: u64,
@@ -44,10 +45,14 @@ impl Facts {
         let mentioned = mention::resolve(text, given, &self.members);
         let mut named: BTreeSet<&AgentId> =
             mentioned.iter().filter_map(|mention| mention.member.agent()).collect();
-        let mut addressed = Addressed::Directly;
-        if named.is_empty() && mentioned.is_empty() && room.policy != Policy::Mention && sender.is_none() {
+        let mut addressed = AddressedBy::Directly;
+        if named.is_empty()
+            && mentioned.is_empty()
+            && room.policy != AnswerPolicy::Mention
+            && sender.is_none()
+        {
             named = agents.iter().collect();
-            addressed = Addressed::ByPolicy;
+            addressed = AddressedBy::ByPolicy;
         }
         for id in named.into_iter().filter(|id| sender != Some(*id)) {
             self.candidate(id, addressed, sender, store, memo, limits)?;
@@ -62,7 +67,7 @@ impl Facts {
     pub(super) fn candidate(
         &mut self,
         id: &AgentId,
-        addressed: Addressed,
+        addressed: AddressedBy,
         sender: Option<&AgentId>,
         store: &mut (impl Lookup + ?Sized),
         memo: &mut Memo,
@@ -149,7 +154,7 @@ impl Facts {
         &mut self,
         agent: &AgentId,
         room: &RoomId,
-        said: Option<&Said>,
+        said: Option<&AgentReply>,
         store: &mut (impl Lookup + ?Sized),
         routes: &Routes,
         memo: &mut Memo,

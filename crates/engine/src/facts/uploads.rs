@@ -4,7 +4,7 @@ use super::{Facts, Memo};
 use crate::Fault;
 use crate::ports::Lookup;
 use parlor_model::command::NewUpload;
-use parlor_model::{Caller, Post, UploadId, Use};
+use parlor_model::{Caller, Post, UploadId, UploadPurpose};
 
 impl Facts {
     pub(super) fn about_upload(
@@ -52,10 +52,10 @@ impl Facts {
         memo: &mut Memo,
     ) -> Result<(), Fault> {
         self.uploads.extend(store.upload(id)?);
-        if let Some(Use::Message(message)) = self.uploads.first().map(|upload| &upload.purpose) {
+        if let Some(UploadPurpose::Message(message)) = self.uploads.first().map(|upload| &upload.purpose) {
             self.message = store.message(message)?;
         }
-        let room = self.message.as_ref().and_then(|message| message.place.room().cloned());
+        let room = self.message.as_ref().and_then(|message| message.destination.room().cloned());
         match room {
             Some(room) => self.in_room(caller, &room, store, memo),
             None => Ok(()),

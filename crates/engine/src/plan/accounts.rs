@@ -4,8 +4,8 @@ use super::{Change, Draft, Plan, agents, rooms, second_factor, uploads, welcome}
 use crate::routes::RouteChange;
 use parlor_model::command::{NewSignIn, NewUser, UserChanges};
 use parlor_model::{
-    ApiKey, Circle, Command, Event, KeyId, Pairing, Receipt, Refusal, RoomId, Scope, SecretHash, SignIn,
-    SignInId, SiteRole, Thing, Time, User, UserId,
+    ApiKey, Command, EntityKind, Event, EventAudience, KeyId, Pairing, Receipt, Refusal, RoomId, Scope,
+    SecretHash, SignIn, SignInId, SiteRole, Time, User, UserId,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,13 +14,13 @@ pub fn plan(command: &Command, mut draft: Draft) -> Result<Plan, Refusal> {
     match command {
         // It happened elsewhere: all there is to do is to note it.
         Command::NoteBackup { .. } => draft.done(Receipt::Done),
-        Command::Pulse => {
-            draft.tell(Event::Faded);
+        Command::AppendNoop => {
+            draft.tell(Event::Tombstone);
             draft.done(Receipt::Done)
         }
         Command::OfferSetup { token, expires_at } => {
             if draft.facts.admins > 0 {
-                return Err(Refusal::AlreadyExists(Thing::User));
+                return Err(Refusal::AlreadyExists(EntityKind::User));
             }
             draft.change(Change::OfferSetup(Some((*token, *expires_at))));
             draft.done(Receipt::Done)
@@ -31,7 +31,7 @@ pub fn plan(command: &Command, mut draft: Draft) -> Result<Plan, Refusal> {
             draft.done(Receipt::User(user))
         }
         Command::ChangeUser { changes, .. } => {
-            let user = draft.facts.user.clone().ok_or(Refusal::NotFound(Thing::User))?;
+            let user = draft.facts.user.clone().ok_or(Refusal::NotFound(EntityKind::User))?;
             change_user(user, changes, draft)
         }
         Command::RemoveUser { user } => remove_user(user, draft),
@@ -45,7 +45,7 @@ pub fn plan(command: &Command, mut draft: Draft) -> Result<Plan, Refusal> {
             let changes = UserChanges { display_name: profile.display_name.clone(), ..Default::default() };
             change_user(user, &changes, draft)
         }
-        Command::ChangePassword { proven, password_hash } => {
+        Command::ChangePassword { verified_password_hash: proven, password_hash } => {
             let user = draft.actor()?.clone();
             if user.password_hash != *proven {
                 return Err(Refusal::WrongCredentials);
@@ -74,13 +74,13 @@ pub fn plan(command: &Command, mut draft: Draft) -> Result<Plan, Refusal> {
             draft.done(Receipt::Done)
         }
         Command::Pair { name, secret, .. } => {
-            let pairing = draft.facts.pairing.as_ref().ok_or(Refusal::NotFound(Thing::Pairing))?;
+            let pairing = draft.facts.pairing.as_ref().ok_or(Refusal::NotFound(EntityKind::Pairing))?;
             // Here and nowhere else it is spent: of two who come at once, the second finds none.
             draft.change(Change::RemovePairing(pairing.user.clone()));
             create_key(Some(&pairing.user), name, &[Scope::Hosting], secret, draft)
         }
         Command::RevokeKey { key } => {
-            let found = draft.facts.key.as_ref().ok_or(Refusal::NotFound(Thing::Key))?;
+            let found = draft.facts.key.as_ref().ok_or(Refusal::NotFound(EntityKind::Key))?;
             draft.change(Change::RemoveKey(key.clone()));
             draft.tell(Event::KeyRevoked { user: found.owner.clone(), key: key.clone() });
             draft.done(Receipt::Done)
@@ -94,7 +94,7 @@ fn set_up(token: &SecretHash, account: &NewUser, mut draft: Draft) -> Result<Pla
     let valid =
         facts.setup.as_ref().is_some_and(|(offered, expires)| offered == token && *expires > facts.now);
     if facts.admins > 0 || !valid {
-        return Err(Refusal::NotFound(Thing::SetupLink));
+        return Err(Refusal::NotFound(EntityKind::SetupLink));
     }
     let account = NewUser { role: SiteRole::Admin, ..account.clone() };
     let user = create_user(&account, &mut draft)?;
@@ -104,7 +104,7 @@ fn set_up(token: &SecretHash, account: &NewUser, mut draft: Draft) -> Result<Pla
 
 pub fn create_user(account: &NewUser, draft: &mut Draft) -> Result<Arc<User>, Refusal> {
     if draft.facts.name_taken {
-        return Err(Refusal::AlreadyExists(Thing::User));
+        return Err(Refusal::AlreadyExists(EntityKind::User));
     }
     let now = draft.facts.now;
     let user = Arc::new(User {
@@ -118,7 +118,7 @@ pub fn create_user(account: &NewUser, draft: &mut Draft) -> Result<Arc<User>, Re
         failed_sign_ins: 0,
         locked_until: None,
         max_connections: None,
-        hears: Vec::new(),
+        source_patterns: Vec::new(),
         created_at: now,
         updated_at: now,
     });
@@ -130,7 +130,7 @@ pub fn create_user(account: &NewUser, draft: &mut Draft) -> Result<Arc<User>, Re
 
 /// Tells a person of themselves, and whoever is in these rooms with them.
 pub fn tell(user: &Arc<User>, rooms: impl IntoIterator<Item = RoomId>, draft: &mut Draft) {
-    let circle = Circle::around(&user.id, rooms).into();
+    let circle = EventAudience::user_and_rooms(&user.id, rooms).into();
     draft.tell(Event::UserChanged { user: user.clone(), circle });
 }
 
@@ -138,7 +138,7 @@ fn change_user(mut user: User, changes: &UserChanges, mut draft: Draft) -> Resul
     let shown = (user.display_name.clone(), user.avatar_url.clone());
     let demoted = user.role == SiteRole::Admin && changes.role == Some(SiteRole::User);
     if demoted && draft.facts.admins <= 1 {
-        return Err(Refusal::MustRemain(Thing::User));
+        return Err(Refusal::LastOneRequired(EntityKind::User));
     }
     if let Some(name) = &changes.display_name {
         user.display_name = name.clone();
@@ -150,7 +150,7 @@ fn change_user(mut user: User, changes: &UserChanges, mut draft: Draft) -> Resul
         user.max_connections = most;
     }
     if let Some(patterns) = &changes.hears {
-        user.hears = patterns.clone();
+        user.source_patterns = patterns.clone();
     }
     if let Some(hash) = &changes.password_hash {
         user.password_hash = hash.clone();
@@ -170,9 +170,9 @@ fn change_user(mut user: User, changes: &UserChanges, mut draft: Draft) -> Resul
 }
 
 fn remove_user(id: &UserId, mut draft: Draft) -> Result<Plan, Refusal> {
-    let user = draft.facts.user.as_ref().ok_or(Refusal::NotFound(Thing::User))?;
+    let user = draft.facts.user.as_ref().ok_or(Refusal::NotFound(EntityKind::User))?;
     if user.role == SiteRole::Admin && draft.facts.admins <= 1 {
-        return Err(Refusal::MustRemain(Thing::User));
+        return Err(Refusal::LastOneRequired(EntityKind::User));
     }
     rooms::leave_all(&mut draft);
     draft.change(Change::RemoveUser(id.clone()));
@@ -187,7 +187,7 @@ fn remove_user(id: &UserId, mut draft: Draft) -> Result<Plan, Refusal> {
 fn sign_in(new: &NewSignIn, mut draft: Draft) -> Result<Plan, Refusal> {
     let now = draft.facts.now;
     let mut user = draft.facts.user.clone().ok_or(Refusal::WrongCredentials)?;
-    if user.password_hash != new.proven || user.is_locked(now) {
+    if user.password_hash != new.verified_password_hash || user.is_locked(now) {
         return Err(Refusal::WrongCredentials);
     }
     if user.second_factor {
@@ -213,7 +213,7 @@ fn sign_in(new: &NewSignIn, mut draft: Draft) -> Result<Plan, Refusal> {
 }
 
 fn sign_in_failed(lock_after: u32, lock_until: Time, mut draft: Draft) -> Result<Plan, Refusal> {
-    let mut user = draft.facts.user.clone().ok_or(Refusal::NotFound(Thing::User))?;
+    let mut user = draft.facts.user.clone().ok_or(Refusal::NotFound(EntityKind::User))?;
     if user.is_locked(draft.facts.now) {
         return draft.done(Receipt::Done);
     }

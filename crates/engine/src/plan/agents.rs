@@ -4,8 +4,8 @@ use super::{Change, Draft, Plan, gateways, rooms};
 use crate::routes::RouteChange;
 use parlor_model::command::AgentProfile;
 use parlor_model::{
-    Agent, AgentId, Circle, Command, Event, Host, Mailbox, Path, Pattern, Receipt, Refusal, Session,
-    SessionId, Subscription, Thing, Visibility,
+    Agent, AgentHost, AgentId, Command, EntityKind, Event, EventAudience, Mailbox, Path, Pattern, Receipt,
+    Refusal, Session, SessionId, Subscription, Visibility,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -42,7 +42,7 @@ fn own_address(agent: &AgentId) -> Pattern {
 
 fn create(id: &AgentId, profile: &AgentProfile, wanted: &[Pattern], draft: Draft) -> Result<Plan, Refusal> {
     if draft.facts.agent.is_some() {
-        return Err(Refusal::AlreadyExists(Thing::Agent));
+        return Err(Refusal::AlreadyExists(EntityKind::Agent));
     }
     let last = id.as_str().rsplit('/').next().unwrap_or_default();
     let mut agent = new(id, last, &draft)?;
@@ -54,7 +54,7 @@ fn create(id: &AgentId, profile: &AgentProfile, wanted: &[Pattern], draft: Draft
 pub fn new(id: &AgentId, name: &str, draft: &Draft) -> Result<Agent, Refusal> {
     // An agent that bore a person's id could be taken for that person.
     if draft.facts.user.is_some() {
-        return Err(Refusal::AlreadyExists(Thing::Agent));
+        return Err(Refusal::AlreadyExists(EntityKind::Agent));
     }
     if draft.facts.agents.len() >= MOST_AGENTS {
         return Err(Refusal::invalid("id", "one more than the 1000 agents a person may have"));
@@ -65,7 +65,7 @@ pub fn new(id: &AgentId, name: &str, draft: &Draft) -> Result<Agent, Refusal> {
         name: name.into(),
         description: "".into(),
         settings: BTreeMap::new(),
-        host: Host::default(),
+        host: AgentHost::default(),
         visibility: Visibility::Private,
         created_at: draft.facts.now,
     })
@@ -114,16 +114,18 @@ pub fn tell(agent: &Arc<Agent>, draft: &mut Draft) {
         shown
     };
     let circle = match before {
-        Some(before) if shown(before) == shown(agent) => Circle::around(&agent.owner, []),
-        Some(before) => Circle::of(before, draft.facts.rooms.clone()).and(Circle::of(agent, [])),
-        None => Circle::of(agent, []),
+        Some(before) if shown(before) == shown(agent) => EventAudience::user_and_rooms(&agent.owner, []),
+        Some(before) => {
+            EventAudience::of(before, draft.facts.rooms.clone()).and(EventAudience::of(agent, []))
+        }
+        None => EventAudience::of(agent, []),
     };
     draft.tell(Event::AgentChanged { agent: agent.clone(), circle: circle.into() });
 }
 
 /// The rooms that it was in are told that it left.
 pub fn tell_removed(agent: &Agent, draft: &mut Draft) {
-    let circle = Circle::of(agent, []).into();
+    let circle = EventAudience::of(agent, []).into();
     draft.tell(Event::AgentRemoved { agent: agent.id.clone(), circle });
 }
 
@@ -145,9 +147,9 @@ fn apply(profile: &AgentProfile, agent: &mut Agent) {
 
 fn add(mailbox: &Mailbox, pattern: &Pattern, draft: &mut Draft) -> Result<Subscription, Refusal> {
     let added = draft.routes.iter();
-    let added =
-        added.filter(|change| matches!(change, RouteChange::Add { pattern, .. } if pattern.has_gap()));
-    if pattern.has_gap() && draft.facts.gaps + added.count() >= MOST_GAPS {
+    let added = added
+        .filter(|change| matches!(change, RouteChange::Add { pattern, .. } if pattern.has_inner_globstar()));
+    if pattern.has_inner_globstar() && draft.facts.gaps + added.count() >= MOST_GAPS {
         let rule = "one more than the 1000 with ** before the end that a person's agents may have";
         return Err(Refusal::invalid("pattern", rule));
     }
@@ -164,7 +166,7 @@ fn add(mailbox: &Mailbox, pattern: &Pattern, draft: &mut Draft) -> Result<Subscr
 }
 
 fn change(profile: &AgentProfile, draft: Draft) -> Result<Plan, Refusal> {
-    let mut agent = draft.facts.agent.clone().ok_or(Refusal::NotFound(Thing::Agent))?;
+    let mut agent = draft.facts.agent.clone().ok_or(Refusal::NotFound(EntityKind::Agent))?;
     apply(profile, &mut agent);
     replace(agent, draft)
 }
@@ -214,7 +216,7 @@ fn subscribe(mailbox: &Mailbox, pattern: &Pattern, mut draft: Draft) -> Result<P
 
 fn unsubscribe(mailbox: &Mailbox, pattern: &Pattern, mut draft: Draft) -> Result<Plan, Refusal> {
     if mailbox.session.is_none() && *pattern == own_address(&mailbox.agent) {
-        return Err(Refusal::MustRemain(Thing::Subscription));
+        return Err(Refusal::LastOneRequired(EntityKind::Subscription));
     }
     let mut subscriptions = draft.facts.subscriptions.clone();
     let known = subscriptions.len();
@@ -265,7 +267,7 @@ mod tests {
     fn the_automatic_subscription_stays() {
         let facts = listening("coder", &["agent/coder", "slack/**"]);
         let refused = decide(&unsubscribe("coder", "agent/coder"), &facts).map(|plan| plan.receipt);
-        assert_eq!(refused, Err(Refusal::MustRemain(Thing::Subscription)));
+        assert_eq!(refused, Err(Refusal::LastOneRequired(EntityKind::Subscription)));
         let plan = decide(&subscribe("coder", "agent/coder"), &listening("coder", &[])).unwrap();
         assert_eq!(patterns(&plan), (vec![], 0), "it is there already");
     }
@@ -375,7 +377,7 @@ mod tests {
         let persons = Facts { user: Some(user("coder")), ..facts() };
         for facts in [taken, persons] {
             let refused = decide(&create, &facts).map(|plan| plan.receipt);
-            assert_eq!(refused, Err(Refusal::AlreadyExists(Thing::Agent)));
+            assert_eq!(refused, Err(Refusal::AlreadyExists(EntityKind::Agent)));
         }
     }
 
@@ -399,17 +401,17 @@ mod tests {
         let facts = Facts { agent: Some(old.clone()), rooms: vec![RoomId::stored("lobby")], ..facts() };
         let told = |profile: AgentProfile| {
             let plan = decide(&Command::ChangeAgent { id: old.id.clone(), profile }, &facts).unwrap();
-            plan.events[0].event.circle().unwrap().clone()
+            plan.events[0].event.audience().unwrap().clone()
         };
         let rooms = vec![RoomId::stored("lobby")];
         let renamed = AgentProfile { name: Some("Other".into()), ..Default::default() };
         assert_eq!(
             told(renamed),
-            Circle { everyone: false, people: people(&["ann", "bob"]), rooms: rooms.clone() }
+            EventAudience { everyone: false, people: people(&["ann", "bob"]), rooms: rooms.clone() }
         );
         let shared = AgentProfile { visibility: Some(Visibility::All), ..Default::default() };
-        assert_eq!(told(shared), Circle { everyone: true, people: people(&["ann", "bob"]), rooms });
-        let own = Circle::around(&UserId::stored("ann"), []);
+        assert_eq!(told(shared), EventAudience { everyone: true, people: people(&["ann", "bob"]), rooms });
+        let own = EventAudience::user_and_rooms(&UserId::stored("ann"), []);
         assert_eq!(told(AgentProfile::default()), own, "nothing that others see");
     }
 
@@ -422,7 +424,7 @@ mod tests {
         for (index, agent) in gone.iter().enumerate() {
             assert!(matches!(&plan.changes[index], Change::RemoveAgent(id) if *id == agent.id));
             assert!(matches!(&plan.routes[index], RouteChange::RemoveAgent(id) if *id == agent.id));
-            let circle = Circle::of(agent, []).into();
+            let circle = EventAudience::of(agent, []).into();
             assert_eq!(plan.events[index].event, Event::AgentRemoved { agent: agent.id.clone(), circle });
         }
     }

@@ -4,11 +4,11 @@
 //! its input; what ends with its turn ends in the same transaction.
 
 use super::{Change, Draft, Plan};
-use parlor_model::approval::LONGEST_WAIT;
-use parlor_model::command::{Judgement, NewApproval};
+use parlor_model::approval::MAX_APPROVAL_WAIT;
+use parlor_model::command::{ApprovalDecision, NewApproval};
 use parlor_model::{
-    Approval, ApprovalId, ApprovalRule, Command, Decider, Decision, Event, Matter, Payload, Receipt, Refusal,
-    RunState, Thing,
+    Approval, ApprovalId, ApprovalKind, ApprovalRule, Command, Decider, Decision, EntityKind, Event, Payload,
+    Receipt, Refusal, RunState,
 };
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
         Command::ExpireApproval { .. } => expire(draft),
         Command::RevokeApprovalRule { .. } => {
             let mut draft = draft;
-            let rule = draft.facts.rule.clone().ok_or(Refusal::NotFound(Thing::ApprovalRule))?;
+            let rule = draft.facts.rule.clone().ok_or(Refusal::NotFound(EntityKind::ApprovalRule))?;
             draft.change(Change::RemoveApprovalRule(rule));
             draft.done(Receipt::Done)
         }
@@ -30,24 +30,24 @@ pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
 
 fn ask(new: &NewApproval, mut draft: Draft) -> Result<Plan, Refusal> {
     let facts = draft.facts;
-    let run = facts.run.as_ref().ok_or(Refusal::NotFound(Thing::Run))?;
+    let run = facts.run.as_ref().ok_or(Refusal::NotFound(EntityKind::Run))?;
     if let Some(known) = &facts.approval {
         let same = known.run == run.id
             && known.tool == new.tool
-            && known.matter == new.matter
+            && known.kind == new.kind
             && known.digest == new.digest;
         // Another question under the same name would take the answer to the first for its own.
         return if same {
             draft.done(Receipt::Approval(Arc::new(known.clone())))
         } else {
-            Err(Refusal::AlreadyExists(Thing::Approval))
+            Err(Refusal::AlreadyExists(EntityKind::Approval))
         };
     }
     let (Some(agent), Some(room), Some(_)) = (&facts.agent, &facts.room, &facts.target) else {
-        return Err(Refusal::NotFound(Thing::Run));
+        return Err(Refusal::NotFound(EntityKind::Run));
     };
     if run.state != RunState::Running || room.is_frozen() {
-        return Err(Refusal::NotFound(Thing::Run));
+        return Err(Refusal::NotFound(EntityKind::Run));
     }
     let limits = draft.mint.limits;
     let of_run = facts.approvals.iter().filter(|open| open.run == run.id).count();
@@ -67,11 +67,11 @@ fn ask(new: &NewApproval, mut draft: Draft) -> Result<Plan, Refusal> {
         gateway: new.gateway.clone(),
         request: new.request.clone(),
         tool: new.tool.clone(),
-        matter: new.matter,
+        kind: new.kind,
         input: new.input.clone(),
         digest: new.digest,
         asked_at: facts.now,
-        expires_at: facts.now.plus(new.timeout.min(LONGEST_WAIT)),
+        expires_at: facts.now.plus(new.timeout.min(MAX_APPROVAL_WAIT)),
         decision: None,
         decided_at: None,
     };
@@ -85,11 +85,11 @@ fn ask(new: &NewApproval, mut draft: Draft) -> Result<Plan, Refusal> {
     draft.done(Receipt::Approval(asked))
 }
 
-fn judge(judgement: &Judgement, mut draft: Draft) -> Result<Plan, Refusal> {
+fn judge(judgement: &ApprovalDecision, mut draft: Draft) -> Result<Plan, Refusal> {
     let facts = draft.facts;
-    let approval = the_approval(Matter::Tool, &draft)?;
+    let approval = the_approval(ApprovalKind::Tool, &draft)?;
     if approval.decision.is_some() {
-        return Err(Refusal::AlreadyExists(Thing::Approval));
+        return Err(Refusal::AlreadyExists(EntityKind::Approval));
     }
     if judgement.digest.is_some_and(|digest| digest != approval.digest) {
         return Err(Refusal::invalid("inputDigest", "is of another input than the one that is asked for"));
@@ -118,7 +118,7 @@ fn judge(judgement: &Judgement, mut draft: Draft) -> Result<Plan, Refusal> {
 }
 
 fn answer(answers: &Payload, mut draft: Draft) -> Result<Plan, Refusal> {
-    let asked = the_approval(Matter::Questions, &draft)?;
+    let asked = the_approval(ApprovalKind::Questions, &draft)?;
     if draft.facts.room.as_ref().is_none_or(|room| room.is_frozen()) && asked.decision.is_none() {
         return Err(Refusal::Forbidden);
     }
@@ -130,7 +130,7 @@ fn answer(answers: &Payload, mut draft: Draft) -> Result<Plan, Refusal> {
 
 /// Somebody may have been quicker.
 fn expire(mut draft: Draft) -> Result<Plan, Refusal> {
-    let approval = draft.facts.approval.clone().ok_or(Refusal::NotFound(Thing::Approval))?;
+    let approval = draft.facts.approval.clone().ok_or(Refusal::NotFound(EntityKind::Approval))?;
     let approval = match approval.decision {
         Some(_) => Arc::new(approval),
         None => settle(&approval, Decision::Expired, &mut draft)?,
@@ -147,14 +147,14 @@ pub fn withdraw(draft: &mut Draft) {
 }
 
 /// What is asked about something else is not there for who answers this.
-fn the_approval(matter: Matter, draft: &Draft) -> Result<Approval, Refusal> {
-    let found = draft.facts.approval.as_ref().filter(|found| found.matter == matter);
-    found.cloned().ok_or(Refusal::NotFound(Thing::Approval))
+fn the_approval(matter: ApprovalKind, draft: &Draft) -> Result<Approval, Refusal> {
+    let found = draft.facts.approval.as_ref().filter(|found| found.kind == matter);
+    found.cloned().ok_or(Refusal::NotFound(EntityKind::Approval))
 }
 
 fn settle(approval: &Approval, decision: Decision, draft: &mut Draft) -> Result<Arc<Approval>, Refusal> {
     let decided = approval.decided(decision, draft.facts.now);
-    let decided = Arc::new(decided.map_err(|_| Refusal::AlreadyExists(Thing::Approval))?);
+    let decided = Arc::new(decided.map_err(|_| Refusal::AlreadyExists(EntityKind::Approval))?);
     draft.change(Change::PutApproval(decided.clone()));
     draft.tell(Event::ApprovalDecided(decided.clone()));
     Ok(decided)
@@ -166,8 +166,9 @@ mod tests {
     use super::*;
     use crate::facts::Facts;
     use parlor_model::{
-        Addressed, AgentId, ConversationId, Digest, FinishedRun, Frozen, GatewayId, Lineage, Member,
-        MemberId, Outcome, Policy, Room, RoomId, RoomKind, RoomRole, Run, RunId, Said, Time, Usage, UserId,
+        AddressedBy, AgentId, AgentReply, AnswerPolicy, ConversationId, Frozen, GatewayId, InputDigest,
+        Lineage, Member, MemberId, Room, RoomId, RoomKind, RoomRole, Run, RunFinish, RunId, RunOutcome, Time,
+        Usage, UserId,
     };
     use std::time::Duration;
 
@@ -186,8 +187,8 @@ mod tests {
             task: None,
             asked_by: None,
             arrival: None,
-            addressed: Addressed::Directly,
-            lineage: Lineage::begun(ConversationId::stored("c"), AgentId::stored("coder")),
+            addressed: AddressedBy::Directly,
+            lineage: Lineage::start(ConversationId::stored("c"), AgentId::stored("coder")),
             parent: None,
             state: RunState::Running,
             reply: None,
@@ -219,7 +220,7 @@ mod tests {
             id: room(),
             name: "Room".into(),
             kind: RoomKind::Group,
-            policy: Policy::Mention,
+            policy: AnswerPolicy::Mention,
             system_prompt: None,
             agent_command_role: RoomRole::Member,
             approve_role: RoomRole::Member,
@@ -245,9 +246,9 @@ mod tests {
             gateway: GatewayId::stored("g"),
             request: "1".into(),
             tool: "Bash".into(),
-            matter: Matter::Tool,
+            kind: ApprovalKind::Tool,
             input: Payload(INPUT.into()),
-            digest: Digest([1; 32]),
+            digest: InputDigest([1; 32]),
             timeout: Duration::from_secs(timeout),
         }
     }
@@ -270,16 +271,16 @@ mod tests {
         ApprovalRule { room: room(), agent, tool: "Bash".into(), by, at: Time(1) }
     }
 
-    fn judgement(allow: bool) -> Judgement {
+    fn judgement(allow: bool) -> ApprovalDecision {
         let approval = ApprovalId::stored("new");
-        Judgement { approval, allow, always: false, reason: Some("no".into()), digest: None }
+        ApprovalDecision { approval, allow, always: false, reason: Some("no".into()), digest: None }
     }
 
     #[test]
     fn questions_are_answered_and_tools_are_allowed_and_neither_is_taken_for_the_other() {
-        let questions = Approval { matter: Matter::Questions, ..open() };
+        let questions = Approval { kind: ApprovalKind::Questions, ..open() };
         let facts = Facts { approval: Some(questions), ..running() };
-        let missing = Refusal::NotFound(Thing::Approval);
+        let missing = Refusal::NotFound(EntityKind::Approval);
         assert_eq!(judged(&facts, judgement(true)).unwrap_err(), missing);
         let answer =
             Command::AnswerQuestions { approval: ApprovalId::stored("new"), answers: Payload("[]".into()) };
@@ -288,7 +289,7 @@ mod tests {
             matches!(&answered.decision, Some(Decision::Answered { answers, .. }) if &*answers.0 == "[]")
         );
         let known = Facts { approval: Some(answered), ..running() };
-        assert_eq!(decide(&answer, &known).unwrap_err(), Refusal::AlreadyExists(Thing::Approval));
+        assert_eq!(decide(&answer, &known).unwrap_err(), Refusal::AlreadyExists(EntityKind::Approval));
         let tool = Facts { approval: Some(open()), ..running() };
         assert_eq!(decide(&answer, &tool).unwrap_err(), missing);
         let mut frozen = facts;
@@ -297,7 +298,7 @@ mod tests {
         assert_eq!(decide(&answer, &frozen).unwrap_err(), Refusal::Forbidden);
     }
 
-    fn judged(facts: &Facts, judgement: Judgement) -> Result<Plan, Refusal> {
+    fn judged(facts: &Facts, judgement: ApprovalDecision) -> Result<Plan, Refusal> {
         decide(&Command::DecideApproval(judgement), facts)
     }
 
@@ -318,19 +319,19 @@ mod tests {
         let again = asked(&known, new(60)).unwrap();
         assert_eq!((approval(&again), again.changes.len(), again.events.len()), (open(), 0, 0));
         let others = [
-            NewApproval { digest: Digest([2; 32]), ..new(60) },
+            NewApproval { digest: InputDigest([2; 32]), ..new(60) },
             NewApproval { tool: "Write".into(), ..new(60) },
         ];
         for other in others {
-            assert_eq!(asked(&known, other).unwrap_err(), Refusal::AlreadyExists(Thing::Approval));
+            assert_eq!(asked(&known, other).unwrap_err(), Refusal::AlreadyExists(EntityKind::Approval));
         }
         let elsewhere = Facts { run: Some(run("next")), ..known };
-        assert_eq!(asked(&elsewhere, new(60)).unwrap_err(), Refusal::AlreadyExists(Thing::Approval));
+        assert_eq!(asked(&elsewhere, new(60)).unwrap_err(), Refusal::AlreadyExists(EntityKind::Approval));
     }
 
     #[test]
     fn only_a_turn_that_goes_on_asks() {
-        let over = Run { state: RunState::Ended(Outcome::Cancelled), ..run("run") };
+        let over = Run { state: RunState::Ended(RunOutcome::Cancelled), ..run("run") };
         let cases = [
             Facts { run: None, ..running() },
             Facts { run: Some(over), ..running() },
@@ -339,7 +340,7 @@ mod tests {
             Facts { room: None, ..running() },
         ];
         for facts in cases {
-            assert_eq!(asked(&facts, new(60)).unwrap_err(), Refusal::NotFound(Thing::Run));
+            assert_eq!(asked(&facts, new(60)).unwrap_err(), Refusal::NotFound(EntityKind::Run));
         }
     }
 
@@ -351,7 +352,7 @@ mod tests {
         assert_eq!(judged(&facts, judgement(true)).unwrap_err(), Refusal::Forbidden);
         assert!(judged(&facts, judgement(false)).is_ok());
         let nothing_yet = Facts { approval: None, ..facts };
-        assert_eq!(asked(&nothing_yet, new(60)).unwrap_err(), Refusal::NotFound(Thing::Run));
+        assert_eq!(asked(&nothing_yet, new(60)).unwrap_err(), Refusal::NotFound(EntityKind::Run));
     }
 
     #[test]
@@ -387,12 +388,12 @@ mod tests {
         assert_eq!(allowed.decision, Some(Decision::Allowed { by: ann.clone() }));
         let denied = approval(&judged(&facts, judgement(false)).unwrap());
         assert_eq!(denied.decision, Some(Decision::Denied { by: ann, reason: Some("no".into()) }));
-        let seen = |byte| Judgement { digest: Some(Digest([byte; 32])), ..judgement(true) };
+        let seen = |byte| ApprovalDecision { digest: Some(InputDigest([byte; 32])), ..judgement(true) };
         assert!(judged(&facts, seen(1)).is_ok());
         assert!(matches!(judged(&facts, seen(2)), Err(Refusal::Invalid(_))));
         let known = Facts { approval: Some(denied.clone()), ..running() };
         for late in [judgement(true), judgement(false), seen(2)] {
-            assert_eq!(judged(&known, late).unwrap_err(), Refusal::AlreadyExists(Thing::Approval));
+            assert_eq!(judged(&known, late).unwrap_err(), Refusal::AlreadyExists(EntityKind::Approval));
         }
         let expired = decide(&Command::ExpireApproval { approval: denied.id.clone() }, &known).unwrap();
         assert_eq!((approval(&expired), expired.changes.len()), (denied, 0), "it was too late to expire");
@@ -402,7 +403,7 @@ mod tests {
     fn always_makes_a_rule_and_only_with_a_yes() {
         let facts = Facts { approval: Some(open()), ..running() };
         let rules = |allow| {
-            let plan = judged(&facts, Judgement { always: true, ..judgement(allow) }).unwrap();
+            let plan = judged(&facts, ApprovalDecision { always: true, ..judgement(allow) }).unwrap();
             let rule = |change: &Change| match change {
                 Change::PutApprovalRule(rule) => Some(rule.clone()),
                 _ => None,
@@ -415,10 +416,15 @@ mod tests {
 
     #[test]
     fn what_is_open_goes_with_its_turn() {
-        let said =
-            Said { message: None, text: "done".into(), chunks: Vec::new(), target: None, claimed_depth: 0 };
-        let (run, outcome) = (RunId::stored("run"), Outcome::Complete);
-        let finished = FinishedRun { run, outcome, said: Some(said) };
+        let said = AgentReply {
+            message: None,
+            text: "done".into(),
+            chunks: Vec::new(),
+            target: None,
+            claimed_depth: 0,
+        };
+        let (run, outcome) = (RunId::stored("run"), RunOutcome::Complete);
+        let finished = RunFinish { run, outcome, said: Some(said) };
         let facts = Facts { approvals: vec![open()], ..running() };
         let plan = decide(&Command::FinishRun(finished), &facts).unwrap();
         let told: Vec<_> = plan.events.iter().map(|logged| &logged.event).collect();

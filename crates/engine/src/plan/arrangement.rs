@@ -1,27 +1,33 @@
 //! How one member keeps a room for themselves.
 
 use super::{Change, Draft, Plan};
-use parlor_model::{Arrangement, Arranging, Event, Member, Receipt, Refusal, RoomId, Thing};
+use parlor_model::{
+    EntityKind, Event, Member, Receipt, Refusal, RoomId, RoomPreferenceChange, RoomPreferences,
+};
 use std::sync::Arc;
 
-pub fn plan(room: &RoomId, how: Arranging, mut draft: Draft) -> Result<Plan, Refusal> {
+pub fn plan(room: &RoomId, how: RoomPreferenceChange, mut draft: Draft) -> Result<Plan, Refusal> {
     let (now, head) = (draft.facts.now, draft.facts.head);
-    let own = draft.facts.membership.as_deref().cloned().ok_or(Refusal::NotFound(Thing::Member))?;
+    let own = draft.facts.membership.as_deref().cloned().ok_or(Refusal::NotFound(EntityKind::Member))?;
     let old = own.arrangement;
     let new = match how {
-        Arranging::Pin => Arrangement { pinned_at: toggled(old.pinned_at, now), ..old },
-        Arranging::Archive => Arrangement { archived_at: toggled(old.archived_at, now), ..old },
-        Arranging::Clear => Arrangement { cleared_at: Some(now), cleared_through: head, ..old },
-        Arranging::Notify(notifications) => Arrangement { notifications, ..old },
+        RoomPreferenceChange::Pin => RoomPreferences { pinned_at: toggled(old.pinned_at, now), ..old },
+        RoomPreferenceChange::Archive => {
+            RoomPreferences { archived_at: toggled(old.archived_at, now), ..old }
+        }
+        RoomPreferenceChange::Clear => {
+            RoomPreferences { cleared_at: Some(now), cleared_through: head, ..old }
+        }
+        RoomPreferenceChange::Notify(notifications) => RoomPreferences { notifications, ..old },
     };
     let member = Arc::new(Member { arrangement: new, ..own });
     if new != old {
         draft.change(Change::PutMember(member.clone()));
         draft.tell(match how {
-            Arranging::Clear => {
+            RoomPreferenceChange::Clear => {
                 Event::RoomCleared { room: room.clone(), user: draft.actor()?.id.clone(), at: now }
             }
-            _ => Event::RoomArranged(member.clone()),
+            _ => Event::RoomPreferencesChanged(member.clone()),
         });
     }
     draft.done(Receipt::Member(member))

@@ -4,8 +4,8 @@ use super::{Change, Draft, Plan, messages, rooms, turns, uploads};
 use crate::facts::{Candidate, Facts, Names};
 use crate::ports::Spent;
 use parlor_model::{
-    Addressed, AgentId, Event, MemberChange, MemberId, Mention, Message, MessageId, MessageKind, Place, Post,
-    Receipt, Refusal, Room, RoomId, RoomKind, RoomRole, Sender, Thing,
+    AddressedBy, AgentId, Destination, EntityKind, Event, MemberChange, MemberId, Mention, Message,
+    MessageId, MessageKind, Post, Receipt, Refusal, Room, RoomId, RoomKind, RoomRole, Sender,
 };
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ const TITLE: (usize, usize) = (6, 60);
 pub fn plan(agent: &AgentId, post: &Post, draft: Draft) -> Result<Plan, Refusal> {
     let (actor, now) = (draft.actor()?, draft.facts.now);
     let found = draft.facts.agent.as_ref().filter(|found| found.id == *agent);
-    let found = found.ok_or(Refusal::NotFound(Thing::Agent))?.clone();
+    let found = found.ok_or(Refusal::NotFound(EntityKind::Agent))?.clone();
     if !found.is_hosted() {
         return Err(Refusal::invalid("agent_id", "is an agent that nobody hosts"));
     }
@@ -42,8 +42,12 @@ pub fn plan(agent: &AgentId, post: &Post, draft: Draft) -> Result<Plan, Refusal>
         rooms::member(&room, addressed.clone(), RoomRole::Member, &its, now),
     ];
     // From here on as if the room had been there.
-    let candidate =
-        Candidate { agent: found.clone(), addressed: Addressed::Directly, spent: Spent::default(), asked: 0 };
+    let candidate = Candidate {
+        agent: found.clone(),
+        addressed: AddressedBy::Directly,
+        spent: Spent::default(),
+        asked: 0,
+    };
     let facts = Facts {
         room: Some(room.clone()),
         membership: Some(Arc::new(members[0].clone())),
@@ -63,7 +67,7 @@ pub fn plan(agent: &AgentId, post: &Post, draft: Draft) -> Result<Plan, Refusal>
         id: MessageId::stored(draft.mint.ids.next()),
         seq: draft.next_seq(),
         at: now,
-        place: Place::Room(room.id.clone()),
+        destination: Destination::Room(room.id.clone()),
         sender: Sender::User(actor.id.clone()),
         sender_name: actor.display_name.clone(),
         kind: MessageKind::Text,
@@ -80,7 +84,7 @@ pub fn plan(agent: &AgentId, post: &Post, draft: Draft) -> Result<Plan, Refusal>
         source: "internal".into(),
         external_id: None,
         edited_at: None,
-        turn: None,
+        run_output: None,
     };
     let posted = messages::post(message, &mut draft);
     if let Some(message) = &posted.message {

@@ -2,7 +2,7 @@
 
 use super::{Change, Draft, Plan, agents};
 use parlor_model::command::{AgentRegistration, NewGateway};
-use parlor_model::{Agent, Command, Gateway, Host, Receipt, Refusal, Thing, UserId, Visibility};
+use parlor_model::{Agent, AgentHost, Command, EntityKind, Gateway, Receipt, Refusal, UserId, Visibility};
 use std::sync::Arc;
 
 /// How many are remembered; beyond that the one that went longest ago is forgotten.
@@ -39,14 +39,19 @@ fn connect(new: &NewGateway, mut draft: Draft) -> Result<Plan, Refusal> {
         ephemeral: new.ephemeral,
         connected_at: draft.facts.now,
         disconnected_at: None,
-        dismissed: draft.facts.gateway.as_ref().map(|known| known.dismissed.clone()).unwrap_or_default(),
+        pending_removals: draft
+            .facts
+            .gateway
+            .as_ref()
+            .map(|known| known.pending_removals.clone())
+            .unwrap_or_default(),
     });
     draft.change(Change::PutGateway(gateway.clone()));
     draft.done(Receipt::Gateway(gateway))
 }
 
 fn disconnect(mut draft: Draft) -> Result<Plan, Refusal> {
-    let gateway = draft.facts.gateway.as_ref().ok_or(Refusal::NotFound(Thing::Gateway))?;
+    let gateway = draft.facts.gateway.as_ref().ok_or(Refusal::NotFound(EntityKind::Gateway))?;
     let now = Some(draft.facts.now);
     draft.change(match gateway.ephemeral {
         true => Change::RemoveGateway(gateway.id.clone()),
@@ -68,17 +73,21 @@ pub fn dismiss(draft: &mut Draft) {
     for gateway in draft.facts.gateways.iter().filter(|gateway| gateway.disconnected_at.is_some()) {
         let hosted =
             draft.facts.agents.iter().filter(|agent| agent.host.gateway.as_ref() == Some(&gateway.id));
-        let mut dismissed = gateway.dismissed.clone();
-        dismissed.extend(hosted.map(|agent| agent.id.clone()).filter(|id| !gateway.dismissed.contains(id)));
-        if dismissed.len() > gateway.dismissed.len() {
+        let mut dismissed = gateway.pending_removals.clone();
+        dismissed
+            .extend(hosted.map(|agent| agent.id.clone()).filter(|id| !gateway.pending_removals.contains(id)));
+        if dismissed.len() > gateway.pending_removals.len() {
             dismissed.drain(..dismissed.len().saturating_sub(MOST_DISMISSED));
-            draft.change(Change::PutGateway(Arc::new(Gateway { dismissed, ..gateway.clone() })));
+            draft.change(Change::PutGateway(Arc::new(Gateway {
+                pending_removals: dismissed,
+                ..gateway.clone()
+            })));
         }
     }
 }
 
-fn hosted(new: &AgentRegistration, draft: &Draft) -> Host {
-    Host {
+fn hosted(new: &AgentRegistration, draft: &Draft) -> AgentHost {
+    AgentHost {
         gateway: Some(new.gateway.clone()),
         kind: new.kind.clone(),
         working_directory: new.working_directory.clone(),
@@ -94,7 +103,7 @@ fn hosted(new: &AgentRegistration, draft: &Draft) -> Host {
 fn host(owner: &UserId, new: &AgentRegistration, mut draft: Draft) -> Result<Plan, Refusal> {
     let host = hosted(new, &draft);
     match draft.facts.agent.clone() {
-        Some(known) if known.host.gateway != host.gateway => Err(Refusal::AlreadyExists(Thing::Agent)),
+        Some(known) if known.host.gateway != host.gateway => Err(Refusal::AlreadyExists(EntityKind::Agent)),
         Some(known) => agents::replace(Agent { name: new.name.clone(), host, ..known }, draft),
         None => {
             let agent = Agent {
@@ -114,9 +123,10 @@ fn host(owner: &UserId, new: &AgentRegistration, mut draft: Draft) -> Result<Pla
 }
 
 fn register(new: &AgentRegistration, mut draft: Draft) -> Result<Plan, Refusal> {
-    let dismissing = draft.facts.gateway.as_ref().filter(|gateway| gateway.dismissed.contains(&new.id));
+    let dismissing =
+        draft.facts.gateway.as_ref().filter(|gateway| gateway.pending_removals.contains(&new.id));
     if let Some(mut gateway) = dismissing.cloned() {
-        gateway.dismissed.retain(|id| *id != new.id);
+        gateway.pending_removals.retain(|id| *id != new.id);
         draft.change(Change::PutGateway(Arc::new(gateway)));
         // One that was made anew since is welcome.
         if draft.facts.agent.is_none() {
@@ -152,7 +162,7 @@ mod tests {
             ephemeral: false,
             connected_at: Time(1),
             disconnected_at,
-            dismissed: Vec::new(),
+            pending_removals: Vec::new(),
         }
     }
 
@@ -225,18 +235,21 @@ mod tests {
         };
         assert_eq!(removed(None), None, "one that is there is told at once");
         let away = removed(Some(Time(5))).unwrap();
-        assert_eq!((away.id.as_str(), &away.dismissed[..]), ("laptop", &[AgentId::stored("coder")][..]));
+        assert_eq!(
+            (away.id.as_str(), &away.pending_removals[..]),
+            ("laptop", &[AgentId::stored("coder")][..])
+        );
 
         let known = Some(Gateway::clone(&away));
         let back = decide(&super::tests::connect("laptop"), &Facts { gateway: known, ..facts() }).unwrap();
         let Receipt::Gateway(back) = back.receipt else { panic!("not a gateway") };
-        assert_eq!(back.dismissed, away.dismissed);
+        assert_eq!(back.pending_removals, away.pending_removals);
         let register = |given: Facts| decide(&Command::RegisterAgent(registration()), &given).unwrap();
         let known = Facts { gateway: Some(Gateway::clone(&back)), ..facts() };
         let plan = register(known.clone());
         assert_eq!(plan.receipt, Receipt::Dismissed(AgentId::stored("coder")));
         let [Change::PutGateway(told)] = &plan.changes[..] else { panic!("{:?}", plan.changes) };
-        assert_eq!(told.dismissed, [], "once");
+        assert_eq!(told.pending_removals, [], "once");
         let anew = register(Facts { agent: Some(agent("coder")), ..known });
         assert!(matches!(anew.receipt, Receipt::Agent { .. }), "one that was made since stays");
     }

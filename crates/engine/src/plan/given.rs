@@ -6,8 +6,8 @@ use crate::facts::{Facts, Standing};
 use crate::ports::Ids;
 use crate::routes::Recipient;
 use parlor_model::{
-    Agent, AgentId, Command, Delivery, DeliveryState, Epoch, Mailbox, Message, MessageId, MessageKind, Path,
-    Pattern, Place, Refusal, Sender, Seq, SessionId, SiteRole, Subscription, Time, User, UserId,
+    Agent, AgentId, Command, Delivery, DeliveryState, Destination, Epoch, Mailbox, Message, MessageId,
+    MessageKind, Path, Pattern, Refusal, Sender, Seq, SessionId, SiteRole, Subscription, Time, User, UserId,
 };
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub fn user(id: &str) -> User {
         failed_sign_ins: 0,
         locked_until: None,
         max_connections: None,
-        hears: Vec::new(),
+        source_patterns: Vec::new(),
         created_at: Time(1),
         updated_at: Time(1),
     }
@@ -99,7 +99,7 @@ pub fn mail(id: &str, of: &str, state: DeliveryState, attempts: u32) -> (Arc<Mes
         id: MessageId::stored(id),
         seq: Seq(5),
         at: Time(5),
-        place: Place::Path(Path::stored("slack/team")),
+        destination: Destination::Path(Path::stored("slack/team")),
         sender: Sender::Source("bridge".into()),
         sender_name: "bridge".into(),
         kind: MessageKind::Text,
@@ -116,7 +116,7 @@ pub fn mail(id: &str, of: &str, state: DeliveryState, attempts: u32) -> (Arc<Mes
         source: "slack".into(),
         external_id: None,
         edited_at: None,
-        turn: None,
+        run_output: None,
     };
     let delivery = Delivery {
         message: message.id.clone(),

@@ -2,7 +2,7 @@
 
 use super::{Change, Draft, Plan, accounts};
 use parlor_model::command::{NewInvitation, NewUser};
-use parlor_model::{Command, Invitation, InvitationId, Receipt, Refusal, Thing};
+use parlor_model::{Command, EntityKind, Invitation, InvitationId, Receipt, Refusal};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ pub fn plan(command: &Command, mut draft: Draft) -> Result<Plan, Refusal> {
             draft.done(Receipt::Done)
         }
         Command::Register { account, .. } => {
-            let invitation = draft.facts.invitation.as_ref().ok_or(Refusal::NotFound(Thing::Invitation))?;
+            let invitation =
+                draft.facts.invitation.as_ref().ok_or(Refusal::NotFound(EntityKind::Invitation))?;
             let account = NewUser { role: invitation.role, ..account.clone() };
             let user = accounts::create_user(&account, &mut draft)?;
             // Here and nowhere else a use is spent: of two who come at once, the second finds none left.

@@ -2,7 +2,7 @@
 
 use super::{Change, Draft, Plan};
 use parlor_model::{
-    Bookmark, Command, Event, Message, Pin, Reaction, Reactor, Receipt, Refusal, RoomId, Thing,
+    Bookmark, Command, EntityKind, Event, Message, Pin, Reaction, Reactor, Receipt, Refusal, RoomId,
 };
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
 }
 
 fn the_message(draft: &Draft) -> Result<(Arc<Message>, RoomId), Refusal> {
-    let message = draft.facts.message.clone().ok_or(Refusal::NotFound(Thing::Message))?;
-    let room = message.place.room().cloned().ok_or(Refusal::NotFound(Thing::Message))?;
+    let message = draft.facts.message.clone().ok_or(Refusal::NotFound(EntityKind::Message))?;
+    let room = message.destination.room().cloned().ok_or(Refusal::NotFound(EntityKind::Message))?;
     Ok((message, room))
 }
 
@@ -89,7 +89,7 @@ fn bookmark(mut draft: Draft) -> Result<Plan, Refusal> {
 fn remove_bookmark(mut draft: Draft) -> Result<Plan, Refusal> {
     let user = draft.actor()?.id.clone();
     if draft.facts.bookmark.is_none() {
-        return Err(Refusal::NotFound(Thing::Bookmark));
+        return Err(Refusal::NotFound(EntityKind::Bookmark));
     }
     let (message, room) = the_message(&draft)?;
     draft.change(Change::RemoveBookmark(user.clone(), message.id.clone()));
@@ -102,13 +102,13 @@ mod tests {
     use super::super::given::{decide, facts, mail, user};
     use super::*;
     use crate::facts::Standing;
-    use parlor_model::{DeliveryState, Place};
+    use parlor_model::{DeliveryState, Destination};
 
     /// After these people put these emoji under a message, one after the other, or took them away.
     fn reactions(steps: &[(&str, &str)]) -> Result<Vec<(String, Vec<String>)>, Refusal> {
         let (message, _) = mail("m", "coder", DeliveryState::Pending, 0);
-        let place = Place::Room(RoomId::stored("lobby"));
-        let mut message = Arc::new(Message { place, ..Message::clone(&message) });
+        let place = Destination::Room(RoomId::stored("lobby"));
+        let mut message = Arc::new(Message { destination: place, ..Message::clone(&message) });
         for (name, emoji) in steps {
             let mut facts = facts();
             facts.standing = Some(Arc::new(Standing { user: user(name), scopes: None }));

@@ -2,10 +2,10 @@
 
 use super::{Change, Draft, Plan, approvals, routing, turns, uploads};
 use crate::ports::FirstUse;
-use parlor_model::command::{Posted, Rewound};
+use parlor_model::command::{Posted, RewindResult};
 use parlor_model::{
-    Agent, Command, Event, Forwarded, Message, MessageId, MessageKind, Outcome, Place, Post, Receipt,
-    Refusal, Revision, RoomId, Sender, Seq, Thing, mention,
+    Agent, Command, Destination, EntityKind, Event, Forwarded, Message, MessageId, MessageKind, Post,
+    Receipt, Refusal, Revision, RoomId, RunOutcome, Sender, Seq, mention,
 };
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
         Command::Post(post) => say(post, draft),
         Command::Edit { text, .. } => edit(text, draft),
         Command::Delete { .. } => {
-            let message = draft.facts.message.as_ref().ok_or(Refusal::NotFound(Thing::Message))?;
+            let message = draft.facts.message.as_ref().ok_or(Refusal::NotFound(EntityKind::Message))?;
             delete([&**message], draft)
         }
         Command::DeleteMany { .. } => {
@@ -52,7 +52,7 @@ pub fn say(post: &Post, mut draft: Draft) -> Result<Plan, Refusal> {
     let attachments = uploads::attachments(post, &draft)?;
     if let Some(wanted) = &post.reply_to {
         let same_room =
-            draft.facts.reply.as_ref().is_some_and(|reply| reply.place.room() == Some(&post.room));
+            draft.facts.reply.as_ref().is_some_and(|reply| reply.destination.room() == Some(&post.room));
         if !same_room {
             return Err(Refusal::invalid("replyToId", "no such message in this room"));
         }
@@ -62,7 +62,7 @@ pub fn say(post: &Post, mut draft: Draft) -> Result<Plan, Refusal> {
         id: MessageId::stored(draft.mint.ids.next()),
         seq: draft.next_seq(),
         at: draft.facts.now,
-        place: Place::Room(post.room.clone()),
+        destination: Destination::Room(post.room.clone()),
         sender: Sender::User(actor.id.clone()),
         sender_name: actor.display_name.clone(),
         kind: MessageKind::Text,
@@ -80,7 +80,7 @@ pub fn say(post: &Post, mut draft: Draft) -> Result<Plan, Refusal> {
         source: "internal".into(),
         external_id: None,
         edited_at: None,
-        turn: None,
+        run_output: None,
     };
     let posted = enter(message, &mut draft);
     draft.done(Receipt::Posted(posted))
@@ -132,7 +132,7 @@ pub fn post(message: Message, draft: &mut Draft) -> Posted {
 }
 
 fn edit(text: &Arc<str>, mut draft: Draft) -> Result<Plan, Refusal> {
-    let old = draft.facts.message.as_ref().ok_or(Refusal::NotFound(Thing::Message))?;
+    let old = draft.facts.message.as_ref().ok_or(Refusal::NotFound(EntityKind::Message))?;
     if old.text == *text {
         let same = old.clone();
         return draft.done(Receipt::Message(same));
@@ -156,7 +156,7 @@ fn forward(room: &RoomId, client_message_id: Option<&str>, mut draft: Draft) -> 
         return draft.done(Receipt::Posted(repeated));
     }
     let actor = draft.actor()?;
-    let first = draft.facts.message.as_ref().ok_or(Refusal::NotFound(Thing::Message))?;
+    let first = draft.facts.message.as_ref().ok_or(Refusal::NotFound(EntityKind::Message))?;
     let (limit, got) = (draft.mint.limits.message_characters, first.text.chars().count());
     if got > limit {
         return Err(Refusal::TooLarge { limit, got });
@@ -175,7 +175,7 @@ fn forward(room: &RoomId, client_message_id: Option<&str>, mut draft: Draft) -> 
         id: MessageId::stored(draft.mint.ids.next()),
         seq: draft.next_seq(),
         at: draft.facts.now,
-        place: Place::Room(room.clone()),
+        destination: Destination::Room(room.clone()),
         sender: Sender::User(actor.id.clone()),
         sender_name: actor.display_name.clone(),
         kind: MessageKind::Text,
@@ -192,7 +192,7 @@ fn forward(room: &RoomId, client_message_id: Option<&str>, mut draft: Draft) -> 
         source: "internal".into(),
         external_id: None,
         edited_at: None,
-        turn: None,
+        run_output: None,
     };
     let posted = enter(message, &mut draft);
     draft.done(Receipt::Posted(posted))
@@ -203,7 +203,7 @@ fn delete<'a>(
     mut draft: Draft<'a>,
 ) -> Result<Plan, Refusal> {
     for message in messages {
-        let room = message.place.room().cloned().ok_or(Refusal::NotFound(Thing::Message))?;
+        let room = message.destination.room().cloned().ok_or(Refusal::NotFound(EntityKind::Message))?;
         draft.change(Change::Erase(message.id.clone()));
         draft.tell(Event::MessageDeleted { room, message: message.id.clone() });
     }
@@ -218,7 +218,7 @@ const CAPABILITY: &str = "rewind";
 /// Every agent there forgets it too, or nothing is taken back: they would go on from what nobody else can see.
 fn rewind(room: &RoomId, mut draft: Draft) -> Result<Plan, Refusal> {
     let facts = draft.facts;
-    let message = facts.message.clone().ok_or(Refusal::NotFound(Thing::Message))?;
+    let message = facts.message.clone().ok_or(Refusal::NotFound(EntityKind::Message))?;
     let able = |agent: &Agent| agent.host.capabilities.iter().any(|able| **able == *CAPABILITY);
     if !facts.agents.iter().all(able) {
         return Err(Refusal::invalid("roomId", "has an agent in it that cannot be rewound"));
@@ -228,13 +228,13 @@ fn rewind(room: &RoomId, mut draft: Draft) -> Result<Plan, Refusal> {
     }
     approvals::withdraw(&mut draft);
     let open = facts.open_runs.iter();
-    let ended = open.filter_map(|run| run.ended(Outcome::Cancelled, None, facts.now).ok());
+    let ended = open.filter_map(|run| run.ended(RunOutcome::Cancelled, None, facts.now).ok());
     let ended = ended.map(|run| turns::put(run, &mut draft)).collect();
     for message in &facts.later {
         draft.change(Change::Erase(message.id.clone()));
         draft.tell(Event::MessageDeleted { room: room.clone(), message: message.id.clone() });
     }
-    let rewound = Rewound {
+    let rewound = RewindResult {
         message,
         removed: facts.later.iter().map(|message| message.id.clone()).collect(),
         ended,
@@ -265,7 +265,7 @@ mod tests {
     use super::*;
     use crate::facts::Facts;
     use parlor_model::{
-        Addressed, AgentId, ConversationId, DeliveryState, Lineage, Run, RunId, RunState, Usage,
+        AddressedBy, AgentId, ConversationId, DeliveryState, Lineage, Run, RunId, RunState, Usage,
     };
 
     fn room() -> RoomId {
@@ -274,7 +274,7 @@ mod tests {
 
     fn said(number: usize) -> Arc<Message> {
         let (message, _) = mail(&format!("m{number}"), "coder", DeliveryState::Pending, 0);
-        Arc::new(Message { place: Place::Room(room()), ..Message::clone(&message) })
+        Arc::new(Message { destination: Destination::Room(room()), ..Message::clone(&message) })
     }
 
     fn run(id: &str, state: RunState) -> Run {
@@ -286,8 +286,8 @@ mod tests {
             task: None,
             asked_by: None,
             arrival: None,
-            addressed: Addressed::Directly,
-            lineage: Lineage::begun(ConversationId::stored("c"), AgentId::stored("coder")),
+            addressed: AddressedBy::Directly,
+            lineage: Lineage::start(ConversationId::stored("c"), AgentId::stored("coder")),
             parent: None,
             state,
             reply: None,

@@ -6,8 +6,9 @@
 use super::{Change, Draft, Plan, messages, turns};
 use parlor_model::mission::SOURCE;
 use parlor_model::{
-    AgentId, Circle, Command, Event, Idle, MemberId, Mention, Message, MessageId, MessageKind, Mission,
-    MissionAgent, MissionId, Place, Realm, Receipt, Refusal, Room, RoomId, RoomRole, Sender, Thing,
+    AgentId, Command, Destination, EntityKind, Event, EventAudience, IdlePrompt, MemberId, Mention, Message,
+    MessageId, MessageKind, Mission, MissionAgent, MissionId, MissionScope, Receipt, Refusal, Room, RoomId,
+    RoomRole, Sender,
 };
 use std::sync::Arc;
 
@@ -16,19 +17,19 @@ pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
         Command::SetMission { text, agents, .. } => set(text, agents, draft),
         Command::EndMission { .. } => {
             let mut draft = draft;
-            let mission = running(&draft).ok_or(Refusal::NotFound(Thing::Mission))?;
+            let mission = running(&draft).ok_or(Refusal::NotFound(EntityKind::Mission))?;
             end(&mission, &mut draft);
             tell(&mut draft);
             draft.done(Receipt::Done)
         }
-        Command::SetIdle { agent, room, idle } => set_idle(agent, room.is_some(), idle.as_ref(), draft),
+        Command::SetIdlePrompt { agent, room, idle } => set_idle(agent, room.is_some(), idle.as_ref(), draft),
         Command::PromptIdle { agent, .. } => prompt(agent, draft),
         _ => unreachable!("the dispatcher sends only missions here"),
     }
 }
 
 fn the_room(draft: &Draft) -> Result<Arc<Room>, Refusal> {
-    draft.facts.room.clone().ok_or(Refusal::NotFound(Thing::Room))
+    draft.facts.room.clone().ok_or(Refusal::NotFound(EntityKind::Room))
 }
 
 /// The one that is on, among those of the realm.
@@ -56,12 +57,12 @@ fn end(mission: &Mission, draft: &mut Draft) {
     draft.change(Change::PutMission(Arc::new(ended)));
 }
 
-fn set(text: &str, agents: &[(AgentId, Idle)], mut draft: Draft) -> Result<Plan, Refusal> {
+fn set(text: &str, agents: &[(AgentId, IdlePrompt)], mut draft: Draft) -> Result<Plan, Refusal> {
     let (room, actor) = (the_room(&draft)?, draft.actor()?);
     if let Some(before) = running(&draft) {
         end(&before, &mut draft);
     }
-    let named = |(agent, idle): &(AgentId, Idle)| MissionAgent {
+    let named = |(agent, idle): &(AgentId, IdlePrompt)| MissionAgent {
         agent: agent.clone(),
         named: true,
         idle: idle.clone(),
@@ -71,7 +72,7 @@ fn set(text: &str, agents: &[(AgentId, Idle)], mut draft: Draft) -> Result<Plan,
     agents.sort_by(|one, other| one.agent.cmp(&other.agent));
     let mission = Mission {
         id: MissionId::stored(draft.mint.ids.next()),
-        realm: Realm::of(&room),
+        realm: MissionScope::of(&room),
         room: room.id.clone(),
         text: text.trim().into(),
         agents,
@@ -86,17 +87,22 @@ fn set(text: &str, agents: &[(AgentId, Idle)], mut draft: Draft) -> Result<Plan,
     draft.done(Receipt::Mission(mission))
 }
 
-fn set_idle(agent: &AgentId, in_room: bool, idle: Option<&Idle>, mut draft: Draft) -> Result<Plan, Refusal> {
+fn set_idle(
+    agent: &AgentId,
+    in_room: bool,
+    idle: Option<&IdlePrompt>,
+    mut draft: Draft,
+) -> Result<Plan, Refusal> {
     if idle.is_none() && draft.facts.overridden.is_none() {
-        return Err(Refusal::NotFound(Thing::Override));
+        return Err(Refusal::NotFound(EntityKind::Override));
     }
-    let realm = if in_room { Realm::of(&*the_room(&draft)?) } else { Realm::Anywhere };
+    let realm = if in_room { MissionScope::of(&*the_room(&draft)?) } else { MissionScope::Global };
     draft.change(Change::PutIdle { realm, agent: agent.clone(), idle: idle.cloned() });
     match (in_room, &draft.facts.agent) {
         (true, _) => tell(&mut draft),
         // What it says of itself is part of what an agent is.
         (false, Some(agent)) => {
-            let circle = Circle::of(agent, draft.facts.rooms.clone()).into();
+            let circle = EventAudience::of(agent, draft.facts.rooms.clone()).into();
             draft.tell(Event::AgentChanged { agent: Arc::new(agent.clone()), circle });
         }
         (false, None) => {}
@@ -107,17 +113,19 @@ fn set_idle(agent: &AgentId, in_room: bool, idle: Option<&Idle>, mut draft: Draf
 /// Says to an idle agent what it is to do, in the name of who set the mission, if all of it still holds.
 fn prompt(agent: &AgentId, mut draft: Draft) -> Result<Plan, Refusal> {
     let facts = draft.facts;
-    let gone = Refusal::NotFound(Thing::Mission);
+    let gone = Refusal::NotFound(EntityKind::Mission);
     let mission = running(&draft).ok_or(gone.clone())?;
-    let room = facts.room.clone().filter(|room| Realm::of(room) == mission.realm).ok_or(gone.clone())?;
+    let room =
+        facts.room.clone().filter(|room| MissionScope::of(room) == mission.realm).ok_or(gone.clone())?;
     let still = facts.membership.as_ref().filter(|own| own.role >= RoomRole::Admin);
     let (Some(by), Some(_)) = (&facts.user, still) else { return Err(gone) };
     let candidate = facts.addressed.iter().find(|candidate| candidate.agent.id == *agent).cloned();
-    let candidate = candidate.filter(|_| facts.target.is_some()).ok_or(Refusal::NotFound(Thing::Agent))?;
+    let candidate =
+        candidate.filter(|_| facts.target.is_some()).ok_or(Refusal::NotFound(EntityKind::Agent))?;
     let idle = mission.idle(agent, facts.overridden.as_ref(), facts.own_idle.as_ref());
-    let idle = idle.ok_or(Refusal::NotFound(Thing::Override))?;
+    let idle = idle.ok_or(Refusal::NotFound(EntityKind::Override))?;
     let waits_for =
-        mission.agent(agent).and_then(|known| known.prompted_at).map(|at| at.plus(idle.patience()));
+        mission.agent(agent).and_then(|known| known.prompted_at).map(|at| at.plus(idle.idle_timeout()));
     let too_soon = waits_for.is_some_and(|until| facts.now < until);
     let enough = mission.prompts >= Mission::MOST_PROMPTS;
     // What would be refused is not said either: nobody would read it.
@@ -129,7 +137,7 @@ fn prompt(agent: &AgentId, mut draft: Draft) -> Result<Plan, Refusal> {
         id: MessageId::stored(draft.mint.ids.next()),
         seq: draft.next_seq(),
         at: facts.now,
-        place: Place::Room(room.id.clone()),
+        destination: Destination::Room(room.id.clone()),
         sender: Sender::User(by.id.clone()),
         sender_name: by.display_name.clone(),
         kind: MessageKind::Text,
@@ -149,7 +157,7 @@ fn prompt(agent: &AgentId, mut draft: Draft) -> Result<Plan, Refusal> {
         source: SOURCE.into(),
         external_id: Some(mission.id.as_str().into()),
         edited_at: None,
-        turn: None,
+        run_output: None,
     };
     let posted = messages::enter(message, &mut draft);
     draft.done(Receipt::Posted(posted))

@@ -35,13 +35,13 @@ use crate::Limits;
 use crate::facts::Facts;
 use crate::ports::{FirstUse, Ids, OnceKey};
 use crate::routes::RouteChange;
-use parlor_model::audit::Note;
+use parlor_model::audit::NewAuditEntry;
 use parlor_model::{
-    Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Command, Delivery, Event, Gateway,
-    GatewayId, HubSettings, Idle, Invitation, InvitationId, KeyId, Logged, Mailbox, Member, MemberId,
-    Message, MessageId, Mission, Pairing, Pattern, Pin, Position, Reaction, Realm, Receipt, Refusal,
-    Revision, Room, RoomId, Router, RouterId, Run, SecondFactor, SecretHash, Seq, Service, Session, SignIn,
-    SignInId, StandingPlan, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
+    Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Command, CurrentPlan, Delivery,
+    Event, Gateway, GatewayId, HubSettings, IdlePrompt, Invitation, InvitationId, KeyId, LoggedEvent,
+    Mailbox, Member, MemberId, Message, MessageId, Mission, MissionScope, Pairing, Pattern, Pin, Position,
+    Reaction, Receipt, Refusal, Revision, Room, RoomId, Router, RouterId, Run, SecondFactor, SecretHash, Seq,
+    Service, Session, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub changes: Vec<Change>,
-    pub events: Vec<Logged>,
+    pub events: Vec<LoggedEvent>,
     pub routes: Vec<RouteChange>,
     pub receipt: Receipt,
 }
@@ -80,7 +80,7 @@ pub enum Change {
     RemoveRouter(RouterId),
     /// Removed with its agent.
     PutService(Arc<Service>),
-    Note(Arc<Note>),
+    Note(Arc<NewAuditEntry>),
     /// The same once more.
     NoteAgain {
         id: u64,
@@ -165,14 +165,14 @@ pub enum Change {
     PutApproval(Arc<Approval>),
     /// In the place of one for the same.
     PutApprovalRule(ApprovalRule),
-    PutPlan(Arc<StandingPlan>),
+    PutPlan(Arc<CurrentPlan>),
     /// With what it has of agents.
     PutMission(Arc<Mission>),
     /// `None` takes it away.
     PutIdle {
-        realm: Realm,
+        realm: MissionScope,
         agent: AgentId,
-        idle: Option<Idle>,
+        idle: Option<IdlePrompt>,
     },
     RemoveApprovalRule(ApprovalRule),
     ClearDeadLetters,
@@ -219,7 +219,7 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
     let draft = Draft::new(facts, mint);
     match command {
         Command::NoteBackup { .. }
-        | Command::Pulse
+        | Command::AppendNoop
         | Command::OfferSetup { .. }
         | Command::SetUp { .. }
         | Command::CreateUser(_)
@@ -267,14 +267,14 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
         | Command::RemoveMember { .. } => rooms::plan(command, draft),
         Command::SetMission { .. }
         | Command::EndMission { .. }
-        | Command::SetIdle { .. }
+        | Command::SetIdlePrompt { .. }
         | Command::PromptIdle { .. } => missions::plan(command, draft),
         Command::CreateTask(_)
         | Command::ChangeTask { .. }
         | Command::RemoveTask { .. }
         | Command::ReportTask { .. } => tasks::plan(command, draft),
         Command::Chat { agent, post } => chats::plan(agent, post, draft),
-        Command::Arrange { room, how } => arrangement::plan(room, *how, draft),
+        Command::ChangeRoomPreferences { room, how } => arrangement::plan(room, *how, draft),
         Command::Post(_)
         | Command::Edit { .. }
         | Command::Delete { .. }
@@ -288,7 +288,7 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
         | Command::Unpin { .. }
         | Command::Bookmark { .. }
         | Command::RemoveBookmark { .. } => marks::plan(command, draft),
-        Command::Upload(_) | Command::TakeReleased { .. } => uploads::plan(command, draft),
+        Command::Upload(_) | Command::TakeUnreferencedBlobs { .. } => uploads::plan(command, draft),
         Command::Route(route) => routing::plan(route, draft),
         Command::CreateAgent { .. }
         | Command::ChangeAgent { .. }
@@ -296,12 +296,12 @@ pub fn plan(command: &Command, facts: &Facts, mint: &Mint) -> Result<Plan, Refus
         | Command::Subscribe { .. }
         | Command::Unsubscribe { .. } => agents::plan(command, draft),
         Command::StartRun { .. }
-        | Command::JoinRun { .. }
-        | Command::OpenRun { .. }
+        | Command::MergeRun { .. }
+        | Command::StartUnpromptedRun { .. }
         | Command::FinishRun(_)
-        | Command::SayLate { .. }
+        | Command::PostLateReply { .. }
         | Command::ReportUsage { .. } => turns::plan(command, draft),
-        Command::TellPlan { .. } | Command::JudgePlan { .. } => plans::plan(command, draft),
+        Command::UpdatePlan { .. } | Command::DecidePlan { .. } => plans::plan(command, draft),
         Command::AskApproval(_)
         | Command::DecideApproval(_)
         | Command::AnswerQuestions { .. }
@@ -323,7 +323,7 @@ struct Draft<'a> {
     facts: &'a Facts,
     mint: &'a Mint<'a>,
     changes: Vec<Change>,
-    events: Vec<Logged>,
+    events: Vec<LoggedEvent>,
     routes: Vec<RouteChange>,
 }
 
@@ -346,7 +346,7 @@ impl<'a> Draft<'a> {
     }
 
     fn tell(&mut self, event: Event) {
-        self.events.push(Logged { seq: self.next_seq(), at: self.facts.now, event });
+        self.events.push(LoggedEvent { seq: self.next_seq(), at: self.facts.now, event });
     }
 
     fn done(self, receipt: Receipt) -> Result<Plan, Refusal> {

@@ -1,15 +1,15 @@
 //! Plans of agents: told as they stand, and decided about once, with what follows from that.
 
 use super::{Change, Draft, Plan, messages};
-use parlor_model::command::PlanVerdict;
+use parlor_model::command::PlanDecision;
 use parlor_model::run_event::PlanState;
-use parlor_model::{Command, Event, Payload, Receipt, Refusal, RunState, StandingPlan, Thing};
+use parlor_model::{Command, CurrentPlan, EntityKind, Event, Payload, Receipt, Refusal, RunState};
 use std::sync::Arc;
 
 pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
     match command {
-        Command::TellPlan { plan, state, .. } => tell(plan, *state, draft),
-        Command::JudgePlan { rev, verdict, .. } => judge(*rev, verdict, draft),
+        Command::UpdatePlan { plan, state, .. } => tell(plan, *state, draft),
+        Command::DecidePlan { rev, verdict, .. } => judge(*rev, verdict, draft),
         _ => unreachable!("the dispatcher sends only plans here"),
     }
 }
@@ -18,10 +18,10 @@ pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
 fn tell(plan: &Payload, state: PlanState, mut draft: Draft) -> Result<Plan, Refusal> {
     let facts = draft.facts;
     let run = facts.run.as_ref().filter(|run| run.state == RunState::Running && facts.room.is_some());
-    let run = run.ok_or(Refusal::NotFound(Thing::Run))?;
+    let run = run.ok_or(Refusal::NotFound(EntityKind::Run))?;
     let before = facts.plan.as_ref().filter(|before| before.run == run.id);
     put(
-        StandingPlan {
+        CurrentPlan {
             room: run.room.clone(),
             agent: run.agent.clone(),
             run: run.id.clone(),
@@ -36,29 +36,29 @@ fn tell(plan: &Payload, state: PlanState, mut draft: Draft) -> Result<Plan, Refu
     draft.done(Receipt::Done)
 }
 
-fn judge(rev: u64, verdict: &PlanVerdict, mut draft: Draft) -> Result<Plan, Refusal> {
+fn judge(rev: u64, verdict: &PlanDecision, mut draft: Draft) -> Result<Plan, Refusal> {
     let facts = draft.facts;
     let open = facts.plan.as_ref().filter(|plan| plan.state == PlanState::Planned);
-    let open = open.ok_or(Refusal::NotFound(Thing::Plan))?;
+    let open = open.ok_or(Refusal::NotFound(EntityKind::Plan))?;
     if open.rev != rev {
-        return Err(Refusal::AlreadyExists(Thing::Plan));
+        return Err(Refusal::AlreadyExists(EntityKind::Plan));
     }
     if facts.room.as_ref().is_none_or(|room| room.is_frozen()) {
         return Err(Refusal::Forbidden);
     }
     let (state, text) = match verdict {
-        PlanVerdict::Approve(_) => (PlanState::Approved, open.text.clone()),
-        PlanVerdict::Reject => (PlanState::Rejected, open.text.clone()),
-        PlanVerdict::Edit(text) => (PlanState::Planned, Some(text.clone())),
+        PlanDecision::Approve(_) => (PlanState::Approved, open.text.clone()),
+        PlanDecision::Reject => (PlanState::Rejected, open.text.clone()),
+        PlanDecision::Edit(text) => (PlanState::Planned, Some(text.clone())),
     };
-    put(StandingPlan { state, text, rev: rev + 1, at: facts.now, ..open.clone() }, &mut draft);
+    put(CurrentPlan { state, text, rev: rev + 1, at: facts.now, ..open.clone() }, &mut draft);
     match verdict {
-        PlanVerdict::Approve(post) => messages::say(post, draft),
-        PlanVerdict::Reject | PlanVerdict::Edit(_) => draft.done(Receipt::Done),
+        PlanDecision::Approve(post) => messages::say(post, draft),
+        PlanDecision::Reject | PlanDecision::Edit(_) => draft.done(Receipt::Done),
     }
 }
 
-fn put(plan: StandingPlan, draft: &mut Draft) {
+fn put(plan: CurrentPlan, draft: &mut Draft) {
     let plan = Arc::new(plan);
     draft.change(Change::PutPlan(plan.clone()));
     draft.tell(Event::PlanChanged(plan));

@@ -4,8 +4,8 @@ use super::{Change, Draft, Plan, approvals, missions};
 use crate::facts::{MEMBERS_TOLD, Membership, Names};
 use parlor_model::command::RoomChanges;
 use parlor_model::{
-    AgentId, Arrangement, Command, Event, Frozen, Member, MemberChange, MemberId, Policy, Receipt, Refusal,
-    Room, RoomId, RoomKind, RoomRole, Seq, Thing, Time, UserId,
+    AgentId, AnswerPolicy, Command, EntityKind, Event, Frozen, Member, MemberChange, MemberId, Receipt,
+    Refusal, Room, RoomId, RoomKind, RoomPreferences, RoomRole, Seq, Time, UserId,
 };
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ fn create(changes: &RoomChanges, invited: &[MemberId], mut draft: Draft) -> Resu
         id: RoomId::stored(draft.mint.ids.next()),
         name: "".into(),
         kind: RoomKind::Group,
-        policy: Policy::Mention,
+        policy: AnswerPolicy::Mention,
         system_prompt: None,
         agent_command_role: RoomRole::Member,
         approve_role: RoomRole::Member,
@@ -55,7 +55,7 @@ fn create(changes: &RoomChanges, invited: &[MemberId], mut draft: Draft) -> Resu
         }
         let name =
             draft.facts.users.iter().find(|(id, _)| id == wanted).and_then(|(_, names)| names.as_ref());
-        let name = name.ok_or(Refusal::NotFound(Thing::User))?;
+        let name = name.ok_or(Refusal::NotFound(EntityKind::User))?;
         members.push(member(&room, wanted.clone(), RoomRole::Member, name, now));
     }
     draft.change(Change::PutRoom(room.clone()));
@@ -105,7 +105,7 @@ pub fn member(room: &Room, member: MemberId, role: RoomRole, names: &Names, join
         joined_at,
         read_through: Seq(0),
         read_at: None,
-        arrangement: Arrangement::default(),
+        arrangement: RoomPreferences::default(),
     }
 }
 
@@ -122,7 +122,7 @@ fn people(members: &[Member]) -> Arc<[UserId]> {
 }
 
 fn the_room(draft: &Draft) -> Result<Room, Refusal> {
-    draft.facts.room.as_deref().cloned().ok_or(Refusal::NotFound(Thing::Room))
+    draft.facts.room.as_deref().cloned().ok_or(Refusal::NotFound(EntityKind::Room))
 }
 
 fn change(changes: &RoomChanges, mut draft: Draft) -> Result<Plan, Refusal> {
@@ -177,9 +177,9 @@ fn add(
 ) -> Result<Plan, Refusal> {
     let room = the_room(&draft)?;
     if draft.facts.target.is_some() {
-        return Err(Refusal::AlreadyExists(Thing::Member));
+        return Err(Refusal::AlreadyExists(EntityKind::Member));
     }
-    let thing = if wanted.user().is_some() { Thing::User } else { Thing::Agent };
+    let thing = if wanted.user().is_some() { EntityKind::User } else { EntityKind::Agent };
     let name =
         draft.facts.users.first().and_then(|(_, names)| names.as_ref()).ok_or(Refusal::NotFound(thing))?;
     let mut new = member(&room, wanted.clone(), role, name, draft.facts.now);
@@ -202,7 +202,7 @@ fn change_member(
     mut draft: Draft,
 ) -> Result<Plan, Refusal> {
     let room = Arc::new(the_room(&draft)?);
-    let target = draft.facts.target.clone().ok_or(Refusal::NotFound(Thing::Member))?;
+    let target = draft.facts.target.clone().ok_or(Refusal::NotFound(EntityKind::Member))?;
     let mut changed = vec![Member {
         role: role.unwrap_or(target.role),
         role_description: description.cloned().unwrap_or_else(|| target.role_description.clone()),
@@ -210,7 +210,8 @@ fn change_member(
     }];
     if role == Some(RoomRole::Owner) {
         // A room has one owner: who gives the room away stays as an admin.
-        let giver = draft.facts.membership.as_deref().cloned().ok_or(Refusal::NotFound(Thing::Member))?;
+        let giver =
+            draft.facts.membership.as_deref().cloned().ok_or(Refusal::NotFound(EntityKind::Member))?;
         changed.push(Member { role: RoomRole::Admin, ..giver });
     }
     let mut members = draft.facts.members.to_vec();
@@ -231,7 +232,7 @@ fn change_member(
 /// Takes somebody out. A person's agents go with them: nobody listens on in a room they are no longer in.
 fn remove(mut draft: Draft) -> Result<Plan, Refusal> {
     let room = Arc::new(the_room(&draft)?);
-    let target = draft.facts.target.clone().ok_or(Refusal::NotFound(Thing::Member))?;
+    let target = draft.facts.target.clone().ok_or(Refusal::NotFound(EntityKind::Member))?;
     let own: HashSet<&AgentId> = draft.facts.agents.iter().map(|agent| &agent.id).collect();
     let is_own = |member: &MemberId| member.agent().is_some_and(|agent| own.contains(agent));
     let mut leaving = vec![target.member.clone()];

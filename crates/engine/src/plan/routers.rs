@@ -2,7 +2,7 @@
 
 use super::{Change, Draft, Plan};
 use parlor_model::command::{NewRouter, RouterChanges};
-use parlor_model::{Command, Receipt, Refusal, Router, RouterId, Thing};
+use parlor_model::{Command, EntityKind, Receipt, Refusal, Router, RouterId};
 use std::sync::Arc;
 
 /// Of one person.
@@ -38,7 +38,7 @@ fn create(new: &NewRouter, draft: Draft) -> Result<Plan, Refusal> {
 }
 
 fn change(changes: &RouterChanges, draft: Draft) -> Result<Plan, Refusal> {
-    let mut router = draft.facts.router.clone().ok_or(Refusal::NotFound(Thing::Router))?;
+    let mut router = draft.facts.router.clone().ok_or(Refusal::NotFound(EntityKind::Router))?;
     if let Some(name) = &changes.name {
         router.name = name.trim().into();
     }

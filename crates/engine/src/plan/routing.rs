@@ -4,8 +4,8 @@
 
 use super::{Change, Draft, Plan, messages};
 use parlor_model::{
-    AgentId, Delivery, DeliveryState, Mailbox, Message, MessageId, MessageKind, Place, Receipt, Refusal,
-    RoomId, Route, Sender, SessionRef, mention,
+    AgentId, Delivery, DeliveryState, Destination, Mailbox, Message, MessageId, MessageKind, Receipt,
+    Refusal, RoomId, Route, Sender, SessionRef, mention,
 };
 use std::sync::Arc;
 
@@ -22,9 +22,9 @@ pub fn plan(route: &Route, mut draft: Draft) -> Result<Plan, Refusal> {
     if draft.facts.agent.is_some() && route.path.has_wildcard() && !to_agents {
         return Err(Refusal::invalid("path", "may contain wildcards only below agent/"));
     }
-    let place = match route.path.below("room").map(RoomId::parse) {
-        Some(Ok(room)) if draft.facts.room.is_some() => Place::Room(room),
-        _ => Place::Path(route.path.clone()),
+    let place = match route.path.strip_domain("room").map(RoomId::parse) {
+        Some(Ok(room)) if draft.facts.room.is_some() => Destination::Room(room),
+        _ => Destination::Path(route.path.clone()),
     };
     let to_room = place.room().is_some();
     // On a path the payload is all that is shown; kept twice it would only be written twice.
@@ -37,7 +37,7 @@ pub fn plan(route: &Route, mut draft: Draft) -> Result<Plan, Refusal> {
         id: MessageId::stored(draft.mint.ids.next()),
         seq: draft.next_seq(),
         at: draft.facts.now,
-        place,
+        destination: place,
         sender,
         sender_name,
         kind: if to_room { MessageKind::AgentResponse } else { MessageKind::Text },
@@ -54,7 +54,7 @@ pub fn plan(route: &Route, mut draft: Draft) -> Result<Plan, Refusal> {
         source: route.source.clone(),
         external_id: route.external_id.clone(),
         edited_at: None,
-        turn: None,
+        run_output: None,
     };
     let posted = messages::enter(message, &mut draft);
     if !to_room
@@ -78,7 +78,7 @@ pub fn deliveries(message: &Message, draft: &Draft) -> Arc<[Delivery]> {
             sessions.push(SessionRef { agent: mailbox.agent.clone(), session: session.clone() });
         }
     }
-    if message.place.room().is_some() {
+    if message.destination.room().is_some() {
         agents.extend(message.mentions.iter().filter_map(|mention| mention.member.agent().cloned()));
     }
     exclude_sender(message, &mut sessions, &mut agents);
@@ -108,10 +108,10 @@ pub fn deliveries(message: &Message, draft: &Draft) -> Arc<[Delivery]> {
 /// An agent does not hear its own broadcasts, nor itself in a room; it may write to itself.
 fn exclude_sender(message: &Message, sessions: &mut Vec<SessionRef>, agents: &mut Vec<AgentId>) {
     let Sender::Agent(sender) = &message.sender else { return };
-    let path = message.place.path();
-    let excluded = match &message.place {
-        Place::Room(_) => true,
-        Place::Path(_) => path.below("agent").is_some_and(|id| id != sender.as_str()),
+    let path = message.destination.path();
+    let excluded = match &message.destination {
+        Destination::Room(_) => true,
+        Destination::Path(_) => path.strip_domain("agent").is_some_and(|id| id != sender.as_str()),
     };
     if excluded {
         agents.retain(|agent| agent != sender);
@@ -255,7 +255,7 @@ mod tests {
             let Receipt::Posted(posted) = decide(&route("bridge", path), &facts).unwrap().receipt else {
                 panic!("not posted")
             };
-            assert_eq!(posted.message.unwrap().place, Place::Path(Path::stored(path)));
+            assert_eq!(posted.message.unwrap().destination, Destination::Path(Path::stored(path)));
         }
     }
 

@@ -1,7 +1,7 @@
 //! Turning a second factor on and off, and what it asks of a sign-in.
 
 use super::{Change, Draft, Plan, accounts};
-use parlor_model::{Command, Receipt, Refusal, SecondFactor, SecondProof, SecretHash, Thing, User};
+use parlor_model::{Command, EntityKind, Receipt, Refusal, SecondFactor, SecondProof, SecretHash, User};
 use std::sync::Arc;
 
 pub fn plan(command: &Command, mut draft: Draft) -> Result<Plan, Refusal> {
@@ -9,7 +9,7 @@ pub fn plan(command: &Command, mut draft: Draft) -> Result<Plan, Refusal> {
         Command::OfferSecondFactor { sealed } => {
             let user = draft.actor()?;
             if user.second_factor {
-                return Err(Refusal::AlreadyExists(Thing::SecondFactor));
+                return Err(Refusal::AlreadyExists(EntityKind::SecondFactor));
             }
             draft.change(Change::PutSecondFactor(Arc::new(SecondFactor {
                 user: user.id.clone(),
@@ -22,14 +22,14 @@ pub fn plan(command: &Command, mut draft: Draft) -> Result<Plan, Refusal> {
         Command::ConfirmSecondFactor { sealed, step, backup_codes } => {
             confirm(sealed, *step, backup_codes, draft)
         }
-        Command::DropSecondFactor { proven, .. } => {
-            let user = draft.facts.user.clone().ok_or(Refusal::NotFound(Thing::User))?;
+        Command::DropSecondFactor { verified_password_hash: proven, .. } => {
+            let user = draft.facts.user.clone().ok_or(Refusal::NotFound(EntityKind::User))?;
             let by_person = draft.facts.standing.is_some();
             if by_person && proven.as_ref() != Some(&user.password_hash) {
                 return Err(Refusal::WrongCredentials);
             }
             if draft.facts.second_factor.is_none() {
-                return Err(Refusal::NotFound(Thing::SecondFactor));
+                return Err(Refusal::NotFound(EntityKind::SecondFactor));
             }
             draft.change(Change::RemoveSecondFactor(user.id.clone()));
             turn(user, false, draft)
@@ -42,7 +42,7 @@ fn confirm(sealed: &[u8], step: u64, backup_codes: &[SecretHash], mut draft: Dra
     let user = draft.actor()?.clone();
     let factor = draft.facts.second_factor.as_ref().ok_or(Refusal::WrongCredentials)?;
     if factor.confirmed {
-        return Err(Refusal::AlreadyExists(Thing::SecondFactor));
+        return Err(Refusal::AlreadyExists(EntityKind::SecondFactor));
     }
     // Offered anew meanwhile: the code is of a secret that is no more.
     if *factor.sealed != *sealed {

@@ -2,7 +2,9 @@
 
 use super::{Change, Draft, HUB, Plan, agents};
 use parlor_model::command::{NewService, ServiceChanges};
-use parlor_model::{Agent, AgentId, Command, GatewayId, Host, Receipt, Refusal, Service, Thing, Visibility};
+use parlor_model::{
+    Agent, AgentHost, AgentId, Command, EntityKind, GatewayId, Receipt, Refusal, Service, Visibility,
+};
 use std::sync::Arc;
 
 /// As gateways call it.
@@ -41,7 +43,7 @@ fn create(new: &NewService, mut draft: Draft) -> Result<Plan, Refusal> {
 }
 
 fn change(changes: &ServiceChanges, mut draft: Draft) -> Result<Plan, Refusal> {
-    let missing = Refusal::NotFound(Thing::Service);
+    let missing = Refusal::NotFound(EntityKind::Service);
     let (Some(mut agent), Some(mut service)) = (draft.facts.agent.clone(), draft.facts.service.clone())
     else {
         return Err(missing);
@@ -75,13 +77,13 @@ fn put(agent: Arc<Agent>, service: Service, mut draft: Draft) -> Result<Plan, Re
     draft.done(Receipt::Service { agent, service })
 }
 
-fn hosted(model: &str, draft: &Draft) -> Host {
-    Host {
+fn hosted(model: &str, draft: &Draft) -> AgentHost {
+    AgentHost {
         gateway: Some(GatewayId::stored(HUB)),
         kind: KIND.into(),
         capabilities: vec!["rewind".into()],
         model: Some(model.into()),
         seen_at: Some(draft.facts.now),
-        ..Host::default()
+        ..AgentHost::default()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Change, Draft, Plan, turns};
 use parlor_model::command::{NewTask, TaskChanges};
-use parlor_model::{Command, Event, MemberId, Receipt, Refusal, Task, TaskId, TaskStatus, Thing};
+use parlor_model::{Command, EntityKind, Event, MemberId, Receipt, Refusal, Task, TaskId, TaskStatus};
 use std::sync::Arc;
 
 /// How many one room keeps.
@@ -66,7 +66,7 @@ fn put(task: Task, draft: &mut Draft) -> Receipt {
 }
 
 fn the_task(draft: &Draft) -> Result<Task, Refusal> {
-    draft.facts.task.clone().ok_or(Refusal::NotFound(Thing::Task))
+    draft.facts.task.clone().ok_or(Refusal::NotFound(EntityKind::Task))
 }
 
 /// What changes nothing is told to nobody.
@@ -75,7 +75,7 @@ fn change(changes: &TaskChanges, mut draft: Draft) -> Result<Plan, Refusal> {
     let mut task = before.clone();
     if let Some(status) = changes.status {
         if !task.status.may_become(status) {
-            return Err(Refusal::HasEnded(Thing::Task));
+            return Err(Refusal::HasEnded(EntityKind::Task));
         }
         task.status = status;
     }
@@ -149,7 +149,7 @@ mod tests {
                 let over = matches!(before, TaskStatus::Completed | TaskStatus::Cancelled);
                 match change(changes, given) {
                     Err(refusal) => {
-                        assert_eq!(refusal, Refusal::HasEnded(Thing::Task));
+                        assert_eq!(refusal, Refusal::HasEnded(EntityKind::Task));
                         assert!(over && after == TaskStatus::InProgress, "{before:?} to {after:?}");
                     }
                     Ok(plan) => {

@@ -5,24 +5,25 @@
 use super::{Change, Draft, Plan, approvals, messages};
 use crate::facts::Candidate;
 use parlor_model::{
-    Addressed, Agent, AgentId, Broken, Command, ConversationId, Event, FinishedRun, Lineage, MemberId,
-    Message, MessageId, MessageKind, Outcome, Place, Prompt, Receipt, Refusal, Room, RoomId, Run, RunId,
-    RunState, Said, Sender, Started, Task, Thing, Turn, Usage, UserId, mention,
+    AddressedBy, Agent, AgentId, AgentReply, Command, ConversationId, Destination, EntityKind, Event,
+    Lineage, LineageLimit, MemberId, Message, MessageId, MessageKind, Receipt, Refusal, Room, RoomId, Run,
+    RunFinish, RunId, RunOutcome, RunOutput, RunState, RunTrigger, Sender, StartedRun, Task, Usage, UserId,
+    mention,
 };
 use std::sync::Arc;
 
 pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
     match command {
         Command::StartRun { .. } => start(draft),
-        Command::JoinRun { .. } => join(draft),
-        Command::OpenRun { agent, room } => {
+        Command::MergeRun { .. } => join(draft),
+        Command::StartUnpromptedRun { agent, room } => {
             let mut draft = draft;
-            let run = unasked(agent, room, &draft).map_err(|_| Refusal::NotFound(Thing::Room))?;
+            let run = unasked(agent, room, &draft).map_err(|_| Refusal::NotFound(EntityKind::Room))?;
             let run = put(run, &mut draft);
             draft.done(Receipt::Run(run))
         }
         Command::FinishRun(finished) => finish(finished, draft),
-        Command::SayLate { agent, room, said, .. } => say_late(agent, room, said, draft),
+        Command::PostLateReply { agent, room, said, .. } => say_late(agent, room, said, draft),
         Command::ReportUsage { usage, .. } => report(*usage, draft),
         _ => unreachable!("the dispatcher sends only turns here"),
     }
@@ -40,7 +41,7 @@ pub fn address(message: &Message, during: Option<&Lineage>, parent: Option<&RunI
     // What agents say by themselves begins with them.
     let began = match (during, by_agent) {
         (Some(lineage), _) => Some(lineage.clone()),
-        (None, Some(agent)) => Some(Lineage::begun(conversation(), agent.clone())),
+        (None, Some(agent)) => Some(Lineage::start(conversation(), agent.clone())),
         (None, None) => None,
     };
     let common = began.is_none().then(conversation);
@@ -51,13 +52,15 @@ pub fn address(message: &Message, during: Option<&Lineage>, parent: Option<&RunI
         }
         let deepest = draft.mint.limits.chain_depth;
         let passed = match &began {
-            Some(lineage) => lineage.passed_to(&agent.id, deepest).map_err(|broken| (lineage, broken)),
-            None => Ok(Lineage::begun(common.clone().unwrap_or_else(&conversation), agent.id.clone())),
+            Some(lineage) => lineage.extend_to(&agent.id, deepest).map_err(|broken| (lineage, broken)),
+            None => Ok(Lineage::start(common.clone().unwrap_or_else(&conversation), agent.id.clone())),
         };
         let (lineage, refused) = match passed {
             Ok(lineage) => (lineage, judge(&room, candidate, by_agent, draft)),
-            Err((lineage, Broken::TooDeep)) => (lineage.clone(), Some("the chain of agents is too long")),
-            Err((lineage, Broken::Twice)) => {
+            Err((lineage, LineageLimit::TooDeep)) => {
+                (lineage.clone(), Some("the chain of agents is too long"))
+            }
+            Err((lineage, LineageLimit::Twice)) => {
                 (lineage.clone(), Some("the agent has spoken in this chain already"))
             }
         };
@@ -74,7 +77,7 @@ pub fn address(message: &Message, during: Option<&Lineage>, parent: Option<&RunI
             parent: parent.cloned(),
             state: match refused {
                 None => RunState::Queued,
-                Some(reason) => RunState::Ended(Outcome::Refused(reason.into())),
+                Some(reason) => RunState::Ended(RunOutcome::Refused(reason.into())),
             },
             reply: None,
             usage: Usage::default(),
@@ -98,22 +101,22 @@ pub fn assign(task: &Task, draft: &mut Draft) {
         let conversation = ConversationId::stored(draft.mint.ids.next());
         let begun = match &by_agent {
             Some(by) => {
-                let asker = Lineage::begun(conversation.clone(), by.clone());
-                asker.passed_to(agent, draft.mint.limits.chain_depth).ok()
+                let asker = Lineage::start(conversation.clone(), by.clone());
+                asker.extend_to(agent, draft.mint.limits.chain_depth).ok()
             }
-            None => Some(Lineage::begun(conversation.clone(), agent.clone())),
+            None => Some(Lineage::start(conversation.clone(), agent.clone())),
         };
         let refused = match begun {
             Some(_) => judge(&room, candidate, by_agent.as_ref(), draft),
             None => Some("the chain of agents is too long"),
         };
-        let lineage = begun.unwrap_or_else(|| Lineage::begun(conversation, agent.clone()));
+        let lineage = begun.unwrap_or_else(|| Lineage::start(conversation, agent.clone()));
         let run = Run {
-            addressed: Addressed::Directly,
+            addressed: AddressedBy::Directly,
             task: Some(task.id.clone()),
             asked_by: by_agent.clone(),
             state: refused
-                .map_or(RunState::Queued, |reason| RunState::Ended(Outcome::Refused(reason.into()))),
+                .map_or(RunState::Queued, |reason| RunState::Ended(RunOutcome::Refused(reason.into()))),
             started_at: None,
             ended_at: refused.map(|_| draft.facts.now),
             ..running(agent, &room.id, lineage, draft)
@@ -124,9 +127,9 @@ pub fn assign(task: &Task, draft: &mut Draft) {
 
 /// Has an agent greet somebody who came.
 pub fn greet(agent: &AgentId, room: &Room, arrival: &UserId, draft: &mut Draft) {
-    let lineage = Lineage::begun(ConversationId::stored(draft.mint.ids.next()), agent.clone());
+    let lineage = Lineage::start(ConversationId::stored(draft.mint.ids.next()), agent.clone());
     let run = Run {
-        addressed: Addressed::Directly,
+        addressed: AddressedBy::Directly,
         arrival: Some(arrival.clone()),
         state: RunState::Queued,
         started_at: None,
@@ -169,16 +172,17 @@ pub fn put(run: Run, draft: &mut Draft) -> Arc<Run> {
 }
 
 fn the_run(draft: &Draft) -> Result<Run, Refusal> {
-    draft.facts.run.clone().ok_or(Refusal::NotFound(Thing::Run))
+    draft.facts.run.clone().ok_or(Refusal::NotFound(EntityKind::Run))
 }
 
 /// A turn begins, or is refused because things changed since it was asked for.
 fn start(mut draft: Draft) -> Result<Plan, Refusal> {
     let (run, now) = (the_run(&draft)?, draft.facts.now);
     let open = draft.facts.room.clone().filter(|_| draft.facts.target.is_some());
-    let arrival = draft.facts.user.as_ref().map(|user| Prompt::Arrival { name: user.display_name.clone() });
-    let task = draft.facts.task.clone().map(|task| Prompt::Task(Arc::new(task)));
-    let asked = draft.facts.message.clone().map(Prompt::Message).or(task).or(arrival);
+    let arrival =
+        draft.facts.user.as_ref().map(|user| RunTrigger::Arrival { name: user.display_name.clone() });
+    let task = draft.facts.task.clone().map(|task| RunTrigger::Task(Arc::new(task)));
+    let asked = draft.facts.message.clone().map(RunTrigger::Message).or(task).or(arrival);
     let begun = match (open, asked) {
         (Some(room), _) if room.is_frozen() => Err("the room is frozen"),
         (Some(room), Some(prompt)) => Ok((room, prompt)),
@@ -188,21 +192,21 @@ fn start(mut draft: Draft) -> Result<Plan, Refusal> {
     let (room, prompt) = match begun {
         Ok(begun) => begun,
         Err(reason) => {
-            let ended = run.ended(Outcome::Refused(reason.into()), None, now);
-            let run = put(ended.map_err(|_| Refusal::AlreadyExists(Thing::Run))?, &mut draft);
+            let ended = run.ended(RunOutcome::Refused(reason.into()), None, now);
+            let run = put(ended.map_err(|_| Refusal::AlreadyExists(EntityKind::Run))?, &mut draft);
             return draft.done(Receipt::Run(run));
         }
     };
-    let run = put(run.started(now).map_err(|_| Refusal::AlreadyExists(Thing::Run))?, &mut draft);
+    let run = put(run.started(now).map_err(|_| Refusal::AlreadyExists(EntityKind::Run))?, &mut draft);
     let members = draft.facts.members.clone();
-    draft.done(Receipt::Started(Box::new(Started { run, prompt, room, members })))
+    draft.done(Receipt::Started(Box::new(StartedRun { run, prompt, room, members })))
 }
 
 /// A turn that waits became part of another, which is told of it as of any end.
 fn join(mut draft: Draft) -> Result<Plan, Refusal> {
-    let into = draft.facts.running.clone().ok_or(Refusal::NotFound(Thing::Run))?;
+    let into = draft.facts.running.clone().ok_or(Refusal::NotFound(EntityKind::Run))?;
     let joined = the_run(&draft)?.joined(&into, draft.facts.now);
-    let run = put(joined.map_err(|_| Refusal::AlreadyExists(Thing::Run))?, &mut draft);
+    let run = put(joined.map_err(|_| Refusal::AlreadyExists(EntityKind::Run))?, &mut draft);
     draft.done(Receipt::Run(run))
 }
 
@@ -211,7 +215,7 @@ fn unasked(agent: &AgentId, room: &RoomId, draft: &Draft) -> Result<Run, ()> {
     if draft.facts.room.as_ref().is_none_or(|room| room.is_frozen()) {
         return Err(());
     }
-    let lineage = Lineage::begun(ConversationId::stored(draft.mint.ids.next()), agent.clone());
+    let lineage = Lineage::start(ConversationId::stored(draft.mint.ids.next()), agent.clone());
     Ok(running(agent, room, lineage, draft))
 }
 
@@ -224,7 +228,7 @@ fn running(agent: &AgentId, room: &RoomId, lineage: Lineage, draft: &Draft) -> R
         task: None,
         asked_by: None,
         arrival: None,
-        addressed: Addressed::Unasked,
+        addressed: AddressedBy::Unasked,
         lineage,
         parent: None,
         state: RunState::Running,
@@ -236,7 +240,7 @@ fn running(agent: &AgentId, room: &RoomId, lineage: Lineage, draft: &Draft) -> R
     }
 }
 
-fn finish(finished: &FinishedRun, mut draft: Draft) -> Result<Plan, Refusal> {
+fn finish(finished: &RunFinish, mut draft: Draft) -> Result<Plan, Refusal> {
     let run = the_run(&draft)?;
     // One who left meanwhile is not heard any more; the turn ends all the same.
     let heard = draft.facts.target.is_some() && run.state == RunState::Running;
@@ -244,7 +248,7 @@ fn finish(finished: &FinishedRun, mut draft: Draft) -> Result<Plan, Refusal> {
     // What was on its way when the room was frozen has been said by then, but nobody is to go on from it.
     let frozen = draft.facts.room.as_ref().is_some_and(|room| room.is_frozen());
     let outcome = match &finished.outcome {
-        Outcome::Complete if frozen => &Outcome::Cancelled,
+        RunOutcome::Complete if frozen => &RunOutcome::Cancelled,
         outcome => outcome,
     };
     let run = end(run, outcome, said, &mut draft)?;
@@ -252,7 +256,12 @@ fn finish(finished: &FinishedRun, mut draft: Draft) -> Result<Plan, Refusal> {
 }
 
 /// Says what was said, ends the turn, and asks whoever is mentioned.
-fn end(run: Run, outcome: &Outcome, said: Option<&Said>, draft: &mut Draft) -> Result<Arc<Run>, Refusal> {
+fn end(
+    run: Run,
+    outcome: &RunOutcome,
+    said: Option<&AgentReply>,
+    draft: &mut Draft,
+) -> Result<Arc<Run>, Refusal> {
     let now = draft.facts.now;
     // First: the message takes the place that is the next one now.
     approvals::withdraw(draft);
@@ -261,7 +270,8 @@ fn end(run: Run, outcome: &Outcome, said: Option<&Said>, draft: &mut Draft) -> R
         None => None,
     };
     let reply = message.as_ref().map(|message| message.id.clone());
-    let ended = run.ended(outcome.clone(), reply, now).map_err(|_| Refusal::AlreadyExists(Thing::Run))?;
+    let ended =
+        run.ended(outcome.clone(), reply, now).map_err(|_| Refusal::AlreadyExists(EntityKind::Run))?;
     let posted = message.map(|message| messages::post(message, draft));
     let claimed = said.map_or(0, |said| said.claimed_depth);
     let (lineage, parent) = (ended.lineage.clone().at_least(claimed), ended.id.clone());
@@ -272,8 +282,8 @@ fn end(run: Run, outcome: &Outcome, said: Option<&Said>, draft: &mut Draft) -> R
     Ok(ended)
 }
 
-fn message(run: &Run, outcome: &Outcome, said: &Said, draft: &Draft) -> Result<Message, Refusal> {
-    let agent: &Agent = draft.facts.agent.as_ref().ok_or(Refusal::NotFound(Thing::Agent))?;
+fn message(run: &Run, outcome: &RunOutcome, said: &AgentReply, draft: &Draft) -> Result<Message, Refusal> {
+    let agent: &Agent = draft.facts.agent.as_ref().ok_or(Refusal::NotFound(EntityKind::Agent))?;
     // An id that is taken belongs to what was said under it.
     if let Some(id) = said.message.as_ref().filter(|_| draft.facts.id_taken) {
         return Err(Refusal::Conflict { first: id.clone() });
@@ -283,7 +293,7 @@ fn message(run: &Run, outcome: &Outcome, said: &Said, draft: &Draft) -> Result<M
         id,
         seq: draft.next_seq(),
         at: draft.facts.now,
-        place: Place::Room(run.room.clone()),
+        destination: Destination::Room(run.room.clone()),
         sender: Sender::Agent(agent.id.clone()),
         sender_name: agent.name.clone(),
         kind: MessageKind::AgentResponse,
@@ -300,11 +310,11 @@ fn message(run: &Run, outcome: &Outcome, said: &Said, draft: &Draft) -> Result<M
         source: "internal".into(),
         external_id: None,
         edited_at: None,
-        turn: Some(Arc::new(Turn {
+        run_output: Some(Arc::new(RunOutput {
             run: run.id.clone(),
             outcome: match outcome {
                 // Why is told of the run alone: once.
-                Outcome::Failed(_) => Outcome::Failed(Box::default()),
+                RunOutcome::Failed(_) => RunOutcome::Failed(Box::default()),
                 outcome => outcome.clone(),
             },
             chunks: said.chunks.clone(),
@@ -313,26 +323,26 @@ fn message(run: &Run, outcome: &Outcome, said: &Said, draft: &Draft) -> Result<M
 }
 
 /// What comes after its turn was given up is said once more and whole, unless it was said already.
-fn say_late(agent: &AgentId, room: &RoomId, said: &Said, draft: Draft) -> Result<Plan, Refusal> {
+fn say_late(agent: &AgentId, room: &RoomId, said: &AgentReply, draft: Draft) -> Result<Plan, Refusal> {
     if let Some(repeated) = messages::repeated(&draft)? {
         return draft.done(Receipt::Posted(repeated));
     }
     let before = draft.facts.message.as_ref();
     let own = |message: &Message| {
-        message.sender == Sender::Agent(agent.clone()) && message.place.room() == Some(room)
+        message.sender == Sender::Agent(agent.clone()) && message.destination.room() == Some(room)
     };
     // An id that is taken belongs to what was said under it.
     if let Some(taken) = before.filter(|message| !own(message)) {
         return Err(Refusal::Conflict { first: taken.id.clone() });
     }
     let given_up = before.is_some_and(|message| {
-        message.turn.as_ref().is_some_and(|turn| turn.outcome == Outcome::Interrupted)
+        message.run_output.as_ref().is_some_and(|turn| turn.outcome == RunOutcome::Interrupted)
             && message.text != said.text
     });
     // One that had said nothing when it was given up.
     let unheard = draft.facts.run.as_ref().is_some_and(|run| {
         let own = run.agent == *agent && run.room == *room && before.is_none();
-        own && run.state == RunState::Ended(Outcome::Interrupted) && run.reply.is_none()
+        own && run.state == RunState::Ended(RunOutcome::Interrupted) && run.reply.is_none()
     });
     if !(given_up || unheard) || said.is_empty() {
         return draft.done(Receipt::Done);
@@ -340,8 +350,8 @@ fn say_late(agent: &AgentId, room: &RoomId, said: &Said, draft: Draft) -> Result
     let Ok(run) = unasked(agent, room, &draft) else { return draft.done(Receipt::Done) };
     let facts = crate::facts::Facts { message: None, ..draft.facts.clone() };
     let mut draft = Draft::new(&facts, draft.mint);
-    let said = Said { message: None, ..said.clone() };
-    end(run, &Outcome::Complete, Some(&said), &mut draft)?;
+    let said = AgentReply { message: None, ..said.clone() };
+    end(run, &RunOutcome::Complete, Some(&said), &mut draft)?;
     draft.done(Receipt::Done)
 }
 

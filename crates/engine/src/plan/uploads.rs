@@ -3,7 +3,7 @@
 use super::{Change, Draft, Plan};
 use parlor_model::command::NewUpload;
 use parlor_model::{
-    Attachment, BlobDigest, Command, File, Post, Receipt, Refusal, Upload, UploadId, Use, UserId,
+    Attachment, BlobDigest, Command, File, Post, Receipt, Refusal, Upload, UploadId, UploadPurpose, UserId,
 };
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub const MOST_WAITING_UPLOADS: usize = 50;
 pub fn plan(command: &Command, draft: Draft) -> Result<Plan, Refusal> {
     match command {
         Command::Upload(new) => add(new, draft),
-        Command::TakeReleased { .. } => {
+        Command::TakeUnreferencedBlobs { .. } => {
             let mut draft = draft;
             let released = draft.facts.released.clone();
             if !released.is_empty() {
@@ -38,12 +38,18 @@ fn add(new: &NewUpload, mut draft: Draft) -> Result<Plan, Refusal> {
     } else if draft.facts.uploads_waiting >= MOST_WAITING_UPLOADS {
         return Err(Refusal::TooManyUploads { limit: MOST_WAITING_UPLOADS });
     }
-    let purpose = if new.avatar { Use::Avatar } else { Use::Waiting };
+    let purpose = if new.avatar { UploadPurpose::Avatar } else { UploadPurpose::Unattached };
     let upload = put(owner, &new.file, new.digest, purpose, &mut draft);
     draft.done(Receipt::Upload(upload))
 }
 
-fn put(owner: UserId, file: &File, digest: BlobDigest, purpose: Use, draft: &mut Draft) -> Arc<Upload> {
+fn put(
+    owner: UserId,
+    file: &File,
+    digest: BlobDigest,
+    purpose: UploadPurpose,
+    draft: &mut Draft,
+) -> Arc<Upload> {
     let upload = Arc::new(Upload {
         id: UploadId::stored(draft.mint.ids.next()),
         owner,
@@ -84,7 +90,7 @@ pub fn forget_avatars(shown: Option<&str>, draft: &mut Draft) {
 pub fn copies(draft: &mut Draft) -> Result<Vec<Attachment>, Refusal> {
     let owner = &draft.actor()?.id;
     let copied = draft.facts.uploads.iter().map(|first| {
-        let copy = put(owner.clone(), &first.file, first.digest, Use::Waiting, draft);
+        let copy = put(owner.clone(), &first.file, first.digest, UploadPurpose::Unattached, draft);
         Attachment { id: copy.id.clone(), file: copy.file.clone() }
     });
     Ok(copied.collect())
@@ -100,7 +106,8 @@ pub fn attachments(post: &Post, draft: &Draft) -> Result<Vec<Attachment>, Refusa
             return Err(Refusal::invalid("attachmentIds", "names an upload twice"));
         }
         let found = draft.facts.uploads.iter().find(|upload| upload.id.as_str() == &**wanted);
-        let own = found.filter(|upload| upload.owner == actor.id && upload.purpose == Use::Waiting);
+        let own =
+            found.filter(|upload| upload.owner == actor.id && upload.purpose == UploadPurpose::Unattached);
         own.map(|upload| Attachment { id: upload.id.clone(), file: upload.file.clone() })
             .ok_or(Refusal::invalid("attachmentIds", "no such upload"))
     });
@@ -113,24 +120,24 @@ mod tests {
     use super::*;
     use crate::facts::Standing;
     use parlor_model::command::ProfileChanges;
-    use parlor_model::{Media, RoomId, Time};
+    use parlor_model::{MediaType, RoomId, Time};
 
-    fn file(media: Media) -> File {
+    fn file(media: MediaType) -> File {
         File { name: "cat".into(), media, size: 3 }
     }
 
-    fn upload(id: &str, owner: &str, purpose: Use) -> Upload {
+    fn upload(id: &str, owner: &str, purpose: UploadPurpose) -> Upload {
         Upload {
             id: UploadId::stored(id),
             owner: user(owner).id,
-            file: file(Media::Png),
+            file: file(MediaType::Png),
             digest: BlobDigest([1; 32]),
             created_at: Time(1),
             purpose,
         }
     }
 
-    fn send(media: Media, avatar: bool) -> Command {
+    fn send(media: MediaType, avatar: bool) -> Command {
         Command::Upload(NewUpload { file: file(media), digest: BlobDigest([1; 32]), avatar })
     }
 
@@ -138,17 +145,17 @@ mod tests {
     fn so_many_files_may_wait_and_not_one_more() {
         let mut facts = facts();
         facts.uploads_waiting = MOST_WAITING_UPLOADS - 1;
-        assert!(decide(&send(Media::Zip, false), &facts).is_ok());
+        assert!(decide(&send(MediaType::Zip, false), &facts).is_ok());
         facts.uploads_waiting = MOST_WAITING_UPLOADS;
         let refused = Err(Refusal::TooManyUploads { limit: MOST_WAITING_UPLOADS });
-        assert_eq!(decide(&send(Media::Zip, false), &facts).map(|plan| plan.receipt), refused);
+        assert_eq!(decide(&send(MediaType::Zip, false), &facts).map(|plan| plan.receipt), refused);
     }
 
     #[test]
     fn an_avatar_is_an_image_and_the_one_that_is_shown_stays_until_another_is() {
         let mut facts = facts();
-        assert!(decide(&send(Media::Pdf, true), &facts).is_err());
-        facts.avatars = ["a", "b", "c"].map(|id| upload(id, "ann", Use::Avatar)).into();
+        assert!(decide(&send(MediaType::Pdf, true), &facts).is_err());
+        facts.avatars = ["a", "b", "c"].map(|id| upload(id, "ann", UploadPurpose::Avatar)).into();
         let mut ann = user("ann");
         ann.avatar_url = Some("/uploads/b".into());
         facts.standing = Some(Arc::new(Standing { user: ann, scopes: None }));
@@ -163,7 +170,7 @@ mod tests {
             let avatar_url = url.map(|url| url.map(Into::into));
             Command::ChangeProfile(ProfileChanges { display_name: None, avatar_url })
         };
-        assert_eq!(removed(&send(Media::Png, true)), ["a", "c"]);
+        assert_eq!(removed(&send(MediaType::Png, true)), ["a", "c"]);
         assert_eq!(removed(&show(Some(Some("/uploads/c/me.png")))), ["a", "b"]);
         assert_eq!(removed(&show(Some(None))), ["a", "b", "c"]);
         for other in ["/uploads/d", "/uploads/x/a", "/uploads/a.png"] {
@@ -177,11 +184,11 @@ mod tests {
     fn check(wanted: &[&str], expected: Result<usize, &'static str>) {
         let mut facts = facts();
         facts.uploads = vec![
-            upload("mine", "ann", Use::Waiting),
-            upload("other", "ann", Use::Waiting),
-            upload("bound", "ann", Use::Message(parlor_model::MessageId::stored("m"))),
-            upload("face", "ann", Use::Avatar),
-            upload("bobs", "bob", Use::Waiting),
+            upload("mine", "ann", UploadPurpose::Unattached),
+            upload("other", "ann", UploadPurpose::Unattached),
+            upload("bound", "ann", UploadPurpose::Message(parlor_model::MessageId::stored("m"))),
+            upload("face", "ann", UploadPurpose::Avatar),
+            upload("bobs", "bob", UploadPurpose::Unattached),
         ];
         let post = Post {
             room: RoomId::stored("lobby"),

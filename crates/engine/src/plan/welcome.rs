@@ -3,7 +3,7 @@
 use super::{Change, Draft, agents, rooms, turns};
 use crate::facts::Names;
 use parlor_model::{
-    Agent, AgentId, Event, GatewayId, Host, MemberChange, MemberId, Refusal, Room, RoomId, RoomKind,
+    Agent, AgentHost, AgentId, Event, GatewayId, MemberChange, MemberId, Refusal, Room, RoomId, RoomKind,
     RoomRole, SiteRole, User, Visibility,
 };
 use std::sync::Arc;
@@ -50,7 +50,7 @@ fn found(owner: &User, draft: &mut Draft) -> Result<Arc<Room>, Refusal> {
         name: GUIDE.into(),
         description: "Shows what agents can do here".into(),
         settings: Default::default(),
-        host: Host { gateway: Some(GatewayId::stored(HUB)), kind: GUIDE.into(), ..Host::default() },
+        host: AgentHost { gateway: Some(GatewayId::stored(HUB)), kind: GUIDE.into(), ..AgentHost::default() },
         visibility: Visibility::All,
         created_at: now,
     };

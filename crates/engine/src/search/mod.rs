@@ -12,7 +12,7 @@ pub use words::Words;
 use crate::Fault;
 use crate::hub::ANSWER_BYTES;
 use crate::ports::Snapshot;
-use parlor_model::query::{Found, Hit, Search, SearchPlace};
+use parlor_model::query::{Hit, Search, SearchCursor, SearchResults};
 use parlor_model::{Member, Message, MessageId, Seq};
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -49,7 +49,7 @@ impl<'a> Hunt<'a> {
     /// Whether this person may see the message, and it is of the kind asked for; its words aside.
     fn admits(&self, message: &Message) -> bool {
         let Search { sender, sender_kind, kind, from, to, .. } = self.asked;
-        let member = message.place.room().and_then(|room| self.rooms.get(room.as_str()));
+        let member = message.destination.room().and_then(|room| self.rooms.get(room.as_str()));
         member.is_some_and(|member| message.seq > member.arrangement.cleared_through)
             && sender.as_ref().is_none_or(|sender| **sender == *message.sender.id())
             && sender_kind.is_none_or(|kind| message.sender.is(kind))
@@ -73,10 +73,10 @@ pub fn search(
     memberships: &[Member],
     patience: Duration,
     snapshot: &mut dyn Snapshot,
-) -> Result<Found, Fault> {
+) -> Result<SearchResults, Fault> {
     let hunt = Hunt::new(asked, wanted, memberships);
     if hunt.rooms.is_empty() {
-        return Ok(Found::default());
+        return Ok(SearchResults::default());
     }
     let (mut matches, older, partial) = gather(&hunt, patience, snapshot)?;
     let newest = matches.first().map(|newest| newest.seq);
@@ -98,11 +98,11 @@ pub fn search(
     let next = if told < matches.len() {
         // What comes in meanwhile must not move what was weighed.
         let before = asked.from_place.before.or(newest.map(Seq::next));
-        Some(SearchPlace { before, skip: told })
+        Some(SearchCursor { before, skip: told })
     } else {
-        older.map(|before| SearchPlace { before: Some(before), skip: 0 })
+        older.map(|before| SearchCursor { before: Some(before), skip: 0 })
     };
-    Ok(Found { hits, next, partial })
+    Ok(SearchResults { hits, next, partial })
 }
 
 /// The newest matches, newest first; from where to look for older ones; whether time ran out.

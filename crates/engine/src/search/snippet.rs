@@ -2,7 +2,7 @@
 
 use super::wanted::Occurrence;
 use super::words::{Words, is_silent};
-use parlor_model::letters::is_deceptive;
+use parlor_model::characters::is_deceptive;
 use std::ops::Range;
 
 /// How much is shown of the text, in characters; how many of them before the first place to mark.

@@ -5,7 +5,7 @@ use super::shared::Kept;
 use super::{State, Switchboard, Viewer, ViewerId, push};
 use crate::Fault;
 use bytes::Bytes;
-use parlor_model::{Circle, Event, MemberChange, Position, RoomId, Seq, Signal};
+use parlor_model::{Event, EventAudience, MemberChange, Position, RoomId, Seq, Signal};
 use std::collections::HashSet;
 
 /// How an attempt to follow a room live ended.
@@ -93,10 +93,10 @@ impl Switchboard {
         let (mut frames, mut looks_again) = (Vec::new(), false);
         if let Some(since) = since {
             let here: HashSet<&RoomId> = rooms.iter().collect();
-            let for_them = |event: &Event| event.person().is_none_or(|person| *person == viewer.user);
+            let for_them = |event: &Event| event.only_user().is_none_or(|person| *person == viewer.user);
             // What is open is shown to everyone who takes a seat, below.
             let told = |event: &Event| !matches!(event, Event::ApprovalAsked(_));
-            let known = |circle: &Circle| {
+            let known = |circle: &EventAudience| {
                 circle.everyone
                     || circle.people.contains(&viewer.user)
                     || circle.rooms.iter().any(|room| here.contains(room))
@@ -109,7 +109,7 @@ impl Switchboard {
                 }
                 // Of one that was read from the log it is not known whose it was.
                 Event::RoomRemoved { people, .. } => people.is_empty() || people.contains(&viewer.user),
-                event => event.circle().is_some_and(known),
+                event => event.audience().is_some_and(known),
             };
             let wanted = |kept: &&mut Kept| {
                 let event = &kept.logged.event;

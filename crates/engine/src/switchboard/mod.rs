@@ -26,9 +26,9 @@ use audience::{Audience, Seat};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use parlor_model::{
-    AgentId, Chunk, Circle, Delivery, Epoch, Event, Logged, Mailbox, MemberChange, Message, MessageId,
-    Moment, Ordinal, Principal, Reaction, Refusal, RoomId, Run, RunEvent, RunId, RunState, Seq, Signal,
-    UserId,
+    AgentId, Chunk, Delivery, Epoch, Event, EventAudience, LoggedEvent, Mailbox, MemberChange, Message,
+    MessageId, Ordinal, Principal, Reaction, Refusal, RoomId, Run, RunEvent, RunId, RunState, Seq, Signal,
+    SignalStamp, UserId,
 };
 use questions::Questions;
 use replies::{Replies, Reply};
@@ -41,15 +41,15 @@ use tokio::sync::{Notify, watch};
 /// How a door tells things: complete bytes for its kind of socket, framing included.
 pub trait Egress: Send + Sync {
     /// `None` where the door has no words for it.
-    fn event(&self, logged: &Logged, epoch: Epoch) -> Option<Bytes>;
+    fn event(&self, logged: &LoggedEvent, epoch: Epoch) -> Option<Bytes>;
     /// What happened before and still stands, shown to who comes later.
-    fn shown(&self, logged: &Logged, epoch: Epoch, _: Moment) -> Option<Bytes> {
+    fn shown(&self, logged: &LoggedEvent, epoch: Epoch, _: SignalStamp) -> Option<Bytes> {
         self.event(logged, epoch)
     }
     /// To somebody who just lost the room, by this event.
-    fn room_lost(&self, room: &RoomId, by: &Logged) -> Option<Bytes>;
+    fn room_lost(&self, room: &RoomId, by: &LoggedEvent) -> Option<Bytes>;
     fn delivery(&self, message: &Message, delivery: &Delivery) -> Option<Bytes>;
-    fn signal(&self, signal: &Signal, given: Moment) -> Option<Bytes>;
+    fn signal(&self, signal: &Signal, given: SignalStamp) -> Option<Bytes>;
     fn farewell(&self, reason: Farewell) -> Bytes;
     /// Whether all connections of its door have this one: then what it makes of something is worth keeping.
     fn is_shared(&self) -> bool {
@@ -235,7 +235,7 @@ impl Switchboard {
     }
 
     /// Tells a batch of committed events, in order.
-    pub fn publish(&self, batch: &[Logged]) {
+    pub fn publish(&self, batch: &[LoggedEvent]) {
         let mut state = self.state.lock();
         let (mut neighbours, mut mail) = (Neighbours::default(), Mail::default());
         for logged in batch {
@@ -259,7 +259,7 @@ impl Switchboard {
             if let Event::MessageDeleted { message, .. } = &logged.event {
                 state.fade(message);
             }
-            if logged.event.room().is_some() || logged.event.circle().is_some() {
+            if logged.event.room().is_some() || logged.event.audience().is_some() {
                 state.recent_bytes += length(&logged.event);
                 state.recent.push_back(Kept::new(logged.clone()));
             }
@@ -285,10 +285,10 @@ impl Switchboard {
         let _ = self.told.subscribe().wait_for(|told| *told >= seq).await;
     }
 
-    fn tell(&self, state: &mut State, logged: &Logged, neighbours: &mut Neighbours, mail: &mut Mail) {
+    fn tell(&self, state: &mut State, logged: &LoggedEvent, neighbours: &mut Neighbours, mail: &mut Mail) {
         match &logged.event {
             Event::MessagePosted { message, deliveries } => {
-                if message.place.room().is_some() {
+                if message.destination.room().is_some() {
                     neighbours.add(logged.clone(), !state.following.is_empty());
                 }
                 for delivery in deliveries.iter() {
@@ -353,9 +353,10 @@ impl Switchboard {
                     |principal| matches!(principal, Principal::Program { key: own, .. } if own == key),
                 );
             }
-            Event::RoomArranged(_) | Event::RoomCleared { .. } | Event::BookmarkChanged { .. } => {
+            Event::RoomPreferencesChanged(_) | Event::RoomCleared { .. } | Event::BookmarkChanged { .. } => {
                 // Also to connections that have not joined the room: it is in everybody's list of rooms.
-                for viewer in logged.event.person().map(|user| state.viewers_of(user)).unwrap_or_default() {
+                for viewer in logged.event.only_user().map(|user| state.viewers_of(user)).unwrap_or_default()
+                {
                     push(viewer.egress.event(logged, self.epoch), &viewer);
                 }
             }
@@ -366,7 +367,7 @@ impl Switchboard {
                 self.pass_on(state, &run.room, &begun);
             }
             Event::AgentChanged { .. } | Event::UserChanged { .. } | Event::SettingsChanged => {
-                if let Some(circle) = logged.event.circle() {
+                if let Some(circle) = logged.event.audience() {
                     self.tell_circle(state, circle, logged);
                 }
             }
@@ -382,7 +383,7 @@ impl Switchboard {
             | Event::RoomRead { .. }
             | Event::TaskChanged(_)
             | Event::TaskRemoved { .. }
-            | Event::Faded => {
+            | Event::Tombstone => {
                 if let Some(room) = logged.event.room() {
                     self.tell_room(state, room, logged);
                 }
@@ -390,7 +391,7 @@ impl Switchboard {
         }
     }
 
-    fn tell_room(&self, state: &State, room: &RoomId, logged: &Logged) {
+    fn tell_room(&self, state: &State, room: &RoomId, logged: &LoggedEvent) {
         let mut encoded = Encoded::default();
         state.rooms.each(room, |seat| {
             if let Some(bytes) = encoded.by(&seat.egress, |egress| egress.event(logged, self.epoch)) {
@@ -400,7 +401,7 @@ impl Switchboard {
     }
 
     /// To everyone who follows what happens and may know of this, once.
-    fn tell_circle(&self, state: &State, circle: &Circle, logged: &Logged) {
+    fn tell_circle(&self, state: &State, circle: &EventAudience, logged: &LoggedEvent) {
         let mut told = HashSet::new();
         if circle.everyone {
             told.extend(state.following.keys().copied());
@@ -484,18 +485,18 @@ impl Switchboard {
     }
 
     /// So many numbers that nothing else has: the first, and the last with the time of now.
-    fn number(&self, state: &mut State, count: u64) -> (Ordinal, Moment) {
+    fn number(&self, state: &mut State, count: u64) -> (Ordinal, SignalStamp) {
         let first = state.number.plus(1);
-        let before = state.number.is_crowded();
+        let before = state.number.is_half_used();
         state.number = state.number.plus(count);
-        if !before && state.number.is_crowded() {
+        if !before && state.number.is_half_used() {
             self.crowded.notify_one();
         }
-        (first, Moment { ordinal: state.number, at: self.clock.now() })
+        (first, SignalStamp { ordinal: state.number, at: self.clock.now() })
     }
 
     /// A number that nothing else has, for what one connection is told alone.
-    pub fn moment(&self) -> Moment {
+    pub fn moment(&self) -> SignalStamp {
         self.number(&mut self.state.lock(), 1).1
     }
 
@@ -654,7 +655,7 @@ fn length(event: &Event) -> usize {
         Event::ApprovalAsked(approval) | Event::ApprovalDecided(approval) => approval.input.0.len(),
         Event::PlanChanged(plan) => plan.plan.0.len(),
         // The agent has the people once more.
-        event => event.circle().map_or(0, |circle| 2 * circle.length()),
+        event => event.audience().map_or(0, |circle| 2 * circle.length()),
     }
 }
 

@@ -10,7 +10,7 @@ use super::replies::Reply;
 use crate::turns::rollup::Mark;
 use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
-use parlor_model::{Moment, Ordinal};
+use parlor_model::{Ordinal, SignalStamp};
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use tokio::sync::Notify;
@@ -63,7 +63,7 @@ struct Unread {
     to: Mark,
     /// The numbers that these pieces were given; what is told together has that of its last piece.
     next: Ordinal,
-    last: Moment,
+    last: SignalStamp,
 }
 
 /// What one turn of the writer gets.
@@ -135,7 +135,7 @@ impl Outbox {
         reply: &Arc<Reply>,
         egress: &Arc<dyn Egress>,
         (from, to): (Mark, Mark),
-        (first, last): (Ordinal, Moment),
+        (first, last): (Ordinal, SignalStamp),
     ) {
         let mut waiting = self.waiting.lock();
         if waiting.closed {
@@ -158,7 +158,7 @@ impl Outbox {
     }
 
     /// A reply as it stands, from its beginning: also for who has read some of it before.
-    pub fn tell_anew(&self, reply: &Arc<Reply>, egress: &Arc<dyn Egress>, numbers: (Ordinal, Moment)) {
+    pub fn tell_anew(&self, reply: &Arc<Reply>, egress: &Arc<dyn Egress>, numbers: (Ordinal, SignalStamp)) {
         self.waiting.lock().queue.retain(|item| !item.is_by(reply, egress));
         let marks = (Mark::default(), reply.end());
         if marks.0 < marks.1 {

@@ -1,16 +1,16 @@
 //! What agents wait for an answer to, so that whoever joins sees it too.
 
-use parlor_model::{Event, Logged, RoomId};
+use parlor_model::{Event, LoggedEvent, RoomId};
 use std::collections::HashMap;
 
 /// The open questions of each room, as they were told, the oldest first.
 #[derive(Default)]
 pub struct Questions {
-    by_room: HashMap<RoomId, Vec<Logged>>,
+    by_room: HashMap<RoomId, Vec<LoggedEvent>>,
 }
 
 impl Questions {
-    pub fn learn(&mut self, logged: &Logged) {
+    pub fn learn(&mut self, logged: &LoggedEvent) {
         match &logged.event {
             // Read from the log later, it may have been decided.
             Event::ApprovalAsked(asked) if asked.decision.is_none() => {
@@ -33,7 +33,7 @@ impl Questions {
         }
     }
 
-    pub fn in_room(&self, room: &RoomId) -> &[Logged] {
+    pub fn in_room(&self, room: &RoomId) -> &[LoggedEvent] {
         self.by_room.get(room).map(Vec::as_slice).unwrap_or_default()
     }
 }

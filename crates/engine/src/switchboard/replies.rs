@@ -9,7 +9,7 @@ use super::Egress;
 use crate::turns::rollup::{Bounds, Mark, Rollup, TooLong};
 use bytes::Bytes;
 use parking_lot::Mutex;
-use parlor_model::{AgentId, Chunk, MessageId, Moment, Ordinal, RoomId, Run, RunId, Signal};
+use parlor_model::{AgentId, Chunk, MessageId, Ordinal, RoomId, Run, RunId, Signal, SignalStamp};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ struct Voice {
 struct Encoded {
     egress: Arc<dyn Egress>,
     marks: (Mark, Mark),
-    numbers: (Ordinal, Moment),
+    numbers: (Ordinal, SignalStamp),
     frame: Option<Bytes>,
     reached: Mark,
 }
@@ -85,7 +85,7 @@ impl Reply {
         &self,
         egress: &Arc<dyn Egress>,
         marks: (Mark, Mark),
-        numbers: (Ordinal, Moment),
+        numbers: (Ordinal, SignalStamp),
     ) -> Option<(Option<Bytes>, Mark)> {
         let mut so_far = self.so_far.lock();
         let fits = |known: &&Encoded| {
@@ -106,7 +106,7 @@ impl Reply {
             first: from == Mark::default(),
         };
         let ordinal = if reached < to { next } else { last.ordinal };
-        let frame = egress.signal(&signal, Moment { ordinal, ..last });
+        let frame = egress.signal(&signal, SignalStamp { ordinal, ..last });
         if so_far.encoded.len() == ENCODED {
             so_far.encoded.pop_front();
         }

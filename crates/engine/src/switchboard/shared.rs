@@ -2,20 +2,20 @@
 
 use super::{Egress, Outbox, Seat, State, ViewerId};
 use bytes::{Bytes, BytesMut};
-use parlor_model::{Epoch, Event, Logged, RoomId};
+use parlor_model::{Epoch, Event, LoggedEvent, RoomId};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Neighbouring messages of a batch: those of one room go to each viewer as one buffer.
 #[derive(Default)]
 pub struct Neighbours {
-    by_room: HashMap<RoomId, Vec<Logged>>,
+    by_room: HashMap<RoomId, Vec<LoggedEvent>>,
     /// The same for those who hear of all their rooms in one order: only what lies side by side is told together.
-    in_order: Vec<(RoomId, Vec<Logged>)>,
+    in_order: Vec<(RoomId, Vec<LoggedEvent>)>,
 }
 
 impl Neighbours {
-    pub fn add(&mut self, logged: Logged, also_in_order: bool) {
+    pub fn add(&mut self, logged: LoggedEvent, also_in_order: bool) {
         let Some(room) = logged.event.room() else { return };
         if also_in_order {
             match self.in_order.last_mut().filter(|(last, _)| last == room) {
@@ -36,7 +36,7 @@ impl Neighbours {
     }
 }
 
-fn tell(state: &State, epoch: Epoch, room: &RoomId, events: &[Logged], in_order: bool) {
+fn tell(state: &State, epoch: Epoch, room: &RoomId, events: &[LoggedEvent], in_order: bool) {
     let mut encoded = Encoded::default();
     let others = |seat: &Seat| seat.keeps_one_order != in_order;
     state.rooms.each(room, |seat| {
@@ -106,12 +106,12 @@ impl Encoded {
 /// Something that was told lately, and what doors made of it for those who came back: many come back at once, and
 /// all of them under the lock of the fan-out.
 pub struct Kept {
-    pub logged: Logged,
+    pub logged: LoggedEvent,
     encoded: Encoded,
 }
 
 impl Kept {
-    pub fn new(logged: Logged) -> Self {
+    pub fn new(logged: LoggedEvent) -> Self {
         Self { logged, encoded: Encoded::default() }
     }
 
@@ -124,6 +124,6 @@ impl Kept {
 
     /// Its content is gone.
     pub fn fade(&mut self) {
-        (self.logged.event, self.encoded) = (Event::Faded, Encoded::default());
+        (self.logged.event, self.encoded) = (Event::Tombstone, Encoded::default());
     }
 }

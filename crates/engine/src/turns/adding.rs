@@ -4,7 +4,7 @@ use super::desk::{LinkId, Offer};
 use super::host::Order;
 use super::keeper::AGAIN;
 use crate::Hub;
-use parlor_model::{AgentId, Caller, Command, Message, Refusal, RoomId, RunId, Thing};
+use parlor_model::{AgentId, Caller, Command, EntityKind, Message, Refusal, RoomId, RunId};
 use std::sync::Arc;
 
 /// What an agent says that it can do, where it takes more while it is at work.
@@ -41,14 +41,14 @@ impl Hub {
         run: &RunId,
         added: &RunId,
     ) -> Result<(), Refusal> {
-        self.turns().desk().seated(agent, link).ok_or(Refusal::NotFound(Thing::Agent))?;
+        self.turns().desk().seated(agent, link).ok_or(Refusal::NotFound(EntityKind::Agent))?;
         let (into, of) = (run.clone(), (agent.clone(), room.clone()));
         let own =
             self.look(move |_, store| Ok(store.run(&into)?.is_some_and(|run| (run.agent, run.room) == of)));
         if !own.await? {
-            return Err(Refusal::NotFound(Thing::Run));
+            return Err(Refusal::NotFound(EntityKind::Run));
         }
-        let join = Command::JoinRun { run: added.clone(), into: run.clone() };
+        let join = Command::MergeRun { run: added.clone(), into: run.clone() };
         // What the host says next may be the end of that turn, upon which this one would begin.
         while let Err(Refusal::Unavailable) = self.call(&Caller::OPERATOR, join.clone()).await
             && !self.is_closing()

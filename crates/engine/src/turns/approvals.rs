@@ -4,9 +4,10 @@ use super::desk::{Asks, LinkId};
 use super::host::Order;
 use crate::Hub;
 use crate::hub::Outcome;
-use parlor_model::command::{Judgement, NewApproval};
+use parlor_model::command::{ApprovalDecision, NewApproval};
 use parlor_model::{
-    AgentId, Approval, ApprovalId, Caller, Command, Decision, Digest, Matter, Payload, Refusal, RoomId, Thing,
+    AgentId, Approval, ApprovalId, ApprovalKind, Caller, Command, Decision, EntityKind, InputDigest, Payload,
+    Refusal, RoomId,
 };
 use std::time::{Duration, Instant};
 
@@ -21,9 +22,9 @@ pub struct Asking<'a> {
     /// What the gateway calls the question.
     pub request: &'a str,
     pub tool: &'a str,
-    pub matter: Matter,
+    pub matter: ApprovalKind,
     pub input: Payload,
-    pub digest: Digest,
+    pub digest: InputDigest,
     pub timeout: Duration,
 }
 
@@ -34,19 +35,19 @@ impl Hub {
         let Asking { link, agent, room, request, tool, matter, .. } = asking;
         let (host, gateway, asks) = {
             let mut desk = self.turns().desk();
-            desk.seated(agent, link).ok_or(Refusal::NotFound(Thing::Agent))?;
+            desk.seated(agent, link).ok_or(Refusal::NotFound(EntityKind::Agent))?;
             let (host, gateway) = (desk.host(link), desk.gateway(link).cloned());
             let asks = desk.asks(agent, room);
             (host, gateway, asks)
         };
         let (Some(host), Some(gateway)) = (host, gateway) else {
-            return Err(Refusal::NotFound(Thing::Gateway));
+            return Err(Refusal::NotFound(EntityKind::Gateway));
         };
         let answer = |decision: &Decision| {
             host.tell(&Order::Decided { agent, request, matter, decision });
             Ok(())
         };
-        if matter == Matter::Tool && tool.starts_with(OWN_TOOLS) {
+        if matter == ApprovalKind::Tool && tool.starts_with(OWN_TOOLS) {
             return answer(&Decision::AllowedByRule);
         }
         let run = match asks {
@@ -61,7 +62,7 @@ impl Hub {
                     gateway,
                     request: request.into(),
                     tool: tool.into(),
-                    matter,
+                    kind: matter,
                     input: asking.input,
                     digest: asking.digest,
                     timeout: asking.timeout,
@@ -82,7 +83,7 @@ impl Hub {
     }
 
     /// Somebody answers a question. Whether its time is over is looked at first, by a clock that nobody sets.
-    pub async fn decide(&self, caller: &Caller, judgement: Judgement) -> Outcome {
+    pub async fn decide(&self, caller: &Caller, judgement: ApprovalDecision) -> Outcome {
         if self.turns().desk().is_overdue(&judgement.approval, Instant::now()) {
             self.expire(&judgement.approval).await?;
         }
@@ -111,7 +112,7 @@ impl Hub {
 
 pub(super) fn tell(host: &dyn super::Host, approval: &Approval) {
     if let Some(decision) = &approval.decision {
-        let Approval { agent, request, matter, .. } = approval;
+        let Approval { agent, request, kind: matter, .. } = approval;
         host.tell(&Order::Decided { agent, request, matter: *matter, decision });
     }
 }

@@ -24,8 +24,8 @@ use super::inquiries::Inquiries;
 use super::questions::Questions;
 use super::terminal::Filter;
 use parlor_model::{
-    AgentId, AgentStatus, Approval, Chunk, ConversationId, Event, GatewayId, MemberChange, MessageId,
-    Outcome, RoomId, Run, RunId, RunState, Time, UserId,
+    AgentId, AgentStatus, Approval, Chunk, ConversationId, Event, GatewayId, MemberChange, MessageId, RoomId,
+    Run, RunId, RunOutcome, RunState, Time, UserId,
 };
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -123,7 +123,7 @@ struct Live {
 /// How a turn is to end, once the store takes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ending {
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     pub text: Option<Arc<str>>,
     pub chunks: Vec<Chunk>,
     pub target: Option<Box<str>>,
@@ -133,7 +133,7 @@ pub struct Ending {
 }
 
 impl Ending {
-    pub fn plain(outcome: Outcome) -> Self {
+    pub fn plain(outcome: RunOutcome) -> Self {
         Self { outcome, text: None, chunks: Vec::new(), target: None, claimed_depth: 0, asked_at: None }
     }
 }
@@ -407,7 +407,7 @@ impl Desk {
                 self.note_over(run);
                 // Somebody else ended it: its host does not know yet.
                 let unknown = self.running.get(&run.id).is_some_and(|live| live.ending.is_none());
-                if unknown && run.state == RunState::Ended(Outcome::Cancelled) {
+                if unknown && run.state == RunState::Ended(RunOutcome::Cancelled) {
                     self.stop(run.agent.clone(), &run.room, now);
                 }
                 self.forget(&run.id, &run.agent);
@@ -462,7 +462,7 @@ impl Desk {
                     if live.ending.is_none() && live.lost_since.is_none() {
                         live.stopping_until = patience;
                     }
-                    live.ending.get_or_insert_with(|| Ending::plain(Outcome::Cancelled));
+                    live.ending.get_or_insert_with(|| Ending::plain(RunOutcome::Cancelled));
                 }
                 None => {
                     self.forget(&run, &of);
@@ -652,7 +652,7 @@ impl Desk {
     pub fn idle(&mut self, agent: &AgentId) {
         for run in self.runs_of.get(agent).into_iter().flatten() {
             if let Some(live) = self.running.get_mut(run).filter(|live| live.reply.is_some()) {
-                live.ending.get_or_insert_with(|| Ending::plain(Outcome::Complete));
+                live.ending.get_or_insert_with(|| Ending::plain(RunOutcome::Complete));
             }
         }
     }
@@ -662,7 +662,7 @@ impl Desk {
         let mut due = Vec::new();
         for (run, live) in &mut self.running {
             if live.lost_since.is_some_and(|since| now.duration_since(since) >= patience) {
-                live.ending.get_or_insert_with(|| Ending::plain(Outcome::Interrupted));
+                live.ending.get_or_insert_with(|| Ending::plain(RunOutcome::Interrupted));
             }
             let stopping = live.stopping_until.is_some_and(|until| until > now);
             let Some(ending) = live.ending.as_mut().filter(|_| !stopping) else { continue };

@@ -1,8 +1,8 @@
 //! How a gateway is told what its agents are to do; a door puts it into words.
 
 use parlor_model::{
-    Agent, AgentId, AgentStatus, Decision, Errand, Inquiry, Matter, Member, Message, MessageId, Outcome,
-    Room, RoomId, RunId, Started, UserId,
+    Agent, AgentId, AgentStatus, ApprovalKind, Decision, GatewayRequest, Inquiry, Member, Message, MessageId,
+    Room, RoomId, RunId, RunOutcome, StartedRun, UserId,
 };
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub enum Order<'a> {
     },
     /// A turn for an agent.
     Work {
-        started: &'a Started,
+        started: &'a StartedRun,
         /// What was said in the room before, the oldest first; for hosts of ours only.
         earlier: &'a [Arc<Message>],
     },
@@ -37,7 +37,7 @@ pub enum Order<'a> {
         agent: &'a AgentId,
         room: &'a RoomId,
         run: &'a RunId,
-        outcome: &'a Outcome,
+        outcome: &'a RunOutcome,
     },
     /// A turn that its host came back to goes on from here: so many whole parts, and so many bytes of the next.
     Resumed {
@@ -50,7 +50,7 @@ pub enum Order<'a> {
     Decided {
         agent: &'a AgentId,
         request: &'a str,
-        matter: Matter,
+        matter: ApprovalKind,
         decision: &'a Decision,
     },
     /// Somebody asks something of an agent; the answer comes under this name, where it can bear one.
@@ -64,7 +64,7 @@ pub enum Order<'a> {
     /// Its owner asks something of the gateway itself.
     Errand {
         request: &'a str,
-        errand: &'a Errand,
+        errand: &'a GatewayRequest,
     },
     /// What was said in a room from a message on was taken back.
     Rewind {

@@ -10,9 +10,10 @@ use parking_lot::{Mutex, MutexGuard};
 use parlor_model::command::NewTask;
 use parlor_model::run_event::PlanState;
 use parlor_model::{
-    Agent, AgentId, AgentStatus, Approval, Caller, Chunk, Command, ConversationId, Event, GatewayId, Logged,
-    MemberId, Message, MessageId, Outcome, Payload, Query, Receipt, Refusal, Room, RoomId, Run, RunEvent,
-    RunId, RunState, Said, Signal, TaskId, TaskStatus, Thing, UsageReport, UserId, mention,
+    Agent, AgentId, AgentReply, AgentStatus, Approval, Caller, Chunk, Command, ConversationId, EntityKind,
+    Event, GatewayId, LoggedEvent, MemberId, Message, MessageId, Payload, Query, Receipt, Refusal, Room,
+    RoomId, Run, RunEvent, RunId, RunOutcome, RunState, Signal, TaskId, TaskStatus, UsageReport, UserId,
+    mention,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -41,7 +42,7 @@ impl Turns {
     }
 
     /// Takes in what was committed, in order.
-    pub fn learn(&self, batch: &[Logged]) {
+    pub fn learn(&self, batch: &[LoggedEvent]) {
         let mut desk = self.desk();
         let now = Instant::now();
         for logged in batch {
@@ -93,7 +94,7 @@ pub struct Finished {
     pub claimed_depth: u32,
     /// To which conversation its side says that it belongs.
     pub conversation: Option<ConversationId>,
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
 }
 
 impl Finished {
@@ -257,7 +258,7 @@ impl Hub {
         }
         // Replies that are begun and never ended would pile up.
         if !whole && self.turns().desk().is_speaking(agent, room) {
-            return Err(Refusal::AlreadyExists(Thing::Run));
+            return Err(Refusal::AlreadyExists(EntityKind::Run));
         }
         self.open_turn(agent, room).await?;
         Ok(match self.bind(voice)? {
@@ -268,7 +269,7 @@ impl Hub {
 
     fn bind(&self, voice: Voice<'_>) -> Result<(Bound, Box<str>), Refusal> {
         let mut desk = self.turns().desk();
-        let seat = desk.seated(voice.agent, voice.link).ok_or(Refusal::NotFound(Thing::Agent))?;
+        let seat = desk.seated(voice.agent, voice.link).ok_or(Refusal::NotFound(EntityKind::Agent))?;
         let name = seat.name.clone();
         let Voice { agent, room, reply, .. } = voice;
         let bound = match voice.run {
@@ -280,7 +281,7 @@ impl Hub {
 
     /// Waits until the turn is known here too.
     pub(super) async fn open_turn(&self, agent: &AgentId, room: &RoomId) -> Result<RunId, Refusal> {
-        let open = Command::OpenRun { agent: agent.clone(), room: room.clone() };
+        let open = Command::StartUnpromptedRun { agent: agent.clone(), room: room.clone() };
         let Receipt::Run(run) = self.call(&Caller::OPERATOR, open).await? else {
             return Err(Refusal::Unavailable);
         };
@@ -346,7 +347,7 @@ impl Hub {
         });
         Ok(ended.await?.filter(|run| {
             let given_up =
-                [Outcome::Cancelled, Outcome::Interrupted].map(RunState::Ended).contains(&run.state);
+                [RunOutcome::Cancelled, RunOutcome::Interrupted].map(RunState::Ended).contains(&run.state);
             given_up && run.room == *voice.room && run.reply.is_none()
         }))
     }
@@ -357,7 +358,7 @@ impl Hub {
         let Voice { link, agent, room, reply, .. } = voice;
         let taken_for = {
             let mut desk = self.turns().desk();
-            desk.seated(agent, link).ok_or(Refusal::NotFound(Thing::Agent))?;
+            desk.seated(agent, link).ok_or(Refusal::NotFound(EntityKind::Agent))?;
             desk.stopped(agent, Some(room));
             desk.took_for(agent, reply)
         };
@@ -365,10 +366,10 @@ impl Hub {
         let heard = taken_for.and_then(|run| self.switchboard().begin_anew(&run));
         let mut ending = finished.ending();
         match (heard, &over.state) {
-            (None, RunState::Ended(Outcome::Cancelled)) => return Ok(()),
+            (None, RunState::Ended(RunOutcome::Cancelled)) => return Ok(()),
             // Who has seen it begin sees it end there.
-            (Some((text, chunks)), RunState::Ended(Outcome::Cancelled)) => {
-                ending = Ending { text: Some(text), chunks, ..Ending::plain(Outcome::Cancelled) };
+            (Some((text, chunks)), RunState::Ended(RunOutcome::Cancelled)) => {
+                ending = Ending { text: Some(text), chunks, ..Ending::plain(RunOutcome::Cancelled) };
             }
             (Some((_, chunks)), _) if ending.chunks.is_empty() => ending.chunks = chunks,
             (Some(_) | None, _) => {}
@@ -388,7 +389,7 @@ impl Hub {
         let here = desk.seated(voice.agent, voice.link).is_some();
         if let Some(run) = desk.speechless(voice.agent, voice.room).filter(|_| here) {
             let reason = "its reply came under the id of another message";
-            desk.end(&run, Ending::plain(Outcome::Failed(reason.into())));
+            desk.end(&run, Ending::plain(RunOutcome::Failed(reason.into())));
         }
         drop(desk);
         self.turns().bell.notify_one();
@@ -403,7 +404,7 @@ impl Hub {
     ) -> Result<(), Refusal> {
         let rollup = self.rolled(&finished.chunks);
         let (text, chunks) = rollup.finish(finished.text.as_deref());
-        let said = Said {
+        let said = AgentReply {
             message: Some(voice.reply.clone()),
             text,
             chunks: beyond_text(chunks),
@@ -411,7 +412,7 @@ impl Hub {
             claimed_depth: finished.claimed_depth,
         };
         let (agent, room) = (voice.agent.clone(), voice.room.clone());
-        self.call(&Caller::OPERATOR, Command::SayLate { agent, room, said, run }).await.map(drop)
+        self.call(&Caller::OPERATOR, Command::PostLateReply { agent, room, said, run }).await.map(drop)
     }
 
     /// Chunks as they are kept: what flows together is one.
@@ -437,14 +438,14 @@ impl Hub {
     ) -> Result<(), Refusal> {
         let run = {
             let mut desk = self.turns().desk();
-            desk.seated(agent, link).ok_or(Refusal::NotFound(Thing::Agent))?;
+            desk.seated(agent, link).ok_or(Refusal::NotFound(EntityKind::Agent))?;
             desk.alive(agent, room);
             let Some((run, _)) = desk.runs(agent, room).pop() else { return Ok(()) };
             run
         };
-        match self.call(&Caller::OPERATOR, Command::TellPlan { run, plan, state }).await {
+        match self.call(&Caller::OPERATOR, Command::UpdatePlan { run, plan, state }).await {
             // It is over just now.
-            Err(Refusal::NotFound(Thing::Run)) => Ok(()),
+            Err(Refusal::NotFound(EntityKind::Run)) => Ok(()),
             told => told.map(drop),
         }
     }
@@ -465,7 +466,7 @@ impl Hub {
     ) -> Result<(), Refusal> {
         let (run, room) = {
             let mut desk = self.turns().desk();
-            desk.seated(agent, link).ok_or(Refusal::NotFound(Thing::Agent))?;
+            desk.seated(agent, link).ok_or(Refusal::NotFound(EntityKind::Agent))?;
             desk.alive(agent, room);
             let Some(found) = desk.runs(agent, room).pop() else { return Ok(()) };
             found
@@ -507,7 +508,7 @@ impl Hub {
         let agent = found.and_then(|task| task.assignee?.agent().cloned());
         let here = |agent: &AgentId| self.turns().desk().seated(agent, link).is_some();
         // Somebody else's task and no task at all are told alike.
-        let agent = agent.filter(here).ok_or(Refusal::NotFound(Thing::Task))?;
+        let agent = agent.filter(here).ok_or(Refusal::NotFound(EntityKind::Task))?;
         self.call(caller, Command::ReportTask { task, agent, status, result }).await.map(drop)
     }
 

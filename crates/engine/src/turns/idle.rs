@@ -5,7 +5,7 @@ use crate::Fault;
 use crate::Hub;
 use crate::hub::WeakHub;
 use crate::ports::Snapshot;
-use parlor_model::{AgentId, Caller, Command, Mission, MissionId, Realm, RunState, Time};
+use parlor_model::{AgentId, Caller, Command, Mission, MissionId, MissionScope, RunState, Time};
 use std::collections::HashSet;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -64,7 +64,7 @@ fn due(now: Time, store: &mut dyn Snapshot) -> Result<Vec<Due>, Fault> {
     let mut due = Vec::new();
     for mission in store.missions_on()? {
         let room = store.room(&mission.room)?;
-        let holds = room.is_some_and(|room| Realm::of(&room) == mission.realm && !room.is_frozen());
+        let holds = room.is_some_and(|room| MissionScope::of(&room) == mission.realm && !room.is_frozen());
         if !holds || mission.prompts >= Mission::MOST_PROMPTS {
             continue;
         }
@@ -80,7 +80,7 @@ fn due(now: Time, store: &mut dyn Snapshot) -> Result<Vec<Due>, Fault> {
 
 /// Whether an agent has had nothing to do for so long that it is prompted.
 fn is_due(mission: &Mission, agent: &AgentId, now: Time, store: &mut dyn Snapshot) -> Result<bool, Fault> {
-    let (overridden, own) = (store.idle(&mission.realm, agent)?, store.idle(&Realm::Anywhere, agent)?);
+    let (overridden, own) = (store.idle(&mission.realm, agent)?, store.idle(&MissionScope::Global, agent)?);
     let Some(idle) = mission.idle(agent, overridden.as_ref(), own.as_ref()) else { return Ok(false) };
     let latest = store.latest_runs(agent, 1)?.pop();
     if latest.as_ref().is_some_and(|run| !matches!(run.state, RunState::Ended(_))) {
@@ -88,5 +88,5 @@ fn is_due(mission: &Mission, agent: &AgentId, now: Time, store: &mut dyn Snapsho
     }
     let prompted = mission.agent(agent).and_then(|known| known.prompted_at);
     let since = prompted.max(latest.and_then(|run| run.ended_at));
-    Ok(since.is_none_or(|since| now >= since.plus(idle.patience())))
+    Ok(since.is_none_or(|since| now >= since.plus(idle.idle_timeout())))
 }

@@ -76,7 +76,7 @@ impl Inquiries {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parlor_model::{Look, SignInId, UserId};
+    use parlor_model::{SignInId, UserId, WorkspaceRequest};
 
     fn one(number: usize, inquiry: Inquiry, at: Instant) -> Waiting {
         let user = UserId::stored(format!("u{}", number / MOST_OF_ONE));
@@ -93,7 +93,7 @@ mod tests {
     }
 
     fn look() -> Inquiry {
-        Inquiry::Workspace(Look::Status)
+        Inquiry::Workspace(WorkspaceRequest::Status)
     }
 
     #[test]

@@ -10,8 +10,8 @@ use crate::Hub;
 use crate::hub::WeakHub;
 use parlor_model::query::Page;
 use parlor_model::{
-    Addressed, Caller, Command, FinishedRun, MemberId, Message, Outcome, Prompt, Receipt, Refusal, RunId,
-    Said, Started,
+    AddressedBy, AgentReply, Caller, Command, MemberId, Message, Receipt, Refusal, RunFinish, RunId,
+    RunOutcome, RunTrigger, StartedRun,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -42,7 +42,7 @@ pub async fn keep(weak: WeakHub) {
             () = switchboard.crowded() => {
                 let Some(hub) = weak.upgrade() else { return };
                 // Only signals suffer where the store does not take it.
-                let _ = hub.call(&Caller::OPERATOR, Command::Pulse).await;
+                let _ = hub.call(&Caller::OPERATOR, Command::AppendNoop).await;
             }
         }
     }
@@ -89,7 +89,7 @@ impl Hub {
         }
         for run in unwanted {
             let hub = self.clone();
-            tokio::spawn(async move { hub.call_off(run, Outcome::Cancelled).await });
+            tokio::spawn(async move { hub.call_off(run, RunOutcome::Cancelled).await });
         }
         for room in stale {
             let _ = self.tell_context(&room, None).await;
@@ -104,8 +104,8 @@ impl Hub {
     }
 
     /// Ends a turn that waits, or that has begun in this very moment.
-    pub(super) async fn call_off(&self, run: RunId, outcome: Outcome) {
-        let finished = FinishedRun { run, outcome, said: None };
+    pub(super) async fn call_off(&self, run: RunId, outcome: RunOutcome) {
+        let finished = RunFinish { run, outcome, said: None };
         while let Err(Refusal::Unavailable) =
             self.call(&Caller::OPERATOR, Command::FinishRun(finished.clone())).await
             && !self.is_closing()
@@ -124,7 +124,7 @@ impl Hub {
                 return self.turns().bell.notify_one();
             }
             Ok(Wanted::No) => {
-                return self.call_off(run, Outcome::Refused("it was not for this agent".into())).await;
+                return self.call_off(run, RunOutcome::Refused("it was not for this agent".into())).await;
             }
             Err(_) => return self.try_again_later(&run).await,
         }
@@ -146,13 +146,13 @@ impl Hub {
     async fn wanted(&self, run: &RunId) -> Result<Wanted, Refusal> {
         let id = run.clone();
         let run = self.look(move |_, store| store.run(&id)).await?;
-        let Some(run) = run.filter(|run| run.addressed == Addressed::ByPolicy) else {
+        let Some(run) = run.filter(|run| run.addressed == AddressedBy::ByPolicy) else {
             return Ok(Wanted::Yes);
         };
         self.triage(&run).await
     }
 
-    pub(super) async fn hand_over(&self, started: &Started) {
+    pub(super) async fn hand_over(&self, started: &StartedRun) {
         let agent = &started.run.agent;
         // It is known here before its first piece can come.
         self.caught_up().await;
@@ -171,12 +171,12 @@ impl Hub {
     }
 
     /// What the agent may see of what was said before it was asked, the oldest first.
-    async fn heard_before(&self, started: &Started) -> Result<Vec<Arc<Message>>, Refusal> {
+    async fn heard_before(&self, started: &StartedRun) -> Result<Vec<Arc<Message>>, Refusal> {
         let member = MemberId::Agent(started.run.agent.clone());
         let room = started.room.id.clone();
         let before = match &started.prompt {
-            Prompt::Message(message) => Some(message.seq),
-            Prompt::Task(_) | Prompt::Arrival { .. } => None,
+            RunTrigger::Message(message) => Some(message.seq),
+            RunTrigger::Task(_) | RunTrigger::Arrival { .. } => None,
         };
         self.look(move |_, store| {
             let Some(member) = store.member(&room, &member)? else { return Ok(Vec::new()) };
@@ -195,26 +195,26 @@ impl Hub {
             Some((text, chunks)) if !chunks.is_empty() || ending.chunks.is_empty() => (text, chunks),
             _ => self.rolled(&ending.chunks).finish(ending.text.as_deref()),
         };
-        let said = Said {
+        let said = AgentReply {
             message: reply,
             text,
             chunks: beyond_text(chunks),
             target: ending.target,
             claimed_depth: ending.claimed_depth,
         };
-        let finished = FinishedRun { run, outcome: ending.outcome, said: Some(said) };
+        let finished = RunFinish { run, outcome: ending.outcome, said: Some(said) };
         match self.call(&Caller::OPERATOR, Command::FinishRun(finished.clone())).await {
             // Somebody said something under its id meanwhile.
             Err(Refusal::Conflict { .. }) => {
-                let said = finished.said.map(|said| Said { message: None, ..said });
-                let finished = FinishedRun { said, ..finished };
+                let said = finished.said.map(|said| AgentReply { message: None, ..said });
+                let finished = RunFinish { said, ..finished };
                 let _ = self.call(&Caller::OPERATOR, Command::FinishRun(finished)).await;
             }
             Err(Refusal::TooLarge { .. } | Refusal::Invalid(_)) => {
                 tracing::warn!(run = %finished.run, "a reply was too long to be kept");
-                let finished = FinishedRun {
+                let finished = RunFinish {
                     said: None,
-                    outcome: Outcome::Failed("the reply was too long to be kept".into()),
+                    outcome: RunOutcome::Failed("the reply was too long to be kept".into()),
                     ..finished
                 };
                 let _ = self.call(&Caller::OPERATOR, Command::FinishRun(finished)).await;

@@ -99,8 +99,8 @@ impl Open {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parlor_model::Matter;
-    use parlor_model::{Decision, Digest, GatewayId, Payload, Time};
+    use parlor_model::ApprovalKind;
+    use parlor_model::{Decision, GatewayId, InputDigest, Payload, Time};
 
     const MINUTE: Duration = Duration::from_secs(60);
 
@@ -114,9 +114,9 @@ mod tests {
             gateway: GatewayId::stored("laptop"),
             request: id.into(),
             tool: "Bash".into(),
-            matter: Matter::Tool,
+            kind: ApprovalKind::Tool,
             input: Payload("{}".into()),
-            digest: Digest([0; 32]),
+            digest: InputDigest([0; 32]),
             asked_at: Time(0),
             expires_at: Time(0).plus(MINUTE),
             decision: None,

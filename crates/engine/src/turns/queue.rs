@@ -3,8 +3,10 @@
 use super::desk::Waits;
 use crate::Hub;
 use crate::switchboard::Following;
-use parlor_model::query::OfRun;
-use parlor_model::{AgentId, Answer, Caller, Outcome, Query, Refusal, RoomId, Run, RunId, RunState, Thing};
+use parlor_model::query::RunDetail;
+use parlor_model::{
+    AgentId, Answer, Caller, EntityKind, Query, Refusal, RoomId, Run, RunId, RunOutcome, RunState,
+};
 use std::collections::HashSet;
 use std::time::Instant;
 
@@ -43,10 +45,10 @@ impl Hub {
         self.caught_up().await;
         let taken = self.turns().desk().take_back(room, agent, run);
         if taken.is_empty() && run.is_some() {
-            return Err(Refusal::NotFound(Thing::Run));
+            return Err(Refusal::NotFound(EntityKind::Run));
         }
         for run in &taken {
-            self.call_off(run.clone(), Outcome::Cancelled).await;
+            self.call_off(run.clone(), RunOutcome::Cancelled).await;
         }
         self.turns().wake();
         Ok(taken)
@@ -55,11 +57,13 @@ impl Hub {
     /// Ends a turn and every turn that came of it, and says which of them were not over.
     pub async fn cancel(&self, caller: &Caller, run: &RunId) -> Result<Vec<RunId>, Refusal> {
         let Answer::Runs(found) =
-            self.read(caller, Query::Run { run: run.clone(), what: OfRun::Itself }).await?
+            self.read(caller, Query::Run { run: run.clone(), what: RunDetail::Itself }).await?
         else {
             return Err(Refusal::Unavailable);
         };
-        let Some((root, _)) = found.into_iter().next() else { return Err(Refusal::NotFound(Thing::Run)) };
+        let Some((root, _)) = found.into_iter().next() else {
+            return Err(Refusal::NotFound(EntityKind::Run));
+        };
         self.may(caller, Query::MayStop { room: root.room.clone() }).await?;
         let (first, room) = (root.clone(), root.room.clone());
         // What one turn sets off is in its own room.
@@ -82,7 +86,7 @@ impl Hub {
         for waiting in open.iter().filter(|run| run.state == RunState::Queued) {
             self.unqueue(caller, &room, None, Some(&waiting.id)).await.or_else(|refusal| match refusal {
                 // It was stopped with the others, or is over.
-                Refusal::NotFound(Thing::Run) => Ok(Vec::new()),
+                Refusal::NotFound(EntityKind::Run) => Ok(Vec::new()),
                 other => Err(other),
             })?;
         }

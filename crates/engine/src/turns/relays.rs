@@ -6,10 +6,10 @@ use super::inquiries::Waiting;
 use crate::Hub;
 use crate::admit::admit_errand;
 use crate::switchboard::ViewerId;
-use parlor_model::command::Rewound;
+use parlor_model::command::RewindResult;
 use parlor_model::{
-    AgentId, AnswerKind, Answered, Answerer, Caller, Command, Errand, Event, GatewayId, Inquiry, MessageId,
-    Payload, Query, Receipt, Refusal, RoomId, Signal,
+    AgentId, AnswerKind, Answerer, Caller, Command, Event, GatewayId, GatewayRequest, Inquiry, InquiryAnswer,
+    MessageId, Payload, Query, Receipt, Refusal, RoomId, Signal,
 };
 use std::time::Instant;
 
@@ -69,12 +69,12 @@ impl Hub {
         &self,
         caller: &Caller,
         gateway: GatewayId,
-        errand: &Errand,
+        errand: &GatewayRequest,
     ) -> Result<Box<str>, Refusal> {
         admit_errand(errand)?;
         let query = match errand {
-            Errand::Spawn(_) => Query::MaySpawn { gateway: gateway.clone() },
-            Errand::Credential { .. } => Query::MayManageCredentials { gateway: gateway.clone() },
+            GatewayRequest::Spawn(_) => Query::MaySpawn { gateway: gateway.clone() },
+            GatewayRequest::Credential { .. } => Query::MayManageCredentials { gateway: gateway.clone() },
         };
         self.may(caller, query).await?;
         let host = self.turns().desk().host_of_gateway(&gateway).ok_or(Refusal::GatewayOffline)?;
@@ -97,7 +97,7 @@ impl Hub {
                     desk.gateway(link).cloned().zip(desk.owner(link).cloned())
                 };
                 let Some((gateway, owner)) = found else { return Ok(()) };
-                let answered = Answered { kind, by: Answerer::Gateway(gateway), body };
+                let answered = InquiryAnswer { kind, by: Answerer::Gateway(gateway), body };
                 self.switchboard().signal_people([&owner], &Signal::Answered(Box::new(answered)));
             }
             AnswerKind::AgentCommand | AnswerKind::AgentInfo | AnswerKind::Workspace => {
@@ -123,7 +123,7 @@ impl Hub {
         let Receipt::Rewound(rewound) = self.call(caller, command).await? else {
             return Err(Refusal::Unavailable);
         };
-        let Rewound { message, mut removed, ended, agents, through } = *rewound;
+        let RewindResult { message, mut removed, ended, agents, through } = *rewound;
         // What was being said will never be, and viewers have some of it.
         let unsaid = spoken.into_iter().filter(|(run, _)| ended.iter().any(|ended| ended.id == *run));
         removed.extend(unsaid.map(|(_, reply)| reply));
@@ -179,7 +179,8 @@ impl Hub {
         let Some(found) = self.look(move |_, store| store.agent(&id)).await? else { return Ok(()) };
         let status = self.agent_status(&agent);
         let by = Answerer::Agent { agent, name: found.name, kind: found.host.kind, status };
-        self.switchboard().signal_viewer(viewer, &Signal::Answered(Box::new(Answered { kind, by, body })));
+        self.switchboard()
+            .signal_viewer(viewer, &Signal::Answered(Box::new(InquiryAnswer { kind, by, body })));
         Ok(())
     }
 }

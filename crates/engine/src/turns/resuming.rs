@@ -5,7 +5,9 @@ use super::host::Order;
 use super::hosting::{Finished, Voice};
 use crate::Hub;
 use crate::facts::MEMBERS_IN_CONTEXT;
-use parlor_model::{AgentId, Outcome, Prompt, Refusal, RoomId, RunId, RunState, Started, Thing};
+use parlor_model::{
+    AgentId, EntityKind, Refusal, RoomId, RunId, RunOutcome, RunState, RunTrigger, StartedRun,
+};
 use std::sync::Arc;
 
 impl Hub {
@@ -21,7 +23,7 @@ impl Hub {
         self.caught_up().await;
         let (host, resumed) = {
             let mut desk = self.turns().desk();
-            desk.seated(agent, link).ok_or(Refusal::NotFound(Thing::Agent))?;
+            desk.seated(agent, link).ok_or(Refusal::NotFound(EntityKind::Agent))?;
             (desk.host(link), desk.resume(agent, run))
         };
         let Some(host) = host else { return Ok(()) };
@@ -54,7 +56,7 @@ impl Hub {
     }
 
     /// A turn that runs, as it was handed over when it began; nothing if what it was asked is gone.
-    async fn begun(&self, run: &RunId) -> Result<Option<Started>, Refusal> {
+    async fn begun(&self, run: &RunId) -> Result<Option<StartedRun>, Refusal> {
         let id = run.clone();
         self.look(move |_, store| {
             let Some(run) = store.run(&id)?.filter(|run| run.state == RunState::Running) else {
@@ -62,16 +64,16 @@ impl Hub {
             };
             let Some(room) = store.room(&run.room)? else { return Ok(None) };
             let prompt = if let Some(trigger) = &run.trigger {
-                store.message(trigger)?.map(Prompt::Message)
+                store.message(trigger)?.map(RunTrigger::Message)
             } else if let Some(task) = &run.task {
-                store.task(task)?.map(|task| Prompt::Task(Arc::new(task)))
+                store.task(task)?.map(|task| RunTrigger::Task(Arc::new(task)))
             } else if let Some(arrival) = &run.arrival {
-                store.user(arrival)?.map(|user| Prompt::Arrival { name: user.display_name })
+                store.user(arrival)?.map(|user| RunTrigger::Arrival { name: user.display_name })
             } else {
                 None
             };
             let members = store.members(&run.room, MEMBERS_IN_CONTEXT, 0)?.into();
-            Ok(prompt.map(|prompt| Started { run: Arc::new(run), prompt, room: Arc::new(room), members }))
+            Ok(prompt.map(|prompt| StartedRun { run: Arc::new(run), prompt, room: Arc::new(room), members }))
         })
         .await
     }
@@ -83,7 +85,7 @@ impl Hub {
             return Ok(());
         }
         let outcome = self.outcome(agent, room, run).await?;
-        if outcome == Outcome::Interrupted && finished.outcome != Outcome::Interrupted {
+        if outcome == RunOutcome::Interrupted && finished.outcome != RunOutcome::Interrupted {
             self.late(voice, finished, Some(run.clone())).await?;
         }
         let host = self.turns().desk().host(link);
@@ -94,13 +96,13 @@ impl Hub {
     }
 
     /// How a turn of this agent ended. One that there never was, or that is somebody else's, is told alike.
-    async fn outcome(&self, agent: &AgentId, room: &RoomId, run: &RunId) -> Result<Outcome, Refusal> {
+    async fn outcome(&self, agent: &AgentId, room: &RoomId, run: &RunId) -> Result<RunOutcome, Refusal> {
         let id = run.clone();
         let found = self.look(move |_, store| store.run(&id)).await?;
         let own = found.filter(|run| run.agent == *agent && run.room == *room);
         Ok(match own.map(|run| run.state) {
             Some(RunState::Ended(outcome)) => outcome,
-            _ => Outcome::Cancelled,
+            _ => RunOutcome::Cancelled,
         })
     }
 }

@@ -46,7 +46,7 @@ struct Part {
 
 impl Part {
     fn flows(&self) -> bool {
-        self.kind.flows() && self.metadata.is_none()
+        self.kind.is_mergeable() && self.metadata.is_none()
     }
 
     fn chunk(&self, from: usize, to: usize) -> Chunk {

@@ -2,7 +2,7 @@
 
 use crate::Hub;
 use crate::ports::{Triage, TriageCase, Verdict};
-use parlor_model::{Addressed, MemberId, Refusal, Run};
+use parlor_model::{AddressedBy, MemberId, Refusal, Run};
 use std::time::Instant;
 
 /// Whether a turn is to begin.
@@ -22,7 +22,8 @@ impl Hub {
             let found = (store.agent(&run.agent)?, store.message(trigger)?, store.room(&run.room)?);
             let (Some(agent), Some(message), Some(room)) = found else { return Ok(None) };
             let mut candidates = Vec::new();
-            for run in store.runs_of(trigger)?.into_iter().filter(|run| run.addressed == Addressed::ByPolicy)
+            for run in
+                store.runs_of(trigger)?.into_iter().filter(|run| run.addressed == AddressedBy::ByPolicy)
             {
                 candidates.extend(store.agent(&run.agent)?);
             }
@@ -40,7 +41,7 @@ impl Hub {
             }
             Ok(Some(TriageCase { agent, candidates, message, room, router }))
         });
-        let Some(case) = case.await?.filter(|case| case.room.asks_first()) else {
+        let Some(case) = case.await?.filter(|case| case.room.uses_triage()) else {
             return Ok(Wanted::Yes);
         };
         let limits = self.limits();

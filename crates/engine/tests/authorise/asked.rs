@@ -1,20 +1,20 @@
 //! The commands and queries of the table, as short as it needs them, and the scopes.
 
 use crate::who::{lobby, someone};
-use parlor_model::audit::NotePage;
+use parlor_model::audit::AuditFilter;
 use parlor_model::command::{
-    AgentProfile, AgentRegistration, Judgement, NewApproval, NewGateway, NewInvitation, NewRouter,
-    NewService, NewSignIn, NewTask, NewUpload, NewUser, PlanVerdict, ProfileChanges, RoomChanges,
+    AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway, NewInvitation, NewRouter,
+    NewService, NewSignIn, NewTask, NewUpload, NewUser, PlanDecision, ProfileChanges, RoomChanges,
     RouterChanges, ServiceChanges, TaskChanges, UserChanges,
 };
-use parlor_model::query::{AgentCards, MailPage, OfRun, Page, Search, SearchPlace};
+use parlor_model::query::{AgentCards, MailPage, Page, RunDetail, Search, SearchCursor};
 use parlor_model::run_event::PlanState;
 use parlor_model::{
-    AgentId, ApprovalId, Arranging, BlobDigest, Command, Device, Digest, File, FinishedRun, GatewayId, Idle,
-    Inquiry, InvitationId, KeyId, Look, Mailbox, Matter, Media, MemberId, MessageId, MissionId, ModelAccess,
-    ModelApi, Outcome, Path, Pattern, Payload, Post, Query, RoomId, RoomRole, Route, RouterId, RunId, Said,
-    Scope, SecretHash, Seq, SessionId, SettingChanges, SignInId, SiteRole, TaskId, TaskStatus, Time,
-    UploadId, Usage, UserId,
+    AgentId, AgentReply, ApprovalId, ApprovalKind, BlobDigest, Command, Device, File, GatewayId, IdlePrompt,
+    InputDigest, Inquiry, InvitationId, KeyId, Mailbox, MediaType, MemberId, MessageId, MissionId,
+    ModelAccess, ModelApi, Path, Pattern, Payload, Post, Query, RoomId, RoomPreferenceChange, RoomRole,
+    Route, RouterId, RunFinish, RunId, RunOutcome, Scope, SecretHash, Seq, SessionId, SettingChanges,
+    SignInId, SiteRole, TaskId, TaskStatus, Time, UploadId, Usage, UserId, WorkspaceRequest,
 };
 
 pub use crate::who::{coder_member, person, somebody};
@@ -100,13 +100,13 @@ pub fn change_profile() -> Command {
 }
 
 pub fn change_password() -> Command {
-    Command::ChangePassword { proven: "old hash".into(), password_hash: "new hash".into() }
+    Command::ChangePassword { verified_password_hash: "old hash".into(), password_hash: "new hash".into() }
 }
 
 pub fn sign_in() -> Command {
     Command::SignIn(NewSignIn {
         user: someone(),
-        proven: "hash".into(),
+        verified_password_hash: "hash".into(),
         second: None,
         refresh: TOKEN,
         device: "phone".into(),
@@ -133,7 +133,7 @@ pub fn confirm_second_factor() -> Command {
 }
 
 pub fn drop_second_factor(user: &str) -> Command {
-    Command::DropSecondFactor { user: UserId::stored(user), proven: Some("hash".into()) }
+    Command::DropSecondFactor { user: UserId::stored(user), verified_password_hash: Some("hash".into()) }
 }
 
 pub fn end_sign_in() -> Command {
@@ -230,7 +230,7 @@ pub fn end_mission() -> Command {
 }
 
 pub fn set_idle(room: Option<RoomId>) -> Command {
-    Command::SetIdle { agent: AgentId::stored("coder"), room, idle: Some(Idle::default()) }
+    Command::SetIdlePrompt { agent: AgentId::stored("coder"), room, idle: Some(IdlePrompt::default()) }
 }
 
 pub fn prompt_idle() -> Command {
@@ -323,8 +323,8 @@ pub fn describe(member: MemberId) -> Command {
     Command::ChangeMember { room: lobby(), member, role: None, description }
 }
 
-pub fn arrange(how: Arranging) -> Command {
-    Command::Arrange { room: lobby(), how }
+pub fn arrange(how: RoomPreferenceChange) -> Command {
+    Command::ChangeRoomPreferences { room: lobby(), how }
 }
 
 pub fn remove(member: MemberId) -> Command {
@@ -332,7 +332,7 @@ pub fn remove(member: MemberId) -> Command {
 }
 
 pub fn a_run() -> Query {
-    Query::Run { run: RunId::stored("run"), what: OfRun::Itself }
+    Query::Run { run: RunId::stored("run"), what: RunDetail::Itself }
 }
 
 pub fn runs(room: Option<RoomId>) -> Query {
@@ -409,7 +409,7 @@ pub fn create_agent(subscriptions: &[&str]) -> Command {
 }
 
 pub fn upload(avatar: bool) -> Command {
-    let file = File { name: "cat.png".into(), media: Media::Png, size: 3 };
+    let file = File { name: "cat.png".into(), media: MediaType::Png, size: 3 };
     Command::Upload(NewUpload { file, digest: BlobDigest([3; 32]), avatar })
 }
 
@@ -418,7 +418,7 @@ pub fn note_backup() -> Command {
 }
 
 pub fn take_released() -> Command {
-    Command::TakeReleased { limit: 10 }
+    Command::TakeUnreferencedBlobs { limit: 10 }
 }
 
 pub fn change_agent() -> Command {
@@ -498,7 +498,7 @@ pub fn users() -> Query {
 }
 
 pub fn audit() -> Query {
-    Query::Audit(NotePage::default())
+    Query::Audit(AuditFilter::default())
 }
 
 pub fn search() -> Query {
@@ -514,7 +514,7 @@ pub fn search_messages(room: Option<RoomId>) -> Query {
         kind: None,
         from: None,
         to: None,
-        from_place: SearchPlace::default(),
+        from_place: SearchCursor::default(),
         limit: 10,
     }))
 }
@@ -568,7 +568,7 @@ pub fn command() -> Inquiry {
 }
 
 pub fn file(path: &str) -> Inquiry {
-    Inquiry::Workspace(Look::File { path: path.into() })
+    Inquiry::Workspace(WorkspaceRequest::File { path: path.into() })
 }
 
 pub fn inquire(inquiry: Inquiry) -> Query {
@@ -596,16 +596,16 @@ pub fn start_run() -> Command {
 }
 
 pub fn join_run() -> Command {
-    Command::JoinRun { run: RunId::stored("next"), into: RunId::stored("run") }
+    Command::MergeRun { run: RunId::stored("next"), into: RunId::stored("run") }
 }
 
 pub fn open_run() -> Command {
-    Command::OpenRun { agent: AgentId::stored("coder"), room: lobby() }
+    Command::StartUnpromptedRun { agent: AgentId::stored("coder"), room: lobby() }
 }
 
 pub fn finish_run() -> Command {
     let run = RunId::stored("run");
-    Command::FinishRun(FinishedRun { run, outcome: Outcome::Complete, said: None })
+    Command::FinishRun(RunFinish { run, outcome: RunOutcome::Complete, said: None })
 }
 
 pub fn host_agent() -> Command {
@@ -614,8 +614,9 @@ pub fn host_agent() -> Command {
 }
 
 pub fn say_late() -> Command {
-    let said = Said { message: None, text: "hi".into(), chunks: Vec::new(), target: None, claimed_depth: 0 };
-    Command::SayLate { agent: AgentId::stored("coder"), room: lobby(), said, run: None }
+    let said =
+        AgentReply { message: None, text: "hi".into(), chunks: Vec::new(), target: None, claimed_depth: 0 };
+    Command::PostLateReply { agent: AgentId::stored("coder"), room: lobby(), said, run: None }
 }
 
 pub fn report_usage() -> Command {
@@ -628,24 +629,24 @@ pub fn ask_approval() -> Command {
         gateway: GatewayId::stored("gateway"),
         request: "1".into(),
         tool: "Bash".into(),
-        matter: Matter::Tool,
+        kind: ApprovalKind::Tool,
         input: Payload("{}".into()),
-        digest: Digest([1; 32]),
+        digest: InputDigest([1; 32]),
         timeout: std::time::Duration::from_secs(60),
     })
 }
 
 pub fn decide_approval(allow: bool) -> Command {
     let approval = ApprovalId::stored("approval");
-    Command::DecideApproval(Judgement { approval, allow, always: allow, reason: None, digest: None })
+    Command::DecideApproval(ApprovalDecision { approval, allow, always: allow, reason: None, digest: None })
 }
 
 pub fn tell_plan() -> Command {
-    Command::TellPlan { run: RunId::stored("run"), plan: Payload("{}".into()), state: PlanState::Planned }
+    Command::UpdatePlan { run: RunId::stored("run"), plan: Payload("{}".into()), state: PlanState::Planned }
 }
 
 pub fn judge_plan() -> Command {
-    Command::JudgePlan { room: lobby(), agent: coder(), rev: 1, verdict: PlanVerdict::Reject }
+    Command::DecidePlan { room: lobby(), agent: coder(), rev: 1, verdict: PlanDecision::Reject }
 }
 
 pub fn plans(room: Option<RoomId>) -> Query {

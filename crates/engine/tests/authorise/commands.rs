@@ -9,7 +9,7 @@ use crate::given::*;
 use crate::table::table;
 use crate::who::lobby;
 use RoomRole::{Admin as ADMIN, Member as MEMBER, Owner as OWNER};
-use parlor_model::{Arranging, Command, RoomRole, Scope};
+use parlor_model::{Command, RoomPreferenceChange, RoomRole, Scope};
 
 table! { Command,
 //       out-  re-   stran mem-  room  room  site  keep- other key   key   oper-
@@ -177,7 +177,7 @@ table! { Command,
         "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   end_mission(), READY;
         "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   end_mission(), MISSION_OF_ANOTHER_ROOM;
     }
-    Command::SetIdle { .. } => {
+    Command::SetIdlePrompt { .. } => {
         "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   set_idle(Some(lobby())), ANOTHERS_AGENT_IN_ROOM;
         "who   who   out   no    ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   set_idle(Some(lobby())), KEEPERS_AGENT;
         "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   set_idle(Some(lobby())), AGENT_IN_ROOM_ABOUT_A_FOLDER;
@@ -259,10 +259,10 @@ table! { Command,
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   remove(somebody()), NO_ROOM;
     }
 
-    Command::Arrange { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   arrange(Arranging::Pin), READY;
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   arrange(Arranging::Clear), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   arrange(Arranging::Archive), NO_ROOM;
+    Command::ChangeRoomPreferences { .. } => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   arrange(RoomPreferenceChange::Pin), READY;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   arrange(RoomPreferenceChange::Clear), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   arrange(RoomPreferenceChange::Archive), NO_ROOM;
     }
 
     Command::Post(_) => {
@@ -349,14 +349,14 @@ table! { Command,
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   upload(false), READY;
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   upload(true), READY;
     }
-    Command::TakeReleased { .. } => {
+    Command::TakeUnreferencedBlobs { .. } => {
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  take_released(), READY;
     }
     Command::NoteBackup { .. } => {
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  note_backup(), READY;
     }
-    Command::Pulse => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  Command::Pulse, READY;
+    Command::AppendNoop => {
+        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  Command::AppendNoop, READY;
     }
 
     Command::CreateAgent { .. } => {
@@ -454,7 +454,7 @@ table! { Command,
     Command::StartRun { .. } => {
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  start_run(), READY;
     }
-    Command::JoinRun { .. } => {
+    Command::MergeRun { .. } => {
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  join_run(), READY;
     }
     Command::FinishRun(_) => {
@@ -477,10 +477,10 @@ table! { Command,
         "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), READY;
         "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), QUESTION_IN_NO_ROOM;
     }
-    Command::TellPlan { .. } => {
+    Command::UpdatePlan { .. } => {
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  tell_plan(), A_RUN;
     }
-    Command::JudgePlan { .. } => {
+    Command::DecidePlan { .. } => {
         "who   who   out   yes   yes   yes   out   out   out   no    no    who  ", PERSON,  judge_plan(), READY;
         "who   who   out   no    yes   yes   out   out   out   no    no    who  ", PERSON,  judge_plan(), ADMINS_APPROVE;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    no    who  ", PERSON,  judge_plan(), NO_ROOM;
@@ -497,12 +497,12 @@ table! { Command,
         "who   who   out   ?rule ?rule ?rule out   out   out   no    ?rule who  ", WRITE,   revoke_rule(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   revoke_rule(), NO_ROOM;
     }
-    Command::OpenRun { .. } => {
+    Command::StartUnpromptedRun { .. } => {
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  open_run(), AN_AGENT;
         "no    no    no    no    no    no    no    no    no    no    no    out  ", PERSON,  open_run(), READY;
         "no    no    no    no    no    no    no    no    no    no    no    ?room", PERSON,  open_run(), NO_ROOM;
     }
-    Command::SayLate { .. } => {
+    Command::PostLateReply { .. } => {
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  say_late(), AN_AGENT;
         "no    no    no    no    no    no    no    no    no    no    no    out  ", PERSON,  say_late(), READY;
         "no    no    no    no    no    no    no    no    no    no    no    ?room", PERSON,  say_late(), NO_ROOM;

@@ -3,12 +3,12 @@
 use crate::who::{Who, coder_member, lobby, member, person, somebody, someone, user};
 use parlor_engine::facts::{Facts, Membership, Standing};
 use parlor_model::{
-    Addressed, Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, ConversationId,
-    Device, Digest, File, Forwarded, Frozen, Gateway, GatewayId, Host, Invitation, InvitationId, KeyId,
-    Lineage, Matter, Media, Member, MemberId, Message, MessageId, MessageKind, Mission, MissionId,
-    ModelAccess, ModelApi, Pairing, Path, Payload, Pin, Place, Realm, RoomId, RoomRole, Router, RouterId,
-    Run, RunId, RunState, Scope, Sender, Seq, Service, SignIn, SignInId, SiteRole, Task, TaskId, TaskStatus,
-    Time, Upload, UploadId, Usage, Use, UserId, Visibility,
+    AddressedBy, Agent, AgentHost, AgentId, ApiKey, Approval, ApprovalId, ApprovalKind, ApprovalRule,
+    BlobDigest, ConversationId, Destination, Device, File, Forwarded, Frozen, Gateway, GatewayId,
+    InputDigest, Invitation, InvitationId, KeyId, Lineage, MediaType, Member, MemberId, Message, MessageId,
+    MessageKind, Mission, MissionId, MissionScope, ModelAccess, ModelApi, Pairing, Path, Payload, Pin,
+    RoomId, RoomRole, Router, RouterId, Run, RunId, RunState, Scope, Sender, Seq, Service, SignIn, SignInId,
+    SiteRole, Task, TaskId, TaskStatus, Time, Upload, UploadId, UploadPurpose, Usage, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub const FROZEN_BY_OPERATOR: Given = |facts, _| frozen(facts, None);
 pub const MISSION_OF_ANOTHER_ROOM: Given = |facts, _| {
     facts.mission = Some(Mission {
         id: MissionId::stored("m"),
-        realm: Realm::Anywhere,
+        realm: MissionScope::Global,
         room: RoomId::stored("kitchen"),
         text: "Tea".into(),
         agents: Vec::new(),
@@ -260,9 +260,9 @@ pub const OWN_AGENTS_MESSAGE: Given = |facts, who| {
 };
 pub const MESSAGE_ON_A_PATH: Given = |facts, who| {
     NO_ROOM(facts, who);
-    let place = Place::Path(Path::stored("slack/team"));
+    let place = Destination::Path(Path::stored("slack/team"));
     let message = message(Sender::Source("slack-bridge".into()));
-    facts.message = Some(Arc::new(Message { place, ..Message::clone(&message) }));
+    facts.message = Some(Arc::new(Message { destination: place, ..Message::clone(&message) }));
 };
 
 /// Said before the caller cleared the room.
@@ -358,8 +358,8 @@ fn run() -> Run {
         task: None,
         asked_by: None,
         arrival: None,
-        addressed: Addressed::Directly,
-        lineage: Lineage::begun(ConversationId::stored("c"), agent),
+        addressed: AddressedBy::Directly,
+        lineage: Lineage::start(ConversationId::stored("c"), agent),
         parent: None,
         state: RunState::Running,
         reply: None,
@@ -404,9 +404,9 @@ fn question() -> Approval {
         gateway: GatewayId::stored("gateway"),
         request: "1".into(),
         tool: "Bash".into(),
-        matter: Matter::Tool,
+        kind: ApprovalKind::Tool,
         input: Payload("{}".into()),
-        digest: Digest([1; 32]),
+        digest: InputDigest([1; 32]),
         asked_at: Time(5),
         expires_at: Time(6),
         decision: None,
@@ -431,7 +431,7 @@ fn pin(by: UserId) -> Pin {
 /// Its owner is whoever the row is about: on a message that counts for nothing.
 pub const UPLOAD_ON_MESSAGE: Given = |facts, who| {
     ANOTHERS_MESSAGE(facts, who);
-    facts.uploads = vec![upload(who.user(), Use::Message(MessageId::stored("message")))];
+    facts.uploads = vec![upload(who.user(), UploadPurpose::Message(MessageId::stored("message")))];
 };
 pub const UPLOAD_ON_MESSAGE_CLEARED_AWAY: Given = |facts, who| {
     UPLOAD_ON_MESSAGE(facts, who);
@@ -441,16 +441,17 @@ pub const UPLOAD_ON_MESSAGE_NO_ROOM: Given = |facts, who| {
     UPLOAD_ON_MESSAGE(facts, who);
     NO_ROOM(facts, who);
 };
-pub const OWN_WAITING_UPLOAD: Given = |facts, who| facts.uploads = vec![upload(who.user(), Use::Waiting)];
+pub const OWN_WAITING_UPLOAD: Given =
+    |facts, who| facts.uploads = vec![upload(who.user(), UploadPurpose::Unattached)];
 pub const ANOTHERS_WAITING_UPLOAD: Given =
-    |facts, _| facts.uploads = vec![upload(Some(someone()), Use::Waiting)];
-pub const AN_AVATAR: Given = |facts, _| facts.uploads = vec![upload(Some(someone()), Use::Avatar)];
+    |facts, _| facts.uploads = vec![upload(Some(someone()), UploadPurpose::Unattached)];
+pub const AN_AVATAR: Given = |facts, _| facts.uploads = vec![upload(Some(someone()), UploadPurpose::Avatar)];
 
-fn upload(owner: Option<UserId>, purpose: Use) -> Upload {
+fn upload(owner: Option<UserId>, purpose: UploadPurpose) -> Upload {
     Upload {
         id: UploadId::stored("upload"),
         owner: owner.unwrap_or_else(someone),
-        file: File { name: "cat.png".into(), media: Media::Png, size: 3 },
+        file: File { name: "cat.png".into(), media: MediaType::Png, size: 3 },
         digest: BlobDigest([3; 32]),
         created_at: Time(1),
         purpose,
@@ -503,7 +504,7 @@ fn agent(owner: UserId) -> Agent {
         name: "Coder".into(),
         description: "".into(),
         settings: Default::default(),
-        host: Host { working_directory: Some("/work".into()), ..Host::default() },
+        host: AgentHost { working_directory: Some("/work".into()), ..AgentHost::default() },
         visibility: Default::default(),
         created_at: Time(1),
     }
@@ -539,7 +540,7 @@ fn gateway(owner: UserId) -> Gateway {
         ephemeral: false,
         connected_at: Time(1),
         disconnected_at: None,
-        dismissed: Vec::new(),
+        pending_removals: Vec::new(),
     }
 }
 
@@ -548,7 +549,7 @@ fn message(sender: Sender) -> Arc<Message> {
         id: MessageId::stored("message"),
         seq: Seq(5),
         at: Time(5),
-        place: Place::Room(lobby()),
+        destination: Destination::Room(lobby()),
         sender,
         sender_name: "Sender".into(),
         kind: MessageKind::Text,
@@ -565,6 +566,6 @@ fn message(sender: Sender) -> Arc<Message> {
         source: "internal".into(),
         external_id: None,
         edited_at: None,
-        turn: None,
+        run_output: None,
     })
 }

@@ -272,10 +272,10 @@ table! { Query,
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  mail(None), READY;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  mail(None), OWN_AGENT_OF_ANOTHER_NAME;
     }
-    Query::MayMeasure => {
-        "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", METRICS, Query::MayMeasure, READY;
-        "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", ADMINS,  Query::MayMeasure, READY;
-        "who   who   no    no    no    no    yes   no    no    no    no    who  ", PERSON,  Query::MayMeasure, KEYS_READ_ONLY;
+    Query::MayReadMetrics => {
+        "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", METRICS, Query::MayReadMetrics, READY;
+        "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", ADMINS,  Query::MayReadMetrics, READY;
+        "who   who   no    no    no    no    yes   no    no    no    no    who  ", PERSON,  Query::MayReadMetrics, KEYS_READ_ONLY;
     }
     Query::MaySeeLimits => {
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  Query::MaySeeLimits, READY;

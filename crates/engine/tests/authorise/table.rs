@@ -3,7 +3,7 @@
 use crate::given::Given;
 use crate::who::{COLUMNS, lobby};
 use parlor_engine::facts::Facts;
-use parlor_model::{Caller, Refusal, Scope, Thing};
+use parlor_model::{Caller, EntityKind, Refusal, Scope};
 
 /// One thing asked, under given circumstances, and the verdict for each kind of caller.
 pub struct Row<Asked> {
@@ -49,28 +49,28 @@ fn meaning(verdict: &str) -> Result<(), Refusal> {
         "out" => Err(Refusal::NotAMember { room: lobby() }),
         "admin" => Err(Refusal::invalid("scope", "sources, dead-letters and metrics are for keys of admins")),
         "path" => Err(Refusal::invalid("path", "must lie in the agent's folder")),
-        "keep" => Err(Refusal::MustRemain(Thing::Room)),
-        "?user" => not_found(Thing::User),
-        "?room" => not_found(Thing::Room),
-        "?mate" => not_found(Thing::Member),
-        "?msg" => not_found(Thing::Message),
-        "?run" => not_found(Thing::Run),
-        "?pin" => not_found(Thing::Pin),
-        "?file" => not_found(Thing::Upload),
-        "?bot" => not_found(Thing::Agent),
-        "?task" => not_found(Thing::Task),
-        "?gate" => not_found(Thing::Gateway),
-        "!bot" => Err(Refusal::BelongsToAnother(Thing::Agent)),
-        "!gate" => Err(Refusal::BelongsToAnother(Thing::Gateway)),
-        "?ask" => not_found(Thing::Approval),
-        "?rule" => not_found(Thing::ApprovalRule),
-        "?key" => not_found(Thing::Key),
-        "?dev" => not_found(Thing::SignIn),
-        "?pair" => not_found(Thing::Pairing),
-        "?inv" => not_found(Thing::Invitation),
-        "?rout" => not_found(Thing::Router),
-        "?dir" => not_found(Thing::ProjectRoot),
-        "?serv" => not_found(Thing::Service),
+        "keep" => Err(Refusal::LastOneRequired(EntityKind::Room)),
+        "?user" => not_found(EntityKind::User),
+        "?room" => not_found(EntityKind::Room),
+        "?mate" => not_found(EntityKind::Member),
+        "?msg" => not_found(EntityKind::Message),
+        "?run" => not_found(EntityKind::Run),
+        "?pin" => not_found(EntityKind::Pin),
+        "?file" => not_found(EntityKind::Upload),
+        "?bot" => not_found(EntityKind::Agent),
+        "?task" => not_found(EntityKind::Task),
+        "?gate" => not_found(EntityKind::Gateway),
+        "!bot" => Err(Refusal::BelongsToAnother(EntityKind::Agent)),
+        "!gate" => Err(Refusal::BelongsToAnother(EntityKind::Gateway)),
+        "?ask" => not_found(EntityKind::Approval),
+        "?rule" => not_found(EntityKind::ApprovalRule),
+        "?key" => not_found(EntityKind::Key),
+        "?dev" => not_found(EntityKind::SignIn),
+        "?pair" => not_found(EntityKind::Pairing),
+        "?inv" => not_found(EntityKind::Invitation),
+        "?rout" => not_found(EntityKind::Router),
+        "?dir" => not_found(EntityKind::ProjectRoot),
+        "?serv" => not_found(EntityKind::Service),
         other => panic!("no such verdict: {other}"),
     }
 }

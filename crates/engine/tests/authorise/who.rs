@@ -70,7 +70,7 @@ impl Who {
             (Self::Operator, _) => Caller::OPERATOR,
             (Self::KeyWithout | Self::KeyWith, Some(user)) => Caller::program(user, KeyId::stored("key")),
             (_, Some(user)) => Caller::person(user, SignInId::stored("device")),
-            (_, None) => Caller::OUTSIDER,
+            (_, None) => Caller::ANONYMOUS,
         }
     }
 
@@ -89,7 +89,7 @@ impl Who {
         let scopes = match (self, needed) {
             (Self::Outsider | Self::Revoked | Self::Operator, _) => return None,
             (Self::KeyWithout, Some(scope)) => {
-                Some(Scope::ALL.into_iter().filter(|other| !other.gives(scope)).collect())
+                Some(Scope::ALL.into_iter().filter(|other| !other.covers(scope)).collect())
             }
             (Self::KeyWithout, None) => Some(Vec::new()),
             (Self::KeyWith, Some(scope)) => Some(vec![scope]),
@@ -123,7 +123,7 @@ pub fn user(id: &UserId, role: SiteRole) -> User {
         failed_sign_ins: 0,
         locked_until: None,
         max_connections: None,
-        hears: Vec::new(),
+        source_patterns: Vec::new(),
         created_at: Time(1),
         updated_at: Time(1),
     }

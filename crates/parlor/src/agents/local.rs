@@ -212,7 +212,7 @@ fn registration(id: &AgentId, entry: &AgentEntry) -> AgentRegistration {
 
 /// The person of that name, or the first admin.
 pub async fn owner(hub: &parlor_engine::Hub, named: Option<&str>) -> Result<UserId, Refusal> {
-    let missing = Refusal::NotFound(parlor_model::Thing::User);
+    let missing = Refusal::NotFound(parlor_model::EntityKind::User);
     if let Some(name) = named {
         return hub.account(name).await?.map(|user| user.id).ok_or(missing);
     }

@@ -4,7 +4,7 @@ use super::AgentEntry;
 use crate::paint::{Paint, harmless};
 use parlor_agents::gateway::News;
 use parlor_agents::gateway::remote::Line;
-use parlor_model::Outcome;
+use parlor_model::RunOutcome;
 use std::fmt::Write;
 use std::path::Path;
 use url::Url;
@@ -46,8 +46,8 @@ pub fn news(news: &News, paint: Paint) -> String {
         }
         News::Ended { agent, room, how } => {
             let word = match how {
-                Outcome::Complete => paint.good("answered"),
-                Outcome::Failed(_) => paint.bad("failed"),
+                RunOutcome::Complete => paint.good("answered"),
+                RunOutcome::Failed(_) => paint.bad("failed"),
                 _ => paint.warning("was stopped"),
             };
             format!(

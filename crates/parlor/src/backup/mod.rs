@@ -16,7 +16,7 @@ use parlor_engine::audit;
 use parlor_engine::local::SystemClock;
 use parlor_engine::ports::Clock;
 use parlor_model::Seq;
-use parlor_model::audit::{Action, Actor, Note};
+use parlor_model::audit::{Action, Actor, NewAuditEntry};
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -26,9 +26,16 @@ const DATABASE: &str = "parlor.db";
 const UPLOADS: &str = "uploads";
 
 /// What whoever runs the hub did, for its audit log.
-fn note(action: Action, seq: u64) -> Note {
+fn note(action: Action, seq: u64) -> NewAuditEntry {
     let detail = Some(audit::up_to(Seq(seq)).into());
-    Note { at: SystemClock.now(), actor: Actor::Operator, action, subject: None, detail, address: None }
+    NewAuditEntry {
+        at: SystemClock.now(),
+        actor: Actor::Operator,
+        action,
+        subject: None,
+        detail,
+        address: None,
+    }
 }
 
 /// Until the directory is on the disk, neither are the names in it.

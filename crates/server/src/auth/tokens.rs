@@ -114,7 +114,7 @@ impl Tokens {
         let (user, sign_in, key) = match &maker.principal {
             Principal::Person { user, sign_in } => (user, Some(sign_in.as_str()), None),
             Principal::Program { user, key } => (user, None, Some(key.as_str())),
-            Principal::Outsider | Principal::Operator => return None,
+            Principal::Anonymous | Principal::Operator => return None,
         };
         let expires = now.plus(LINK_TTL);
         let claims = LinkClaims {
@@ -262,7 +262,7 @@ mod tests {
             assert_eq!(tokens().verify_link(&format!("{link}A"), &file, NOW), None);
             assert_eq!(tokens().verify(&link, NOW), None);
         }
-        assert_eq!(tokens().issue_link(&Caller::OUTSIDER, &file, NOW), None);
+        assert_eq!(tokens().issue_link(&Caller::ANONYMOUS, &file, NOW), None);
         let access = tokens().issue(&user, &SignInId::stored("s"), NOW);
         assert_eq!(tokens().verify_link(&access, &file, NOW), None);
     }

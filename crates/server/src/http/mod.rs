@@ -50,7 +50,7 @@ impl Peer {
 
     /// Somebody who has not said who they are.
     pub fn outsider(self) -> Caller {
-        Caller::OUTSIDER.at(self.0.ip())
+        Caller::ANONYMOUS.at(self.0.ip())
     }
 }
 

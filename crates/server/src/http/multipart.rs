@@ -13,7 +13,7 @@ use multer::Multipart;
 use parking_lot::Mutex;
 use parlor_engine::ports::{Blobs, Incoming};
 use parlor_engine::{Fault, Sniffer};
-use parlor_model::{Media, Refusal};
+use parlor_model::{MediaType, Refusal};
 use parlor_wire::files::file_name;
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -53,7 +53,7 @@ const TOO_SLOW: &str = "The body came too slowly";
 /// A file that has come in and is not kept yet.
 pub struct Received {
     pub name: Box<str>,
-    pub media: Media,
+    pub media: MediaType,
     pub incoming: Box<dyn Incoming>,
 }
 

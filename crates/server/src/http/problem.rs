@@ -4,7 +4,7 @@ use axum::Json;
 use axum::response::{IntoResponse, Response};
 use http::header::{CONNECTION, RETRY_AFTER};
 use http::{HeaderValue, StatusCode};
-use parlor_model::{Flaw, Refusal};
+use parlor_model::{FieldError, Refusal};
 use parlor_wire::agentim::{codes, rest};
 
 #[derive(Debug)]
@@ -77,7 +77,7 @@ fn refused(refusal: &Refusal) -> Response {
     response
 }
 
-fn field(flaw: &Flaw) -> rest::Field<'_> {
+fn field(flaw: &FieldError) -> rest::Field<'_> {
     rest::Field { field: flaw.field, message: flaw.rule }
 }
 

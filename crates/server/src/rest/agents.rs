@@ -12,7 +12,8 @@ use axum::extract::State;
 use parlor_model::command::AgentProfile;
 use parlor_model::query::{AgentCard, AgentCards};
 use parlor_model::{
-    AgentId, Answer, Caller, Command, Errand, GatewayId, Query, Refusal, Spawn, Thing, UserId, Visibility,
+    AgentId, Answer, Caller, Command, EntityKind, GatewayId, GatewayRequest, Query, Refusal, Spawn, UserId,
+    Visibility,
 };
 use parlor_wire::agentim::rest;
 use std::sync::Arc;
@@ -129,8 +130,8 @@ pub async fn spawn(
     Signed(caller): Signed,
     Body(body): Body<rest::NewSpawn>,
 ) -> Result<Data<rest::Spawning>, Problem> {
-    let gateway = GatewayId::parse(&body.gateway_id).map_err(|_| Refusal::NotFound(Thing::Gateway))?;
-    let errand = Errand::Spawn(Spawn {
+    let gateway = GatewayId::parse(&body.gateway_id).map_err(|_| Refusal::NotFound(EntityKind::Gateway))?;
+    let errand = GatewayRequest::Spawn(Spawn {
         kind: body.agent_type,
         name: body.name,
         working_directory: body.working_directory,

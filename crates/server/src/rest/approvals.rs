@@ -8,8 +8,10 @@ use crate::http::body::Body;
 use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
 use axum::extract::State;
-use parlor_model::command::Judgement;
-use parlor_model::{AgentId, Answer, ApprovalId, Command, Digest, Matter, Query, Receipt, Refusal, Thing};
+use parlor_model::command::ApprovalDecision;
+use parlor_model::{
+    AgentId, Answer, ApprovalId, ApprovalKind, Command, EntityKind, InputDigest, Query, Receipt, Refusal,
+};
 use parlor_wire::agentim::rest::{self, NewDecision, RuleAsked};
 use std::sync::Arc;
 
@@ -22,7 +24,7 @@ pub async fn open(
     let Answer::Approvals(approvals) = app.hub.read(&caller, query).await? else {
         return Err(Refusal::Unavailable.into());
     };
-    let tools = approvals.iter().filter(|asked| asked.matter == Matter::Tool);
+    let tools = approvals.iter().filter(|asked| asked.kind == ApprovalKind::Tool);
     Ok(list(tools.map(rest::Approval::from)))
 }
 
@@ -32,7 +34,7 @@ pub async fn decide(
     Path(id): Path<String>,
     Body(body): Body<NewDecision>,
 ) -> Result<Data<rest::Approval<'static>>, Problem> {
-    let judgement = Judgement {
+    let judgement = ApprovalDecision {
         approval: ApprovalId::parse(&id).map_err(|_| Problem::not_an_id())?,
         allow: match &*body.decision {
             "allow" => true,
@@ -41,7 +43,7 @@ pub async fn decide(
         },
         always: body.allow_always.unwrap_or(false),
         reason: body.deny_reason,
-        digest: match body.input_digest.as_deref().map(Digest::parse) {
+        digest: match body.input_digest.as_deref().map(InputDigest::parse) {
             Some(None) => return Err(Problem::invalid("inputDigest", "must be 64 hexadecimal digits")),
             given => given.flatten(),
         },
@@ -71,7 +73,7 @@ pub async fn revoke(
     Parameters(asked): Parameters<RuleAsked>,
 ) -> Result<Done, Problem> {
     let room = room_id(&id)?;
-    let agent = AgentId::parse(&asked.agent_id).map_err(|_| Refusal::NotFound(Thing::ApprovalRule))?;
+    let agent = AgentId::parse(&asked.agent_id).map_err(|_| Refusal::NotFound(EntityKind::ApprovalRule))?;
     let revoke = Command::RevokeApprovalRule { room, agent, tool: asked.tool_name.into() };
     app.hub.call(&caller, revoke).await?;
     Ok(Done)

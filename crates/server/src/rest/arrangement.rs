@@ -8,7 +8,7 @@ use crate::http::body::Body;
 use crate::http::parameters::Path;
 use crate::http::problem::Problem;
 use axum::extract::State;
-use parlor_model::{Arrangement, Arranging, Caller, Command, Notifications, Receipt, Refusal};
+use parlor_model::{Caller, Command, Notifications, Receipt, Refusal, RoomPreferenceChange, RoomPreferences};
 use parlor_wire::agentim::rest;
 use parlor_wire::time::iso;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub async fn pin(
     Signed(caller): Signed,
     Path(id): Path<String>,
 ) -> Result<Data<rest::Pinned>, Problem> {
-    let own = arrange(&app, &caller, &id, Arranging::Pin).await?;
+    let own = arrange(&app, &caller, &id, RoomPreferenceChange::Pin).await?;
     Ok(data(rest::Pinned { pinned: own.pinned_at.is_some() }))
 }
 
@@ -27,7 +27,7 @@ pub async fn archive(
     Signed(caller): Signed,
     Path(id): Path<String>,
 ) -> Result<Data<rest::Archived>, Problem> {
-    let own = arrange(&app, &caller, &id, Arranging::Archive).await?;
+    let own = arrange(&app, &caller, &id, RoomPreferenceChange::Archive).await?;
     Ok(data(rest::Archived { archived: own.archived_at.is_some() }))
 }
 
@@ -36,7 +36,7 @@ pub async fn clear(
     Signed(caller): Signed,
     Path(id): Path<String>,
 ) -> Result<Data<rest::Cleared>, Problem> {
-    let own = arrange(&app, &caller, &id, Arranging::Clear).await?;
+    let own = arrange(&app, &caller, &id, RoomPreferenceChange::Clear).await?;
     Ok(data(rest::Cleared { cleared_at: own.cleared_at.map(iso).unwrap_or_default() }))
 }
 
@@ -48,12 +48,17 @@ pub async fn notify(
 ) -> Result<Data<rest::Notified>, Problem> {
     let wanted = Notifications::parse(&body.pref);
     let wanted = wanted.ok_or(Problem::invalid("pref", "must be all, mentions or none"))?;
-    let own = arrange(&app, &caller, &id, Arranging::Notify(wanted)).await?;
+    let own = arrange(&app, &caller, &id, RoomPreferenceChange::Notify(wanted)).await?;
     Ok(data(rest::Notified { pref: own.notifications.into() }))
 }
 
-async fn arrange(app: &App, caller: &Caller, id: &str, how: Arranging) -> Result<Arrangement, Problem> {
-    match app.hub.call(caller, Command::Arrange { room: room_id(id)?, how }).await? {
+async fn arrange(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    how: RoomPreferenceChange,
+) -> Result<RoomPreferences, Problem> {
+    match app.hub.call(caller, Command::ChangeRoomPreferences { room: room_id(id)?, how }).await? {
         Receipt::Member(own) => Ok(own.arrangement),
         _ => Err(Refusal::Unavailable.into()),
     }

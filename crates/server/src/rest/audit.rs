@@ -6,7 +6,7 @@ use crate::http::answer::{Data, data};
 use crate::http::parameters::Parameters;
 use crate::http::problem::Problem;
 use axum::extract::State;
-use parlor_model::audit::{Action, NotePage};
+use parlor_model::audit::{Action, AuditFilter};
 use parlor_model::{Answer, Query, Refusal, Time};
 use parlor_wire::agentim::rest;
 use parlor_wire::time;
@@ -34,7 +34,7 @@ pub async fn list(
     Signed(caller): Signed,
     Parameters(asked): Parameters<Asked>,
 ) -> Result<Data<rest::AuditPage<'static>>, Problem> {
-    let page = NotePage {
+    let page = AuditFilter {
         limit: asked.limit.unwrap_or(50).clamp(1, 200),
         before: read(asked.cursor, |text| text.parse().ok(), "cursor", "is not of the form wanted")?,
         action: read(asked.action, Action::parse, "action", "is not an action")?,

@@ -114,7 +114,7 @@ pub async fn sign_in(
     let device = headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or("unknown");
     let command = Command::SignIn(NewSignIn {
         user: user.id.clone(),
-        proven: user.password_hash.clone(),
+        verified_password_hash: user.password_hash.clone(),
         second,
         refresh: secrets::hash(&refresh),
         device: device.chars().take(200).collect::<String>().into(),

@@ -15,10 +15,10 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::StatusCode;
 use parlor_engine::switchboard::Following;
-use parlor_model::query::{AgentCards, OfRun};
+use parlor_model::query::{AgentCards, RunDetail};
 use parlor_model::{
-    AgentId, Answer, Approval, ApprovalId, Caller, Command, Decision, Matter, MemberId, Post, Query, Receipt,
-    Refusal, RoomId, Run, RunId, RunState, Thing,
+    AgentId, Answer, Approval, ApprovalId, ApprovalKind, Caller, Command, Decision, EntityKind, MemberId,
+    Post, Query, Receipt, Refusal, RoomId, Run, RunId, RunState,
 };
 use parlor_wire::events::rest::{
     AgentRun, Cancelled, ChatAccepted, NewAnswers, NewCancel, NewChat, OpenQuestion, QueueItem, QueueList,
@@ -42,7 +42,7 @@ pub async fn ticket(State(app): State<Arc<App>>, Signed(caller): Signed) -> Resu
 }
 
 pub(super) fn agent_id(text: &str) -> Result<AgentId, Problem> {
-    AgentId::parse(text).map_err(|_| Refusal::NotFound(Thing::Agent).into())
+    AgentId::parse(text).map_err(|_| Refusal::NotFound(EntityKind::Agent).into())
 }
 
 pub async fn chat(
@@ -71,7 +71,7 @@ pub async fn chat(
         Some(_) => return Err(Problem::invalid("mode", "must be plan, or left out")),
     };
     if room.is_some() && !is_there(&app, &caller, room.as_ref(), &agent).await? {
-        return Err(Refusal::NotFound(Thing::Agent).into());
+        return Err(Refusal::NotFound(EntityKind::Agent).into());
     }
     let attachments = pictures(&app, &caller, body.images.unwrap_or_default()).await?;
     let (mentions, reply_to, client_message_id) = (vec![agent.as_str().into()], None, None);
@@ -83,7 +83,7 @@ pub async fn chat(
         return Err(Refusal::Unavailable.into());
     };
     let message = posted.message.ok_or(Refusal::Unavailable)?;
-    let session = message.place.room().ok_or(Refusal::Unavailable)?.as_str().to_owned();
+    let session = message.destination.room().ok_or(Refusal::Unavailable)?.as_str().to_owned();
     let Answer::Runs(runs) = app.hub.read(&caller, Query::RunsOf { message: message.id.clone() }).await?
     else {
         return Err(Refusal::Unavailable.into());
@@ -216,7 +216,7 @@ pub async fn unqueue(
 }
 
 fn run_id(text: &str) -> Result<RunId, Problem> {
-    RunId::parse(text).map_err(|_| Refusal::NotFound(Thing::Run).into())
+    RunId::parse(text).map_err(|_| Refusal::NotFound(EntityKind::Run).into())
 }
 
 /// `?session_id=&project_root=`
@@ -272,7 +272,7 @@ pub async fn children(
     Signed(caller): Signed,
     Parameters(asked): Parameters<OfOneRun>,
 ) -> Result<Items<AgentRun>, Problem> {
-    let query = Query::Run { run: run_id(&asked.run_id)?, what: OfRun::Children };
+    let query = Query::Run { run: run_id(&asked.run_id)?, what: RunDetail::Children };
     Ok(told(&app, &read_runs(&app, &caller, query).await?))
 }
 
@@ -288,11 +288,11 @@ pub async fn context(
     };
     let run = run_id(&asked.run_id)?;
     let of = |what| Query::Run { run: run.clone(), what };
-    let found = read_runs(&app, &caller, of(OfRun::Itself)).await?;
-    let Answer::History { messages, .. } = app.hub.read(&caller, of(OfRun::Messages)).await? else {
+    let found = read_runs(&app, &caller, of(RunDetail::Itself)).await?;
+    let Answer::History { messages, .. } = app.hub.read(&caller, of(RunDetail::Messages)).await? else {
         return Err(Refusal::Unavailable.into());
     };
-    let (run, name) = found.first().ok_or(Refusal::NotFound(Thing::Run))?;
+    let (run, name) = found.first().ok_or(Refusal::NotFound(EntityKind::Run))?;
     let root = app.hub.roots().of(&run.room);
     Ok(whole(RunContext::new(run, name, root.as_deref(), &messages, raw)))
 }
@@ -343,10 +343,10 @@ async fn open_question(app: &App, caller: &Caller, id: &ApprovalId) -> Result<Ap
     let found = match app.hub.read(caller, query).await {
         Ok(Answer::Approvals(found)) => found,
         Ok(_) => return Err(Refusal::Unavailable.into()),
-        Err(Refusal::NotFound(Thing::Approval)) => return Err(NO_SUCH_QUESTION),
+        Err(Refusal::NotFound(EntityKind::Approval)) => return Err(NO_SUCH_QUESTION),
         Err(refusal) => return Err(refusal.into()),
     };
-    let found = found.into_iter().find(|found| found.matter == Matter::Questions);
+    let found = found.into_iter().find(|found| found.kind == ApprovalKind::Questions);
     let asked = found.ok_or(NO_SUCH_QUESTION)?;
     match &asked.decision {
         None => Ok(asked),

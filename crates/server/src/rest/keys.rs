@@ -28,7 +28,7 @@ pub async fn create(
     Body(body): Body<rest::NewKey>,
 ) -> Result<Created<rest::CreatedKey<'static>>, Problem> {
     let scopes: Option<Vec<Scope>> = body.scopes.iter().map(|scope| Scope::parse(scope)).collect();
-    let scopes = scopes.ok_or(Problem::invalid("scopes", Scope::RULE))?;
+    let scopes = scopes.ok_or(Problem::invalid("scopes", Scope::ALLOWED_VALUES))?;
     let secret = secrets::api_key();
     let command = Command::CreateKey { owner: None, name: body.name, scopes, secret: secrets::hash(&secret) };
     let Receipt::Key(key) = app.hub.call(&caller, command).await? else {

@@ -9,7 +9,7 @@ use crate::http::body::{Body, MaybeBody};
 use crate::http::parameters::Parameters;
 use crate::http::problem::Problem;
 use axum::extract::State;
-use parlor_model::{Answer, Caller, Command, Idle, Mission, Query, Refusal, RoomId};
+use parlor_model::{Answer, Caller, Command, IdlePrompt, Mission, Query, Refusal, RoomId};
 use parlor_wire::events::missions::{
     ActiveMission, AgentOverride, Missions, NewIdleAgent, NewMission, NewOverride, OfRealm,
 };
@@ -74,7 +74,8 @@ pub async fn set(
 ) -> Result<Whole<Okay>, Problem> {
     let room = the_room(&app, &caller, body.session_id.as_deref(), body.project_root.as_deref()).await?;
     let named = |agent: NewIdleAgent| {
-        let idle = Idle { prompt: agent.idle_prompt.map(Into::into), interval: agent.idle_interval_secs };
+        let idle =
+            IdlePrompt { prompt: agent.idle_prompt.map(Into::into), interval: agent.idle_interval_secs };
         Ok((agent_id(&agent.id)?, idle))
     };
     let agents = body.agents.unwrap_or_default().into_iter().map(named).collect::<Result<_, Problem>>()?;
@@ -142,8 +143,8 @@ pub async fn set_override(
     app.hub.may(&caller, Query::Rooms).await?;
     let agent = agent_id(&body.agent_id)?;
     let room = realm(&app, &caller, body.session_id.as_deref(), body.project_root.as_deref()).await?;
-    let idle = Idle { prompt: body.idle_prompt.map(Into::into), interval: body.idle_interval_secs };
-    app.hub.call(&caller, Command::SetIdle { agent, room, idle: Some(idle) }).await?;
+    let idle = IdlePrompt { prompt: body.idle_prompt.map(Into::into), interval: body.idle_interval_secs };
+    app.hub.call(&caller, Command::SetIdlePrompt { agent, room, idle: Some(idle) }).await?;
     Ok(whole(Okay::YES))
 }
 
@@ -157,6 +158,6 @@ pub async fn remove_override(
     let OfRealm { session_id, project_root } = meant_by(body, session_id, project_root);
     let agent = agent_id(&agent)?;
     let room = realm(&app, &caller, session_id.as_deref(), project_root.as_deref()).await?;
-    app.hub.call(&caller, Command::SetIdle { agent, room, idle: None }).await?;
+    app.hub.call(&caller, Command::SetIdlePrompt { agent, room, idle: None }).await?;
     Ok(whole(Okay::YES))
 }

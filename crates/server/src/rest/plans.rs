@@ -9,9 +9,9 @@ use crate::http::body::Body;
 use crate::http::parameters::Parameters;
 use crate::http::problem::Problem;
 use axum::extract::State;
-use parlor_model::command::PlanVerdict;
+use parlor_model::command::PlanDecision;
 use parlor_model::run_event::PlanState;
-use parlor_model::{Answer, Caller, Command, Post, Query, Refusal, StandingPlan, Thing};
+use parlor_model::{Answer, Caller, Command, CurrentPlan, EntityKind, Post, Query, Refusal};
 use parlor_wire::events::rest::{AgentPlan, OfPlan, Okay, PlanEdit, PlanJudged};
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ async fn plans(
     caller: &Caller,
     session: Option<&str>,
     root: Option<&str>,
-) -> Result<Vec<StandingPlan>, Problem> {
+) -> Result<Vec<CurrentPlan>, Problem> {
     let rooms = meant(app, caller, session, root).await?;
     let rooms = rooms.map_or_else(|| vec![None], |rooms| rooms.into_iter().map(Some).collect());
     let mut found = Vec::new();
@@ -46,14 +46,14 @@ async fn plans(
 }
 
 /// The one plan that is meant, if nobody has decided about it.
-async fn pending(app: &App, caller: &Caller, of: &OfPlan) -> Result<StandingPlan, Problem> {
+async fn pending(app: &App, caller: &Caller, of: &OfPlan) -> Result<CurrentPlan, Problem> {
     let agent = agent_id(&of.agent_id)?;
     let mut open = plans(app, caller, of.session_id.as_deref(), of.project_root.as_deref()).await?;
     open.retain(|plan| plan.agent == agent && plan.state == PlanState::Planned);
     match (open.pop(), open.is_empty()) {
         (Some(plan), true) => Ok(plan),
         (Some(_), false) => Err(Problem::invalid("session_id", "must say which of several plans")),
-        (None, _) => Err(Refusal::NotFound(Thing::Plan).into()),
+        (None, _) => Err(Refusal::NotFound(EntityKind::Plan).into()),
     }
 }
 
@@ -62,14 +62,14 @@ async fn judge(
     app: &App,
     caller: &Caller,
     of: &OfPlan,
-    verdict: impl Fn(&StandingPlan) -> PlanVerdict,
+    verdict: impl Fn(&CurrentPlan) -> PlanDecision,
 ) -> Result<(), Problem> {
     loop {
         let plan = pending(app, caller, of).await?;
         let verdict = verdict(&plan);
-        let StandingPlan { room, agent, rev, .. } = plan;
-        match app.hub.call(caller, Command::JudgePlan { room, agent, rev, verdict }).await {
-            Err(Refusal::AlreadyExists(Thing::Plan)) => {}
+        let CurrentPlan { room, agent, rev, .. } = plan;
+        match app.hub.call(caller, Command::DecidePlan { room, agent, rev, verdict }).await {
+            Err(Refusal::AlreadyExists(EntityKind::Plan)) => {}
             judged => return judged.map(drop).map_err(Problem::from),
         }
     }
@@ -80,7 +80,7 @@ pub async fn approve(
     Signed(caller): Signed,
     Body(body): Body<OfPlan>,
 ) -> Result<Whole<PlanJudged>, Problem> {
-    let said = |plan: &StandingPlan| Post {
+    let said = |plan: &CurrentPlan| Post {
         room: plan.room.clone(),
         text: match &plan.text {
             Some(text) => format!("{CARRY_OUT}\n\n{text}").into(),
@@ -91,7 +91,7 @@ pub async fn approve(
         attachments: Vec::new(),
         client_message_id: None,
     };
-    judge(&app, &caller, &body, |plan| PlanVerdict::Approve(said(plan))).await?;
+    judge(&app, &caller, &body, |plan| PlanDecision::Approve(said(plan))).await?;
     Ok(whole(PlanJudged { status: "approved" }))
 }
 
@@ -100,7 +100,7 @@ pub async fn reject(
     Signed(caller): Signed,
     Body(body): Body<OfPlan>,
 ) -> Result<Whole<PlanJudged>, Problem> {
-    judge(&app, &caller, &body, |_| PlanVerdict::Reject).await?;
+    judge(&app, &caller, &body, |_| PlanDecision::Reject).await?;
     Ok(whole(PlanJudged { status: "rejected" }))
 }
 
@@ -111,6 +111,6 @@ pub async fn edit(
 ) -> Result<Whole<Okay>, Problem> {
     let PlanEdit { agent_id, session_id, project_root, text } = body;
     let of = OfPlan { agent_id, session_id, project_root };
-    judge(&app, &caller, &of, |_| PlanVerdict::Edit(text.as_str().into())).await?;
+    judge(&app, &caller, &of, |_| PlanDecision::Edit(text.as_str().into())).await?;
     Ok(whole(Okay::YES))
 }

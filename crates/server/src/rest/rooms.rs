@@ -10,8 +10,8 @@ use crate::http::problem::Problem;
 use axum::extract::State;
 use parlor_model::command::RoomChanges;
 use parlor_model::{
-    AgentId, Answer, Caller, Command, MemberId, Policy, Query, Receipt, Refusal, RoomId, RoomKind, RoomRole,
-    RouterId, Thing, UserId,
+    AgentId, Answer, AnswerPolicy, Caller, Command, EntityKind, MemberId, Query, Receipt, Refusal, RoomId,
+    RoomKind, RoomRole, RouterId, UserId,
 };
 use parlor_wire::agentim::rest;
 use std::sync::Arc;
@@ -175,7 +175,7 @@ async fn either(
 ) -> Result<Receipt, Problem> {
     if let Ok(user) = UserId::parse(id) {
         match app.hub.call(caller, command(MemberId::User(user))).await {
-            Err(Refusal::NotFound(Thing::Member)) => {}
+            Err(Refusal::NotFound(EntityKind::Member)) => {}
             outcome => return Ok(outcome?),
         }
     }
@@ -192,11 +192,11 @@ fn changes(body: rest::RoomBody) -> Result<RoomChanges, Problem> {
     };
     let policy = match (body.policy.as_deref(), body.broadcast_mode) {
         (Some(word), _) => {
-            let known = Policy::parse(word);
+            let known = AnswerPolicy::parse(word);
             Some(known.ok_or(Problem::invalid("policy", "must be mention, triage or all"))?)
         }
-        (None, Some(true)) => Some(Policy::Triage),
-        (None, Some(false)) => Some(Policy::Mention),
+        (None, Some(true)) => Some(AnswerPolicy::Triage),
+        (None, Some(false)) => Some(AnswerPolicy::Mention),
         (None, None) => None,
     };
     let router = match body.router_id {

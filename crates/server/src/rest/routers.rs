@@ -9,7 +9,9 @@ use crate::http::parameters::Path;
 use crate::http::problem::Problem;
 use axum::extract::State;
 use parlor_model::command::{NewRouter, RouterChanges};
-use parlor_model::{Answer, Caller, Command, ModelApi, Query, Receipt, Refusal, Router, RouterId, Thing};
+use parlor_model::{
+    Answer, Caller, Command, EntityKind, ModelApi, Query, Receipt, Refusal, Router, RouterId,
+};
 use parlor_wire::agentim::rest;
 use std::sync::Arc;
 
@@ -31,7 +33,7 @@ pub async fn show(
 ) -> Result<Data<rest::Router<'static>>, Problem> {
     let id = router_id(&id)?;
     let known = known(&app, &caller).await?;
-    let found = known.iter().find(|router| router.id == id).ok_or(Refusal::NotFound(Thing::Router))?;
+    let found = known.iter().find(|router| router.id == id).ok_or(Refusal::NotFound(EntityKind::Router))?;
     Ok(data(rest::Router::from(found)))
 }
 

@@ -7,7 +7,7 @@ use crate::http::answer::{Whole, whole};
 use crate::http::parameters::Parameters;
 use crate::http::problem::Problem;
 use axum::extract::State;
-use parlor_model::query::{Search, SearchPlace};
+use parlor_model::query::{Search, SearchCursor};
 use parlor_model::{Answer, MessageKind, Position, Query, Refusal, SenderKind, Seq, Time};
 use parlor_wire::agentim::rest;
 use parlor_wire::time;
@@ -86,7 +86,7 @@ fn moment(field: &'static str, text: &str, last: bool) -> Result<Time, Problem> 
     time::parse(&text).or_else(|| time::parse(&day)).ok_or(Problem::invalid(field, "is not a time"))
 }
 
-fn place(app: &App, cursor: &str) -> Result<SearchPlace, Problem> {
+fn place(app: &App, cursor: &str) -> Result<SearchCursor, Problem> {
     let read = || {
         let (position, skip) = cursor.split_once('.')?;
         Some((Position::parse(position, app.hub.epoch())?, skip.parse().ok()?))
@@ -95,5 +95,5 @@ fn place(app: &App, cursor: &str) -> Result<SearchPlace, Problem> {
     if position.epoch != app.hub.epoch() {
         return Err(Refusal::Resync { now: Position { epoch: app.hub.epoch(), seq: Seq(0) } }.into());
     }
-    Ok(SearchPlace { before: Some(position.seq), skip })
+    Ok(SearchCursor { before: Some(position.seq), skip })
 }

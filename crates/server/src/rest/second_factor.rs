@@ -83,7 +83,9 @@ pub async fn disable(
         return Err(Refusal::WrongCredentials.into());
     }
     let proven = Some(user.password_hash.clone());
-    app.hub.call(&caller, Command::DropSecondFactor { user: user.id, proven }).await?;
+    app.hub
+        .call(&caller, Command::DropSecondFactor { user: user.id, verified_password_hash: proven })
+        .await?;
     Ok(Done)
 }
 

@@ -61,7 +61,7 @@ pub async fn change_password(
     }
     let password_hash = new_password(&app, &body.new_password).await?;
     let proven = user.password_hash.clone();
-    app.hub.call(&caller, Command::ChangePassword { proven, password_hash }).await?;
+    app.hub.call(&caller, Command::ChangePassword { verified_password_hash: proven, password_hash }).await?;
     Ok(Done)
 }
 

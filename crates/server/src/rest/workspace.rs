@@ -8,7 +8,7 @@ use crate::http::parameters::Parameters;
 use crate::http::problem::Problem;
 use crate::workspace::{self, Missing};
 use axum::extract::State;
-use parlor_model::{Answer, Query, Refusal, Thing};
+use parlor_model::{Answer, EntityKind, Query, Refusal};
 use parlor_wire::events::tree::{Tree, worked_on};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ pub async fn tree(
     else {
         return Err(Refusal::Unavailable.into());
     };
-    let root = roots.into_iter().next().ok_or(Refusal::NotFound(Thing::ProjectRoot))?;
+    let root = roots.into_iter().next().ok_or(Refusal::NotFound(EntityKind::ProjectRoot))?;
     let below = wanted.path.unwrap_or_default();
     let depth = wanted.depth.unwrap_or(workspace::DEPTH).clamp(1, workspace::MOST_DEPTH);
     let one_of_few = app.looks.clone().acquire_owned().await.map_err(|_| Refusal::Unavailable)?;
@@ -50,7 +50,7 @@ pub async fn tree(
     });
     let looked = looked.await;
     let looked = looked.map_err(|_| Refusal::Unavailable)?;
-    let mut tree = looked.map_err(|Missing| Refusal::NotFound(Thing::ProjectRoot))?;
+    let mut tree = looked.map_err(|Missing| Refusal::NotFound(EntityKind::ProjectRoot))?;
     let from = if tree.path == *root { String::new() } else { tree.path.clone() };
     for (agent, call) in app.hub.tools_in_use(&room) {
         let Some(path) = worked_on(&call, &root) else { continue };

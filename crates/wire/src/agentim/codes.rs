@@ -1,14 +1,14 @@
 //! Refusals in AgentIM's words: an error code over the socket, a status over HTTP. Codes never change meaning.
 
-use parlor_model::{Flaw, Refusal, Thing};
+use parlor_model::{EntityKind, FieldError, Refusal};
 
 /// What `server:error` says.
 pub fn frame(refusal: &Refusal) -> (&'static str, String) {
     let (code, words): (_, &str) = match refusal {
         Refusal::NotSignedIn => ("NOT_AUTHENTICATED", "Please authenticate first"),
         Refusal::Forbidden => ("PERMISSION_DENIED", "You are not allowed to do this"),
-        Refusal::NotFound(Thing::Room) => ("ROOM_NOT_FOUND", "Room not found"),
-        Refusal::NotFound(Thing::Gateway) => ("GATEWAY_NOT_FOUND", "Gateway not found"),
+        Refusal::NotFound(EntityKind::Room) => ("ROOM_NOT_FOUND", "Room not found"),
+        Refusal::NotFound(EntityKind::Gateway) => ("GATEWAY_NOT_FOUND", "Gateway not found"),
         Refusal::NotFound(thing) => return ("INVALID_REQUEST", format!("{} not found", name(*thing))),
         Refusal::NotAMember { .. } => ("NOT_A_MEMBER", "You are not a member of this room"),
         Refusal::Invalid(flaws) => return ("INVALID_MESSAGE", sentence(flaws)),
@@ -16,7 +16,7 @@ pub fn frame(refusal: &Refusal) -> (&'static str, String) {
             return ("MESSAGE_TOO_LARGE", format!("Message exceeds the maximum of {limit} characters"));
         }
         Refusal::Conflict { .. } => ("INVALID_MESSAGE", "This clientMessageId was used for another message"),
-        Refusal::AlreadyExists(Thing::Approval) => ("INVALID_REQUEST", DECIDED),
+        Refusal::AlreadyExists(EntityKind::Approval) => ("INVALID_REQUEST", DECIDED),
         Refusal::AlreadyExists(thing) => {
             return ("INVALID_REQUEST", format!("{} already exists", name(*thing)));
         }
@@ -24,7 +24,7 @@ pub fn frame(refusal: &Refusal) -> (&'static str, String) {
             return ("PERMISSION_DENIED", format!("{} ID belongs to another user", name(*thing)));
         }
         Refusal::HasEnded(thing) => return ("INVALID_REQUEST", ended(*thing)),
-        Refusal::MustRemain(thing) => return ("INVALID_REQUEST", remains(*thing).into()),
+        Refusal::LastOneRequired(thing) => return ("INVALID_REQUEST", remains(*thing).into()),
         Refusal::GatewayOffline => ("GATEWAY_OFFLINE", "Gateway is offline"),
         Refusal::WrongCredentials | Refusal::TokenRevoked => ("INVALID_TOKEN", "Invalid token"),
         Refusal::TooManyUploads { limit } => return ("RATE_LIMITED", too_many_uploads(*limit)),
@@ -51,15 +51,15 @@ pub fn status(refusal: &Refusal) -> (u16, String, Option<&'static str>) {
         Refusal::NotFound(thing) | Refusal::BelongsToAnother(thing) => {
             plain(404, &format!("{} not found", name(*thing)))
         }
-        Refusal::AlreadyExists(Thing::User) => plain(409, "Username already taken"),
-        Refusal::AlreadyExists(Thing::Member) => plain(409, "Member already in room"),
-        Refusal::AlreadyExists(Thing::Approval) => plain(409, DECIDED),
+        Refusal::AlreadyExists(EntityKind::User) => plain(409, "Username already taken"),
+        Refusal::AlreadyExists(EntityKind::Member) => plain(409, "Member already in room"),
+        Refusal::AlreadyExists(EntityKind::Approval) => plain(409, DECIDED),
         Refusal::AlreadyExists(thing) => plain(409, &format!("{} already exists", name(*thing))),
         Refusal::Conflict { .. } => {
             (409, "This clientMessageId was used for another message".into(), Some("INVALID_MESSAGE"))
         }
         Refusal::HasEnded(thing) => (409, ended(*thing), Some("HAS_ENDED")),
-        Refusal::MustRemain(thing) => plain(409, remains(*thing)),
+        Refusal::LastOneRequired(thing) => plain(409, remains(*thing)),
         Refusal::Invalid(_) => plain(400, "Validation failed"),
         Refusal::TooLarge { limit, .. } => {
             (413, format!("Message exceeds the maximum of {limit} characters"), Some("MESSAGE_TOO_LARGE"))
@@ -76,39 +76,39 @@ pub fn status(refusal: &Refusal) -> (u16, String, Option<&'static str>) {
     }
 }
 
-fn ended(thing: Thing) -> String {
+fn ended(thing: EntityKind) -> String {
     format!("{} is over and cannot go on from there", name(thing))
 }
 const DECIDED: &str = "This permission request was asked or decided already";
 
-fn name(thing: Thing) -> &'static str {
+fn name(thing: EntityKind) -> &'static str {
     match thing {
-        Thing::User => "User",
-        Thing::Room => "Room",
-        Thing::Member => "Member",
-        Thing::Message => "Message",
-        Thing::Pin => "Pin",
-        Thing::Bookmark => "Bookmark",
-        Thing::Agent => "Agent",
-        Thing::Gateway => "Gateway",
-        Thing::Key => "API key",
-        Thing::SignIn => "Session",
-        Thing::SetupLink => "Setup link",
-        Thing::Invitation => "Invitation",
-        Thing::Pairing => "Pairing code",
-        Thing::SecondFactor => "Second factor",
-        Thing::Subscription => "Subscription",
-        Thing::Upload => "File",
-        Thing::Task => "Task",
-        Thing::Run => "Run",
-        Thing::Approval => "Permission request",
-        Thing::ApprovalRule => "Rule",
-        Thing::Router => "Router",
-        Thing::Service => "Service agent",
-        Thing::Plan => "Pending plan",
-        Thing::ProjectRoot => "Folder",
-        Thing::Mission => "Active mission",
-        Thing::Override => "Override",
+        EntityKind::User => "User",
+        EntityKind::Room => "Room",
+        EntityKind::Member => "Member",
+        EntityKind::Message => "Message",
+        EntityKind::Pin => "Pin",
+        EntityKind::Bookmark => "Bookmark",
+        EntityKind::Agent => "Agent",
+        EntityKind::Gateway => "Gateway",
+        EntityKind::Key => "API key",
+        EntityKind::SignIn => "Session",
+        EntityKind::SetupLink => "Setup link",
+        EntityKind::Invitation => "Invitation",
+        EntityKind::Pairing => "Pairing code",
+        EntityKind::SecondFactor => "Second factor",
+        EntityKind::Subscription => "Subscription",
+        EntityKind::Upload => "File",
+        EntityKind::Task => "Task",
+        EntityKind::Run => "Run",
+        EntityKind::Approval => "Permission request",
+        EntityKind::ApprovalRule => "Rule",
+        EntityKind::Router => "Router",
+        EntityKind::Service => "Service agent",
+        EntityKind::Plan => "Pending plan",
+        EntityKind::ProjectRoot => "Folder",
+        EntityKind::Mission => "Active mission",
+        EntityKind::Override => "Override",
     }
 }
 
@@ -116,14 +116,14 @@ fn too_many_uploads(limit: usize) -> String {
     format!("{limit} of your files wait for a message already; send one, or try again later")
 }
 
-fn remains(thing: Thing) -> &'static str {
+fn remains(thing: EntityKind) -> &'static str {
     match thing {
-        Thing::User => "The last admin must remain",
+        EntityKind::User => "The last admin must remain",
         _ => "The owner must remain; give the room to somebody else first",
     }
 }
 
-fn sentence(flaws: &[Flaw]) -> String {
+fn sentence(flaws: &[FieldError]) -> String {
     let parts: Vec<String> = flaws.iter().map(|flaw| format!("{} {}", flaw.field, flaw.rule)).collect();
     if parts.is_empty() { "Invalid message format".into() } else { parts.join("; ") }
 }

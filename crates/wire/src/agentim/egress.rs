@@ -7,17 +7,18 @@ use super::frames::{MemberFrame, MessageFrame, ReactionFrame, RoomFrame};
 use super::rest::Task;
 use crate::time::iso;
 use parlor_model::command::Posted;
-use parlor_model::{Decision, Epoch, Event, Logged, Matter, Position, Refusal, RoomId, Signal};
+use parlor_model::{ApprovalKind, Decision, Epoch, Event, LoggedEvent, Position, Refusal, RoomId, Signal};
 use serde::Serialize;
 use serde_json::json;
 
 /// `None` where this door has no frame for it.
-pub fn event(logged: &Logged, epoch: Epoch) -> Option<String> {
+pub fn event(logged: &LoggedEvent, epoch: Epoch) -> Option<String> {
     let position = Position { epoch, seq: logged.seq }.to_string();
     match &logged.event {
-        Event::MessagePosted { message, .. } if message.place.room().is_some() => {
+        Event::MessagePosted { message, .. } if message.destination.room().is_some() => {
             // What an agent said piece by piece is completed by it.
-            let kind = if message.turn.is_some() { "server:message_complete" } else { "server:new_message" };
+            let kind =
+                if message.run_output.is_some() { "server:message_complete" } else { "server:new_message" };
             Some(about_message(kind, &message.as_ref().into(), &position))
         }
         Event::MessageEdited(message) => {
@@ -100,7 +101,7 @@ pub fn event(logged: &Logged, epoch: Epoch) -> Option<String> {
             "lastReadAt": iso(*at),
             "position": position,
         }))),
-        Event::RoomArranged(member) => {
+        Event::RoomPreferencesChanged(member) => {
             let own = &member.arrangement;
             Some(encode(&RoomState {
                 kind: "server:room_state",
@@ -121,7 +122,7 @@ pub fn event(logged: &Logged, epoch: Epoch) -> Option<String> {
         }))),
         // These have a door of their own.
         Event::ApprovalAsked(approval) | Event::ApprovalDecided(approval)
-            if approval.matter == Matter::Questions =>
+            if approval.kind == ApprovalKind::Questions =>
         {
             None
         }
@@ -144,7 +145,7 @@ pub fn event(logged: &Logged, epoch: Epoch) -> Option<String> {
         | Event::SettingsChanged
         | Event::RunChanged(_)
         | Event::PlanChanged(_)
-        | Event::Faded => None,
+        | Event::Tombstone => None,
     }
 }
 

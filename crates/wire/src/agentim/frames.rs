@@ -5,7 +5,7 @@ use super::egress::agents::object_without_nulls;
 use super::rest::{MemberType, MessageType, NotificationPref, RoomKind, RoomPolicy, RoomRole, SenderType};
 use crate::files::FileFrame;
 use crate::time::iso;
-use parlor_model::{Chunk, Forwarded, Member, Message, Policy, Reaction, Room};
+use parlor_model::{AnswerPolicy, Chunk, Forwarded, Member, Message, Reaction, Room};
 use serde::Serialize;
 use serde_json::value::RawValue;
 #[cfg(test)]
@@ -59,7 +59,7 @@ impl<'a> From<&'a Message> for MessageFrame<'a> {
         let edited = message.edited_at.map(iso);
         Self {
             id: message.id.as_str(),
-            room_id: message.place.room().map_or("", |room| room.as_str()),
+            room_id: message.destination.room().map_or("", |room| room.as_str()),
             sender_id: message.sender.id(),
             sender_type: (&message.sender).into(),
             sender_name: &message.sender_name,
@@ -71,7 +71,7 @@ impl<'a> From<&'a Message> for MessageFrame<'a> {
             reply_to_id: message.reply_to.as_ref().map(|id| id.as_str()),
             thread_id: message.thread.as_ref().map(|id| id.as_str()),
             metadata: Metadata::of(message),
-            chunks: message.turn.iter().flat_map(|turn| &turn.chunks).map(ChunkFrame::from).collect(),
+            chunks: message.run_output.iter().flat_map(|turn| &turn.chunks).map(ChunkFrame::from).collect(),
             client_message_id: message.client_message_id.as_deref(),
             created_at: iso(message.at),
             updated_at: edited.clone(),
@@ -122,7 +122,7 @@ pub struct Metadata<'a> {
 
 impl<'a> Metadata<'a> {
     fn of(message: &'a Message) -> Option<Self> {
-        let (forwarded, turn) = (message.forwarded.as_deref(), message.turn.as_deref());
+        let (forwarded, turn) = (message.forwarded.as_deref(), message.run_output.as_deref());
         (forwarded.is_some() || turn.is_some()).then(|| Self {
             forwarded_from: forwarded.map(Into::into),
             run_id: turn.map(|turn| turn.run.as_str()),
@@ -211,7 +211,7 @@ impl<'a> From<&'a Room> for RoomFrame<'a> {
             id: room.id.as_str(),
             name: &room.name,
             kind: room.kind.into(),
-            broadcast_mode: room.policy != Policy::Mention,
+            broadcast_mode: room.policy != AnswerPolicy::Mention,
             policy: room.policy.into(),
             system_prompt: room.system_prompt.as_deref(),
             agent_command_role: room.agent_command_role.into(),

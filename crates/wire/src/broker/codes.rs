@@ -1,6 +1,6 @@
 //! Refusals in the broker's words: one sentence in `<type>.error`.
 
-use parlor_model::{Refusal, Thing};
+use parlor_model::{EntityKind, Refusal};
 
 /// `agent` is the one that was asked for, where one was.
 pub fn sentence(refusal: &Refusal, agent: Option<&str>) -> String {
@@ -8,10 +8,10 @@ pub fn sentence(refusal: &Refusal, agent: Option<&str>) -> String {
     match refusal {
         Refusal::NotSignedIn => "Must authenticate first".into(),
         Refusal::Forbidden => "Not allowed".into(),
-        Refusal::NotFound(Thing::Agent) => named("Agent not found"),
+        Refusal::NotFound(EntityKind::Agent) => named("Agent not found"),
         Refusal::NotFound(_) => "Not found".into(),
         Refusal::NotAMember { .. } => "Not a member of this room".into(),
-        Refusal::AlreadyExists(Thing::Agent) => named("Agent already exists"),
+        Refusal::AlreadyExists(EntityKind::Agent) => named("Agent already exists"),
         Refusal::HasEnded(_) => "It is over".into(),
         Refusal::BelongsToAnother(_) => "It belongs to another user".into(),
         Refusal::AlreadyExists(_) => "Already exists".into(),
@@ -22,8 +22,10 @@ pub fn sentence(refusal: &Refusal, agent: Option<&str>) -> String {
         }
         Refusal::TooLarge { limit, .. } => format!("Message exceeds the maximum of {limit} characters"),
         Refusal::Conflict { .. } => "This externalId was used for another message".into(),
-        Refusal::MustRemain(Thing::Subscription) => "Cannot unsubscribe from auto-subscription".into(),
-        Refusal::MustRemain(_) => "It must remain".into(),
+        Refusal::LastOneRequired(EntityKind::Subscription) => {
+            "Cannot unsubscribe from auto-subscription".into()
+        }
+        Refusal::LastOneRequired(_) => "It must remain".into(),
         Refusal::GatewayOffline => "Gateway is offline".into(),
         Refusal::WrongCredentials | Refusal::TokenRevoked => "Invalid token".into(),
         Refusal::TooManyUploads { .. } => "Too many uploads".into(),

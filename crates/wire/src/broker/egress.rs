@@ -68,7 +68,7 @@ pub fn answer(kind: &str, req_id: Option<&str>, about: &About, answer: &Answer) 
             let agents: Vec<Value> = agents.iter().map(summary).collect();
             Frame::new(&result).with("agents", &agents)
         }
-        Answer::Acquaintance(agent) => Frame::new(&result).with("agent", &summary(agent)),
+        Answer::VisibleAgent(agent) => Frame::new(&result).with("agent", &summary(agent)),
         Answer::Agent { agent, subscriptions, sessions } => {
             let mut agent = described(agent, subscriptions);
             // Whether it runs by itself is always said here, although nothing does yet.
@@ -114,7 +114,7 @@ fn routed(frame: Frame, posted: &Posted) -> Frame {
         Some(Taker { agent_id: delivery.mailbox.agent.as_str(), session_id })
     });
     let sessions: Vec<Taker> = sessions.collect();
-    let in_room = posted.message.as_ref().is_some_and(|message| message.place.room().is_some());
+    let in_room = posted.message.as_ref().is_some_and(|message| message.destination.room().is_some());
     let delivered = in_room || !posted.deliveries.is_empty();
     // Every copy bears the id of the message; the list has one for each place it came to.
     let places = agents.len().max(usize::from(delivered));

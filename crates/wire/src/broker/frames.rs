@@ -66,7 +66,7 @@ impl Frame {
     pub fn with_message(self, message: &Message, status: Option<&str>) -> Self {
         self.with("id", message.id.as_str())
             .with("from", message.sender.id())
-            .with("path", message.place.path().as_str())
+            .with("path", message.destination.path().as_str())
             .with("command", message.command.as_deref().unwrap_or("message"))
             .with_payload(message)
             .with_some("status", status)
@@ -100,7 +100,7 @@ impl Frame {
         let mut said = Self::object()
             .with("text", &*message.text)
             .with("messageId", message.id.as_str())
-            .with("roomId", &message.place.room().map(|room| room.as_str()))
+            .with("roomId", &message.destination.room().map(|room| room.as_str()))
             .with("senderId", message.sender.id())
             .with("senderType", message.sender.kind())
             .with("senderName", &*message.sender_name);

@@ -242,7 +242,7 @@ fn routed(head: &Head<'_>, path: Path, source: &str) -> Result<Command, Box<str>
         return Err("payload must be an object".into());
     }
     // Only rooms show what a payload says.
-    let text = match path.below("room") {
+    let text = match path.strip_domain("room") {
         Some(_) => serde_json::from_str::<Readable>(payload).ok().and_then(|readable| readable.text),
         None => None,
     };

@@ -12,8 +12,9 @@ use super::frames::{Form, UiMessage};
 use crate::time::iso;
 use parlor_model::mission;
 use parlor_model::{
-    AgentId, Approval, Decision, Epoch, Event, Logged, Matter, Member, MemberChange, MemberId, Message,
-    MessageId, Moment, Ordinal, Outcome, Position, Room, RoomId, Run, RunState, Sender, StandingPlan, Task,
+    AgentId, Approval, ApprovalKind, CurrentPlan, Decision, Epoch, Event, LoggedEvent, Member, MemberChange,
+    MemberId, Message, MessageId, Ordinal, Position, Room, RoomId, Run, RunOutcome, RunState, Sender,
+    SignalStamp, Task,
 };
 use serde_json::{Value, json};
 
@@ -39,7 +40,7 @@ impl Filter {
 }
 
 /// Empty where this door has nothing to say of it. `root` is the folder that its room is about.
-pub fn event(logged: &Logged, epoch: Epoch, filter: &Filter, root: Option<&str>) -> Vec<String> {
+pub fn event(logged: &LoggedEvent, epoch: Epoch, filter: &Filter, root: Option<&str>) -> Vec<String> {
     let parts = parts(logged).into_iter().map(|told| told.under(root));
     let numbered = (0..).zip(parts).map(|(part, told)| (Ordinal::of(logged.seq).part(part), told));
     let told: Vec<_> = numbered.filter(|(_, told)| filter.passes(told)).collect();
@@ -51,7 +52,12 @@ pub fn event(logged: &Logged, epoch: Epoch, filter: &Filter, root: Option<&str>)
 }
 
 /// What happened before and still stands, for who comes later: at a place of its own.
-pub fn shown(logged: &Logged, given: Moment, filter: &Filter, root: Option<&str>) -> Option<String> {
+pub fn shown(
+    logged: &LoggedEvent,
+    given: SignalStamp,
+    filter: &Filter,
+    root: Option<&str>,
+) -> Option<String> {
     let message =
         parts(logged).pop().map(|message| message.under(root)).filter(|message| filter.passes(message))?;
     Some(message.write(filter.form, given.ordinal, logged.at, None))
@@ -66,10 +72,10 @@ pub fn position(position: Position, form: Form) -> String {
 }
 
 /// To somebody who lost a room; behind everything else that is told of the same event.
-pub fn room_lost(room: &RoomId, by: &Logged, filter: &Filter, root: Option<&str>) -> Option<String> {
+pub fn room_lost(room: &RoomId, by: &LoggedEvent, filter: &Filter, root: Option<&str>) -> Option<String> {
     let message =
         UiMessage::new(format!("room-lost-{}", by.seq), "room").phase("removed").at(room).under(root);
-    let last = Ordinal::of(by.seq).part(Ordinal::PARTS - 1);
+    let last = Ordinal::of(by.seq).part(Ordinal::MAX_PARTS - 1);
     filter.passes(&message).then(|| message.write(filter.form, last, by.at, None))
 }
 
@@ -78,7 +84,7 @@ pub fn resync(
     reason: &str,
     lost: Option<u64>,
     position: Option<Position>,
-    given: Moment,
+    given: SignalStamp,
     form: Form,
 ) -> String {
     let mut data = json!({ "reason": reason, "lagged_count": lost });
@@ -89,8 +95,8 @@ pub fn resync(
     message.text("Resync required").data(data).write(form, given.ordinal, given.at, None)
 }
 
-/// What a door tells of one event, in order; fewer than [`Ordinal::PARTS`].
-fn parts(logged: &Logged) -> Vec<UiMessage<'_>> {
+/// What a door tells of one event, in order; fewer than [`Ordinal::MAX_PARTS`].
+fn parts(logged: &LoggedEvent) -> Vec<UiMessage<'_>> {
     let named = |name: &str| format!("{name}-{}", logged.seq);
     let sync = |room| refresh(room, logged);
     let of_message = |name, room, message| marked(name, room, message, logged);
@@ -141,7 +147,7 @@ fn parts(logged: &Logged) -> Vec<UiMessage<'_>> {
         Event::RoomRemoved { room, .. } => {
             vec![UiMessage::new(named("room"), "room").phase("removed").at(room), sync(Some(room))]
         }
-        Event::RoomArranged(member) => {
+        Event::RoomPreferencesChanged(member) => {
             let own = &member.arrangement;
             let data = json!({
                 "pinned": own.pinned_at.is_some(),
@@ -174,23 +180,28 @@ fn parts(logged: &Logged) -> Vec<UiMessage<'_>> {
         | Event::SignInsEnded(_)
         | Event::SignInEnded { .. }
         | Event::KeyRevoked { .. }
-        | Event::Faded => Vec::new(),
+        | Event::Tombstone => Vec::new(),
     }
 }
 
-fn refresh<'a>(room: Option<&'a RoomId>, logged: &Logged) -> UiMessage<'a> {
+fn refresh<'a>(room: Option<&'a RoomId>, logged: &LoggedEvent) -> UiMessage<'a> {
     let message = UiMessage::new(format!("run-sync-{}", logged.seq), "run").phase("sync");
     UiMessage { session_id: room.map(RoomId::as_str), ..message.text("State updated") }
 }
 
-fn marked<'a>(how: &'static str, room: &'a RoomId, message: &MessageId, logged: &Logged) -> UiMessage<'a> {
+fn marked<'a>(
+    how: &'static str,
+    room: &'a RoomId,
+    message: &MessageId,
+    logged: &LoggedEvent,
+) -> UiMessage<'a> {
     let data = json!({ "message_id": message.as_str() });
     UiMessage::new(format!("msg-{how}-{}", logged.seq), "message").phase(how).at(room).data(data)
 }
 
 /// A message; what an agent said in a turn ends its tokens and is a finished piece of text too.
 fn said(message: &Message) -> Vec<UiMessage<'_>> {
-    let Some(room) = message.place.room() else { return Vec::new() };
+    let Some(room) = message.destination.room() else { return Vec::new() };
     let addressed = message.mentions.iter().find_map(|mention| mention.member.agent());
     let (from, role, agent) = match &message.sender {
         Sender::Agent(agent) => (agent.as_str(), "assistant", Some(agent)),
@@ -209,8 +220,8 @@ fn said(message: &Message) -> Vec<UiMessage<'_>> {
     let optional = [
         ("to", to.map(Value::from)),
         ("reply_to", message.reply_to.as_ref().map(|id| id.as_str().into())),
-        ("run_id", message.turn.as_ref().map(|turn| turn.run.as_str().into())),
-        ("outcome", message.turn.as_ref().map(|turn| turn.outcome.as_str().into())),
+        ("run_id", message.run_output.as_ref().map(|turn| turn.run.as_str().into())),
+        ("outcome", message.run_output.as_ref().map(|turn| turn.outcome.as_str().into())),
         ("attachments", attachments(message)),
     ];
     for (name, value) in optional {
@@ -224,7 +235,7 @@ fn said(message: &Message) -> Vec<UiMessage<'_>> {
     };
     let told = UiMessage::new(format!("msg-{}", message.id), "message").at(room).text(&message.text);
     let told = with_agent(told.data(data));
-    let Some(turn) = &message.turn else {
+    let Some(turn) = &message.run_output else {
         return idle_prompt(message, room).into_iter().chain([told]).collect();
     };
     let run = json!({ "run_id": turn.run.as_str(), "message_id": message.id.as_str() });
@@ -241,7 +252,7 @@ fn idle_prompt<'a>(message: &'a Message, room: &'a RoomId) -> Option<UiMessage<'
     Some(told.text("Idle prompt triggered").at(room).of(agent).data(data))
 }
 
-fn edited<'a>(told: UiMessage<'a>, logged: &Logged) -> UiMessage<'a> {
+fn edited<'a>(told: UiMessage<'a>, logged: &LoggedEvent) -> UiMessage<'a> {
     UiMessage { id: format!("msg-edit-{}", logged.seq), phase: Some("edited"), ..told }
 }
 
@@ -256,7 +267,7 @@ fn attachments(message: &Message) -> Option<Value> {
 }
 
 /// How a turn ended. Read from the log later, its beginning tells of its end too: that is told in its place only.
-fn ended<'a>(run: &'a Run, logged: &Logged) -> Vec<UiMessage<'a>> {
+fn ended<'a>(run: &'a Run, logged: &LoggedEvent) -> Vec<UiMessage<'a>> {
     let RunState::Ended(outcome) = &run.state else { return Vec::new() };
     if run.ended_at != Some(logged.at) {
         return Vec::new();
@@ -293,24 +304,24 @@ fn ended<'a>(run: &'a Run, logged: &Logged) -> Vec<UiMessage<'a>> {
 }
 
 /// The states of runs as this door calls them.
-pub fn status(outcome: &Outcome) -> &'static str {
+pub fn status(outcome: &RunOutcome) -> &'static str {
     match outcome {
-        Outcome::Complete => "completed",
-        Outcome::Failed(_) => "failed",
-        Outcome::Cancelled => "cancelled",
-        Outcome::Interrupted => "interrupted",
-        Outcome::Refused(_) => "refused",
+        RunOutcome::Complete => "completed",
+        RunOutcome::Failed(_) => "failed",
+        RunOutcome::Cancelled => "cancelled",
+        RunOutcome::Interrupted => "interrupted",
+        RunOutcome::Refused(_) => "refused",
     }
 }
 
-fn planned(plan: &StandingPlan) -> UiMessage<'_> {
+fn planned(plan: &CurrentPlan) -> UiMessage<'_> {
     let data = json!({ "plan": standing(plan), "run_id": plan.run.as_str() });
     let message = UiMessage::new(format!("run-plan-{}", plan.run), "run").phase("plan_update").rev(plan.rev);
     message.text("Plan updated").at(&plan.room).of(&plan.agent).data(data)
 }
 
 /// A plan as the agent told it, with what people made of it.
-pub fn standing(plan: &StandingPlan) -> Value {
+pub fn standing(plan: &CurrentPlan) -> Value {
     let mut told: Value = serde_json::from_str(&plan.plan.0).unwrap_or_default();
     told["status"] = plan.state.as_str().into();
     if let Some(text) = &plan.text {
@@ -320,7 +331,7 @@ pub fn standing(plan: &StandingPlan) -> Value {
 }
 
 fn asked(approval: &Approval) -> Option<UiMessage<'_>> {
-    if approval.matter == Matter::Questions {
+    if approval.kind == ApprovalKind::Questions {
         let data = json!({
             "question_id": approval.id.as_str(),
             "run_id": approval.run.as_str(),
@@ -347,7 +358,7 @@ fn asked(approval: &Approval) -> Option<UiMessage<'_>> {
 }
 
 fn decided(approval: &Approval) -> UiMessage<'_> {
-    if approval.matter == Matter::Questions {
+    if approval.kind == ApprovalKind::Questions {
         let status = approval.decision.as_ref().map_or("withdrawn", answers::status);
         let mut data = json!({
             "question_id": approval.id.as_str(), "run_id": approval.run.as_str(), "status": status,

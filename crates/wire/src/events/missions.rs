@@ -1,6 +1,6 @@
 //! Missions, and how idle agents are prompted: the bodies of these calls. Times are in seconds.
 
-use parlor_model::{AgentId, Idle, Mission, Realm, Time};
+use parlor_model::{AgentId, IdlePrompt, Mission, MissionScope, Time};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -82,8 +82,8 @@ impl From<&Mission> for MissionShown {
             active: mission.is_on(),
             text: mission.text.as_ref().into(),
             project_root: match &mission.realm {
-                Realm::Root(root) => Some(root.as_ref().into()),
-                Realm::Room(_) | Realm::Anywhere => None,
+                MissionScope::Root(root) => Some(root.as_ref().into()),
+                MissionScope::Room(_) | MissionScope::Global => None,
             },
             session_id: mission.room.as_str().into(),
             created_by: mission.created_by.as_str().into(),
@@ -154,7 +154,7 @@ pub struct AgentOverride {
 }
 
 impl AgentOverride {
-    pub fn new(agent: &AgentId, idle: &Idle) -> Self {
+    pub fn new(agent: &AgentId, idle: &IdlePrompt) -> Self {
         Self {
             agent_id: agent.as_str().into(),
             idle_prompt: idle.prompt.as_deref().map(Into::into),

@@ -3,7 +3,9 @@
 use super::answers::{self, AskedQuestion, QuestionAnswer};
 use super::egress::{queued, standing, status};
 use crate::time::iso;
-use parlor_model::{AgentId, Approval, Message, Queued, RoomId, Run, RunState, Sender, StandingPlan, Time};
+use parlor_model::{
+    AgentId, Approval, CurrentPlan, Message, QueuedMessage, RoomId, Run, RunState, Sender, Time,
+};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -61,7 +63,7 @@ pub struct QueueItem {
 }
 
 impl QueueItem {
-    pub fn new(item: &Queued, room: &RoomId, agent: &AgentId) -> Self {
+    pub fn new(item: &QueuedMessage, room: &RoomId, agent: &AgentId) -> Self {
         let shown = queued(item, room, agent);
         Self {
             id: item.run.as_str().into(),
@@ -332,8 +334,8 @@ pub struct AgentPlan {
     pub plan: serde_json::Value,
 }
 
-impl From<&StandingPlan> for AgentPlan {
-    fn from(plan: &StandingPlan) -> Self {
+impl From<&CurrentPlan> for AgentPlan {
+    fn from(plan: &CurrentPlan) -> Self {
         Self {
             session_id: plan.room.as_str().into(),
             agent_id: plan.agent.as_str().into(),

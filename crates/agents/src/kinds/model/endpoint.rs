@@ -8,7 +8,7 @@ use super::sse::Events;
 use super::trouble::{Trouble, TroubleKind};
 use crate::context::{Roles, Utterance};
 use crate::outside::{self, Reach};
-use parlor_model::letters::is_deceptive;
+use parlor_model::characters::is_deceptive;
 use reqwest::header::HeaderValue;
 use reqwest::{Client, Response, StatusCode};
 use serde_json::Value;

@@ -19,7 +19,7 @@ fn a_person_comes_back_whole_and_by_a_name_of_any_case() {
         let plain = User {
             locked_until: None,
             max_connections: None,
-            hears: Vec::new(),
+            source_patterns: Vec::new(),
             avatar_url: None,
             second_factor: false,
             ..user("bob", 2)

@@ -4,7 +4,7 @@ use super::{Ports, each};
 use crate::made::*;
 use parlor_engine::plan::Change;
 use parlor_model::{
-    Agent, Gateway, GatewayId, Host, Mailbox, Pattern, Seq, Session, Subscription, Visibility,
+    Agent, AgentHost, Gateway, GatewayId, Mailbox, Pattern, Seq, Session, Subscription, Visibility,
 };
 use std::sync::Arc;
 
@@ -176,7 +176,7 @@ fn agents_of_others_are_near_when_they_are_shared() {
             of_bob("list", list),
             of_bob("none", Visibility::Private),
             of_bob("nobody", Visibility::List(Vec::new())),
-            Agent { host: Host::default(), ..of_bob("plain", Visibility::All) },
+            Agent { host: AgentHost::default(), ..of_bob("plain", Visibility::All) },
         ];
         ports.change(agents.iter().map(|agent| Change::PutAgent(Arc::new(agent.clone()))).collect());
         let near = |user| -> Vec<Agent> { ports.read(|s| s.agents_near(&user_id(user))) };

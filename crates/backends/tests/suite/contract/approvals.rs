@@ -6,8 +6,8 @@ use crate::stores::WINDOWS;
 use parlor_engine::plan::Change;
 use parlor_engine::ports::Open;
 use parlor_model::{
-    Approval, ApprovalId, ApprovalRule, Decider, Decision, Digest, Event, GatewayId, Matter, Payload, RunId,
-    Time,
+    Approval, ApprovalId, ApprovalKind, ApprovalRule, Decider, Decision, Event, GatewayId, InputDigest,
+    Payload, RunId, Time,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,9 +22,9 @@ fn approval(id: &str, room: &str, agent: &str) -> Approval {
         gateway: GatewayId::stored("laptop"),
         request: "their ' 1".into(),
         tool: "Bash".into(),
-        matter: Matter::Tool,
+        kind: ApprovalKind::Tool,
         input: Payload("{\"b\": 1.0, \"a\":null}".into()),
-        digest: Digest(std::array::from_fn(|place| place as u8)),
+        digest: InputDigest(std::array::from_fn(|place| place as u8)),
         asked_at: Time(10),
         expires_at: Time(20),
         decision: None,
@@ -67,8 +67,8 @@ fn a_question_comes_back_whole_however_it_was_decided() {
         let mut all = Vec::new();
         for (place, decision) in decisions.into_iter().enumerate() {
             let answered = matches!(decision, Some(Decision::Answered { .. }));
-            let matter = if answered { Matter::Questions } else { Matter::Tool };
-            let asked = Approval { matter, ..approval(&format!("a{place}"), "lobby", "coder") };
+            let matter = if answered { ApprovalKind::Questions } else { ApprovalKind::Tool };
+            let asked = Approval { kind: matter, ..approval(&format!("a{place}"), "lobby", "coder") };
             ports.commit(vec![put(&asked)], vec![Event::ApprovalAsked(Arc::new(asked.clone()))]);
             let decided_at = decision.as_ref().map(|_| Time(15));
             let now = Approval { decision, decided_at, ..asked };

@@ -5,14 +5,14 @@ use super::{Ports, each};
 use crate::made::*;
 use crate::stores::{DAY, WINDOWS};
 use parlor_engine::plan::Change;
-use parlor_model::audit::{Action, Actor, Note, NotePage, Noted, Subject, SubjectKind};
+use parlor_model::audit::{Action, Actor, AuditFilter, AuditRecord, NewAuditEntry, Subject, SubjectKind};
 use parlor_model::{KeyId, Time};
 use std::sync::Arc;
 
-const ALL: NotePage =
-    NotePage { limit: 99, before: None, action: None, actor: None, subject: None, from: None, to: None };
+const ALL: AuditFilter =
+    AuditFilter { limit: 99, before: None, action: None, actor: None, subject: None, from: None, to: None };
 
-fn note(at: i64, action: Action, subject: Option<&str>) -> Note {
+fn note(at: i64, action: Action, subject: Option<&str>) -> NewAuditEntry {
     let subject = subject.map(|id| Subject {
         kind: SubjectKind::User,
         id: id.into(),
@@ -20,14 +20,14 @@ fn note(at: i64, action: Action, subject: Option<&str>) -> Note {
     });
     let actor = Actor::Person { id: user_id("ann"), name: "Ann".into() };
     let address = Some("2001:db8::7".parse().unwrap());
-    Note { at: Time(at), actor, action, subject, detail: Some("how".into()), address }
+    NewAuditEntry { at: Time(at), actor, action, subject, detail: Some("how".into()), address }
 }
 
-fn put(ports: &mut Ports, notes: &[Note]) {
+fn put(ports: &mut Ports, notes: &[NewAuditEntry]) {
     ports.change(notes.iter().map(|note| Change::Note(Arc::new(note.clone()))).collect());
 }
 
-fn ids(ports: &Ports, page: NotePage) -> Vec<u64> {
+fn ids(ports: &Ports, page: AuditFilter) -> Vec<u64> {
     ports.read(|s| s.audit(&page)).iter().map(|noted| noted.id).collect()
 }
 
@@ -40,19 +40,23 @@ fn a_note_of_every_kind_comes_back_whole_and_newest_first() {
         }
         for (at, kind) in (100..).zip(SubjectKind::ALL) {
             let subject = Subject { kind: *kind, id: "it".into(), name: None };
-            notes.push(Note { subject: Some(subject), ..note(at, Action::UserChanged, None) });
+            notes.push(NewAuditEntry { subject: Some(subject), ..note(at, Action::UserChanged, None) });
         }
         let program = Actor::Program { id: user_id("ann"), name: "Ann".into(), key: KeyId::stored("k1") };
         for (at, actor) in (200..).zip([Actor::Nobody, Actor::Operator, program]) {
-            let bare =
-                Note { subject: None, detail: None, address: None, ..note(at, Action::SignedOut, None) };
-            notes.push(Note { actor, ..bare });
+            let bare = NewAuditEntry {
+                subject: None,
+                detail: None,
+                address: None,
+                ..note(at, Action::SignedOut, None)
+            };
+            notes.push(NewAuditEntry { actor, ..bare });
         }
         put(ports, &notes);
         ports.restart();
         let found = ports.read(|s| s.audit(&ALL));
-        let kept = |(id, note): (u64, Note)| Noted { id, count: 1, last_at: note.at, note };
-        let mut expected: Vec<Noted> = (1..).zip(notes).map(kept).collect();
+        let kept = |(id, note): (u64, NewAuditEntry)| AuditRecord { id, count: 1, last_at: note.at, note };
+        let mut expected: Vec<AuditRecord> = (1..).zip(notes).map(kept).collect();
         expected.reverse();
         assert_eq!(found, expected);
     });
@@ -66,12 +70,12 @@ fn notes_are_found_by_page_action_actor_subject_and_time() {
             ports,
             &[
                 note(10, Action::SignedIn, Some("ann")),
-                Note { actor: other, ..note(20, Action::KeyCreated, Some("key")) },
+                NewAuditEntry { actor: other, ..note(20, Action::KeyCreated, Some("key")) },
                 note(30, Action::SignedIn, Some("bob")),
                 note(40, Action::SettingsChanged, None),
             ],
         );
-        let page = |change: fn(&mut NotePage)| {
+        let page = |change: fn(&mut AuditFilter)| {
             let mut page = ALL;
             change(&mut page);
             ids(ports, page)
@@ -114,7 +118,7 @@ fn a_repeat_is_counted_and_the_last_failure_of_each_is_found() {
             (noted.count, noted.last_at, noted.note.at, noted.note.address),
             (3, Time(60), Time(30), None)
         );
-        assert_eq!(ids(ports, NotePage { from: Some(Time(55)), ..ALL }), [3], "by its last time");
+        assert_eq!(ids(ports, AuditFilter { from: Some(Time(55)), ..ALL }), [3], "by its last time");
     });
 }
 

@@ -41,14 +41,14 @@ async fn account(house: &House, name: &str, byte: u8) -> Ann {
     };
     let new = NewSignIn {
         user: user.id.clone(),
-        proven: "hash".into(),
+        verified_password_hash: "hash".into(),
         second: None,
         refresh: SecretHash([byte; 32]),
         device: "phone".into(),
         address: "127.0.0.1".into(),
         expires_at: EXPIRES,
     };
-    let Ok(Receipt::SignedIn { sign_in, .. }) = hub.call(&Caller::OUTSIDER, Command::SignIn(new)).await
+    let Ok(Receipt::SignedIn { sign_in, .. }) = hub.call(&Caller::ANONYMOUS, Command::SignIn(new)).await
     else {
         panic!("a sign-in");
     };
@@ -163,7 +163,7 @@ fn the_token_before_the_newest_is_taken_within_the_grace_and_ends_the_family_aft
                 expires_at: Time(NOW.0 + 100_000_000),
                 grace: Duration::from_secs(10),
             };
-            house.hub().call(&Caller::OUTSIDER, command).await.unwrap()
+            house.hub().call(&Caller::ANONYMOUS, command).await.unwrap()
         };
         let signed_in = |receipt| matches!(receipt, Receipt::SignedIn { .. });
         assert!(signed_in(refresh(1).await));
@@ -186,7 +186,7 @@ fn of_many_spent_tokens_the_oldest_are_forgotten_while_the_device_stays_signed_i
                 expires_at: Time(NOW.0 + 100_000_000),
                 grace: Duration::ZERO,
             };
-            house.hub().call(&Caller::OUTSIDER, command).await
+            house.hub().call(&Caller::ANONYMOUS, command).await
         };
         for token in 1..=101 {
             assert!(matches!(refresh(token, token + 1).await, Ok(Receipt::SignedIn { .. })), "{token}");

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// A message with a copy for the mailboxes, put in at the next place.
 fn posted(ports: &mut Ports, id: &str, mailboxes: &[Mailbox]) -> Arc<Message> {
     let seq = ports.next_seq();
-    let posted = Message { place: on_path("slack/x"), ..message(id, "", "ann", seq) };
+    let posted = Message { destination: on_path("slack/x"), ..message(id, "", "ann", seq) };
     ports.post(posted.clone());
     let put = |mailbox: &Mailbox| {
         let delivery = delivery(id, mailbox.clone());

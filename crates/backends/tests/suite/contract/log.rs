@@ -5,7 +5,7 @@ use crate::made::*;
 use parlor_engine::facts::MEMBERS_TOLD;
 use parlor_engine::plan::Change;
 use parlor_model::{
-    Circle, Event, KeyId, Member, MemberChange, Message, Revision, RoomRole, Seq, SignInId, Time, User,
+    Event, EventAudience, KeyId, Member, MemberChange, Message, Revision, RoomRole, Seq, SignInId, Time, User,
 };
 use std::sync::Arc;
 
@@ -35,13 +35,13 @@ fn read_by(user: &str, seq: u64) -> Event {
 }
 
 fn user_changed(user: User) -> Event {
-    let circle = Circle::around(&user.id, [room_id("lobby")]).into();
+    let circle = EventAudience::user_and_rooms(&user.id, [room_id("lobby")]).into();
     Event::UserChanged { user: user.into(), circle }
 }
 
 fn agent_changed(rooms: &[&str]) -> Event {
     let agent = agent("coder", "ann");
-    let circle = Circle::of(&agent, rooms.iter().map(|room| room_id(room))).into();
+    let circle = EventAudience::of(&agent, rooms.iter().map(|room| room_id(room))).into();
     Event::AgentChanged { agent: agent.into(), circle }
 }
 
@@ -56,7 +56,7 @@ fn while_nothing_changes_the_log_tells_what_was_told() {
         people(ports);
         let reactions = vec![reaction("+1", &["bob"])];
         let hello = Arc::new(Message { reactions, ..message("hello", "lobby", "ann", 1) });
-        let routed = Arc::new(Message { place: on_path("slack/x"), ..message("routed", "", "ann", 2) });
+        let routed = Arc::new(Message { destination: on_path("slack/x"), ..message("routed", "", "ann", 2) });
         let copy = delivery("routed", mailbox("coder", None));
         let told = vec![
             Event::MessagePosted { message: hello.clone(), deliveries: Arc::new([]) },
@@ -74,9 +74,9 @@ fn while_nothing_changes_the_log_tells_what_was_told() {
             Event::SignInEnded { user: user_id("ann"), sign_in: SignInId::stored("phone") },
             Event::KeyRevoked { user: user_id("ann"), key: KeyId::stored("key") },
             agent_changed(&[]),
-            Event::AgentRemoved { agent: agent_id("gone/away"), circle: Arc::new(Circle::everyone()) },
+            Event::AgentRemoved { agent: agent_id("gone/away"), circle: Arc::new(EventAudience::everyone()) },
             Event::RoomRemoved { room: room_id("old"), people: Arc::new([]) },
-            Event::RoomArranged(Arc::new(member("lobby", person("ann"), 2))),
+            Event::RoomPreferencesChanged(Arc::new(member("lobby", person("ann"), 2))),
             Event::RoomCleared { room: room_id("lobby"), user: user_id("ann"), at: Time(19_000) },
             Event::ReactionsChanged {
                 room: room_id("lobby"),
@@ -88,7 +88,7 @@ fn while_nothing_changes_the_log_tells_what_was_told() {
             kept("ann", true),
             kept("bob", false),
             Event::SettingsChanged,
-            Event::Faded,
+            Event::Tombstone,
         ];
         let hello_reactions = hello.reactions.clone().into();
         let changes = vec![
@@ -117,14 +117,14 @@ fn how_somebody_keeps_the_room_is_told_to_nobody_else() {
         members[0] = read;
         let told = vec![
             members_changed(MemberChange::Changed(person("ann")), members),
-            Event::RoomArranged(full.clone()),
+            Event::RoomPreferencesChanged(full.clone()),
         ];
         ports.commit(vec![Change::PutMember(full)], told.clone());
         assert_eq!(ports.events(), told);
-        let people: Vec<_> = told.iter().map(Event::person).collect();
+        let people: Vec<_> = told.iter().map(Event::only_user).collect();
         assert_eq!(people, [None, Some(&user_id("ann"))]);
         ports.change(vec![Change::RemoveMember(room_id("lobby"), person("ann"))]);
-        assert_eq!(ports.events()[1], Event::Faded, "nobody keeps a room they are not in");
+        assert_eq!(ports.events()[1], Event::Tombstone, "nobody keeps a room they are not in");
     });
 }
 
@@ -152,9 +152,9 @@ fn what_was_deleted_since_has_faded() {
         let deleted = Event::MessageDeleted { room: room_id("lobby"), message: message_id("hello") };
         ports.commit(vec![], vec![Event::MessageEdited(hello), read_by("bob", 3), deleted.clone()]);
         ports.change(vec![Change::Erase(message_id("hello"))]);
-        assert_eq!(ports.events(), [Event::Faded, Event::Faded, read_by("bob", 3), deleted.clone()]);
+        assert_eq!(ports.events(), [Event::Tombstone, Event::Tombstone, read_by("bob", 3), deleted.clone()]);
         ports.change(vec![Change::RemoveUser(user_id("bob"))]);
-        assert_eq!(ports.events(), [Event::Faded, Event::Faded, Event::Faded, deleted]);
+        assert_eq!(ports.events(), [Event::Tombstone, Event::Tombstone, Event::Tombstone, deleted]);
     });
 }
 
@@ -173,10 +173,10 @@ fn of_a_removed_room_only_its_end_is_told() {
             ],
         );
         let end = Event::RoomRemoved { room: room_id("lobby"), people: Arc::new([]) };
-        assert_eq!(ports.events(), [Event::Faded, Event::Faded, Event::Faded, end.clone()]);
+        assert_eq!(ports.events(), [Event::Tombstone, Event::Tombstone, Event::Tombstone, end.clone()]);
         let tail = ports.read(|s| s.room_tail(&room_id("lobby"), Seq(0), 9));
         let left: Vec<Event> =
-            tail.into_iter().map(|logged| logged.event).filter(|event| *event != Event::Faded).collect();
+            tail.into_iter().map(|logged| logged.event).filter(|event| *event != Event::Tombstone).collect();
         assert_eq!(left, [end]);
     });
 }
@@ -210,7 +210,7 @@ fn people_agents_and_members_are_told_as_they_are_now() {
         );
         ports.change(vec![Change::RemoveUser(user_id("ann"))]);
         let empty = members_changed(MemberChange::Added(person("bob")), vec![]);
-        assert_eq!(ports.events(), [Event::Faded, Event::Faded, empty]);
+        assert_eq!(ports.events(), [Event::Tombstone, Event::Tombstone, empty]);
     });
 }
 
@@ -258,8 +258,9 @@ fn the_tail_is_read_by_pages_from_any_place() {
             ports.post(message(&format!("m{seq}"), room, "ann", seq));
         }
         ports.commit(vec![], vec![Event::RoomChanged(Arc::new(room("lobby")))]);
-        let seqs =
-            |found: Vec<parlor_model::Logged>| found.iter().map(|logged| logged.seq.0).collect::<Vec<_>>();
+        let seqs = |found: Vec<parlor_model::LoggedEvent>| {
+            found.iter().map(|logged| logged.seq.0).collect::<Vec<_>>()
+        };
         let tail = |after, limit| seqs(ports.read(|s| s.tail(Seq(after), limit)));
         assert_eq!(tail(0, 3), [1, 2, 3]);
         assert_eq!(tail(8, 9), [9, 10]);

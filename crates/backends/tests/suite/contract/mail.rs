@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 fn post_to(ports: &mut Ports, id: &str, deliveries: Vec<Delivery>) {
     let seq = ports.next_seq();
-    ports.post(Message { place: on_path("slack/x"), ..message(id, "", "ann", seq) });
+    ports.post(Message { destination: on_path("slack/x"), ..message(id, "", "ann", seq) });
     let put = |delivery| Change::PutDelivery { delivery, seq: Seq(seq) };
     ports.change(deliveries.into_iter().map(put).collect());
 }

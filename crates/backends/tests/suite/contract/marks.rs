@@ -3,7 +3,7 @@
 use super::{Ports, each};
 use crate::made::*;
 use parlor_engine::plan::Change;
-use parlor_model::{Arrangement, Event, Member, Message, Reaction, Seq};
+use parlor_model::{Event, Member, Message, Reaction, RoomPreferences, Seq};
 use std::sync::Arc;
 
 /// `m1`, answered by `m2`; that one answered by `m3`; `m4` in the lobby by itself, `m5` elsewhere.
@@ -78,7 +78,7 @@ fn reactions_come_with_the_message_and_go_with_it() {
         assert_eq!(of(ports), Some(vec![]));
         ports.change(vec![put(&list), Change::Erase(message_id("m1"))]);
         assert_eq!(of(ports), None);
-        assert_eq!(ports.events().last(), Some(&Event::Faded));
+        assert_eq!(ports.events().last(), Some(&Event::Tombstone));
     });
 }
 
@@ -128,7 +128,7 @@ fn bookmarks_show_only_what_their_owner_may_see() {
 
         ports.change(vec![Change::RemoveMember(room_id("other"), person("ann"))]);
         assert_eq!(of(ports, "ann"), [8, 7], "out of the room, out of sight");
-        let arrangement = Arrangement { cleared_through: Seq(1), ..Default::default() };
+        let arrangement = RoomPreferences { cleared_through: Seq(1), ..Default::default() };
         let cleared = Member { arrangement, ..member("lobby", person("ann"), 2) };
         ports.change(vec![Change::PutMember(Arc::new(cleared))]);
         assert_eq!(of(ports, "ann"), [8]);

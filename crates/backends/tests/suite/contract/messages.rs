@@ -5,7 +5,7 @@ use crate::made::*;
 use parlor_engine::plan::Change;
 use parlor_engine::ports::{FirstUse, OnceKey, OnceKind};
 use parlor_model::query::{Page, Recent};
-use parlor_model::{Arrangement, Member, Mention, Message, Place, Revision, Sender, Seq, Time};
+use parlor_model::{Destination, Member, Mention, Message, Revision, RoomPreferences, Sender, Seq, Time};
 use std::sync::Arc;
 
 /// A room of twelve messages, among those of another room and of a path; two are erased.
@@ -17,7 +17,8 @@ fn room_with_history(ports: &mut Ports) -> Vec<Seq> {
         let seq = ports.next_seq();
         ports.post(message(&format!("m{seq}"), "other", "ann", seq));
         let seq = ports.next_seq();
-        ports.post(Message { place: on_path("slack/x"), ..message(&format!("m{seq}"), "", "ann", seq) });
+        ports
+            .post(Message { destination: on_path("slack/x"), ..message(&format!("m{seq}"), "", "ann", seq) });
     }
     ports.change(vec![Change::Erase(message_id("m7")), Change::Erase(message_id("m34"))]);
     (0..12).map(|n| n * 3 + 1).filter(|seq| ![7, 34].contains(seq)).map(Seq).collect()
@@ -31,7 +32,7 @@ fn history(ports: &Ports, page: Page, limit: usize) -> Vec<Seq> {
 #[test]
 fn every_field_of_a_message_comes_back() {
     each(|ports| {
-        let places = [Place::Room(room_id("lobby")), on_path("slack/team/#general")];
+        let places = [Destination::Room(room_id("lobby")), on_path("slack/team/#general")];
         let senders = [
             Sender::User(user_id("ann")),
             Sender::Agent(agent_id("coder/sub")),
@@ -127,7 +128,7 @@ fn what_lies_before_a_cleared_place_is_in_no_page_and_counts_nowhere() {
         assert_eq!(beyond(25, Page::AfterTime(Time(0))), [28, 31]);
         assert_eq!(beyond(25, Page::AfterTime(Time(28_000))), [31]);
         let cleared = |through: Seq, read: u64| {
-            let arrangement = Arrangement { cleared_through: through, ..Default::default() };
+            let arrangement = RoomPreferences { cleared_through: through, ..Default::default() };
             let bob = Member { arrangement, read_through: Seq(read), ..member("lobby", person("bob"), 1) };
             ports.read(|s| s.recent(&room_id("lobby"), &bob)).map(|recent| recent.unread)
         };

@@ -29,7 +29,7 @@ mod uploads;
 use crate::stores::{Home, kinds};
 use parlor_engine::plan::{Change, Plan};
 use parlor_engine::ports::{Reader, Snapshot, Store};
-use parlor_model::{Epoch, Event, Logged, Receipt, Seq, Time};
+use parlor_model::{Epoch, Event, LoggedEvent, Receipt, Seq, Time};
 use std::sync::Arc;
 
 /// A store under test, and what the writer would know about it.
@@ -74,7 +74,7 @@ impl Ports {
     pub fn plan(&mut self, changes: Vec<Change>, events: Vec<Event>) -> Plan {
         let events = events.into_iter().map(|event| {
             self.seq = self.seq.next();
-            Logged { seq: self.seq, at: Time(self.seq.0 as i64 * 1000), event }
+            LoggedEvent { seq: self.seq, at: Time(self.seq.0 as i64 * 1000), event }
         });
         Plan { changes, events: events.collect(), routes: Vec::new(), receipt: Receipt::Done }
     }
@@ -94,7 +94,7 @@ impl Ports {
         found.unwrap()
     }
 
-    pub fn tail(&self) -> Vec<Logged> {
+    pub fn tail(&self) -> Vec<LoggedEvent> {
         self.read(|s| s.tail(Seq(0), usize::MAX))
     }
 

@@ -4,8 +4,8 @@ use crate::house::House;
 use crate::stores::kinds;
 use parlor_model::command::{AgentProfile, NewSignIn, NewUser, RoomChanges};
 use parlor_model::{
-    AgentId, Caller, Circle, Command, Epoch, Event, Logged, Member, MemberChange, MemberId, Receipt, Room,
-    RoomRole, SecretHash, Seq, SiteRole, Time, UserId,
+    AgentId, Caller, Command, Epoch, Event, EventAudience, LoggedEvent, Member, MemberChange, MemberId,
+    Receipt, Room, RoomRole, SecretHash, Seq, SiteRole, Time, UserId,
 };
 use std::sync::Arc;
 
@@ -31,14 +31,14 @@ pub async fn person(house: &House, name: &str, byte: u8) -> (UserId, Caller) {
     let Ok(Receipt::User(user)) = created else { panic!("an account: {created:?}") };
     let new = NewSignIn {
         user: user.id.clone(),
-        proven: "hash".into(),
+        verified_password_hash: "hash".into(),
         second: None,
         refresh: SecretHash([byte; 32]),
         device: "phone".into(),
         address: "127.0.0.1".into(),
         expires_at: Time(NOW.0 + 1_000_000_000),
     };
-    let signed_in = house.hub().call(&Caller::OUTSIDER, Command::SignIn(new)).await;
+    let signed_in = house.hub().call(&Caller::ANONYMOUS, Command::SignIn(new)).await;
     let Ok(Receipt::SignedIn { sign_in, .. }) = signed_in else { panic!("a sign-in: {signed_in:?}") };
     (user.id.clone(), Caller::person(user.id.clone(), sign_in.id.clone()))
 }
@@ -58,11 +58,12 @@ pub async fn done(house: &House, caller: &Caller, command: Command) {
 fn told(house: &House) -> Vec<Event> {
     let news = house.news();
     let before = Seq(news.first().expect("something was announced").seq.0 - 1);
-    let log: Vec<Logged> = house.read(|s| s.tail(before, usize::MAX));
-    let kept = |logged: &Logged| match &logged.event {
+    let log: Vec<LoggedEvent> = house.read(|s| s.tail(before, usize::MAX));
+    let kept = |logged: &LoggedEvent| match &logged.event {
         Event::AgentRemoved { agent, .. } => {
-            let event = Event::AgentRemoved { agent: agent.clone(), circle: Arc::new(Circle::everyone()) };
-            Logged { event, ..logged.clone() }
+            let event =
+                Event::AgentRemoved { agent: agent.clone(), circle: Arc::new(EventAudience::everyone()) };
+            LoggedEvent { event, ..logged.clone() }
         }
         _ => logged.clone(),
     };

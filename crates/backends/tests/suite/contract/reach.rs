@@ -4,8 +4,8 @@ use super::news::{done, each, person, room};
 use crate::house::House;
 use parlor_model::command::{AgentProfile, UserChanges};
 use parlor_model::{
-    AgentId, Caller, Command, Mailbox, MemberId, Path, Pattern, Payload, Receipt, Refusal, RoomId, RoomRole,
-    Route, Scope, SecretHash, SessionId, SiteRole, Thing, UserId,
+    AgentId, Caller, Command, EntityKind, Mailbox, MemberId, Path, Pattern, Payload, Receipt, Refusal,
+    RoomId, RoomRole, Route, Scope, SecretHash, SessionId, SiteRole, UserId,
 };
 
 pub async fn agent(house: &House, owner: &Caller, id: &str, patterns: &[&str]) {
@@ -161,7 +161,7 @@ fn a_key_gives_no_more_than_its_owner_has_by_now() {
             })
         };
         let refused = house.hub().call(&source, route("slack/x")).await;
-        assert_eq!(refused, Err(Refusal::NotFound(Thing::Agent)), "she speaks as no source any more");
+        assert_eq!(refused, Err(Refusal::NotFound(EntityKind::Agent)), "she speaks as no source any more");
         make(house, &ann_id, SiteRole::Admin).await;
         assert!(house.hub().call(&source, route("slack/x")).await.is_ok());
     });

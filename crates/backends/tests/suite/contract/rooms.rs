@@ -5,7 +5,8 @@ use crate::made::*;
 use parlor_engine::plan::Change;
 use parlor_engine::ports::{FirstUse, OnceKey, OnceKind};
 use parlor_model::{
-    Agent, Arrangement, Member, MemberId, Notifications, Revision, Room, RoomKind, RoomRole, Seq, Time, User,
+    Agent, Member, MemberId, Notifications, Revision, Room, RoomKind, RoomPreferences, RoomRole, Seq, Time,
+    User,
 };
 use std::sync::Arc;
 
@@ -65,7 +66,8 @@ fn how_a_member_keeps_the_room_comes_back_whole() {
     each(|ports| {
         let plain = member("lobby", person("ann"), 2);
         let full = full_member("lobby", person("ann"), 2);
-        let mentions = Arrangement { notifications: Notifications::Mentions, ..Arrangement::default() };
+        let mentions =
+            RoomPreferences { notifications: Notifications::Mentions, ..RoomPreferences::default() };
         let mentions = Member { arrangement: mentions, ..plain.clone() };
         ports.change(vec![put_user("ann", 1), put_member("lobby", person("ann"), 2)]);
         for kept in [full, mentions, plain] {

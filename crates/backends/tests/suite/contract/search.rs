@@ -4,19 +4,21 @@ use super::{Ports, each};
 use crate::made::*;
 use parlor_engine::plan::Change;
 use parlor_engine::search::{Wanted, Words, search as find};
-use parlor_model::query::{Found, Search, SearchPlace};
-use parlor_model::{Event, Member, Message, MessageKind, Place, Revision, Sender, SenderKind, Seq, Time};
+use parlor_model::query::{Search, SearchCursor, SearchResults};
+use parlor_model::{
+    Destination, Event, Member, Message, MessageKind, Revision, Sender, SenderKind, Seq, Time,
+};
 use proptest::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
 
-fn found(ports: &Ports, asked: &Search, rooms: &[&str]) -> Found {
+fn found(ports: &Ports, asked: &Search, rooms: &[&str]) -> SearchResults {
     let found = found_within(ports, asked, rooms, Duration::MAX);
     assert!(!found.partial);
     found
 }
 
-fn found_within(ports: &Ports, asked: &Search, rooms: &[&str], patience: Duration) -> Found {
+fn found_within(ports: &Ports, asked: &Search, rooms: &[&str], patience: Duration) -> SearchResults {
     let memberships: Vec<Member> = rooms.iter().map(|room| membership(room, 0)).collect();
     let wanted = Wanted::parse(&asked.text).unwrap();
     ports.read(|s| find(asked, &wanted, &memberships, patience, s))
@@ -28,7 +30,7 @@ fn membership(room: &str, cleared: u64) -> Member {
     member
 }
 
-fn seqs(found: &Found) -> Vec<u64> {
+fn seqs(found: &SearchResults) -> Vec<u64> {
     found.hits.iter().map(|hit| hit.message.seq.0).collect()
 }
 
@@ -148,7 +150,7 @@ fn room_sender_kind_and_time_narrow_it() {
         ports.post(said(3, Sender::Agent(agent_id("ann")), MessageKind::AgentResponse));
         ports.post(said(4, Sender::Source("slack".into()), MessageKind::Text));
         index(ports);
-        ports.post(Message { place: on_path("slack/x"), ..said(5, ann(), MessageKind::Text) });
+        ports.post(Message { destination: on_path("slack/x"), ..said(5, ann(), MessageKind::Text) });
         index(ports);
         let check = |narrow: &dyn Fn(&mut Search), expected: &[u64]| {
             let mut asked = search("needle");
@@ -276,7 +278,7 @@ fn the_index_reaches_the_head_and_slices_end_early_at_long_texts() {
     assert_eq!(ports.store.index(1).unwrap(), Seq(2));
     assert_eq!(ports.store.index(10).unwrap(), Seq(3));
     assert_eq!(ports.store.index(10).unwrap(), Seq(4));
-    ports.commit(vec![], vec![Event::Faded, Event::Faded]);
+    ports.commit(vec![], vec![Event::Tombstone, Event::Tombstone]);
     assert_eq!(ports.store.index(10).unwrap(), Seq(6), "what is no message is passed");
     assert_eq!(places(&ports, "\"text long\"", &["lobby"]), [1, 2, 3, 4]);
 }
@@ -379,7 +381,7 @@ proptest! {
                     let rooms: Vec<&str> =
                         ROOMS.into_iter().enumerate().filter(|(n, _)| rooms >> n & 1 == 1).map(|(_, r)| r).collect();
                     let seen = |message: &&Message| {
-                        let room = message.place.room().unwrap().as_str();
+                        let room = message.destination.room().unwrap().as_str();
                         rooms.contains(&room) && wanted.find(&Words::of(&message.text)).is_some()
                     };
                     let expected: Vec<u64> = said.iter().filter(seen).map(|message| message.seq.0).collect();
@@ -405,7 +407,7 @@ fn take(ports: &mut Ports, said: &mut Vec<Message>, step: Step) {
         }
         Step::RemoveRoom(room) => {
             ports.change(vec![Change::RemoveRoom(room_id(ROOMS[room])), put_room(ROOMS[room])]);
-            said.retain(|message| message.place != Place::Room(room_id(ROOMS[room])));
+            said.retain(|message| message.destination != Destination::Room(room_id(ROOMS[room])));
         }
         Step::Index(most) => drop(ports.store.index(most).unwrap()),
         Step::Restart => ports.restart(),
@@ -417,11 +419,11 @@ fn take(ports: &mut Ports, said: &mut Vec<Message>, step: Step) {
 fn a_place_on_a_page_before_everything_finds_nothing() {
     each(|ports| {
         say(ports, "lobby", "needle");
-        let place = SearchPlace { before: Some(Seq(0)), skip: 0 };
+        let place = SearchCursor { before: Some(Seq(0)), skip: 0 };
         let asked = Search { from_place: place, ..search("needle") };
-        assert_eq!(found(ports, &asked, &["lobby"]), Found::default());
-        let place = SearchPlace { before: Some(Seq(u64::MAX)), skip: 5 };
+        assert_eq!(found(ports, &asked, &["lobby"]), SearchResults::default());
+        let place = SearchCursor { before: Some(Seq(u64::MAX)), skip: 5 };
         let asked = Search { from_place: place, ..search("needle") };
-        assert_eq!(found(ports, &asked, &["lobby"]), Found::default());
+        assert_eq!(found(ports, &asked, &["lobby"]), SearchResults::default());
     });
 }

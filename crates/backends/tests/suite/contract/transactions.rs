@@ -4,11 +4,11 @@ use super::{Ports, each};
 use crate::made::*;
 use parlor_engine::plan::{Change, Plan};
 use parlor_engine::ports::{FirstUse, OnceKey, OnceKind};
-use parlor_model::{Circle, Event, Mailbox, Message, Seq, Time, User};
+use parlor_model::{Event, EventAudience, Mailbox, Message, Seq, Time, User};
 use std::sync::Arc;
 
 fn user_changed(user: &Arc<User>) -> Event {
-    Event::UserChanged { user: user.clone(), circle: Arc::new(Circle::around(&user.id, [])) }
+    Event::UserChanged { user: user.clone(), circle: Arc::new(EventAudience::user_and_rooms(&user.id, [])) }
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn many_messages_of_one_group_are_there_for_whoever_asks_within_it_and_after_it(
 
 fn routed_to(ports: &mut Ports, id: &str, mailbox: &Mailbox) -> Plan {
     let seq = ports.next_seq();
-    let message = Arc::new(Message { place: on_path("slack/x"), ..message(id, "", "ann", seq) });
+    let message = Arc::new(Message { destination: on_path("slack/x"), ..message(id, "", "ann", seq) });
     let copy = delivery(id, mailbox.clone());
     let told = Event::MessagePosted { message: message.clone(), deliveries: Arc::new([copy.clone()]) };
     let changes = vec![Change::PutMessage(message), Change::PutDelivery { delivery: copy, seq: Seq(seq) }];

@@ -6,7 +6,7 @@ use crate::stores::{DAY, WINDOWS};
 use parlor_engine::plan::Change;
 use parlor_engine::ports::{FirstUse, OnceKey, OnceKind};
 use parlor_model::query::{MailPage, Page};
-use parlor_model::{AgentId, Logged, Mailbox, Message, Revision, SecretHash, Seq, SignInId, Time};
+use parlor_model::{AgentId, LoggedEvent, Mailbox, Message, Revision, SecretHash, Seq, SignInId, Time};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ fn three_messages(ports: &mut Ports) -> [Time; 3] {
     times
 }
 
-fn seqs(tail: &[Logged]) -> Vec<u64> {
+fn seqs(tail: &[LoggedEvent]) -> Vec<u64> {
     tail.iter().map(|logged| logged.seq.0).collect()
 }
 

@@ -4,10 +4,12 @@ use super::{Ports, each};
 use crate::made::*;
 use parlor_engine::plan::Change;
 use parlor_engine::ports::LATELY_ENDED;
-use parlor_model::{Addressed, AgentId, ConversationId, Lineage, Outcome, Run, RunId, RunState, Time, Usage};
+use parlor_model::{
+    AddressedBy, AgentId, ConversationId, Lineage, Run, RunId, RunOutcome, RunState, Time, Usage,
+};
 use std::sync::Arc;
 
-fn ended(id: &str, agent: &str, conversation: &str, at: i64, outcome: Outcome) -> Run {
+fn ended(id: &str, agent: &str, conversation: &str, at: i64, outcome: RunOutcome) -> Run {
     let agent = AgentId::stored(agent);
     Run {
         id: RunId::stored(id),
@@ -16,8 +18,8 @@ fn ended(id: &str, agent: &str, conversation: &str, at: i64, outcome: Outcome) -
         task: None,
         asked_by: None,
         arrival: None,
-        addressed: Addressed::Directly,
-        lineage: Lineage::begun(ConversationId::stored(conversation), agent.clone()),
+        addressed: AddressedBy::Directly,
+        lineage: Lineage::start(ConversationId::stored(conversation), agent.clone()),
         agent,
         parent: None,
         state: RunState::Ended(outcome),
@@ -37,13 +39,13 @@ fn put(ports: &mut Ports, run: &Run) {
 fn a_turn_that_ended_lately_is_found_by_its_conversation() {
     each(|ports| {
         ports.change(vec![put_room("lobby")]);
-        let first = ended("1", "coder", "c1", 10, Outcome::Failed("too long".into()));
-        let again = ended("2", "coder", "c1", 20, Outcome::Interrupted);
-        let others = ended("3", "writer", "c1", 30, Outcome::Cancelled);
+        let first = ended("1", "coder", "c1", 10, RunOutcome::Failed("too long".into()));
+        let again = ended("2", "coder", "c1", 20, RunOutcome::Interrupted);
+        let others = ended("3", "writer", "c1", 30, RunOutcome::Cancelled);
         let running = Run {
             state: RunState::Running,
             ended_at: None,
-            ..ended("4", "coder", "c2", 0, Outcome::Complete)
+            ..ended("4", "coder", "c2", 0, RunOutcome::Complete)
         };
         let found = |ports: &Ports, agent: &str, conversation: &str| {
             let (agent, conversation) = (AgentId::stored(agent), ConversationId::stored(conversation));
@@ -58,7 +60,7 @@ fn a_turn_that_ended_lately_is_found_by_its_conversation() {
         assert_eq!(found(ports, "writer", "c1"), Some(others));
         assert_eq!(found(ports, "coder", "c2"), None, "it goes on");
         for number in 0..LATELY_ENDED {
-            put(ports, &ended(&format!("later-{number}"), "coder", "c3", 40, Outcome::Complete));
+            put(ports, &ended(&format!("later-{number}"), "coder", "c3", 40, RunOutcome::Complete));
         }
         assert_eq!(found(ports, "coder", "c1"), None, "that was long ago");
     });

@@ -3,7 +3,7 @@
 use super::{Ports, each};
 use crate::made::*;
 use parlor_engine::plan::Change;
-use parlor_model::{BlobDigest, Message, Time, Upload, UploadId, Use};
+use parlor_model::{BlobDigest, Message, Time, Upload, UploadId, UploadPurpose};
 use std::sync::Arc;
 
 fn put(upload: &Upload) -> Change {
@@ -21,11 +21,11 @@ fn released(ports: &Ports) -> Vec<u8> {
 /// `on` is on a message of the lobby, `waits` on none, `face` is an avatar; all three of Ann.
 fn three_uploads(ports: &mut Ports) {
     ports.change(vec![put_user("ann", 1), put_room("lobby")]);
-    let on = upload("on", "ann", 1, 10, Use::Waiting);
+    let on = upload("on", "ann", 1, 10, UploadPurpose::Unattached);
     ports.change(vec![
         put(&on),
-        put(&upload("waits", "ann", 2, 10, Use::Waiting)),
-        put(&upload("face", "ann", 3, 10, Use::Avatar)),
+        put(&upload("waits", "ann", 2, 10, UploadPurpose::Unattached)),
+        put(&upload("face", "ann", 3, 10, UploadPurpose::Avatar)),
     ]);
     let seq = ports.next_seq();
     ports.post(Message { attachments: Vec::new(), ..message("m", "lobby", "ann", seq) });
@@ -35,13 +35,17 @@ fn three_uploads(ports: &mut Ports) {
 #[test]
 fn every_field_of_an_upload_comes_back() {
     each(|ports| {
-        for (id, purpose) in [("a", Use::Waiting), ("b", Use::Avatar), ("c", Use::Message(message_id("m")))] {
+        for (id, purpose) in [
+            ("a", UploadPurpose::Unattached),
+            ("b", UploadPurpose::Avatar),
+            ("c", UploadPurpose::Message(message_id("m"))),
+        ] {
             let new = upload(id, "ann", 7, 5, purpose);
             ports.change(vec![put(&new)]);
             assert_eq!(found(ports, id), Some(new));
         }
         assert_eq!(found(ports, "none"), None);
-        let face = upload("b", "ann", 7, 5, Use::Avatar);
+        let face = upload("b", "ann", 7, 5, UploadPurpose::Avatar);
         assert_eq!(ports.read(|s| s.avatars(&user_id("ann"))), [face]);
         assert_eq!(ports.read(|s| s.uploads_waiting(&user_id("ann"))), 1);
         assert_eq!(ports.read(|s| s.uploads_waiting(&user_id("bob"))), 0);
@@ -52,7 +56,7 @@ fn every_field_of_an_upload_comes_back() {
 fn an_upload_on_a_message_no_longer_waits_and_goes_with_the_message() {
     each(|ports| {
         three_uploads(ports);
-        assert_eq!(found(ports, "on").unwrap().purpose, Use::Message(message_id("m")));
+        assert_eq!(found(ports, "on").unwrap().purpose, UploadPurpose::Message(message_id("m")));
         assert_eq!(ports.read(|s| s.uploads_waiting(&user_id("ann"))), 1);
         ports.change(vec![Change::Erase(message_id("m"))]);
         assert_eq!(found(ports, "on"), None);
@@ -101,7 +105,7 @@ fn a_content_is_released_with_the_last_upload_that_has_it_and_told_until_it_is_f
     each(|ports| {
         let content = BlobDigest([9; 32]);
         for (id, owner) in [("a", "ann"), ("b", "bob")] {
-            ports.change(vec![put(&upload(id, owner, 9, 1, Use::Avatar))]);
+            ports.change(vec![put(&upload(id, owner, 9, 1, UploadPurpose::Avatar))]);
         }
         assert!(ports.read(|s| s.refers_to(&content)));
         ports.change(vec![Change::RemoveUpload(UploadId::stored("a"))]);

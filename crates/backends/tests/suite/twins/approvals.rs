@@ -4,8 +4,8 @@ use super::agents::{GATEWAYS, agent};
 use super::asks::room;
 use super::dice::Dice;
 use super::world::World;
-use parlor_model::command::{Judgement, NewApproval};
-use parlor_model::{ApprovalId, Command, Digest, GatewayId, Matter, Payload, RunId};
+use parlor_model::command::{ApprovalDecision, NewApproval};
+use parlor_model::{ApprovalId, ApprovalKind, Command, GatewayId, InputDigest, Payload, RunId};
 use std::time::Duration;
 
 pub const REQUESTS: [&str; 3] = ["1", "2", "a \"b\""];
@@ -20,9 +20,9 @@ pub fn ask(dice: &mut Dice, world: &mut World) -> Command {
         gateway: GatewayId::stored(dice.one_of(&GATEWAYS[..2])),
         request: dice.one_of(&REQUESTS).into(),
         tool: dice.one_of(&[TOOLS[0], TOOLS[0], TOOLS[1], TOOLS[2]]).into(),
-        matter: if dice.once_in(3) { Matter::Questions } else { Matter::Tool },
+        kind: if dice.once_in(3) { ApprovalKind::Questions } else { ApprovalKind::Tool },
         input: Payload(format!("{{\"n\": {input}.0}}").into()),
-        digest: Digest([input; 32]),
+        digest: InputDigest([input; 32]),
         timeout: Duration::from_secs(dice.roll(256) as u64 * 2),
     })
 }
@@ -33,12 +33,12 @@ fn approval(dice: &mut Dice, world: &World) -> ApprovalId {
 }
 
 pub fn decide(dice: &mut Dice, world: &mut World) -> Command {
-    Command::DecideApproval(Judgement {
+    Command::DecideApproval(ApprovalDecision {
         approval: approval(dice, world),
         allow: dice.once_in(2),
         always: dice.once_in(2),
         reason: dice.maybe(|_| "no 'thanks'".into()),
-        digest: dice.once_in(4).then(|| Digest([dice.roll(2) as u8; 32])),
+        digest: dice.once_in(4).then(|| InputDigest([dice.roll(2) as u8; 32])),
     })
 }
 

@@ -15,9 +15,9 @@ use parlor_model::command::{
     ModelChanges, NewRouter, NewSignIn, NewUpload, NewUser, RoomChanges, RouterChanges, UserChanges,
 };
 use parlor_model::{
-    Arranging, BlobDigest, Caller, Command, File, KeyId, Media, MemberId, MessageId, ModelAccess, ModelApi,
-    Notifications, Pattern, Policy, Post, RoomId, RoomKind, RoomRole, RouterId, Scope, SealedKey, SecretHash,
-    SignInId, SiteRole, UploadId, UserId,
+    AnswerPolicy, BlobDigest, Caller, Command, File, KeyId, MediaType, MemberId, MessageId, ModelAccess,
+    ModelApi, Notifications, Pattern, Post, RoomId, RoomKind, RoomPreferenceChange, RoomRole, RouterId,
+    Scope, SealedKey, SecretHash, SignInId, SiteRole, UploadId, UserId,
 };
 use proptest::prelude::*;
 use proptest::strategy::Union;
@@ -79,7 +79,7 @@ const KINDS: [(u32, Make); 92] = [
     (5, |dice, world| Command::MarkRead { room: room(dice, world) }),
     (3, |_, _| Command::MarkAllRead),
     (16, upload),
-    (4, |dice, _| Command::TakeReleased { limit: 1 + dice.roll(3) }),
+    (4, |dice, _| Command::TakeUnreferencedBlobs { limit: 1 + dice.roll(3) }),
     (24, agents::route),
     (24, agents::receive),
     (12, agents::acknowledge),
@@ -122,7 +122,7 @@ const KINDS: [(u32, Make); 92] = [
         let description = dice.maybe(description);
         Command::ChangeMember { room, member, role: dice.maybe(role), description }
     }),
-    (8, |dice, world| Command::Arrange { room: room(dice, world), how: dice.one_of(&WAYS) }),
+    (8, |dice, world| Command::ChangeRoomPreferences { room: room(dice, world), how: dice.one_of(&WAYS) }),
     (8, |dice, world| {
         let (room, member) = membership(dice, world);
         Command::RemoveMember { room, member }
@@ -154,7 +154,7 @@ const KINDS: [(u32, Make); 92] = [
     (6, create_key),
     (4, |dice, world| Command::RevokeKey { key: dice.known(&world.keys, KeyId::stored("never")) }),
     (4, |dice, _| Command::NoteBackup { through: parlor_model::Seq(dice.one_of(&[0, 7])) }),
-    (4, |_, _| Command::Pulse),
+    (4, |_, _| Command::AppendNoop),
     (1, |dice, world| Command::OfferSetup { token: world.new_secret(), expires_at: later(dice, world) }),
     (1, |dice, world| Command::SetUp {
         token: dice.known(&world.tokens, SecretHash([9; 32])),
@@ -252,13 +252,13 @@ fn role(dice: &mut Dice) -> RoomRole {
 }
 
 /// Each thing that can be done to a room for oneself alone.
-const WAYS: [Arranging; 6] = [
-    Arranging::Pin,
-    Arranging::Archive,
-    Arranging::Clear,
-    Arranging::Notify(Notifications::All),
-    Arranging::Notify(Notifications::Mentions),
-    Arranging::Notify(Notifications::None),
+const WAYS: [RoomPreferenceChange; 6] = [
+    RoomPreferenceChange::Pin,
+    RoomPreferenceChange::Archive,
+    RoomPreferenceChange::Clear,
+    RoomPreferenceChange::Notify(Notifications::All),
+    RoomPreferenceChange::Notify(Notifications::Mentions),
+    RoomPreferenceChange::Notify(Notifications::None),
 ];
 
 fn description(dice: &mut Dice) -> Option<Box<str>> {
@@ -300,13 +300,13 @@ pub fn proof(dice: &mut Dice, world: &World, user: &UserId) -> Box<str> {
 fn change_password(dice: &mut Dice, world: &mut World) -> Command {
     let user = user(dice, world);
     let password_hash = dice.one_of(&["second", "third"]).into();
-    Command::ChangePassword { proven: proof(dice, world, &user), password_hash }
+    Command::ChangePassword { verified_password_hash: proof(dice, world, &user), password_hash }
 }
 
 fn sign_in(dice: &mut Dice, world: &mut World) -> Command {
     let user = user(dice, world);
     Command::SignIn(NewSignIn {
-        proven: proof(dice, world, &user),
+        verified_password_hash: proof(dice, world, &user),
         second: people::second_proof(dice),
         user,
         refresh: world.new_secret(),
@@ -343,7 +343,8 @@ fn room_changes(dice: &mut Dice, world: &World) -> RoomChanges {
     RoomChanges {
         name: dice.maybe(|dice| dice.one_of(&NAMES).into()),
         kind: dice.maybe(|dice| dice.one_of(&[RoomKind::Group, RoomKind::Private])),
-        policy: dice.maybe(|dice| dice.one_of(&[Policy::Mention, Policy::Triage, Policy::All])),
+        policy: dice
+            .maybe(|dice| dice.one_of(&[AnswerPolicy::Mention, AnswerPolicy::Triage, AnswerPolicy::All])),
         system_prompt: dice.maybe(|dice| dice.maybe(|dice| dice.one_of(&TEXTS).into())),
         agent_command_role: dice.maybe(role),
         approve_role: dice.maybe(role),
@@ -439,7 +440,7 @@ fn some_uploads(dice: &mut Dice, world: &World) -> Vec<Box<str>> {
 fn upload(dice: &mut Dice, _: &mut World) -> Command {
     let file = File {
         name: dice.one_of(&["cat.png", "a/b", "notes"]).into(),
-        media: dice.one_of(&[Media::Png, Media::Text]),
+        media: dice.one_of(&[MediaType::Png, MediaType::Text]),
         size: dice.roll(4) as u64,
     };
     let digest = BlobDigest([dice.roll(4) as u8; 32]);

@@ -3,7 +3,7 @@
 use parlor_engine::hub::Outcome as Came;
 use parlor_model::command::Posted;
 use parlor_model::{
-    Approval, Command, Decision, Delivery, DeliveryState, Flaw, Message, Receipt, Refusal, Thing,
+    Approval, Command, Decision, Delivery, DeliveryState, EntityKind, FieldError, Message, Receipt, Refusal,
 };
 use std::collections::BTreeMap;
 
@@ -60,7 +60,9 @@ const NOTABLE: [Notable; 29] = [
     ("question denied", |outcome| {
         asked(outcome, |asked| matches!(asked.decision, Some(Decision::Denied { .. })))
     }),
-    ("question answered twice", |outcome| matches!(outcome, Err(Refusal::AlreadyExists(Thing::Approval)))),
+    ("question answered twice", |outcome| {
+        matches!(outcome, Err(Refusal::AlreadyExists(EntityKind::Approval)))
+    }),
     ("retry", |outcome| posted(outcome, |posted| posted.repeated && posted.message.is_some())),
     ("retry of a deleted message", |outcome| {
         posted(outcome, |posted| posted.repeated && posted.message.is_none())
@@ -80,14 +82,14 @@ const NOTABLE: [Notable; 29] = [
         posted(outcome, |posted| posted.deliveries.iter().any(|copy| !copy.handled_by.is_empty()))
     }),
     ("broadcast to several agents", |outcome| {
-        let is_broadcast = |message: &Message| message.place.path().has_wildcard();
+        let is_broadcast = |message: &Message| message.destination.path().has_wildcard();
         posted(outcome, |posted| {
             let agents = posted.deliveries.iter().filter(|copy| copy.mailbox.session.is_none());
             posted.message.as_deref().is_some_and(is_broadcast) && agents.count() > 1
         })
     }),
     ("automatic subscription kept", |outcome| {
-        matches!(outcome, Err(Refusal::MustRemain(Thing::Subscription)))
+        matches!(outcome, Err(Refusal::LastOneRequired(EntityKind::Subscription)))
     }),
     ("id of another", |outcome| matches!(outcome, Err(Refusal::BelongsToAnother(_)))),
     ("answer to an answer", |outcome| said(outcome, |message| message.thread != message.reply_to)),
@@ -97,7 +99,7 @@ const NOTABLE: [Notable; 29] = [
     }),
     ("bookmark twice", |outcome| matches!(outcome, Ok(Receipt::Bookmarked { repeated: true, .. }))),
     ("too many marks", |outcome| {
-        let too_many = |flaw: &Flaw| flaw.rule.contains("too many");
+        let too_many = |flaw: &FieldError| flaw.rule.contains("too many");
         matches!(outcome, Err(Refusal::Invalid(flaws)) if flaws.iter().any(too_many))
     }),
     ("uploads on a message", |outcome| {
@@ -163,7 +165,7 @@ pub fn name(command: &Command) -> &'static str {
         Command::DeleteRoom { .. } => "DeleteRoom",
         Command::SetMission { .. } => "SetMission",
         Command::EndMission { .. } => "EndMission",
-        Command::SetIdle { .. } => "SetIdle",
+        Command::SetIdlePrompt { .. } => "SetIdle",
         Command::PromptIdle { .. } => "PromptIdle",
         Command::CreateTask(_) => "CreateTask",
         Command::ChangeTask { .. } => "ChangeTask",
@@ -174,7 +176,7 @@ pub fn name(command: &Command) -> &'static str {
         Command::AddMember { .. } => "AddMember",
         Command::ChangeMember { .. } => "ChangeMember",
         Command::RemoveMember { .. } => "RemoveMember",
-        Command::Arrange { .. } => "Arrange",
+        Command::ChangeRoomPreferences { .. } => "Arrange",
         Command::Post(_) => "Post",
         Command::Chat { .. } => "Chat",
         Command::Edit { .. } => "Edit",
@@ -190,9 +192,9 @@ pub fn name(command: &Command) -> &'static str {
         Command::MarkRead { .. } => "MarkRead",
         Command::MarkAllRead => "MarkAllRead",
         Command::Upload(_) => "Upload",
-        Command::TakeReleased { .. } => "TakeReleased",
+        Command::TakeUnreferencedBlobs { .. } => "TakeReleased",
         Command::NoteBackup { .. } => "NoteBackup",
-        Command::Pulse => "Pulse",
+        Command::AppendNoop => "Pulse",
         Command::CreateAgent { .. } => "CreateAgent",
         Command::Route(_) => "Route",
         Command::ChangeAgent { .. } => "ChangeAgent",
@@ -208,15 +210,15 @@ pub fn name(command: &Command) -> &'static str {
         Command::Acknowledge { .. } => "Acknowledge",
         Command::ClearDeadLetters => "ClearDeadLetters",
         Command::StartRun { .. } => "StartRun",
-        Command::JoinRun { .. } => "JoinRun",
-        Command::OpenRun { .. } => "OpenRun",
+        Command::MergeRun { .. } => "JoinRun",
+        Command::StartUnpromptedRun { .. } => "OpenRun",
         Command::FinishRun(_) => "FinishRun",
-        Command::SayLate { .. } => "SayLate",
+        Command::PostLateReply { .. } => "SayLate",
         Command::ReportUsage { .. } => "ReportUsage",
         Command::AskApproval(_) => "AskApproval",
         Command::DecideApproval(_) => "DecideApproval",
-        Command::TellPlan { .. } => "TellPlan",
-        Command::JudgePlan { .. } => "JudgePlan",
+        Command::UpdatePlan { .. } => "TellPlan",
+        Command::DecidePlan { .. } => "JudgePlan",
         Command::AnswerQuestions { .. } => "AnswerQuestions",
         Command::ExpireApproval { .. } => "ExpireApproval",
         Command::RevokeApprovalRule { .. } => "RevokeApprovalRule",

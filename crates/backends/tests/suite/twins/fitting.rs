@@ -4,7 +4,7 @@ use super::dice::Dice;
 use super::world::World;
 use parlor_engine::Fault;
 use parlor_engine::ports::Snapshot;
-use parlor_model::command::Judgement;
+use parlor_model::command::ApprovalDecision;
 use parlor_model::{
     AgentId, Caller, Command, GatewayId, MessageId, Principal, RoomId, RoomRole, UploadId, UserId,
 };
@@ -18,29 +18,29 @@ pub fn caller(
 ) -> Result<Option<Caller>, Fault> {
     let user = match command {
         Command::StartRun { .. }
-        | Command::JoinRun { .. }
-        | Command::OpenRun { .. }
+        | Command::MergeRun { .. }
+        | Command::StartUnpromptedRun { .. }
         | Command::FinishRun(_)
-        | Command::SayLate { .. }
+        | Command::PostLateReply { .. }
         | Command::ReportUsage { .. }
-        | Command::TellPlan { .. }
+        | Command::UpdatePlan { .. }
         | Command::AskApproval(_)
         | Command::ExpireApproval { .. }
         | Command::OfferSetup { .. }
         | Command::NoteBackup { .. }
-        | Command::Pulse
+        | Command::AppendNoop
         | Command::CreateUser(_)
         | Command::ChangeUser { .. }
         | Command::RemoveUser { .. }
         | Command::RevokeKey { .. }
-        | Command::TakeReleased { .. }
+        | Command::TakeUnreferencedBlobs { .. }
         | Command::CreateInvitation(_)
         | Command::HostAgent { .. }
         | Command::ChangeSettings(_)
         | Command::SetProjectRoot { .. }
         | Command::PromptIdle { .. }
         | Command::RevokeInvitation { .. }
-        | Command::DropSecondFactor { proven: None, .. }
+        | Command::DropSecondFactor { verified_password_hash: None, .. }
         | Command::CreateKey { owner: Some(_), .. } => return Ok(Some(Caller::OPERATOR)),
         Command::ChangeRoom { room, .. }
         | Command::Thaw { room }
@@ -50,7 +50,7 @@ pub fn caller(
         | Command::RevokeApprovalRule { room, .. }
         | Command::SetMission { room, .. }
         | Command::EndMission { room }
-        | Command::SetIdle { room: Some(room), .. }
+        | Command::SetIdlePrompt { room: Some(room), .. }
         | Command::RemoveMember { room, .. } => owner_of(room, store)?,
         Command::CreateTask(new) => match &new.by {
             Some(agent) => keeper_of(agent, store)?,
@@ -60,7 +60,7 @@ pub fn caller(
             Some(task) => owner_of(&task.room, store)?,
             None => None,
         },
-        Command::SetIdle { agent, room: None, .. } => keeper_of(agent, store)?,
+        Command::SetIdlePrompt { agent, room: None, .. } => keeper_of(agent, store)?,
         Command::ReportTask { agent, .. } => keeper_of(agent, store)?,
         // The first person is the site's admin.
         Command::CreateRouter(new) if new.shared => world.users.first().cloned(),
@@ -70,16 +70,15 @@ pub fn caller(
         Command::ChangeRouter { router, .. } | Command::RemoveRouter { router } => {
             store.router(router)?.map(|router| router.created_by)
         }
-        Command::Freeze { room } | Command::MarkRead { room } | Command::Arrange { room, .. } => {
-            member_of(room, dice, store)?
-        }
-        Command::DecideApproval(Judgement { approval, .. }) | Command::AnswerQuestions { approval, .. } => {
-            match store.approval(approval)? {
-                Some(approval) => member_of(&approval.room, dice, store)?,
-                None => None,
-            }
-        }
-        Command::Forward { room, .. } | Command::JudgePlan { room, .. } => member_of(room, dice, store)?,
+        Command::Freeze { room }
+        | Command::MarkRead { room }
+        | Command::ChangeRoomPreferences { room, .. } => member_of(room, dice, store)?,
+        Command::DecideApproval(ApprovalDecision { approval, .. })
+        | Command::AnswerQuestions { approval, .. } => match store.approval(approval)? {
+            Some(approval) => member_of(&approval.room, dice, store)?,
+            None => None,
+        },
+        Command::Forward { room, .. } | Command::DecidePlan { room, .. } => member_of(room, dice, store)?,
         Command::Post(post) => match post.attachments.first() {
             Some(upload) => owner_of_upload(upload, store)?,
             None => member_of(&post.room, dice, store)?,
@@ -164,7 +163,7 @@ fn member_of(room: &RoomId, dice: &mut Dice, store: &mut dyn Snapshot) -> Result
 }
 
 fn room_of(message: &MessageId, store: &mut dyn Snapshot) -> Result<Option<RoomId>, Fault> {
-    Ok(store.message(message)?.and_then(|message| message.place.room().cloned()))
+    Ok(store.message(message)?.and_then(|message| message.destination.room().cloned()))
 }
 
 fn owner_of_upload(id: &str, store: &mut dyn Snapshot) -> Result<Option<UserId>, Fault> {

@@ -2,7 +2,8 @@
 
 use super::picture::{Inside, Picture};
 use parlor_model::{
-    Delivery, DeliveryState, Mailbox, MemberId, RoomRole, RunState, Sender, Seq, SessionId, SessionRef, Use,
+    Delivery, DeliveryState, Mailbox, MemberId, RoomRole, RunState, Sender, Seq, SessionId, SessionRef,
+    UploadPurpose,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -69,13 +70,14 @@ fn marks_hang_on_what_is_there(picture: &Picture) -> Result<(), TestCaseError> {
     for (room, (pin, message)) in
         picture.rooms.iter().flat_map(|room| room.pins.iter().map(move |p| (room, p)))
     {
-        prop_assert_eq!(room.room.as_ref().map(|room| &room.id), message.place.room());
+        prop_assert_eq!(room.room.as_ref().map(|room| &room.id), message.destination.room());
         prop_assert_eq!(&pin.message, &message.id);
     }
     for (bookmark, message) in picture.people.iter().flat_map(|person| &person.bookmarks) {
         let own = MemberId::User(bookmark.user.clone());
         let mut members = picture.rooms.iter().flat_map(|room| &room.members);
-        let seen = members.any(|member| member.member == own && Some(&member.room) == message.place.room());
+        let seen =
+            members.any(|member| member.member == own && Some(&member.room) == message.destination.room());
         prop_assert!(seen, "a bookmark in a room that its owner is not in: {:?}", bookmark);
     }
     Ok(())
@@ -87,7 +89,7 @@ fn a_thread_stays_in_its_room(picture: &Picture) -> Result<(), TestCaseError> {
         let Some(message) = &said.message else { continue };
         prop_assert_eq!(message.reply_to.is_some(), message.thread.is_some());
         for answer in &said.answers {
-            prop_assert_eq!(&answer.place, &message.place);
+            prop_assert_eq!(&answer.destination, &message.destination);
             prop_assert!(answer.seq > message.seq, "an answer comes after what it answers");
         }
     }
@@ -138,10 +140,11 @@ fn an_upload_is_on_one_message_that_is_there(picture: &Picture) -> Result<(), Te
             prop_assert!(attached.insert(attachment.id.clone()), "{} is on two messages", attachment.id);
             let upload = picture.uploads.iter().flatten().find(|upload| upload.id == attachment.id);
             let purpose = upload.map(|upload| (&upload.purpose, &upload.file));
-            prop_assert_eq!(purpose, Some((&Use::Message(message.id.clone()), &attachment.file)));
+            prop_assert_eq!(purpose, Some((&UploadPurpose::Message(message.id.clone()), &attachment.file)));
         }
     }
-    let bound = picture.uploads.iter().flatten().filter(|upload| matches!(upload.purpose, Use::Message(_)));
+    let bound =
+        picture.uploads.iter().flatten().filter(|upload| matches!(upload.purpose, UploadPurpose::Message(_)));
     let bound: BTreeSet<_> = bound.map(|upload| upload.id.clone()).collect();
     prop_assert_eq!(attached, bound, "no upload outlives its message");
     Ok(())

@@ -4,10 +4,10 @@ use super::agents::agent;
 use super::asks::{TEXTS, room};
 use super::dice::Dice;
 use super::world::World;
-use parlor_model::{AgentId, Command, Idle, MissionId, RoomId};
+use parlor_model::{AgentId, Command, IdlePrompt, MissionId, RoomId};
 
-fn idle(dice: &mut Dice) -> Idle {
-    Idle {
+fn idle(dice: &mut Dice) -> IdlePrompt {
+    IdlePrompt {
         prompt: dice.maybe(|dice| dice.one_of(&TEXTS).into()),
         interval: dice.maybe(|dice| dice.one_of(&[30, 60, 29])),
     }
@@ -34,7 +34,7 @@ pub fn end(dice: &mut Dice, world: &mut World) -> Command {
 pub fn set_idle(dice: &mut Dice, world: &mut World) -> Command {
     let (room, agent) = place(dice, world);
     let room = (!dice.once_in(3)).then_some(room);
-    Command::SetIdle { agent, room, idle: dice.maybe(idle) }
+    Command::SetIdlePrompt { agent, room, idle: dice.maybe(idle) }
 }
 
 pub fn prompt(dice: &mut Dice, world: &mut World) -> Command {

@@ -115,7 +115,7 @@ async fn whole(run: &mut Run, steps: Vec<Step>) -> Result<(), TestCaseError> {
     for step in steps {
         run.take(step).await?;
     }
-    let take = Command::TakeReleased { limit: 1000 };
+    let take = Command::TakeUnreferencedBlobs { limit: 1000 };
     run.act(vec![(Caller::OPERATOR, take)]).await?;
     run.compare().await
 }

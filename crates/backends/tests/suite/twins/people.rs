@@ -78,7 +78,7 @@ pub fn confirm_second_factor(dice: &mut Dice, _: &mut World) -> Command {
 pub fn drop_second_factor(dice: &mut Dice, world: &mut World) -> Command {
     let user = user(dice, world);
     let proven = dice.maybe(|dice| proof(dice, world, &user));
-    Command::DropSecondFactor { user, proven }
+    Command::DropSecondFactor { user, verified_password_hash: proven }
 }
 
 pub fn change_settings(dice: &mut Dice, _: &mut World) -> Command {

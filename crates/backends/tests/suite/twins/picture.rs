@@ -9,19 +9,20 @@ use crate::house::House;
 use crate::made::{ALL_MAIL, search};
 use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, Head, OnceKey, Open, Snapshot};
-use parlor_model::audit::{Action, NotePage, Noted};
+use parlor_model::audit::{Action, AuditFilter, AuditRecord};
 use parlor_model::query::{AgentCards, MailPage, Page, Recent, Search};
 use parlor_model::{
-    Agent, AgentId, Answer, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, DeadLetter,
-    Delivery, Event, Gateway, GatewayId, Idle, Invitation, Logged, Member, MemberId, Message, MessageId,
-    Mission, Pairing, Pin, Query, Realm, RefreshToken, Refusal, Revision, Room, RoomId, Router, SecondFactor,
-    SecretHash, Seq, Service, Session, SignIn, StandingPlan, Subscription, Task, Time, Upload, User, UserId,
+    Agent, AgentId, Answer, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan,
+    DeadLetter, Delivery, Event, Gateway, GatewayId, IdlePrompt, Invitation, LoggedEvent, Member, MemberId,
+    Message, MessageId, Mission, MissionScope, Pairing, Pin, Query, RefreshToken, Refusal, Revision, Room,
+    RoomId, Router, SecondFactor, SecretHash, Seq, Service, Session, SignIn, Subscription, Task, Time,
+    Upload, User, UserId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use std::sync::Arc;
 
-const ALL_NOTES: NotePage = NotePage {
+const ALL_NOTES: AuditFilter = AuditFilter {
     limit: usize::MAX - 1,
     before: None,
     action: None,
@@ -35,7 +36,7 @@ type Mail = Vec<(Arc<Message>, Delivery)>;
 
 pub struct Picture {
     pub head: Head,
-    pub log: Vec<Logged>,
+    pub log: Vec<LoggedEvent>,
     pub setup: Option<(SecretHash, Time)>,
     pub users: (Vec<User>, usize, u64),
     pub people: Vec<Person>,
@@ -45,7 +46,7 @@ pub struct Picture {
     pub pairings: Vec<Option<Pairing>>,
     pub routers: Vec<Option<Router>>,
     pub services: (Vec<(Agent, Service)>, Vec<Option<Service>>),
-    pub audit: (Vec<Noted>, Option<Noted>),
+    pub audit: (Vec<AuditRecord>, Option<AuditRecord>),
     pub rooms: Vec<Inside>,
     rooted: Vec<Room>,
     busy: Vec<bool>,
@@ -58,7 +59,7 @@ pub struct Picture {
     pub gateways: (Vec<Gateway>, Vec<Option<Gateway>>),
     pub tasks: Vec<Option<Task>>,
     pub approvals: Asked,
-    missions: (Vec<Mission>, Vec<Option<Mission>>, Vec<Option<Idle>>),
+    missions: (Vec<Mission>, Vec<Option<Mission>>, Vec<Option<IdlePrompt>>),
     pub dead_letters: Vec<DeadLetter>,
     pub together: Vec<bool>,
     pub first_uses: Vec<(OnceKey, Option<FirstUse>)>,
@@ -74,7 +75,7 @@ pub struct Asked {
     lists: Vec<Vec<Approval>>,
     pub rules: Vec<Vec<ApprovalRule>>,
     known_rules: Vec<Option<ApprovalRule>>,
-    plans: Vec<Vec<StandingPlan>>,
+    plans: Vec<Vec<CurrentPlan>>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -82,7 +83,7 @@ pub struct Person {
     pub found: Option<User>,
     named: Option<User>,
     sign_ins: Vec<SignIn>,
-    failed: Option<Noted>,
+    failed: Option<AuditRecord>,
     pub second_factor: Option<SecondFactor>,
     pub backup_codes: Vec<bool>,
     keys: Vec<ApiKey>,
@@ -113,7 +114,7 @@ pub struct Inside {
     pub pins: Vec<(Pin, Arc<Message>)>,
     pin_count: usize,
     tasks: (Vec<Task>, usize),
-    tail: Vec<Logged>,
+    tail: Vec<LoggedEvent>,
 }
 
 /// An agent and all that is its own.
@@ -241,8 +242,8 @@ impl Picture {
                 .rooms
                 .iter()
                 .cloned()
-                .map(Realm::Room)
-                .chain([Realm::Anywhere, Realm::Root("/srv".into())])
+                .map(MissionScope::Room)
+                .chain([MissionScope::Global, MissionScope::Root("/srv".into())])
             {
                 picture.missions.2.push(store.idle(&realm, agent)?);
             }
@@ -367,7 +368,7 @@ fn inside(store: &mut dyn Snapshot, id: &RoomId, world: &World, trimmed: Seq) ->
         recent.push(store.recent(id, member)?);
     }
     let mut tail = store.room_tail(id, trimmed, usize::MAX)?;
-    tail.retain(|logged| logged.event != Event::Faded);
+    tail.retain(|logged| logged.event != Event::Tombstone);
     Ok(Inside {
         room: store.room(id)?,
         count: store.member_count(id)?,
@@ -428,11 +429,15 @@ fn queries(world: &World) -> Vec<Query> {
         Query::Routers,
         Query::Services,
         Query::Settings,
-        Query::Audit(NotePage { limit: 5, before: Some(9), ..NotePage::default() }),
-        Query::Audit(NotePage { limit: 3, action: Some(Action::SignInFailed), ..NotePage::default() }),
-        Query::Audit(NotePage { limit: 3, actor: Some("root".into()), ..NotePage::default() }),
-        Query::Audit(NotePage { limit: 3, subject: Some("ann".into()), ..NotePage::default() }),
-        Query::Audit(NotePage { limit: 3, from: Some(Time(world.now.0 - 1_000_000)), ..NotePage::default() }),
+        Query::Audit(AuditFilter { limit: 5, before: Some(9), ..AuditFilter::default() }),
+        Query::Audit(AuditFilter { limit: 3, action: Some(Action::SignInFailed), ..AuditFilter::default() }),
+        Query::Audit(AuditFilter { limit: 3, actor: Some("root".into()), ..AuditFilter::default() }),
+        Query::Audit(AuditFilter { limit: 3, subject: Some("ann".into()), ..AuditFilter::default() }),
+        Query::Audit(AuditFilter {
+            limit: 3,
+            from: Some(Time(world.now.0 - 1_000_000)),
+            ..AuditFilter::default()
+        }),
         Query::Rooms,
         Query::ProjectRoots,
         Query::RoomsAt { root: "/srv".into(), room: None },

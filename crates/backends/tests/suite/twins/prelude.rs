@@ -5,14 +5,14 @@ use super::approvals::{REQUESTS, TOOLS};
 use super::people::BACKUP_CODES;
 use super::run::Run;
 use parlor_model::command::{
-    AgentProfile, AgentRegistration, Judgement, NewApproval, NewGateway, NewInvitation, NewRouter,
+    AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway, NewInvitation, NewRouter,
     NewService, NewSignIn, NewTask, NewUpload, NewUser, RoomChanges, UserChanges,
 };
 use parlor_model::run_event::PlanState;
 use parlor_model::{
-    AgentId, BlobDigest, Caller, Command, Device, Digest, File, GatewayId, Idle, Mailbox, Matter, Media,
-    MemberId, ModelAccess, ModelApi, Pattern, Payload, Post, Refusal, RoomId, RoomRole, Scope, SecretHash,
-    SessionId, SignInId, SiteRole, UserId,
+    AgentId, ApprovalKind, BlobDigest, Caller, Command, Device, File, GatewayId, IdlePrompt, InputDigest,
+    Mailbox, MediaType, MemberId, ModelAccess, ModelApi, Pattern, Payload, Post, Refusal, RoomId, RoomRole,
+    Scope, SecretHash, SessionId, SignInId, SiteRole, UserId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -32,7 +32,7 @@ pub async fn play(run: &mut Run) -> Result<Cast, TestCaseError> {
     let token = run.world.new_secret();
     let expires_at = run.world.now.plus(Duration::from_secs(3600));
     run.must(Caller::OPERATOR, Command::OfferSetup { token, expires_at }).await?;
-    run.must(Caller::OUTSIDER, Command::SetUp { token, account: account("root", SiteRole::Admin) }).await?;
+    run.must(Caller::ANONYMOUS, Command::SetUp { token, account: account("root", SiteRole::Admin) }).await?;
     let root = sign_in(run).await?;
     let mut people = Vec::new();
     for name in ["ann", "bob", "cyd"] {
@@ -66,25 +66,28 @@ pub async fn play(run: &mut Run) -> Result<Cast, TestCaseError> {
         run.must(owner.clone(), Command::AddMember { room: room.clone(), member, role, description: None })
             .await?;
         // A turn that asks three times and tells a plan; once it is answered for always.
-        run.must(Caller::OPERATOR, Command::OpenRun { agent: id, room: room.clone() }).await?;
+        run.must(Caller::OPERATOR, Command::StartUnpromptedRun { agent: id, room: room.clone() }).await?;
         let turn = run.world.runs.last().expect("just opened").clone();
-        for (request, matter) in REQUESTS.into_iter().zip([Matter::Tool, Matter::Tool, Matter::Questions]) {
+        for (request, matter) in
+            REQUESTS.into_iter().zip([ApprovalKind::Tool, ApprovalKind::Tool, ApprovalKind::Questions])
+        {
             let asked = Command::AskApproval(NewApproval {
                 run: turn.clone(),
                 gateway: GatewayId::stored(gateway),
                 request: request.into(),
                 tool: TOOLS[0].into(),
-                matter,
+                kind: matter,
                 input: Payload("{}".into()),
-                digest: Digest([0; 32]),
+                digest: InputDigest([0; 32]),
                 timeout: Duration::from_secs(300),
             });
             run.must(Caller::OPERATOR, asked).await?;
         }
         let plan = Payload("{\"n\":0}".into());
-        run.must(Caller::OPERATOR, Command::TellPlan { run: turn, plan, state: PlanState::Planned }).await?;
+        run.must(Caller::OPERATOR, Command::UpdatePlan { run: turn, plan, state: PlanState::Planned })
+            .await?;
         let approval = run.world.approvals[run.world.approvals.len() - REQUESTS.len()].clone();
-        let judgement = Judgement { approval, allow: true, always: true, reason: None, digest: None };
+        let judgement = ApprovalDecision { approval, allow: true, always: true, reason: None, digest: None };
         run.must(owner.clone(), Command::DecideApproval(judgement)).await?;
         let post = Post {
             room: room.clone(),
@@ -137,7 +140,7 @@ async fn belongings(run: &mut Run, owner: &Caller) -> Result<(), TestCaseError> 
     let secret = run.world.new_secret();
     let key = Command::CreateKey { owner: None, name: "script".into(), scopes: vec![Scope::Read], secret };
     run.must(owner.clone(), key).await?;
-    let file = File { name: "cat.png".into(), media: Media::Png, size: 3 };
+    let file = File { name: "cat.png".into(), media: MediaType::Png, size: 3 };
     let upload = NewUpload { file, digest: BlobDigest([0; 32]), avatar: false };
     run.must(owner.clone(), Command::Upload(upload)).await?;
     let router = NewRouter { name: "Small".into(), shared: false, model: model() };
@@ -173,7 +176,7 @@ async fn quiet_room(run: &mut Run, ann: &Caller) -> Result<(), TestCaseError> {
     run.must(ann.clone(), Command::RegisterAgent(registration)).await?;
     let (member, role) = (MemberId::Agent(agent.clone()), RoomRole::Member);
     run.must(ann.clone(), Command::AddMember { room: room.clone(), member, role, description: None }).await?;
-    let agents = vec![(agent.clone(), Idle::default())];
+    let agents = vec![(agent.clone(), IdlePrompt::default())];
     run.must(ann.clone(), Command::SetMission { room, text: "Tea".into(), agents }).await?;
     let (mission, agent) = run.world.missions.last().expect("just set").clone();
     run.must(Caller::OPERATOR, Command::PromptIdle { mission, agent }).await
@@ -205,14 +208,14 @@ pub fn user_of(caller: &Caller) -> UserId {
 pub async fn sign_in(run: &mut Run) -> Result<Caller, TestCaseError> {
     let new = NewSignIn {
         user: run.world.users.last().expect("just made").clone(),
-        proven: "first".into(),
+        verified_password_hash: "first".into(),
         second: None,
         refresh: run.world.new_secret(),
         device: "phone".into(),
         address: "127.0.0.1".into(),
         expires_at: run.world.now.plus(Duration::from_secs(7 * 24 * 3600)),
     };
-    run.must(Caller::OUTSIDER, Command::SignIn(new)).await?;
+    run.must(Caller::ANONYMOUS, Command::SignIn(new)).await?;
     Ok(run.world.callers.last().expect("just signed in").clone())
 }
 
@@ -220,7 +223,7 @@ impl Run {
     /// Has a caller do what they may; where strangers try everything first, an outsider is refused it before.
     pub async fn must(&mut self, caller: Caller, command: Command) -> Result<(), TestCaseError> {
         if self.strangers_try && !is_open_to_all(&command) {
-            self.refused(Caller::OUTSIDER, command.clone()).await?;
+            self.refused(Caller::ANONYMOUS, command.clone()).await?;
         }
         let outcomes = self.act(vec![(caller, command)]).await?;
         let refusals: Vec<Refusal> = outcomes.into_iter().filter_map(Result::err).collect();

@@ -9,7 +9,7 @@ use crate::house::House;
 use crate::stores::kinds;
 use parlor_engine::Limits;
 use parlor_engine::hub::Outcome;
-use parlor_model::{Approval, Caller, Command, Epoch, Event, Logged, MemberChange, Seq, Time};
+use parlor_model::{Approval, Caller, Command, Epoch, Event, LoggedEvent, MemberChange, Seq, Time};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use std::time::Duration;
@@ -105,7 +105,7 @@ impl Run {
     pub async fn act(&mut self, asks: Vec<(Caller, Command)>) -> Result<Vec<Outcome>, TestCaseError> {
         self.trace
             .extend(asks.iter().map(|(caller, command)| format!("{:?}: {command:?}", caller.principal)));
-        let mut expected: Option<(Vec<Outcome>, Vec<Logged>)> = None;
+        let mut expected: Option<(Vec<Outcome>, Vec<LoggedEvent>)> = None;
         for (name, house) in &self.houses {
             let mut receipts = Vec::new();
             for (caller, command) in &asks {
@@ -177,7 +177,7 @@ impl Run {
 
 /// Who was in a removed room is told once, and not kept; nor is what its agents, or those that were removed, waited for,
 /// nor who sees a person or an agent.
-fn as_logged(news: &[Logged]) -> Vec<Logged> {
+fn as_logged(news: &[LoggedEvent]) -> Vec<LoggedEvent> {
     // The agents of somebody who is removed leave every room.
     let with_owner = news.iter().any(|logged| matches!(logged.event, Event::UserRemoved(_)));
     let gone = |approval: &Approval| {
@@ -190,25 +190,25 @@ fn as_logged(news: &[Logged]) -> Vec<Logged> {
             _ => false,
         })
     };
-    let forget = |logged: &Logged| match &logged.event {
+    let forget = |logged: &LoggedEvent| match &logged.event {
         Event::ApprovalDecided(approval) if gone(approval) => {
-            Logged { event: Event::Faded, ..logged.clone() }
+            LoggedEvent { event: Event::Tombstone, ..logged.clone() }
         }
         Event::RoomRemoved { room, .. } => {
             let event = Event::RoomRemoved { room: room.clone(), people: Default::default() };
-            Logged { event, ..logged.clone() }
+            LoggedEvent { event, ..logged.clone() }
         }
         Event::AgentChanged { agent, .. } => {
             let event = Event::AgentChanged { agent: agent.clone(), circle: Default::default() };
-            Logged { event, ..logged.clone() }
+            LoggedEvent { event, ..logged.clone() }
         }
         Event::UserChanged { user, .. } => {
             let event = Event::UserChanged { user: user.clone(), circle: Default::default() };
-            Logged { event, ..logged.clone() }
+            LoggedEvent { event, ..logged.clone() }
         }
         Event::AgentRemoved { agent, .. } => {
             let event = Event::AgentRemoved { agent: agent.clone(), circle: Default::default() };
-            Logged { event, ..logged.clone() }
+            LoggedEvent { event, ..logged.clone() }
         }
         _ => logged.clone(),
     };

@@ -5,14 +5,14 @@ use super::people::BACKUP_CODES;
 use super::prelude::{Cast, account, model, registration, sign_in, user_of};
 use super::run::Run;
 use parlor_model::command::{
-    AgentProfile, Judgement, NewApproval, NewGateway, NewRouter, NewSignIn, NewUpload, PlanVerdict,
+    AgentProfile, ApprovalDecision, NewApproval, NewGateway, NewRouter, NewSignIn, NewUpload, PlanDecision,
     ProfileChanges, RoomChanges, RouterChanges, ServiceChanges, TaskChanges,
 };
 use parlor_model::{
-    AgentId, ApprovalId, Arranging, BlobDigest, Caller, Command, Device, Digest, File, FinishedRun,
-    GatewayId, Idle, Mailbox, Matter, Media, MemberId, MessageId, Outcome, Path, Pattern, Payload, Post,
-    Principal, RoomId, RoomRole, Route, RunId, RunState, Said, SecondProof, SecretHash, Seq, SettingChanges,
-    SiteRole, TaskStatus, Usage, UserId,
+    AgentId, AgentReply, ApprovalId, ApprovalKind, BlobDigest, Caller, Command, Device, File, GatewayId,
+    IdlePrompt, InputDigest, Mailbox, MediaType, MemberId, MessageId, Path, Pattern, Payload, Post,
+    Principal, RoomId, RoomPreferenceChange, RoomRole, Route, RunFinish, RunId, RunOutcome, RunState,
+    SecondProof, SecretHash, Seq, SettingChanges, SiteRole, TaskStatus, Usage, UserId,
 };
 use proptest::test_runner::TestCaseError;
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub async fn play(run: &mut Run, cast: &Cast) -> Played {
     agents(run, cast).await?;
     removals(run, cast).await?;
     run.must(Caller::OPERATOR, Command::NoteBackup { through: Seq(7) }).await?;
-    run.must(Caller::OPERATOR, Command::Pulse).await
+    run.must(Caller::OPERATOR, Command::AppendNoop).await
 }
 
 /// Of Ann, who has Bob and Coder in it.
@@ -126,7 +126,7 @@ async fn files(run: &mut Run, cast: &Cast) -> Played {
     run.must(ann.clone(), Command::Post(Post { attachments, ..post(first_room(run), "a cat") })).await?;
     // Of two pictures of a person, the one that they do not show goes.
     for digest in [2, 3] {
-        let file = File { name: "me.png".into(), media: Media::Png, size: 3 };
+        let file = File { name: "me.png".into(), media: MediaType::Png, size: 3 };
         let new = NewUpload { file, digest: BlobDigest([digest; 32]), avatar: true };
         run.must(ann.clone(), Command::Upload(new)).await?;
     }
@@ -134,14 +134,14 @@ async fn files(run: &mut Run, cast: &Cast) -> Played {
     let changes =
         ProfileChanges { display_name: Some("Ann Lee".into()), avatar_url: Some(Some(shown.into())) };
     run.must(ann.clone(), Command::ChangeProfile(changes)).await?;
-    run.must(Caller::OPERATOR, Command::TakeReleased { limit: 1 }).await
+    run.must(Caller::OPERATOR, Command::TakeUnreferencedBlobs { limit: 1 }).await
 }
 
 /// Of Coder's turn in the first room: the first is allowed for always, the second and the third are open.
 async fn approvals(run: &mut Run, cast: &Cast) -> Played {
     let (ann, bob) = (&cast.ann, &cast.bob);
     let [tool, questions] = [1, 2].map(|number| run.world.approvals[number].clone());
-    let deny = Command::DecideApproval(Judgement {
+    let deny = Command::DecideApproval(ApprovalDecision {
         approval: tool,
         allow: false,
         always: false,
@@ -165,9 +165,9 @@ async fn ask(run: &mut Run, request: &str) -> Result<ApprovalId, TestCaseError> 
         gateway: GatewayId::stored(GATEWAYS[0]),
         request: request.into(),
         tool: "Bash".into(),
-        matter: Matter::Tool,
+        kind: ApprovalKind::Tool,
         input: Payload("{}".into()),
-        digest: Digest([0; 32]),
+        digest: InputDigest([0; 32]),
         timeout: Duration::from_secs(300),
     });
     run.must(Caller::OPERATOR, asked).await?;
@@ -177,28 +177,28 @@ async fn ask(run: &mut Run, request: &str) -> Result<ApprovalId, TestCaseError> 
 async fn turns(run: &mut Run, cast: &Cast) -> Played {
     let (first, running) = (first_room(run), run.world.runs[0].clone());
     let carry_out = Post { mentions: vec!["coder".into()], ..post(first.clone(), "carry it out") };
-    let verdict = PlanVerdict::Approve(carry_out);
-    run.must(cast.ann.clone(), Command::JudgePlan { room: first.clone(), agent: coder(), rev: 1, verdict })
+    let verdict = PlanDecision::Approve(carry_out);
+    run.must(cast.ann.clone(), Command::DecidePlan { room: first.clone(), agent: coder(), rev: 1, verdict })
         .await?;
     let usage = Usage { input_tokens: 3, output_tokens: 2, cost: Some(1) };
     run.must(Caller::OPERATOR, Command::ReportUsage { run: running.clone(), usage }).await?;
-    let said = |text: &str| Said {
+    let said = |text: &str| AgentReply {
         message: None,
         text: text.into(),
         chunks: Vec::new(),
         target: None,
         claimed_depth: 0,
     };
-    let finished = FinishedRun { run: running, outcome: Outcome::Complete, said: Some(said("done")) };
+    let finished = RunFinish { run: running, outcome: RunOutcome::Complete, said: Some(said("done")) };
     run.must(Caller::OPERATOR, Command::FinishRun(finished)).await?;
     // What was said to Coder meanwhile: it begins with the first, and takes the second along.
     let [next, another] = [0, 1].map(|number| waiting(run, &first)[number].clone());
     run.must(Caller::OPERATOR, Command::StartRun { run: next.clone() }).await?;
-    run.must(Caller::OPERATOR, Command::JoinRun { run: another, into: next.clone() }).await?;
+    run.must(Caller::OPERATOR, Command::MergeRun { run: another, into: next.clone() }).await?;
     // It is given up, and has something to say after all.
-    let finished = FinishedRun { run: next.clone(), outcome: Outcome::Interrupted, said: None };
+    let finished = RunFinish { run: next.clone(), outcome: RunOutcome::Interrupted, said: None };
     run.must(Caller::OPERATOR, Command::FinishRun(finished)).await?;
-    let late = Command::SayLate { agent: coder(), room: first, said: said("late"), run: Some(next) };
+    let late = Command::PostLateReply { agent: coder(), room: first, said: said("late"), run: Some(next) };
     run.must(Caller::OPERATOR, late).await
 }
 
@@ -260,7 +260,8 @@ async fn rooms(run: &mut Run, cast: &Cast) -> Played {
     run.must(Caller::OPERATOR, Command::SetProjectRoot { room: first.clone(), root, there: true }).await?;
     run.must(bob.clone(), Command::Freeze { room: first.clone() }).await?;
     run.must(bob.clone(), Command::Thaw { room: first.clone() }).await?;
-    run.must(bob.clone(), Command::Arrange { room: first, how: Arranging::Pin }).await?;
+    run.must(bob.clone(), Command::ChangeRoomPreferences { room: first, how: RoomPreferenceChange::Pin })
+        .await?;
     let member = MemberId::User(user_of(&cast.cyd));
     let (role, description) = (Some(RoomRole::Admin), Some(Some("keeps order".into())));
     let change = Command::ChangeMember { room: second.clone(), member: member.clone(), role, description };
@@ -277,8 +278,9 @@ async fn tasks_and_missions(run: &mut Run, cast: &Cast) -> Played {
     let report = Command::ReportTask { task: task.clone(), agent: writer(), status, result };
     run.must(bob.clone(), report).await?;
     run.must(bob.clone(), Command::RemoveTask { task }).await?;
-    let idle = Some(Idle { prompt: Some("Look at it".into()), interval: Some(60) });
-    run.must(bob.clone(), Command::SetIdle { agent: writer(), room: Some(second.clone()), idle }).await?;
+    let idle = Some(IdlePrompt { prompt: Some("Look at it".into()), interval: Some(60) });
+    run.must(bob.clone(), Command::SetIdlePrompt { agent: writer(), room: Some(second.clone()), idle })
+        .await?;
     run.must(bob.clone(), Command::EndMission { room: second }).await
 }
 
@@ -303,13 +305,13 @@ async fn accounts(run: &mut Run, cast: &Cast) -> Played {
     let root = &cast.root;
     let settings = SettingChanges { name: Some(Some("Den".into())), ..SettingChanges::default() };
     run.must(root.clone(), Command::ChangeSettings(settings)).await?;
-    run.refused(Caller::OUTSIDER, Command::SetUp { token: NEVER, account: account("eve", SiteRole::Admin) })
+    run.refused(Caller::ANONYMOUS, Command::SetUp { token: NEVER, account: account("eve", SiteRole::Admin) })
         .await?;
 
     let (invitation, token) = run.world.invitations[0].clone();
     let register = |token| Command::Register { token, account: account("dora", SiteRole::User) };
-    run.refused(Caller::OUTSIDER, register(NEVER)).await?;
-    run.must(Caller::OUTSIDER, register(token)).await?;
+    run.refused(Caller::ANONYMOUS, register(NEVER)).await?;
+    run.must(Caller::ANONYMOUS, register(token)).await?;
     let dora = sign_in(run).await?;
     run.must(root.clone(), Command::RevokeInvitation { invitation }).await?;
 
@@ -317,12 +319,13 @@ async fn accounts(run: &mut Run, cast: &Cast) -> Played {
     let expires_at = run.world.now.plus(Duration::from_secs(3600));
     run.must(dora.clone(), Command::OfferPairing { code, expires_at }).await?;
     let pair = |code| Command::Pair { code, name: "laptop".into(), secret };
-    run.refused(Caller::OUTSIDER, pair(NEVER)).await?;
-    run.must(Caller::OUTSIDER, pair(code)).await?;
+    run.refused(Caller::ANONYMOUS, pair(NEVER)).await?;
+    run.must(Caller::ANONYMOUS, pair(code)).await?;
     let key = run.world.keys.last().expect("just paired").clone();
     run.must(dora.clone(), Command::RevokeKey { key }).await?;
 
-    let change = Command::ChangePassword { proven: "first".into(), password_hash: "second".into() };
+    let change =
+        Command::ChangePassword { verified_password_hash: "first".into(), password_hash: "second".into() };
     run.must(dora.clone(), change).await?;
     run.must(root.clone(), Command::RemoveUser { user: user_of(&dora) }).await
 }
@@ -333,7 +336,7 @@ async fn sign_ins(run: &mut Run, cast: &Cast) -> Played {
     let device = |run: &mut Run, proven: &str| {
         Command::SignIn(NewSignIn {
             user: cyd.clone(),
-            proven: proven.into(),
+            verified_password_hash: proven.into(),
             second: Some(SecondProof::Backup(SecretHash([BACKUP_CODES[0]; 32]))),
             refresh: run.world.new_secret(),
             device: "phone".into(),
@@ -342,18 +345,18 @@ async fn sign_ins(run: &mut Run, cast: &Cast) -> Played {
         })
     };
     let wrong = device(run, "wrong");
-    run.refused(Caller::OUTSIDER, wrong).await?;
+    run.refused(Caller::ANONYMOUS, wrong).await?;
     let right = device(run, "first");
-    run.must(Caller::OUTSIDER, right).await?;
+    run.must(Caller::ANONYMOUS, right).await?;
     let (sign_in, token) =
         (run.world.sign_ins.last().cloned(), *run.world.tokens.last().expect("just given"));
 
     let (next, after) = (run.world.new_secret(), run.world.new_secret());
     let refresh = |token, next| Command::Refresh { token, next, expires_at, grace: Duration::ZERO };
-    run.refused(Caller::OUTSIDER, refresh(NEVER, after)).await?;
-    run.must(Caller::OUTSIDER, refresh(token, next)).await?;
+    run.refused(Caller::ANONYMOUS, refresh(NEVER, after)).await?;
+    run.must(Caller::ANONYMOUS, refresh(token, next)).await?;
     // The first token again: it was stolen, or its successor was.
-    run.must(Caller::OUTSIDER, refresh(token, after)).await?;
+    run.must(Caller::ANONYMOUS, refresh(token, after)).await?;
     let ended = Command::EndSignIn { sign_in: sign_in.expect("just signed in") };
     run.refused(cast.cyd.clone(), ended).await?;
 
@@ -363,9 +366,9 @@ async fn sign_ins(run: &mut Run, cast: &Cast) -> Played {
         lock_after: 3,
         lock_until: expires_at,
     };
-    run.refused(Caller::OUTSIDER, failed(UserId::stored("never"))).await?;
-    run.must(Caller::OUTSIDER, failed(cyd.clone())).await?;
-    run.must(Caller::OPERATOR, Command::DropSecondFactor { user: cyd, proven: None }).await
+    run.refused(Caller::ANONYMOUS, failed(UserId::stored("never"))).await?;
+    run.must(Caller::ANONYMOUS, failed(cyd.clone())).await?;
+    run.must(Caller::OPERATOR, Command::DropSecondFactor { user: cyd, verified_password_hash: None }).await
 }
 
 async fn agents(run: &mut Run, cast: &Cast) -> Played {

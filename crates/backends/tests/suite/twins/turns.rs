@@ -4,10 +4,10 @@ use super::agents::agent;
 use super::asks::{TEXTS, room};
 use super::dice::Dice;
 use super::world::World;
-use parlor_model::command::PlanVerdict;
+use parlor_model::command::PlanDecision;
 use parlor_model::run_event::PlanState;
 use parlor_model::{
-    Chunk, ChunkKind, Command, FinishedRun, MessageId, Outcome, Payload, Post, RunId, Said, Usage,
+    AgentReply, Chunk, ChunkKind, Command, MessageId, Payload, Post, RunFinish, RunId, RunOutcome, Usage,
 };
 
 const REPLIES: [&str; 4] = ["reply-1", "reply-2", "reply-3", "reply-4"];
@@ -16,13 +16,13 @@ fn run(dice: &mut Dice, world: &World) -> RunId {
     dice.known(&world.runs, RunId::stored("never"))
 }
 
-fn said(dice: &mut Dice) -> Said {
+fn said(dice: &mut Dice) -> AgentReply {
     let chunk = |dice: &mut Dice| Chunk {
         kind: dice.one_of(&[ChunkKind::Text, ChunkKind::ToolUse]),
         content: dice.one_of(&TEXTS).into(),
         metadata: dice.maybe(|_| Payload("{\"tool\":\"x\"}".into())),
     };
-    Said {
+    AgentReply {
         message: dice.maybe(|dice| MessageId::stored(dice.one_of(&REPLIES))),
         text: dice.one_of(&TEXTS).into(),
         chunks: dice.maybe(chunk).into_iter().collect(),
@@ -37,28 +37,28 @@ pub fn start(dice: &mut Dice, world: &mut World) -> Command {
 
 pub fn join(dice: &mut Dice, world: &mut World) -> Command {
     let into = run(dice, world);
-    Command::JoinRun { run: run(dice, world), into }
+    Command::MergeRun { run: run(dice, world), into }
 }
 
 pub fn open(dice: &mut Dice, world: &mut World) -> Command {
-    Command::OpenRun { agent: agent(dice, world), room: room(dice, world) }
+    Command::StartUnpromptedRun { agent: agent(dice, world), room: room(dice, world) }
 }
 
 pub fn finish(dice: &mut Dice, world: &mut World) -> Command {
-    let failed = Outcome::Failed("it broke".into());
+    let failed = RunOutcome::Failed("it broke".into());
     let outcome = dice.one_of(&[
-        Outcome::Complete,
-        Outcome::Complete,
+        RunOutcome::Complete,
+        RunOutcome::Complete,
         failed,
-        Outcome::Cancelled,
-        Outcome::Interrupted,
+        RunOutcome::Cancelled,
+        RunOutcome::Interrupted,
     ]);
-    Command::FinishRun(FinishedRun { run: run(dice, world), outcome, said: dice.maybe(said) })
+    Command::FinishRun(RunFinish { run: run(dice, world), outcome, said: dice.maybe(said) })
 }
 
 pub fn say_late(dice: &mut Dice, world: &mut World) -> Command {
     let run = dice.maybe(|dice| run(dice, world));
-    Command::SayLate { agent: agent(dice, world), room: room(dice, world), said: said(dice), run }
+    Command::PostLateReply { agent: agent(dice, world), room: room(dice, world), said: said(dice), run }
 }
 
 pub fn report_usage(dice: &mut Dice, world: &mut World) -> Command {
@@ -72,7 +72,7 @@ pub fn tell_plan(dice: &mut Dice, world: &mut World) -> Command {
     // Most are of the newest turns, some of which run.
     let run = if dice.once_in(3) { any } else { world.runs.last().cloned().unwrap_or(any) };
     let state = dice.one_of(&[PlanState::Planned, PlanState::Planned, PlanState::Executing]);
-    Command::TellPlan { run, plan: Payload(format!("{{\"n\":{}}}", dice.roll(9)).into()), state }
+    Command::UpdatePlan { run, plan: Payload(format!("{{\"n\":{}}}", dice.roll(9)).into()), state }
 }
 
 pub fn judge_plan(dice: &mut Dice, world: &mut World) -> Command {
@@ -89,9 +89,9 @@ pub fn judge_plan(dice: &mut Dice, world: &mut World) -> Command {
         client_message_id: None,
     };
     let verdict = match dice.roll(4) {
-        0 => PlanVerdict::Reject,
-        1 => PlanVerdict::Edit("other words".into()),
-        _ => PlanVerdict::Approve(post),
+        0 => PlanDecision::Reject,
+        1 => PlanDecision::Edit("other words".into()),
+        _ => PlanDecision::Approve(post),
     };
-    Command::JudgePlan { room, agent, rev: 1 + dice.roll(2) as u64, verdict }
+    Command::DecidePlan { room, agent, rev: 1 + dice.roll(2) as u64, verdict }
 }

@@ -44,7 +44,7 @@ impl World {
     pub fn new(now: Time) -> Self {
         Self {
             now,
-            callers: vec![Caller::OPERATOR, Caller::OUTSIDER],
+            callers: vec![Caller::OPERATOR, Caller::ANONYMOUS],
             users: Vec::new(),
             passwords: BTreeMap::new(),
             sign_ins: Vec::new(),
@@ -129,7 +129,7 @@ impl World {
             }
             Receipt::Posted(posted) => {
                 learn(&mut self.messages, &posted.id);
-                let room = posted.message.as_ref().and_then(|message| message.place.room());
+                let room = posted.message.as_ref().and_then(|message| message.destination.room());
                 if let (Some(room), Command::Chat { agent, .. }) = (room, command) {
                     learn(&mut self.rooms, room);
                     learn(&mut self.memberships, &(room.clone(), MemberId::Agent(agent.clone())));

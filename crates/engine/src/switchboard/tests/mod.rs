@@ -1,18 +1,18 @@
 pub mod replies;
 
 use super::*;
-use parlor_model::{AgentId, DeliveryState, MessageKind, Path, Place, Sender, Time};
+use parlor_model::{AgentId, DeliveryState, Destination, MessageKind, Path, Sender, Time};
 
 fn clock() -> Arc<dyn Clock> {
     Arc::new(crate::local::SystemClock)
 }
 
-fn said(seq: u64, length: usize) -> Logged {
+fn said(seq: u64, length: usize) -> LoggedEvent {
     let message = Message {
         id: MessageId::stored(format!("m{seq}")),
         seq: Seq(seq),
         at: Time(0),
-        place: Place::Room(RoomId::stored("lobby")),
+        destination: Destination::Room(RoomId::stored("lobby")),
         sender: Sender::Source("test".into()),
         sender_name: "test".into(),
         kind: MessageKind::Text,
@@ -29,17 +29,17 @@ fn said(seq: u64, length: usize) -> Logged {
         source: "test".into(),
         external_id: None,
         edited_at: None,
-        turn: None,
+        run_output: None,
     };
     let event = Event::MessagePosted { message: Arc::new(message), deliveries: Arc::new([]) };
-    Logged { seq: Seq(seq), at: Time(0), event }
+    LoggedEvent { seq: Seq(seq), at: Time(0), event }
 }
 
 /// Said on a path, with a copy for one mailbox.
-fn mailed(seq: u64) -> Logged {
+fn mailed(seq: u64) -> LoggedEvent {
     let Event::MessagePosted { message, .. } = said(seq, 1).event else { unreachable!() };
-    let place = Place::Path(Path::stored("slack/x"));
-    let message = Arc::new(Message { place, ..Message::clone(&message) });
+    let place = Destination::Path(Path::stored("slack/x"));
+    let message = Arc::new(Message { destination: place, ..Message::clone(&message) });
     let copy = Delivery {
         message: message.id.clone(),
         mailbox: Mailbox::of(AgentId::stored("coder")),
@@ -48,7 +48,7 @@ fn mailed(seq: u64) -> Logged {
         handled_by: Vec::new(),
     };
     let event = Event::MessagePosted { message, deliveries: Arc::new([copy]) };
-    Logged { seq: Seq(seq), at: Time(0), event }
+    LoggedEvent { seq: Seq(seq), at: Time(0), event }
 }
 
 fn viewer(switchboard: &Switchboard, outbox: &Arc<Outbox>) -> Viewer {
@@ -76,7 +76,7 @@ fn what_is_kept_for_those_who_come_back_is_bounded_in_number_and_length() {
     assert_eq!(kept(&switchboard), [4, 5]);
     let (room, message) = (RoomId::stored("lobby"), MessageId::stored("m5"));
     let deleted = Event::MessageDeleted { room, message };
-    switchboard.publish(&[Logged { seq: Seq(6), at: Time(0), event: deleted }]);
+    switchboard.publish(&[LoggedEvent { seq: Seq(6), at: Time(0), event: deleted }]);
     assert_eq!((kept(&switchboard).len(), switchboard.state.lock().recent_bytes), (3, 1));
     switchboard.publish(&[said(7, 1000)]);
     assert_eq!(kept(&switchboard), [], "too long to keep at all");
@@ -95,11 +95,11 @@ fn what_is_only_for_mailboxes_takes_no_place_from_what_happened_in_rooms() {
 struct Plain;
 
 impl Egress for Plain {
-    fn event(&self, _: &Logged, _: Epoch) -> Option<Bytes> {
+    fn event(&self, _: &LoggedEvent, _: Epoch) -> Option<Bytes> {
         Some(Bytes::from_static(b"event"))
     }
 
-    fn room_lost(&self, _: &RoomId, _: &Logged) -> Option<Bytes> {
+    fn room_lost(&self, _: &RoomId, _: &LoggedEvent) -> Option<Bytes> {
         None
     }
 
@@ -107,7 +107,7 @@ impl Egress for Plain {
         Some(Bytes::copy_from_slice(message.id.as_str().as_bytes()))
     }
 
-    fn signal(&self, _: &Signal, _: Moment) -> Option<Bytes> {
+    fn signal(&self, _: &Signal, _: SignalStamp) -> Option<Bytes> {
         None
     }
 
@@ -153,7 +153,7 @@ async fn new_mail_of_a_batch_is_one_buffer_for_each_who_listens_and_comes_before
     switchboard.publish(&[
         mailed(1),
         mailed(2),
-        Logged { seq: Seq(3), at: Time(0), event: removed },
+        LoggedEvent { seq: Seq(3), at: Time(0), event: removed },
         mailed(4),
         mailed(5),
     ]);

@@ -1,7 +1,9 @@
 //! Random joins, leaves, pauses and ends: what a viewer reads is what was said while it was there, and no more.
 
 use super::super::*;
-use parlor_model::{Addressed, AgentId, ChunkKind, ConversationId, Lineage, Outcome, Payload, Time, Usage};
+use parlor_model::{
+    AddressedBy, AgentId, ChunkKind, ConversationId, Lineage, Payload, RunOutcome, Time, Usage,
+};
 use proptest::prelude::*;
 use std::task::{Context, Waker};
 
@@ -12,11 +14,11 @@ const CAPS: Caps = Caps { bytes: 1 << 20, buffers: 4096 };
 struct Plain;
 
 impl Egress for Plain {
-    fn event(&self, _: &Logged, _: Epoch) -> Option<Bytes> {
+    fn event(&self, _: &LoggedEvent, _: Epoch) -> Option<Bytes> {
         None
     }
 
-    fn room_lost(&self, _: &RoomId, _: &Logged) -> Option<Bytes> {
+    fn room_lost(&self, _: &RoomId, _: &LoggedEvent) -> Option<Bytes> {
         Some(Bytes::from_static(b"lost;"))
     }
 
@@ -24,7 +26,7 @@ impl Egress for Plain {
         None
     }
 
-    fn signal(&self, signal: &Signal, _: Moment) -> Option<Bytes> {
+    fn signal(&self, signal: &Signal, _: SignalStamp) -> Option<Bytes> {
         let Signal::Chunk { chunk, first, .. } = signal else { return None };
         let begin = if *first { "!" } else { "" };
         Some(format!("{begin}{}:{};", chunk.kind.as_str(), chunk.content).into())
@@ -136,8 +138,8 @@ pub fn run(id: &str, state: RunState) -> Run {
         task: None,
         asked_by: None,
         arrival: None,
-        addressed: Addressed::Directly,
-        lineage: Lineage::begun(ConversationId::stored("c"), AgentId::stored("coder")),
+        addressed: AddressedBy::Directly,
+        lineage: Lineage::start(ConversationId::stored("c"), AgentId::stored("coder")),
         parent: None,
         state,
         reply: None,
@@ -149,7 +151,7 @@ pub fn run(id: &str, state: RunState) -> Run {
 }
 
 fn ended() -> RunState {
-    RunState::Ended(Outcome::Complete)
+    RunState::Ended(RunOutcome::Complete)
 }
 
 #[test]
@@ -268,7 +270,7 @@ fn an_agent_or_a_room_that_is_gone_says_nothing_more() {
         let house = House::new();
         house.turn("1", RunState::Running);
         house.say("one");
-        house.switchboard.publish(&[Logged { seq: Seq(1), at: Time(0), event }]);
+        house.switchboard.publish(&[LoggedEvent { seq: Seq(1), at: Time(0), event }]);
         assert_eq!(house.speak("1", ChunkKind::Text, "two"), Err(Unsaid::Over));
         assert_eq!(house.joined().read(), "");
     }

@@ -5,7 +5,7 @@
 
 use super::super::host::Host;
 use super::Desk;
-use parlor_model::{Addressed, AgentId, MessageId, RoomId, Run, RunId};
+use parlor_model::{AddressedBy, AgentId, MessageId, RoomId, Run, RunId};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub struct Offer {
 /// What another agent asks has a chain of its own, and whether an agent should answer at all what was said to nobody is
 /// not known yet.
 pub(super) fn may_join(run: &Run) -> bool {
-    run.trigger.is_some() && run.asked_by.is_none() && run.addressed == Addressed::Directly
+    run.trigger.is_some() && run.asked_by.is_none() && run.addressed == AddressedBy::Directly
 }
 
 /// Whether a text is a command to the agent of this name, behind those whom it mentions. Within a turn it would be text.

@@ -78,8 +78,8 @@ impl Desk {
 mod tests {
     use super::super::tests::{agent, desk, link, over, room};
     use super::*;
-    use parlor_model::Matter;
-    use parlor_model::{Decision, Digest, Event, GatewayId, Payload, RunState, Time};
+    use parlor_model::ApprovalKind;
+    use parlor_model::{Decision, Event, GatewayId, InputDigest, Payload, RunState, Time};
 
     fn answered(request: &str) -> Event {
         let approval = Approval {
@@ -91,9 +91,9 @@ mod tests {
             gateway: GatewayId::stored("g"),
             request: request.into(),
             tool: "Bash".into(),
-            matter: Matter::Tool,
+            kind: ApprovalKind::Tool,
             input: Payload("{}".into()),
-            digest: Digest([0; 32]),
+            digest: InputDigest([0; 32]),
             asked_at: Time(0),
             expires_at: Time(1),
             decision: Some(Decision::Expired),

@@ -1,7 +1,7 @@
 //! Hosts that name the turn they speak in: those are told when its end is kept, and can come back to it.
 
 use super::{Bound, Desk, LinkId};
-use parlor_model::{AgentId, MessageId, Outcome, RoomId, Run, RunId, RunState};
+use parlor_model::{AgentId, MessageId, RoomId, Run, RunId, RunOutcome, RunState};
 
 /// A turn whose end is kept, and who is to know.
 pub struct Over {
@@ -9,7 +9,7 @@ pub struct Over {
     pub agent: AgentId,
     pub room: RoomId,
     pub run: RunId,
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
 }
 
 /// What becomes of a turn that its host comes back to.
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(bind("a", "2"), Bound::Gone, "it is elsewhere");
         assert_eq!(bind("a", "3"), Bound::Gone);
         assert_eq!(desk.bind_named(&AgentId::stored("x"), &room("b"), &reply("r"), &run("2")), Bound::Gone);
-        desk.end(&run("1"), Ending::plain(Outcome::Complete));
+        desk.end(&run("1"), Ending::plain(RunOutcome::Complete));
         assert_eq!(desk.bind_named(&agent(), &room("a"), &reply("r"), &run("1")), Bound::Over);
     }
 

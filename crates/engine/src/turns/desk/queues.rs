@@ -3,7 +3,7 @@
 //! Owns: each change of what waits for an agent in a room is told once, as the whole list.
 
 use super::{Desk, Waiting};
-use parlor_model::{AgentId, Message, MessageId, Queued, RoomId, RunId, Seq, Signal};
+use parlor_model::{AgentId, Message, MessageId, QueuedMessage, RoomId, RunId, Seq, Signal};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,7 +13,7 @@ use std::time::Instant;
 pub struct Waits {
     pub agent: AgentId,
     pub room: RoomId,
-    pub item: Queued,
+    pub item: QueuedMessage,
 }
 
 /// How much is shown of a message that waits, in characters.
@@ -31,7 +31,7 @@ pub(super) struct Queues {
 }
 
 struct Shown {
-    items: Arc<[Queued]>,
+    items: Arc<[QueuedMessage]>,
     rev: u64,
 }
 
@@ -59,9 +59,9 @@ fn beginning(text: &str) -> Box<str> {
 }
 
 impl Waiting {
-    fn shown(&self) -> Queued {
+    fn shown(&self) -> QueuedMessage {
         let Self { run, message, preview, at, .. } = self;
-        Queued { run: run.clone(), message: message.clone(), preview: preview.clone(), at: *at }
+        QueuedMessage { run: run.clone(), message: message.clone(), preview: preview.clone(), at: *at }
     }
 }
 
@@ -145,9 +145,9 @@ impl Desk {
         }
     }
 
-    fn waiting_for(&self, agent: &AgentId, now: Instant) -> HashMap<RoomId, Vec<Queued>> {
+    fn waiting_for(&self, agent: &AgentId, now: Instant) -> HashMap<RoomId, Vec<QueuedMessage>> {
         let free: Vec<&RunId> = self.free(agent, now).iter().map(|waiting| &waiting.run).collect();
-        let mut lists: HashMap<RoomId, Vec<Queued>> = HashMap::new();
+        let mut lists: HashMap<RoomId, Vec<QueuedMessage>> = HashMap::new();
         let queue = self.queued.get(agent).into_iter().flatten();
         for waiting in queue.filter(|waiting| !free.contains(&&waiting.run)) {
             lists.entry(waiting.room.clone()).or_default().push(waiting.shown());

@@ -2,7 +2,7 @@
 
 use super::super::host::Order;
 use super::*;
-use parlor_model::{Addressed, ConversationId, Lineage, Usage};
+use parlor_model::{AddressedBy, ConversationId, Lineage, Usage};
 use parlor_model::{Frozen, Room, RoomKind, RoomRole, Time};
 
 struct Nobody;
@@ -28,8 +28,8 @@ pub(super) fn a_run(id: &str, room: &str, state: RunState) -> Run {
         task: None,
         asked_by: None,
         arrival: None,
-        addressed: Addressed::Directly,
-        lineage: Lineage::begun(ConversationId::stored(format!("c{id}")), agent()),
+        addressed: AddressedBy::Directly,
+        lineage: Lineage::start(ConversationId::stored(format!("c{id}")), agent()),
         parent: None,
         state,
         reply: None,
@@ -66,12 +66,12 @@ fn ready(desk: &mut Desk) -> Vec<String> {
     desk.ready(Instant::now()).iter().map(ToString::to_string).collect()
 }
 
-fn due(desk: &mut Desk, patience: Duration, now: Instant) -> Vec<(String, Outcome)> {
+fn due(desk: &mut Desk, patience: Duration, now: Instant) -> Vec<(String, RunOutcome)> {
     desk.due(patience, now).into_iter().map(|due| (due.run.to_string(), due.ending.outcome)).collect()
 }
 
 pub(super) fn over(id: &str) -> Event {
-    run(id, "a", RunState::Ended(Outcome::Complete))
+    run(id, "a", RunState::Ended(RunOutcome::Complete))
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_foreign_host_runs_one_at_a_time_and_ours_one_in_each_room() {
     assert_eq!(ready(&mut desk(Some(false), &waiting).0), [""; 0]);
     let (mut ours, _) = desk(Some(true), &waiting);
     assert_eq!(ready(&mut ours), ["2"]);
-    ours.end(&RunId::stored("0"), Ending::plain(Outcome::Complete));
+    ours.end(&RunId::stored("0"), Ending::plain(RunOutcome::Complete));
     ours.learn(&over("0"), Instant::now());
     assert_eq!(ready(&mut ours), ["1"]);
 }
@@ -135,7 +135,7 @@ fn a_run_is_lost_unless_its_agent_is_heard_of_in_time() {
     desk.alive(&agent(), None);
     assert_eq!(due(&mut desk, patience, start + 2 * patience), []);
     desk.cut(second, start + patience);
-    let lost = [("1".into(), Outcome::Interrupted)];
+    let lost = [("1".into(), RunOutcome::Interrupted)];
     assert_eq!(due(&mut desk, patience, start + 2 * patience), lost);
     assert_eq!(due(&mut desk, patience, start + 2 * patience), [], "asked already");
     assert_eq!(due(&mut desk, patience, start + 2 * patience + TRY_AGAIN), lost, "not answered");
@@ -165,7 +165,7 @@ fn what_was_stopped_says_nothing_more_and_the_next_waits_until_it_is_over() {
     assert_eq!(desk.take_unwanted(), [RunId::stored("2")], "what waits is not wanted either");
     assert_eq!(desk.bind(&agent(), &a, &reply), Bound::Over);
     assert_eq!(desk.terminal(&agent(), None, "$"), None);
-    assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), [("1".into(), Outcome::Cancelled)]);
+    assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), [("1".into(), RunOutcome::Cancelled)]);
     desk.learn(&over("1"), Instant::now());
     desk.learn(&over("2"), Instant::now());
     desk.learn(&run("3", "a", RunState::Queued), Instant::now());
@@ -182,7 +182,7 @@ fn what_somebody_else_cancelled_is_stopped_once() {
     desk.bind(&agent(), &room("a"), &reply);
     assert_eq!(desk.replies_in(&room("a")), [(RunId::stored("1"), reply.clone())]);
     for run_id in ["1", "1", "2"] {
-        desk.learn(&run(run_id, "a", RunState::Ended(Outcome::Cancelled)), Instant::now());
+        desk.learn(&run(run_id, "a", RunState::Ended(RunOutcome::Cancelled)), Instant::now());
     }
     assert_eq!(desk.take_stops(), [(link, agent(), room("a"))]);
     assert_eq!(desk.bind(&agent(), &room("a"), &reply), Bound::Over);
@@ -213,7 +213,7 @@ fn a_frozen_room_ends_everything_in_it() {
     desk.stopped(&agent(), Some(&room("b")));
     assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), []);
     desk.stopped(&agent(), Some(&room("a")));
-    assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), [("1".into(), Outcome::Cancelled)]);
+    assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), [("1".into(), RunOutcome::Cancelled)]);
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn an_agent_that_is_idle_has_said_all_it_had_to_say() {
     assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), [], "it has not begun");
     desk.bind(&agent(), &room("a"), &MessageId::stored("m"));
     desk.idle(&agent());
-    assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), [("1".into(), Outcome::Complete)]);
+    assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), [("1".into(), RunOutcome::Complete)]);
 }
 
 #[test]
@@ -253,13 +253,13 @@ fn a_run_whose_host_comes_by_another_way_is_lost_too_unless_it_is_heard_of() {
     let second = link(&mut desk, "g", false);
     desk.seat(&agent(), second, "Coder", start);
     assert_eq!(desk.next_deadline(patience, start), Some(start + patience), "the first may never close");
-    assert_eq!(due(&mut desk, patience, start + patience), [("1".into(), Outcome::Interrupted)]);
+    assert_eq!(due(&mut desk, patience, start + patience), [("1".into(), RunOutcome::Interrupted)]);
 }
 
 #[test]
 fn a_run_that_the_store_knows_to_be_over_is_not_asked_for_again() {
     let (mut desk, _) = desk(Some(false), &[("1", "a", RunState::Running)]);
-    desk.end(&RunId::stored("1"), Ending::plain(Outcome::Complete));
+    desk.end(&RunId::stored("1"), Ending::plain(RunOutcome::Complete));
     desk.is_over(&RunId::stored("1"));
     assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), []);
     assert_eq!(desk.seat_of(&agent()).map(|seat| seat.status), Some(AgentStatus::Online));
@@ -268,7 +268,7 @@ fn a_run_that_the_store_knows_to_be_over_is_not_asked_for_again() {
 #[test]
 fn a_host_is_told_of_an_end_that_it_cannot_know() {
     let (mut desk, link) = desk(Some(false), &[("1", "a", RunState::Running)]);
-    desk.learn(&run("1", "a", RunState::Ended(Outcome::Cancelled)), Instant::now());
+    desk.learn(&run("1", "a", RunState::Ended(RunOutcome::Cancelled)), Instant::now());
     assert_eq!(desk.take_stops(), [(link, agent(), room("a"))]);
 }
 

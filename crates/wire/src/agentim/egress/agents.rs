@@ -3,7 +3,7 @@
 use super::{encode, encode_about, text};
 use crate::time::iso;
 use parlor_model::{
-    AgentId, AgentStatus, AnswerKind, Answered, Answerer, Approval, Chunk, Decision, MessageId, Payload,
+    AgentId, AgentStatus, AnswerKind, Answerer, Approval, Chunk, Decision, InquiryAnswer, MessageId, Payload,
     RoomId,
 };
 use serde::Serialize;
@@ -176,8 +176,8 @@ struct PermissionResolved<'a> {
 
 /// What was answered to somebody's question: the same object under another name. `None` for what people are told in other
 /// words.
-pub(super) fn answered(answered: &Answered) -> Option<String> {
-    let Answered { kind, by, body } = answered;
+pub(super) fn answered(answered: &InquiryAnswer) -> Option<String> {
+    let InquiryAnswer { kind, by, body } = answered;
     let name = match kind {
         AnswerKind::AgentInfo => return agent_info(by, body),
         AnswerKind::AgentCommand => "server:agent_command_result",
@@ -277,9 +277,10 @@ fn leave_out_nulls(value: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parlor_model::Matter;
+    use parlor_model::ApprovalKind;
     use parlor_model::{
-        Activity, ApprovalId, ChunkKind, Decider, Digest, GatewayId, RunEvent, RunId, Signal, Time, UserId,
+        Activity, ApprovalId, ChunkKind, Decider, GatewayId, InputDigest, RunEvent, RunId, Signal, Time,
+        UserId,
     };
 
     fn value(frame: &str) -> Value {
@@ -364,9 +365,9 @@ mod tests {
             gateway: GatewayId::stored("g"),
             request: "theirs".into(),
             tool: "Bash".into(),
-            matter: Matter::Tool,
+            kind: ApprovalKind::Tool,
             input: Payload(r#"{"b":1.0, "a":null}"#.into()),
-            digest: Digest([0; 32]),
+            digest: InputDigest([0; 32]),
             asked_at: Time(0),
             expires_at: Time(60_000_000),
             decision,
@@ -412,7 +413,7 @@ mod tests {
     fn an_answer_is_handed_on_under_another_name_without_nulls() {
         let by = Answerer::Gateway(GatewayId::stored("g"));
         let told = |kind, body: &str| {
-            let answer = Answered { kind, by: by.clone(), body: Payload(body.into()) };
+            let answer = InquiryAnswer { kind, by: by.clone(), body: Payload(body.into()) };
             super::super::signal(&Signal::Answered(Box::new(answer))).map(|frame| value(&frame))
         };
         let body = r#"{"type":"gateway:spawn_result","requestId":"1","success":true,"error":null,"l":[null,{"x":null}]}"#;
@@ -442,7 +443,8 @@ mod tests {
         );
         let (agent, status) = (AgentId::stored("a"), AgentStatus::Online);
         let by = Answerer::Agent { agent, name: "Coder".into(), kind: "my-own".into(), status };
-        let answer = |kind| value(&answered(&Answered { kind, by: by.clone(), body: body.clone() }).unwrap());
+        let answer =
+            |kind| value(&answered(&InquiryAnswer { kind, by: by.clone(), body: body.clone() }).unwrap());
         assert_eq!(answer(AnswerKind::AgentCommand)["agentId"], "a");
         assert_eq!(
             answer(AnswerKind::AgentInfo)["agent"],

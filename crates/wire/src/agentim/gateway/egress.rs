@@ -8,8 +8,9 @@ use super::super::egress::{
 use crate::events::answers::{self, QuestionAnswer};
 use crate::time::iso;
 use parlor_model::{
-    Addressed, Agent, AgentId, CredentialErrand, Decision, Errand, Inquiry, Look, MemberId, Message,
-    MessageId, Outcome, Prompt, Refusal, Room, RoomId, RunId, Sender, Spawn, Started, UserId,
+    AddressedBy, Agent, AgentId, CredentialAction, Decision, GatewayRequest, Inquiry, MemberId, Message,
+    MessageId, Refusal, Room, RoomId, RunId, RunOutcome, RunTrigger, Sender, Spawn, StartedRun, UserId,
+    WorkspaceRequest,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -38,21 +39,21 @@ pub fn not_authenticated(error: &str) -> String {
 const EARLIER_BYTES: usize = 8 * 1024;
 
 /// A message for an agent to answer. What was said before is only for hosts of ours.
-pub fn send_to_agent(started: &Started, earlier: &[Arc<Message>]) -> String {
+pub fn send_to_agent(started: &StartedRun, earlier: &[Arc<Message>]) -> String {
     let run = &started.run;
     let came;
     let (message_id, content, sender_name, sender_type) = match &started.prompt {
-        Prompt::Message(message) => {
+        RunTrigger::Message(message) => {
             (message.id.as_str(), &*message.text, &*message.sender_name, sender_type(&message.sender))
         }
-        Prompt::Task(task) => {
+        RunTrigger::Task(task) => {
             came = match &task.description {
                 Some(description) => format!("{}\n\n{description}", task.title),
                 None => task.title.to_string(),
             };
             (task.id.as_str(), &*came, "task", "system")
         }
-        Prompt::Arrival { name } => {
+        RunTrigger::Arrival { name } => {
             came = format!("{name} has joined the room.");
             (run.id.as_str(), &*came, &**name, "system")
         }
@@ -67,8 +68,8 @@ pub fn send_to_agent(started: &Started, earlier: &[Arc<Message>]) -> String {
         sender_name,
         sender_type,
         routing_mode: match run.addressed {
-            Addressed::Directly | Addressed::Unasked => "direct",
-            Addressed::ByPolicy => "broadcast",
+            AddressedBy::Directly | AddressedBy::Unasked => "direct",
+            AddressedBy::ByPolicy => "broadcast",
         },
         conversation_id: run.lineage.conversation.as_str(),
         depth: run.lineage.depth,
@@ -228,7 +229,7 @@ pub fn stop_agent(agent: &AgentId, room: Option<&RoomId>) -> String {
 }
 
 /// For hosts of ours: the end of a turn is kept, however it ended.
-pub fn run_ended(agent: &AgentId, room: &RoomId, run: &RunId, outcome: &Outcome) -> String {
+pub fn run_ended(agent: &AgentId, room: &RoomId, run: &RunId, outcome: &RunOutcome) -> String {
     let (agent, room, run) = (agent.as_str(), room.as_str(), run.as_str());
     json!({ "type": "server:run_ended", "agentId": agent, "roomId": room, "runId": run, "outcome": outcome.as_str() })
         .to_string()
@@ -265,9 +266,9 @@ pub fn inquiry(
         Inquiry::Info => json!({ "type": "server:query_agent_info" }),
         Inquiry::Workspace(look) => {
             let kind = match look {
-                Look::Status => "status",
-                Look::Tree { .. } => "tree",
-                Look::File { .. } => "file",
+                WorkspaceRequest::Status => "status",
+                WorkspaceRequest::Tree { .. } => "tree",
+                WorkspaceRequest::File { .. } => "file",
             };
             let mut wanted = json!({ "kind": kind });
             if let Some(path) = look.path() {
@@ -292,17 +293,17 @@ pub fn rewind_agent(agent: &AgentId, room: &RoomId, message: &MessageId) -> Stri
 
 /// What its owner asks of a gateway. What is about credentials goes on as it came; under the name that the asker gave it,
 /// where it goes on with something that began under that name.
-pub fn errand(request: &str, errand: &Errand) -> String {
+pub fn errand(request: &str, errand: &GatewayRequest) -> String {
     let (what, body) = match errand {
-        Errand::Spawn(spawn) => return spawn_agent(request, spawn),
-        Errand::Credential { what, body } => (what, body),
+        GatewayRequest::Spawn(spawn) => return spawn_agent(request, spawn),
+        GatewayRequest::Credential { what, body } => (what, body),
     };
     let kind = match what {
-        CredentialErrand::List => "server:list_credentials",
-        CredentialErrand::Add => "server:add_credential",
-        CredentialErrand::Manage => "server:manage_credential",
-        CredentialErrand::StartOauth => "server:start_oauth",
-        CredentialErrand::CompleteOauth => "server:complete_oauth",
+        CredentialAction::List => "server:list_credentials",
+        CredentialAction::Add => "server:add_credential",
+        CredentialAction::Manage => "server:manage_credential",
+        CredentialAction::StartOauth => "server:start_oauth",
+        CredentialAction::CompleteOauth => "server:complete_oauth",
     };
     let mut frame = match without_nulls(body) {
         Some(Value::Object(fields)) => fields,

@@ -3,8 +3,8 @@
 use super::super::ingress::{FrameLimits, Misread, looked_over, parse};
 use super::run_event::Shape;
 use parlor_model::{
-    AgentId, AnswerKind, Chunk, ChunkKind, GatewayId, MessageId, Outcome, Payload, RoomId, RunEvent, RunId,
-    TaskId,
+    AgentId, AnswerKind, Chunk, ChunkKind, GatewayId, MessageId, Payload, RoomId, RunEvent, RunId,
+    RunOutcome, TaskId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -35,7 +35,7 @@ pub enum Told {
         conversation: Option<Box<str>>,
         depth: Option<u32>,
         /// Only hosts of ours say anything but complete.
-        outcome: Outcome,
+        outcome: RunOutcome,
     },
     /// A host of ours is back and goes on with a turn: it asks how far it was heard.
     Resume {
@@ -201,11 +201,11 @@ pub fn read(text: &str, limits: &FrameLimits) -> Result<Told, Misread> {
                 conversation: form.conversation_id,
                 depth: form.depth,
                 outcome: match form.outcome.as_deref() {
-                    Some("failed") => {
-                        Outcome::Failed(form.reason.unwrap_or_default().chars().take(MOST_REASON).collect())
-                    }
-                    Some("interrupted") => Outcome::Interrupted,
-                    _ => Outcome::Complete,
+                    Some("failed") => RunOutcome::Failed(
+                        form.reason.unwrap_or_default().chars().take(MOST_REASON).collect(),
+                    ),
+                    Some("interrupted") => RunOutcome::Interrupted,
+                    _ => RunOutcome::Complete,
                 },
             }
         }

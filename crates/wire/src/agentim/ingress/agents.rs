@@ -2,7 +2,8 @@
 
 use super::{Misread, parse};
 use parlor_model::{
-    AgentId, ApprovalId, CredentialErrand, Digest, GatewayId, Inquiry, Look, MessageId, Payload, RoomId,
+    AgentId, ApprovalId, CredentialAction, GatewayId, InputDigest, Inquiry, MessageId, Payload, RoomId,
+    WorkspaceRequest,
 };
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -21,7 +22,7 @@ pub enum OfAgents {
         always: bool,
         reason: Option<Box<str>>,
         /// Of the input that was looked at.
-        digest: Option<Digest>,
+        digest: Option<InputDigest>,
     },
     Inquire {
         agent: Option<AgentId>,
@@ -37,7 +38,7 @@ pub enum OfAgents {
     /// Something that only the owner of a gateway may ask of it, and that the hub only hands on.
     Credential {
         gateway: Option<GatewayId>,
-        errand: CredentialErrand,
+        errand: CredentialAction,
         /// The whole frame, an object. It may hold a secret.
         body: Payload,
     },
@@ -51,7 +52,7 @@ pub(super) fn read(kind: &str, text: &str) -> Option<Result<OfAgents, Misread>> 
             agent: agent(&agent_id),
         }),
         "client:permission_response" => parse(text).and_then(|form: DecisionForm| {
-            let digest = form.input_digest.map(|text| Digest::parse(&text).ok_or(Misread::Unknown));
+            let digest = form.input_digest.map(|text| InputDigest::parse(&text).ok_or(Misread::Unknown));
             Ok(OfAgents::Decide {
                 request: ApprovalId::parse(&form.request_id).ok(),
                 allow: matches!(form.decision, DecisionWord::Allow),
@@ -83,11 +84,11 @@ pub(super) fn read(kind: &str, text: &str) -> Option<Result<OfAgents, Misread>> 
         }),
         other => {
             let errand = match other {
-                "client:list_gateway_credentials" => CredentialErrand::List,
-                "client:add_gateway_credential" => CredentialErrand::Add,
-                "client:manage_gateway_credential" => CredentialErrand::Manage,
-                "client:start_gateway_oauth" => CredentialErrand::StartOauth,
-                "client:complete_gateway_oauth" => CredentialErrand::CompleteOauth,
+                "client:list_gateway_credentials" => CredentialAction::List,
+                "client:add_gateway_credential" => CredentialAction::Add,
+                "client:manage_gateway_credential" => CredentialAction::Manage,
+                "client:start_gateway_oauth" => CredentialAction::StartOauth,
+                "client:complete_gateway_oauth" => CredentialAction::CompleteOauth,
                 _ => return None,
             };
             parse(text).map(|form: GatewayForm| OfAgents::Credential {
@@ -180,11 +181,11 @@ enum LookKind {
 }
 
 impl LookForm {
-    fn read(self) -> Result<Look, Misread> {
+    fn read(self) -> Result<WorkspaceRequest, Misread> {
         Ok(match self.kind {
-            LookKind::Status => Look::Status,
-            LookKind::Tree => Look::Tree { path: self.path },
-            LookKind::File => Look::File { path: self.path.ok_or(Misread::Unknown)? },
+            LookKind::Status => WorkspaceRequest::Status,
+            LookKind::Tree => WorkspaceRequest::Tree { path: self.path },
+            LookKind::File => WorkspaceRequest::File { path: self.path.ok_or(Misread::Unknown)? },
         })
     }
 }
@@ -272,7 +273,7 @@ mod tests {
         );
         let seen = |digest: &str| text.replace('}', &format!(r#","inputDigest":"{digest}"}}"#));
         let read = read(&seen(&"0a".repeat(32)), &LIMITS);
-        let expected = Some(Digest([10; 32]));
+        let expected = Some(InputDigest([10; 32]));
         assert!(matches!(read, Ok(Asked::OfAgents(OfAgents::Decide { digest, .. })) if digest == expected));
         misread(&seen("0a"));
         for word in ["Allow", "timeout", "yes", ""] {
@@ -283,7 +284,7 @@ mod tests {
 
     #[test]
     fn of_a_workspace_one_sees_its_status_its_tree_or_a_file() {
-        let look = |request: &str, expected: Look| {
+        let look = |request: &str, expected: WorkspaceRequest| {
             let (room, agent) = here();
             check(
                 &format!(
@@ -292,10 +293,10 @@ mod tests {
                 OfAgents::Inquire { room: Some(room), agent, inquiry: Inquiry::Workspace(expected) },
             );
         };
-        look(r#"{"kind":"status"}"#, Look::Status);
-        look(r#"{"kind":"tree"}"#, Look::Tree { path: None });
-        look(r#"{"kind":"tree","path":"src"}"#, Look::Tree { path: Some("src".into()) });
-        look(r#"{"kind":"file","path":"a"}"#, Look::File { path: "a".into() });
+        look(r#"{"kind":"status"}"#, WorkspaceRequest::Status);
+        look(r#"{"kind":"tree"}"#, WorkspaceRequest::Tree { path: None });
+        look(r#"{"kind":"tree","path":"src"}"#, WorkspaceRequest::Tree { path: Some("src".into()) });
+        look(r#"{"kind":"file","path":"a"}"#, WorkspaceRequest::File { path: "a".into() });
         for request in [r#"{"kind":"file"}"#, r#"{"kind":"shell","path":"ls"}"#, "{}", "null", r#""status""#]
         {
             misread(&format!(
@@ -306,7 +307,7 @@ mod tests {
 
     #[test]
     fn what_is_for_a_gateway_is_kept_as_it_came() {
-        use CredentialErrand::*;
+        use CredentialAction::*;
         for (kind, errand) in [
             ("list_gateway_credentials", List),
             ("add_gateway_credential", Add),

@@ -74,7 +74,7 @@ pub struct ManagedUser<'a> {
 
 impl<'a> ManagedUser<'a> {
     pub fn new(user: &'a parlor_model::User, now: Time) -> Self {
-        let hears = user.hears.iter().map(|pattern| pattern.as_str()).collect();
+        let hears = user.source_patterns.iter().map(|pattern| pattern.as_str()).collect();
         Self { user: user.into(), max_connections: user.max_connections, hears, locked: user.is_locked(now) }
     }
 }
@@ -234,7 +234,7 @@ impl<'a> From<&'a parlor_model::Room> for Room<'a> {
             id: room.id.as_str(),
             name: &room.name,
             kind: room.kind.into(),
-            broadcast_mode: room.policy != parlor_model::Policy::Mention,
+            broadcast_mode: room.policy != parlor_model::AnswerPolicy::Mention,
             policy: room.policy.into(),
             system_prompt: room.system_prompt.as_deref(),
             agent_command_role: room.agent_command_role.into(),
@@ -428,7 +428,8 @@ pub struct RecentRooms<'a>(pub BTreeMap<&'a str, Recent<'a>>);
 
 impl<'a> RecentRooms<'a> {
     pub fn new(recent: &'a [query::Recent]) -> Self {
-        let entry = |found: &'a query::Recent| Some((found.message.place.room()?.as_str(), found.into()));
+        let entry =
+            |found: &'a query::Recent| Some((found.message.destination.room()?.as_str(), found.into()));
         Self(recent.iter().filter_map(entry).collect())
     }
 }

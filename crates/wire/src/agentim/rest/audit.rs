@@ -1,7 +1,7 @@
 //! The audit log, as admins read it.
 
 use crate::time::iso;
-use parlor_model::audit::{Actor, Noted};
+use parlor_model::audit::{Actor, AuditRecord};
 use serde::Serialize;
 #[cfg(test)]
 use ts_rs::TS;
@@ -20,7 +20,7 @@ pub struct AuditPage<'a> {
 }
 
 impl<'a> AuditPage<'a> {
-    pub fn new(notes: &'a [Noted], more: bool) -> Self {
+    pub fn new(notes: &'a [AuditRecord], more: bool) -> Self {
         let next_cursor = notes.last().filter(|_| more).map(|last| last.id.to_string());
         Self { items: notes.iter().map(AuditEntry::from).collect(), has_more: more, next_cursor }
     }
@@ -78,8 +78,8 @@ pub struct AuditSubject<'a> {
     pub name: Option<&'a str>,
 }
 
-impl<'a> From<&'a Noted> for AuditEntry<'a> {
-    fn from(noted: &'a Noted) -> Self {
+impl<'a> From<&'a AuditRecord> for AuditEntry<'a> {
+    fn from(noted: &'a AuditRecord) -> Self {
         let note = &noted.note;
         let subject = note.subject.as_ref().map(|subject| AuditSubject {
             kind: subject.kind.as_str(),

@@ -25,8 +25,8 @@ pub struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    pub fn new(found: &'a query::Found, epoch: Epoch) -> Self {
-        let cursor = |place: query::SearchPlace| {
+    pub fn new(found: &'a query::SearchResults, epoch: Epoch) -> Self {
+        let cursor = |place: query::SearchCursor| {
             let position = Position { epoch, seq: place.before.unwrap_or_default() };
             format!("{position}.{}", place.skip)
         };

@@ -1,7 +1,7 @@
 //! Answers about the turns of agents.
 
 use crate::time::iso;
-use parlor_model::{Addressed, Outcome, Run, RunState};
+use parlor_model::{AddressedBy, Run, RunOutcome, RunState};
 use serde::Serialize;
 #[cfg(test)]
 use ts_rs::TS;
@@ -63,7 +63,7 @@ impl<'a> TurnDelivery<'a> {
                 RunState::Queued => "queued",
                 RunState::Running if has_spoken => "started",
                 RunState::Running => "delivered",
-                RunState::Ended(Outcome::Complete) => "answered",
+                RunState::Ended(RunOutcome::Complete) => "answered",
                 RunState::Ended(outcome) => outcome.as_str(),
             },
             reason: match &run.state {
@@ -71,8 +71,8 @@ impl<'a> TurnDelivery<'a> {
                 RunState::Queued | RunState::Running => None,
             },
             routing_mode: match run.addressed {
-                Addressed::ByPolicy => "broadcast",
-                Addressed::Directly | Addressed::Unasked => "direct",
+                AddressedBy::ByPolicy => "broadcast",
+                AddressedBy::Directly | AddressedBy::Unasked => "direct",
             },
             conversation_id: run.lineage.conversation.as_str(),
             depth: run.lineage.depth,

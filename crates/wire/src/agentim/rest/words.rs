@@ -26,7 +26,7 @@ macro_rules! words {
 words!(SiteRole, "lowercase", SiteRole { User, Admin });
 words!(RoomRole, "lowercase", RoomRole { Member, Admin, Owner });
 words!(RoomKind, "lowercase", RoomKind { Group, Private });
-words!(RoomPolicy, "lowercase", Policy { Mention, Triage, All });
+words!(RoomPolicy, "lowercase", AnswerPolicy { Mention, Triage, All });
 words!(
     TaskStatus,
     "snake_case",
@@ -133,7 +133,7 @@ mod tests {
         for status in model::TaskStatus::ALL {
             assert_eq!(json!(TaskStatus::from(status)), status.as_str());
         }
-        for policy in [model::Policy::Mention, model::Policy::Triage, model::Policy::All] {
+        for policy in [model::AnswerPolicy::Mention, model::AnswerPolicy::Triage, model::AnswerPolicy::All] {
             assert_eq!(json!(RoomPolicy::from(policy)), policy.as_str());
         }
         for kind in [model::MessageKind::Text, model::MessageKind::AgentResponse] {

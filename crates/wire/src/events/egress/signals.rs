@@ -3,11 +3,13 @@
 use super::Filter;
 use crate::events::frames::UiMessage;
 use parlor_model::run_event::{ChangeReport, ContextUsage, Plan, Subagent, SubagentChange, UsageReport};
-use parlor_model::{AgentId, Chunk, ChunkKind, MessageId, Moment, Queued, RoomId, RunEvent, RunId, Signal};
+use parlor_model::{
+    AgentId, Chunk, ChunkKind, MessageId, QueuedMessage, RoomId, RunEvent, RunId, Signal, SignalStamp,
+};
 use serde_json::{Value, json};
 
 /// `None` where this door has nothing to say of it.
-pub fn signal(signal: &Signal, given: Moment, filter: &Filter, root: Option<&str>) -> Option<String> {
+pub fn signal(signal: &Signal, given: SignalStamp, filter: &Filter, root: Option<&str>) -> Option<String> {
     let tell = |message: UiMessage<'_>| {
         let message = message.under(root);
         filter.passes(&message).then(|| message.write(filter.form, given.ordinal, given.at, None))
@@ -73,7 +75,7 @@ pub fn signal(signal: &Signal, given: Moment, filter: &Filter, root: Option<&str
 }
 
 /// An item of a queue.
-pub fn queued(item: &Queued, room: &RoomId, agent: &AgentId) -> Value {
+pub fn queued(item: &QueuedMessage, room: &RoomId, agent: &AgentId) -> Value {
     json!({
         "id": item.run.as_str(),
         "agent_id": agent.as_str(),

@@ -3,7 +3,7 @@
 use super::super::super::egress::encode;
 use super::super::ingress::{AgentForm, Auth, Device, PermissionForm, Reply, Status, Told};
 use super::super::run_event::Shape;
-use parlor_model::{Chunk, Outcome, Payload};
+use parlor_model::{Chunk, Payload, RunOutcome};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -29,7 +29,7 @@ pub fn write(told: &Told) -> String {
             chunks: chunks.iter().map(ChunkShape::of).collect(),
             conversation_id: conversation.as_deref(),
             depth: *depth,
-            outcome: (*outcome != Outcome::Complete).then(|| outcome.as_str()),
+            outcome: (*outcome != RunOutcome::Complete).then(|| outcome.as_str()),
             reason: outcome.reason().filter(|reason| !reason.is_empty()),
         }),
         Told::Resume { agent, room, run } => encode(&ResumeFrame {

@@ -506,7 +506,7 @@ struct Pong {
 mod tests {
     use super::super::super::egress;
     use super::*;
-    use parlor_model::Outcome;
+    use parlor_model::RunOutcome;
     use proptest::prelude::*;
 
     fn told(text: &str) -> Instruction {
@@ -569,7 +569,7 @@ mod tests {
         let (agent, room, run) = (AgentId::stored("a"), RoomId::stored("r"), RunId::stored("t"));
         let resumed = Instruction::Resumed { run: run.clone(), parts: 2, bytes: 17 };
         assert_eq!(told(&egress::run_resumed(&agent, &room, &run, (2, 17))), resumed);
-        for (outcome, interrupted) in [(Outcome::Interrupted, true), (Outcome::Cancelled, false)] {
+        for (outcome, interrupted) in [(RunOutcome::Interrupted, true), (RunOutcome::Cancelled, false)] {
             let ended = Instruction::Ended { run: run.clone(), interrupted };
             assert_eq!(told(&egress::run_ended(&agent, &room, &run, &outcome)), ended);
         }

@@ -11,7 +11,7 @@ pub enum Inquiry {
         args: Box<str>,
     },
     Info,
-    Workspace(Look),
+    Workspace(WorkspaceRequest),
 }
 
 impl Inquiry {
@@ -26,13 +26,13 @@ impl Inquiry {
 
 /// What is to be seen of the folder an agent works in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Look {
+pub enum WorkspaceRequest {
     Status,
     Tree { path: Option<Box<str>> },
     File { path: Box<str> },
 }
 
-impl Look {
+impl WorkspaceRequest {
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::Status => None,
@@ -44,11 +44,11 @@ impl Look {
 
 /// What the owner of a gateway asks of it.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Errand {
+pub enum GatewayRequest {
     Spawn(Spawn),
     /// In the words of whoever asks. It may hold a secret, so nobody is shown it by mistake.
     Credential {
-        what: CredentialErrand,
+        what: CredentialAction,
         body: Payload,
     },
 }
@@ -63,7 +63,7 @@ pub struct Spawn {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CredentialErrand {
+pub enum CredentialAction {
     List,
     Add,
     Manage,
@@ -86,7 +86,7 @@ pub enum AnswerKind {
 
 /// What was answered, for who asked alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answered {
+pub struct InquiryAnswer {
     pub kind: AnswerKind,
     pub by: Answerer,
     /// In the words of the gateway.
@@ -101,7 +101,7 @@ pub enum Answerer {
 
 /// Whether a path that somebody names lies in a folder, whatever machine that is on. Only names are looked at: where links
 /// in the folder lead is known there alone.
-pub fn lies_within(folder: Option<&str>, path: &str) -> bool {
+pub fn is_within_folder(folder: Option<&str>, path: &str) -> bool {
     let separates = |c: char| c == '/' || c == '\\';
     let climbs = path.split(separates).any(|name| name.trim() == "..");
     if climbs || path.chars().any(char::is_control) {
@@ -126,7 +126,7 @@ mod tests {
 
     #[track_caller]
     fn check(folder: Option<&str>, path: &str, expected: bool) {
-        assert_eq!(lies_within(folder, path), expected, "{path} in {folder:?}");
+        assert_eq!(is_within_folder(folder, path), expected, "{path} in {folder:?}");
     }
 
     #[test]

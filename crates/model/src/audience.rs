@@ -3,14 +3,14 @@
 use crate::{Agent, RoomId, UserId, Visibility};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Circle {
+pub struct EventAudience {
     pub everyone: bool,
     pub people: Vec<UserId>,
     /// Whoever is in one of these.
     pub rooms: Vec<RoomId>,
 }
 
-impl Circle {
+impl EventAudience {
     pub const fn everyone() -> Self {
         Self { everyone: true, people: Vec::new(), rooms: Vec::new() }
     }
@@ -26,7 +26,7 @@ impl Circle {
     }
 
     /// A person, and whoever is in these rooms with them.
-    pub fn around(user: &UserId, rooms: impl IntoIterator<Item = RoomId>) -> Self {
+    pub fn user_and_rooms(user: &UserId, rooms: impl IntoIterator<Item = RoomId>) -> Self {
         Self { everyone: false, people: vec![user.clone()], rooms: rooms.into_iter().collect() }
     }
 
@@ -54,9 +54,9 @@ impl Circle {
 mod tests {
     use super::*;
 
-    fn circle(everyone: bool, people: &[&str], rooms: &[&str]) -> Circle {
+    fn circle(everyone: bool, people: &[&str], rooms: &[&str]) -> EventAudience {
         let people = people.iter().map(|user| UserId::stored(*user)).collect();
-        Circle { everyone, people, rooms: rooms.iter().map(|room| RoomId::stored(*room)).collect() }
+        EventAudience { everyone, people, rooms: rooms.iter().map(|room| RoomId::stored(*room)).collect() }
     }
 
     #[test]

@@ -8,7 +8,7 @@ pub fn is_deceptive(c: char) -> bool {
 }
 
 /// Whether a character leaves a trace by itself. Joiners and the like belong in words, but make no name alone.
-pub fn is_seen(c: char) -> bool {
+pub fn is_visible(c: char) -> bool {
     let ignorable = matches!(
         c,
         '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
