@@ -4,7 +4,7 @@
 //! writer, and text that looks like the beginning of another message is marked as text.
 
 use crate::turn::Turn;
-use parlor_wire::agentim::gateway::host::ingress::{Addition, RoomView, SenderType};
+use parlor_wire::agentim::gateway::host::ingress::{InjectedMessage, RoomView, SenderType};
 
 /// Messages that are told, the one to answer among them.
 const MESSAGES: usize = 20;
@@ -26,7 +26,7 @@ pub fn prompt(turn: &Turn) -> String {
 }
 
 /// What a person says to an agent that is at work, as it would stand in such a text.
-pub fn meanwhile(addition: &Addition) -> String {
+pub fn meanwhile(addition: &InjectedMessage) -> String {
     format!("User: {}", unmistakable(&addition.content))
 }
 

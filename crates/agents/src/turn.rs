@@ -4,7 +4,9 @@
 //! what was said. A stage that is full makes its speaker wait.
 
 use parlor_model::{Chunk, ChunkKind, Payload, RunEvent, RunId};
-use parlor_wire::agentim::gateway::host::ingress::{Addition, Request, RoomView, Verdict};
+use parlor_wire::agentim::gateway::host::ingress::{
+    InjectedMessage, PermissionOutcome, RoomView, RunRequest,
+};
 use std::sync::Arc;
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -12,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 /// What an agent is asked.
 #[derive(Debug)]
 pub struct Turn {
-    pub request: Request,
+    pub request: RunRequest,
     /// The room as the hub last told of it.
     pub room: Option<Arc<RoomView>>,
     /// What this agent called its session in this room, the last time it said so; kept over restarts.
@@ -37,7 +39,7 @@ pub enum Said {
     Question {
         tool: Box<str>,
         input: Payload,
-        answer: oneshot::Sender<Verdict>,
+        answer: oneshot::Sender<PermissionOutcome>,
     },
     /// To be given back with the next turn in this room.
     Session(Box<str>),
@@ -55,7 +57,7 @@ pub struct Stage {
     said: mpsc::Sender<Said>,
     stop: CancellationToken,
     /// What is said to it meanwhile.
-    more: Mutex<Option<mpsc::Receiver<Addition>>>,
+    more: Mutex<Option<mpsc::Receiver<InjectedMessage>>>,
 }
 
 impl Stage {
@@ -67,13 +69,13 @@ impl Stage {
     }
 
     /// Where more may be said to the agent while it plays.
-    pub fn open_to(self, more: mpsc::Receiver<Addition>) -> Self {
+    pub fn open_to(self, more: mpsc::Receiver<InjectedMessage>) -> Self {
         Self { more: Mutex::new(Some(more)), ..self }
     }
 
     /// Waits for what is said to the agent while it plays. Who has made use of it says so with [`Stage::took`], before
     /// its turn ends; what nobody took is another turn.
-    pub async fn more(&self) -> Addition {
+    pub async fn more(&self) -> InjectedMessage {
         let mut more = self.more.lock().await;
         match more.as_mut() {
             Some(more) => match more.recv().await {
@@ -84,7 +86,7 @@ impl Stage {
         }
     }
 
-    pub async fn took(&self, addition: &Addition) -> Result<(), Deserted> {
+    pub async fn took(&self, addition: &InjectedMessage) -> Result<(), Deserted> {
         self.pass_on(Said::Took(addition.added.clone())).await
     }
 
@@ -109,10 +111,14 @@ impl Stage {
     }
 
     /// Waits for people. Who cannot be asked has not said yes.
-    pub async fn ask(&self, tool: impl Into<Box<str>>, input: Payload) -> Result<Verdict, Deserted> {
+    pub async fn ask(
+        &self,
+        tool: impl Into<Box<str>>,
+        input: Payload,
+    ) -> Result<PermissionOutcome, Deserted> {
         let (answer, answered) = oneshot::channel();
         self.pass_on(Said::Question { tool: tool.into(), input, answer }).await?;
-        Ok(answered.await.unwrap_or(Verdict::Denied { reason: None }))
+        Ok(answered.await.unwrap_or(PermissionOutcome::Denied { reason: None }))
     }
 
     /// Resolves when somebody said stop. Whoever plays has a moment to end by itself and is then dropped.

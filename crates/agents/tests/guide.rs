@@ -2,16 +2,17 @@
 
 use parlor_agents::{Link, guide, link};
 use parlor_model::{Activity, ChunkKind, PlanState, RunEvent, StepState, SubagentChange};
-use parlor_wire::agentim::gateway::ingress::{MOST_CHUNKS, PermissionForm, Status, Told, read};
+use parlor_wire::agentim::gateway::ingress::{GatewayMessage, MOST_CHUNKS, PermissionForm, Status, read};
 use parlor_wire::agentim::ingress::FrameLimits;
-use parlor_wire::json::Bounds;
+use parlor_wire::json::JsonLimits;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
-const LIMITS: FrameLimits = FrameLimits { bytes: 256 * 1024, json: Bounds { depth: 15, items: MOST_CHUNKS } };
+const LIMITS: FrameLimits =
+    FrameLimits { bytes: 256 * 1024, json: JsonLimits { depth: 15, items: MOST_CHUNKS } };
 
 /// The hub's end.
 struct Hub {
@@ -28,7 +29,7 @@ impl Hub {
     async fn with_room_for(frames: usize) -> Self {
         let (here, there) = link(frames);
         let mut hub = Self { link: here, guide: tokio::spawn(guide(there)) };
-        let Told::Register(form) = hub.next().await else { panic!("it did not register") };
+        let GatewayMessage::Register(form) = hub.next().await else { panic!("it did not register") };
         assert_eq!((form.id.as_str(), &*form.name, &*form.kind), ("guide", "guide", "guide"));
         hub
     }
@@ -62,7 +63,7 @@ impl Hub {
     }
 
     /// The next frame, which must be one that the hub takes.
-    async fn next(&mut self) -> Told {
+    async fn next(&mut self) -> GatewayMessage {
         let frame = self.link.incoming.recv().await.expect("the guide is there");
         let value: Value = serde_json::from_str(&frame).unwrap();
         assert!(!has_null(&value), "{frame}");
@@ -74,10 +75,10 @@ impl Hub {
         let mut played = Played::default();
         loop {
             let told = self.next().await;
-            if let Told::Permission(form) = &told {
+            if let GatewayMessage::Permission(form) = &told {
                 self.decide(form, "allow", None).await;
             }
-            let over = matches!(told, Told::Status { status: Status::Online, .. });
+            let over = matches!(told, GatewayMessage::Status { status: Status::Online, .. });
             played.frames.push(told);
             if over {
                 return played;
@@ -93,7 +94,7 @@ impl Hub {
 
     async fn permission(&mut self) -> PermissionForm {
         loop {
-            if let Told::Permission(form) = self.next().await {
+            if let GatewayMessage::Permission(form) = self.next().await {
                 return form;
             }
         }
@@ -111,13 +112,13 @@ fn has_null(value: &Value) -> bool {
 
 #[derive(Default)]
 struct Played {
-    frames: Vec<Told>,
+    frames: Vec<GatewayMessage>,
 }
 
 impl Played {
     fn streamed(&self, kind: ChunkKind) -> String {
         let chunks = self.frames.iter().filter_map(|told| match told {
-            Told::Chunk { chunk, .. } if chunk.kind == kind => Some(&*chunk.content),
+            GatewayMessage::Chunk { chunk, .. } if chunk.kind == kind => Some(&*chunk.content),
             _ => None,
         });
         chunks.collect()
@@ -134,7 +135,7 @@ impl Played {
 
     fn events(&self) -> impl Iterator<Item = &RunEvent> {
         self.frames.iter().filter_map(|told| match told {
-            Told::RunEvent { event, .. } => Some(event),
+            GatewayMessage::RunEvent { event, .. } => Some(event),
             _ => None,
         })
     }
@@ -142,7 +143,7 @@ impl Played {
     /// What it said in the end, which must be what it streamed.
     fn text(&self) -> String {
         let mut ends = self.frames.iter().filter_map(|told| match told {
-            Told::Complete { text, chunks, conversation, depth, reply, .. } => {
+            GatewayMessage::Complete { text, chunks, conversation, depth, reply, .. } => {
                 assert_eq!((conversation.as_deref(), *depth), (Some("c"), Some(1)));
                 assert!(reply.room.is_some() && reply.message.is_some());
                 for kind in [ChunkKind::Text, ChunkKind::Thinking, ChunkKind::ToolUse, ChunkKind::Error] {
@@ -161,15 +162,15 @@ impl Played {
     }
 }
 
-fn name(told: &Told) -> &'static str {
+fn name(told: &GatewayMessage) -> &'static str {
     match told {
-        Told::Chunk { chunk, .. } => chunk.kind.as_str(),
-        Told::Complete { .. } => "complete",
-        Told::Status { status: Status::Busy, .. } => "busy",
-        Told::Status { .. } => "online",
-        Told::Terminal { .. } => "terminal",
-        Told::Permission(_) => "permission",
-        Told::RunEvent { event, .. } => match event {
+        GatewayMessage::Chunk { chunk, .. } => chunk.kind.as_str(),
+        GatewayMessage::Complete { .. } => "complete",
+        GatewayMessage::Status { status: Status::Busy, .. } => "busy",
+        GatewayMessage::Status { .. } => "online",
+        GatewayMessage::Terminal { .. } => "terminal",
+        GatewayMessage::Permission(_) => "permission",
+        GatewayMessage::RunEvent { event, .. } => match event {
             RunEvent::Plan(_) => "plan",
             RunEvent::Questions(_) => "question",
             RunEvent::Usage(_) => "usage",
@@ -412,11 +413,11 @@ async fn a_narrow_link_slows_it_down_and_loses_nothing() {
     }
 }
 
-fn place(told: &Told) -> Option<&str> {
+fn place(told: &GatewayMessage) -> Option<&str> {
     let room = match told {
-        Told::Chunk { reply, .. } | Told::Complete { reply, .. } => &reply.room,
-        Told::Terminal { room, .. } | Told::RunEvent { room, .. } => room,
-        Told::Permission(form) => &form.room,
+        GatewayMessage::Chunk { reply, .. } | GatewayMessage::Complete { reply, .. } => &reply.room,
+        GatewayMessage::Terminal { room, .. } | GatewayMessage::RunEvent { room, .. } => room,
+        GatewayMessage::Permission(form) => &form.room,
         _ => return None,
     };
     room.as_ref().map(|room| room.as_str())
@@ -434,9 +435,9 @@ async fn the_same_turn_given_twice_is_answered_once() {
 async fn who_asks_what_the_guide_cannot_do_is_not_left_waiting() {
     let mut hub = Hub::start().await;
     hub.say(json!({ "type": "server:agent_command", "agentId": "guide", "roomId": "r", "command": "clear", "args": "", "userId": "u" })).await;
-    assert!(matches!(hub.next().await, Told::Answer(_)));
+    assert!(matches!(hub.next().await, GatewayMessage::Answer(_)));
     hub.say(json!({ "type": "server:query_agent_info", "agentId": "guide" })).await;
-    assert!(matches!(hub.next().await, Told::Answer(_)));
+    assert!(matches!(hub.next().await, GatewayMessage::Answer(_)));
     hub.say(json!({ "type": "server:hologram" })).await;
     hub.link.outgoing.send("no frame".into()).await.unwrap();
     hub.ask("r", "@guide task").await;

@@ -19,7 +19,7 @@ use parlor_model::{Caller, Command};
 use parlor_server::{App, Config, Listening, Models, Tls, secrets};
 use parlor_wire::agentim::gateway::ingress::MOST_CHUNKS;
 use parlor_wire::agentim::ingress::FrameLimits;
-use parlor_wire::json::Bounds;
+use parlor_wire::json::JsonLimits;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -221,11 +221,11 @@ fn server_config(
         trusted_proxies: settings.trusted_proxies.clone(),
         frames: FrameLimits {
             bytes: settings.max_ws_message_size,
-            json: Bounds { depth: settings.max_json_depth, items: 1000 },
+            json: JsonLimits { depth: settings.max_json_depth, items: 1000 },
         },
         gateway_frames: FrameLimits {
             bytes: settings.max_gateway_message_size,
-            json: Bounds { depth: settings.max_json_depth, items: MOST_CHUNKS },
+            json: JsonLimits { depth: settings.max_json_depth, items: MOST_CHUNKS },
         },
         outbox: Caps { bytes: settings.outbox_max_bytes, buffers: settings.outbox_max_frames },
         allowed_origins,

@@ -20,8 +20,8 @@ use parlor_model::{
     Refusal, RoomId, Signal, SignalStamp, UserId,
 };
 use parlor_wire::agentim::egress;
-use parlor_wire::agentim::ingress::{self, Asked, Draft, Misread, agents::OfAgents};
-use parlor_wire::events::frames::Form;
+use parlor_wire::agentim::ingress::{self, ClientRequest, Draft, FrameError, agents::AgentAction};
+use parlor_wire::events::frames::StreamFormat;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -208,9 +208,9 @@ impl Talk {
         for turn in 1..=BURST {
             match incoming.take() {
                 Some(Incoming::Text(text)) => self.hear(socket, &text).await,
-                Some(Incoming::Binary) => self.misread(socket, Misread::Unknown),
+                Some(Incoming::Binary) => self.misread(socket, FrameError::Unknown),
                 Some(Incoming::TooLarge) => {
-                    self.misread(socket, Misread::TooLarge);
+                    self.misread(socket, FrameError::TooLarge);
                     socket.close(1009, "Message exceeds maximum size");
                 }
                 Some(Incoming::NotUtf8) => socket.close(1007, "Not UTF-8"),
@@ -227,7 +227,7 @@ impl Talk {
         true
     }
 
-    fn misread(&mut self, socket: &Socket, misread: Misread) {
+    fn misread(&mut self, socket: &Socket, misread: FrameError) {
         let (code, words) = misread.words();
         if self.signed.is_some() && !self.window.admits_one_more() {
             return self.refuse(socket, &too_many());
@@ -247,41 +247,43 @@ impl Talk {
                 return self.misread(socket, misread);
             }
         };
-        let counts = !matches!(asked, Asked::Auth { .. } | Asked::Ping { .. });
+        let counts = !matches!(asked, ClientRequest::Auth { .. } | ClientRequest::Ping { .. });
         if counts && self.signed.is_some() && !self.window.admits_one_more() {
             self.settle().await;
             let id = match &asked {
-                Asked::Send { post, .. } => post.client_message_id.as_deref(),
+                ClientRequest::Send { post, .. } => post.client_message_id.as_deref(),
                 _ => None,
             };
             return socket.say(&egress::refusal(&too_many(), id));
         }
-        if let Asked::Send { room, post } = asked {
+        if let ClientRequest::Send { room, post } = asked {
             return self.send(socket, room, post).await;
         }
         self.settle().await;
         match asked {
-            Asked::Ping { ts } => socket.say(&egress::pong(&ts)),
-            Asked::Auth { token, version } => self.authenticate(socket, &token, version.as_deref()).await,
+            ClientRequest::Ping { ts } => socket.say(&egress::pong(&ts)),
+            ClientRequest::Auth { token, version } => {
+                self.authenticate(socket, &token, version.as_deref()).await
+            }
             _ if self.signed.is_none() => self.refuse(socket, &Refusal::NotSignedIn),
-            Asked::Join { room, since } => self.join(socket, room, since.as_deref()).await,
-            Asked::Follow { since } => {
+            ClientRequest::Join { room, since } => self.join(socket, room, since.as_deref()).await,
+            ClientRequest::Follow { since } => {
                 if let Err(refusal) = self.follow(since.as_deref()).await {
                     self.refuse(socket, &refusal);
                 }
             }
-            Asked::Leave { room } => {
+            ClientRequest::Leave { room } => {
                 if let (Some(room), Some(signed)) = (room, &self.signed) {
                     self.app.hub.detach(signed.viewer.id, &room);
                 }
             }
-            Asked::Typing { room } => self.typing(room),
-            Asked::OfAgents(asked) => {
+            ClientRequest::Typing { room } => self.typing(room),
+            ClientRequest::OfAgents(asked) => {
                 if let Err(refusal) = self.of_agents(asked).await {
                     self.refuse(socket, &refusal);
                 }
             }
-            Asked::Send { .. } => {}
+            ClientRequest::Send { .. } => {}
         }
     }
 
@@ -388,7 +390,8 @@ impl Talk {
         self.app.hub.connect(&signed.caller, viewer.clone(), Bytes::new(), |_| Ok(())).await?;
         signed.following = Some(viewer.id);
         let made = |text: String| frame::text(&text);
-        events::begin(&self.app, &signed.caller, &viewer, &Following::All, since, Form::Frame, made).await
+        events::begin(&self.app, &signed.caller, &viewer, &Following::All, since, StreamFormat::Frame, made)
+            .await
     }
 
     async fn send(&mut self, socket: &Socket, room: Option<RoomId>, draft: Draft) {
@@ -415,30 +418,30 @@ impl Talk {
         self.pending.push_back(Pending { receipt, client_message_id: id });
     }
 
-    async fn of_agents(&self, asked: OfAgents) -> Result<(), Refusal> {
+    async fn of_agents(&self, asked: AgentAction) -> Result<(), Refusal> {
         let Some(signed) = &self.signed else { return Err(Refusal::NotSignedIn) };
         match asked {
-            OfAgents::Stop { room, agent } => {
+            AgentAction::Stop { room, agent } => {
                 let room = room.ok_or(Refusal::NotFound(EntityKind::Room))?;
                 let agent = agent.ok_or(Refusal::NotFound(EntityKind::Agent))?;
                 self.app.hub.stop(&signed.caller, &room, &agent).await
             }
-            OfAgents::Decide { request, allow, always, reason, digest } => {
+            AgentAction::Decide { request, allow, always, reason, digest } => {
                 let approval = request.ok_or(Refusal::NotFound(EntityKind::Approval))?;
                 let judgement = ApprovalDecision { approval, allow, always, reason, digest };
                 self.app.hub.decide(&signed.caller, judgement).await.map(drop)
             }
-            OfAgents::Inquire { agent, room, inquiry } => {
+            AgentAction::Inquire { agent, room, inquiry } => {
                 let room = room.map(|room| room.ok_or(Refusal::NotFound(EntityKind::Room))).transpose()?;
                 let agent = agent.ok_or(Refusal::NotFound(EntityKind::Agent))?;
                 self.app.hub.inquire(&signed.caller, signed.viewer.id, agent, room, inquiry).await
             }
-            OfAgents::Rewind { room, message } => {
+            AgentAction::Rewind { room, message } => {
                 let room = room.ok_or(Refusal::NotFound(EntityKind::Room))?;
                 let message = message.ok_or(Refusal::NotFound(EntityKind::Message))?;
                 self.app.hub.rewind(&signed.caller, room, message).await
             }
-            OfAgents::Credential { gateway, errand, body } => {
+            AgentAction::Credential { gateway, errand, body } => {
                 let gateway = gateway.ok_or(Refusal::NotFound(EntityKind::Gateway))?;
                 let errand = GatewayRequest::Credential { what: errand, body };
                 self.app.hub.send_on_errand(&signed.caller, gateway, &errand).await.map(drop)

@@ -17,9 +17,9 @@ use parlor_model::{
     Caller, Command, Delivery, Epoch, LoggedEvent, Mailbox, Message, Query, Receipt, Refusal, RoomId, Signal,
     SignalStamp,
 };
-use parlor_wire::broker::ingress::{self, About, Asked, Request as Frame};
+use parlor_wire::broker::ingress::{self, BrokerRequest, EchoedFields, RequestFrame as Frame};
 use parlor_wire::broker::{codes, egress};
-use parlor_wire::json::Bounds;
+use parlor_wire::json::JsonLimits;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ const PENDING_BYTES: usize = 4 * 1024 * 1024;
 const BURST: usize = 64;
 /// Replies go out as one buffer until it is this long.
 const TOGETHER: usize = 16 * 1024;
-const BOUNDS: Bounds = Bounds { depth: 32, items: 10_000 };
+const BOUNDS: JsonLimits = JsonLimits { depth: 32, items: 10_000 };
 /// The largest frame; a larger one ends the connection.
 const LIMIT: usize = 1024 * 1024;
 
@@ -139,7 +139,7 @@ struct Pending {
     receipt: parlor_engine::Receipt,
     kind: Box<str>,
     req_id: Option<Box<str>>,
-    about: About,
+    about: EchoedFields,
     /// Of the frame it came in.
     bytes: usize,
 }
@@ -230,18 +230,18 @@ impl Talk {
         };
         let id = req_id.as_deref();
         // Commands queue behind each other; every other answer must not overtake theirs.
-        let queues = matches!(asked, Ok(Asked::Command(_))) && self.signed.is_some();
+        let queues = matches!(asked, Ok(BrokerRequest::Command(_))) && self.signed.is_some();
         if !queues {
             self.settle().await;
         }
         match asked {
-            Ok(Asked::Auth { token }) => self.authenticate(socket, &token, id).await,
+            Ok(BrokerRequest::Auth { token }) => self.authenticate(socket, &token, id).await,
             Err(sentence) if &*kind == "auth" => socket.say(&egress::error("auth.error", id, &sentence)),
             _ if self.signed.is_none() => {
                 socket.say(&egress::error("auth.error", id, "Must authenticate first"))
             }
-            Ok(Asked::Ping) => socket.say(&egress::plain("pong", id)),
-            Ok(Asked::Command(command)) => {
+            Ok(BrokerRequest::Ping) => socket.say(&egress::plain("pong", id)),
+            Ok(BrokerRequest::Command(command)) => {
                 let receipt = self.submit(command).await;
                 let bytes = text.len();
                 if let Some(receipt) = receipt {
@@ -249,9 +249,9 @@ impl Talk {
                     self.pending.push_back(Pending { receipt, kind, req_id, about, bytes });
                 }
             }
-            Ok(Asked::Query(query)) => self.read(query, &kind, id, &about).await,
-            Ok(Asked::Listen { mailbox }) => self.listen(socket, mailbox, &kind, id, &about).await,
-            Ok(Asked::Unknown) => {
+            Ok(BrokerRequest::Query(query)) => self.read(query, &kind, id, &about).await,
+            Ok(BrokerRequest::Listen { mailbox }) => self.listen(socket, mailbox, &kind, id, &about).await,
+            Ok(BrokerRequest::Unknown) => {
                 let kind: String = kind.chars().take(100).collect();
                 socket.say(&egress::error("error", id, &format!("Unknown message type: {kind}")));
             }
@@ -268,7 +268,7 @@ impl Talk {
         Some(self.app.hub.submit(&signed.caller, command).await)
     }
 
-    async fn read(&self, query: Query, kind: &str, req_id: Option<&str>, about: &About) {
+    async fn read(&self, query: Query, kind: &str, req_id: Option<&str>, about: &EchoedFields) {
         let Some(signed) = &self.signed else { return };
         let reply = match self.app.hub.read(&signed.caller, query).await {
             Ok(answer) => egress::answer(kind, req_id, about, &answer),
@@ -283,7 +283,7 @@ impl Talk {
         mailbox: Mailbox,
         kind: &str,
         req_id: Option<&str>,
-        about: &About,
+        about: &EchoedFields,
     ) {
         let Some(signed) = &self.signed else { return };
         socket.say(&match self.app.hub.listen(&signed.caller, signed.viewer.id, mailbox).await {

@@ -23,7 +23,7 @@ use parlor_model::{
     Signal, SignalStamp,
 };
 use parlor_wire::events::egress::{self, Filter};
-use parlor_wire::events::frames::Form;
+use parlor_wire::events::frames::StreamFormat;
 use serde::Deserialize;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ impl Egress for EventsEgress {
 
     fn shown(&self, logged: &LoggedEvent, _: Epoch, given: SignalStamp) -> Option<Bytes> {
         let root = root(&self.roots, logged.event.room());
-        egress::shown(logged, given, &self.filter, root.as_deref()).map(Bytes::from)
+        egress::replay(logged, given, &self.filter, root.as_deref()).map(Bytes::from)
     }
 
     fn room_lost(&self, room: &RoomId, by: &LoggedEvent) -> Option<Bytes> {
@@ -106,7 +106,7 @@ pub struct SocketEvents {
 
 impl SocketEvents {
     pub fn new(roots: Arc<Roots>) -> Self {
-        Self { filter: Filter { form: Form::Frame, ..Filter::default() }, roots }
+        Self { filter: Filter { form: StreamFormat::Frame, ..Filter::default() }, roots }
     }
 }
 
@@ -120,7 +120,7 @@ impl Egress for SocketEvents {
 
     fn shown(&self, logged: &LoggedEvent, _: Epoch, given: SignalStamp) -> Option<Bytes> {
         let root = root(&self.roots, logged.event.room());
-        egress::shown(logged, given, &self.filter, root.as_deref()).map(|text| frame::text(&text))
+        egress::replay(logged, given, &self.filter, root.as_deref()).map(|text| frame::text(&text))
     }
 
     fn room_lost(&self, room: &RoomId, by: &LoggedEvent) -> Option<Bytes> {
@@ -164,7 +164,7 @@ pub async fn stream(
 ) -> Result<Response, Problem> {
     let caller = caller(&app, &headers, wanted.ticket.as_deref()).await?.at(peer.0.ip());
     let filter = Filter {
-        form: Form::Block,
+        form: StreamFormat::Block,
         session: wanted
             .session_id
             .as_deref()
@@ -254,7 +254,7 @@ async fn follow(
     since: Option<Position>,
 ) {
     let made = |text: String| Bytes::from(text);
-    if let Err(refusal) = begin(&app, &caller, &viewer, &following, since, Form::Block, made).await {
+    if let Err(refusal) = begin(&app, &caller, &viewer, &following, since, StreamFormat::Block, made).await {
         tracing::debug!(?refusal, "a stream could not go on");
         viewer.outbox.close(Bytes::new());
     }
@@ -268,7 +268,7 @@ pub async fn begin(
     viewer: &Viewer,
     following: &Following,
     since: Option<Position>,
-    form: Form,
+    form: StreamFormat,
     made: fn(String) -> Bytes,
 ) -> Result<(), Refusal> {
     let hub = &app.hub;
@@ -327,7 +327,8 @@ impl Reader {
                     if lost > 0 {
                         let moment = self.app.hub.moment();
                         taken.push(
-                            egress::resync("broadcast_lag", Some(lost), None, moment, Form::Block).into(),
+                            egress::resync("broadcast_lag", Some(lost), None, moment, StreamFormat::Block)
+                                .into(),
                         );
                     }
                 }

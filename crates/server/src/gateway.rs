@@ -20,9 +20,9 @@ use parlor_model::{
     UserId,
 };
 use parlor_wire::agentim::egress as common;
-use parlor_wire::agentim::gateway::egress::{self, InRoom};
-use parlor_wire::agentim::gateway::ingress::{self, AgentForm, Auth, Reply, Status, Told};
-use parlor_wire::agentim::ingress::Misread;
+use parlor_wire::agentim::gateway::egress::{self, ContextPeer};
+use parlor_wire::agentim::gateway::ingress::{self, AgentForm, Auth, GatewayMessage, ReplyTarget, Status};
+use parlor_wire::agentim::ingress::FrameError;
 use parlor_wire::canonical;
 use parlor_wire::events::answers;
 use parlor_wire::events::egress::plan_data;
@@ -96,9 +96,9 @@ async fn converse(app: Arc<App>, upgraded: Upgraded) {
             incoming = socket.next() => match incoming {
                 // One after the other: what is said of an agent comes after it was registered.
                 Incoming::Text(text) => talk.hear(&text).await,
-                Incoming::Binary => talk.misread(Misread::Unknown),
+                Incoming::Binary => talk.misread(FrameError::Unknown),
                 Incoming::TooLarge => {
-                    talk.misread(Misread::TooLarge);
+                    talk.misread(FrameError::TooLarge);
                     socket.close(1009, "Message exceeds maximum size");
                 }
                 Incoming::NotUtf8 => socket.close(1007, "Not UTF-8"),
@@ -173,7 +173,7 @@ impl Host for Within {
 fn words(order: &Order<'_>) -> String {
     match order {
         Order::Context { agent, room, members } => {
-            let in_room = members.iter().map(|beside| InRoom {
+            let in_room = members.iter().map(|beside| ContextPeer {
                 member: &beside.member.member,
                 name: &beside.member.name,
                 role: beside.member.role.as_str(),
@@ -190,7 +190,7 @@ fn words(order: &Order<'_>) -> String {
         Order::Inquiry { agent, room, by, request, inquiry } => {
             egress::inquiry(agent, *room, by, request, inquiry)
         }
-        Order::Errand { request, errand } => egress::errand(request, errand),
+        Order::Errand { request, errand } => egress::gateway_request(request, errand),
         Order::Rewind { agent, room, message } => egress::rewind_agent(agent, room, message),
         Order::Ended { agent, room, run, outcome } => egress::run_ended(agent, room, run, outcome),
         Order::Resumed { agent, room, run, heard } => egress::run_resumed(agent, room, run, *heard),
@@ -235,7 +235,7 @@ impl Talk {
         self.outbox.close(frame::close(code, reason));
     }
 
-    fn misread(&self, misread: Misread) {
+    fn misread(&self, misread: FrameError) {
         let (code, words) = misread.words();
         self.say(&common::error(code, words));
     }
@@ -246,8 +246,8 @@ impl Talk {
             Err(misread) => return self.misread(misread),
         };
         match (told, &self.signed) {
-            (Told::Ping { ts }, _) => self.say(&common::pong(&ts)),
-            (Told::Auth(auth), _) => self.authenticate(auth).await,
+            (GatewayMessage::Ping { ts }, _) => self.say(&common::pong(&ts)),
+            (GatewayMessage::Auth(auth), _) => self.authenticate(auth).await,
             (_, None) => self.close(1008, "Not authenticated"),
             (told, Some(signed)) => {
                 if let Err(refusal) = signed.agents.hear(&self.app, told).await {
@@ -357,16 +357,16 @@ impl Agents {
         }
     }
 
-    async fn hear(&self, app: &App, told: Told) -> Result<(), Refusal> {
+    async fn hear(&self, app: &App, told: GatewayMessage) -> Result<(), Refusal> {
         let (hub, link) = (&app.hub, self.link);
         match told {
-            Told::Register(form) => self.register(app, form).await,
-            Told::Unregister { agent } => {
+            GatewayMessage::Register(form) => self.register(app, form).await,
+            GatewayMessage::Unregister { agent } => {
                 hub.unseat(link, &agent).await;
                 Ok(())
             }
-            Told::Chunk { reply, chunk } => hub.speak(voice(link, &reply)?, &chunk).await,
-            Told::Complete { reply, text, chunks, conversation, depth, outcome } => {
+            GatewayMessage::Chunk { reply, chunk } => hub.speak(voice(link, &reply)?, &chunk).await,
+            GatewayMessage::Complete { reply, text, chunks, conversation, depth, outcome } => {
                 let finished = Finished {
                     text: text.map(Into::into),
                     chunks,
@@ -377,24 +377,26 @@ impl Agents {
                 };
                 hub.finished(voice(link, &reply)?, finished).await
             }
-            Told::Resume { agent, room, run } => hub.resume(link, &agent, &room, &run).await,
-            Told::Added { agent, room, run, added } => hub.added(link, &agent, &room, &run, &added).await,
-            Told::Status { agent, status, queue_depth } => {
+            GatewayMessage::Resume { agent, room, run } => hub.resume(link, &agent, &room, &run).await,
+            GatewayMessage::Added { agent, room, run, added } => {
+                hub.added(link, &agent, &room, &run, &added).await
+            }
+            GatewayMessage::Status { agent, status, queue_depth } => {
                 hub.report_status(link, &agent, status_of(status), queue_depth).await;
                 Ok(())
             }
-            Told::Terminal { agent, room, data } => {
+            GatewayMessage::Terminal { agent, room, data } => {
                 hub.terminal(link, &agent, room.as_ref(), &data);
                 Ok(())
             }
-            Told::Auth(_) | Told::Ping { .. } => Ok(()),
-            Told::RunEvent { agent, room, event: RunEvent::Plan(plan), .. } => {
+            GatewayMessage::Auth(_) | GatewayMessage::Ping { .. } => Ok(()),
+            GatewayMessage::RunEvent { agent, room, event: RunEvent::Plan(plan), .. } => {
                 let told = Payload(plan_data(&plan).to_string().into());
                 hub.tell_plan(link, &agent, room.as_ref(), told, plan.state).await
             }
-            Told::RunEvent { agent, room, event: RunEvent::Questions(asked), .. } => {
+            GatewayMessage::RunEvent { agent, room, event: RunEvent::Questions(asked), .. } => {
                 let room = room.or_else(|| hub.room_of(&agent)).ok_or(Refusal::NotFound(EntityKind::Room))?;
-                let input = answers::written(&asked);
+                let input = answers::to_payload(&asked);
                 let asking = Asking {
                     link,
                     agent: &agent,
@@ -408,16 +410,16 @@ impl Agents {
                 };
                 hub.ask(asking).await
             }
-            Told::RunEvent { agent, room, event, .. } => {
+            GatewayMessage::RunEvent { agent, room, event, .. } => {
                 hub.run_event(&self.caller, link, &agent, room.as_ref(), event).await
             }
-            Told::TaskUpdate { task, status, result } => {
+            GatewayMessage::TaskUpdate { task, status, result } => {
                 let task = task.ok_or(Refusal::NotFound(EntityKind::Task))?;
                 let status = TaskStatus::parse(&status);
                 let status = status.ok_or(Refusal::invalid("status", "is not one of a task"))?;
                 hub.report_task(&self.caller, link, task, status, result).await
             }
-            Told::Permission(form) => {
+            GatewayMessage::Permission(form) => {
                 let room = form.room.as_ref().ok_or(Refusal::NotFound(EntityKind::Room))?;
                 let digest = canonical::digest(&form.input).ok_or(Refusal::Invalid(Vec::new()))?;
                 let timeout = form.timeout_ms.map_or(Duration::MAX, Duration::from_millis);
@@ -434,7 +436,7 @@ impl Agents {
                 };
                 hub.ask(asking).await
             }
-            Told::Answer(ingress::Answer { kind, agent, room, request, body }) => {
+            GatewayMessage::Answer(ingress::RelayedAnswer { kind, agent, room, request, body }) => {
                 hub.answered(link, Answering { kind, agent, room, request, body }).await
             }
         }
@@ -480,7 +482,7 @@ impl Agents {
 }
 
 /// Where a piece of a reply belongs; an id that cannot be one is of nothing.
-fn voice(link: LinkId, from: &Reply) -> Result<Voice<'_>, Refusal> {
+fn voice(link: LinkId, from: &ReplyTarget) -> Result<Voice<'_>, Refusal> {
     let room = from.room.as_ref().ok_or(Refusal::NotFound(EntityKind::Room))?;
     let reply = from.message.as_ref().ok_or(Refusal::NotFound(EntityKind::Message))?;
     Ok(Voice { link, agent: &from.agent, room, reply, run: from.run.as_ref() })

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::fmt;
 
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds {
+pub struct JsonLimits {
     /// How many containers may lie within one another.
     pub depth: usize,
     /// How many elements or keys one container may have.
@@ -18,46 +18,49 @@ pub struct Bounds {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flaw {
+pub enum JsonDefect {
     Syntax,
     TooDeep,
     TooMany,
     RepeatedKey,
 }
 
-pub fn check(text: &str, bounds: Bounds) -> Result<(), Flaw> {
-    let flaw = Cell::new(Flaw::Syntax);
+pub fn check(text: &str, bounds: JsonLimits) -> Result<(), JsonDefect> {
+    let flaw = Cell::new(JsonDefect::Syntax);
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let walk = Walk { left: bounds.depth, items: bounds.items, flaw: &flaw };
+    let walk = LimitVisitor { left: bounds.depth, items: bounds.items, flaw: &flaw };
     walk.deserialize(&mut deserializer).map_err(|_| flaw.get())?;
-    deserializer.end().map_err(|_| Flaw::Syntax)
+    deserializer.end().map_err(|_| JsonDefect::Syntax)
 }
 
 /// What is wrong with a text that is JSON, but not of the form wanted.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Misfit {
+pub struct SchemaMismatch {
     /// Known where a field is missing.
     pub field: Option<Box<str>>,
     pub rule: Box<str>,
 }
 
 /// The parser's own words quote the value that did not fit, which may be a secret: these do not.
-pub fn misfit(error: &serde_json::Error) -> Misfit {
+pub fn schema_mismatch(error: &serde_json::Error) -> SchemaMismatch {
     let words = error.to_string();
     let words = words.rsplit_once(" at line ").map_or(&*words, |(words, _)| words);
     if let Some(field) = words.strip_prefix("missing field `") {
-        return Misfit { field: Some(field.trim_end_matches('`').into()), rule: "is required".into() };
+        return SchemaMismatch {
+            field: Some(field.trim_end_matches('`').into()),
+            rule: "is required".into(),
+        };
     }
     let rule = match words.rsplit_once(", expected ") {
         Some((_, form)) if form.starts_with("struct ") => "must be an object".into(),
-        Some((_, form)) => format!("must be {}", plainly(form)).into(),
+        Some((_, form)) => format!("must be {}", type_name(form)).into(),
         None => "is not of the form wanted".into(),
     };
-    Misfit { field: None, rule }
+    SchemaMismatch { field: None, rule }
 }
 
 /// The parser's names of forms, as people call them.
-fn plainly(form: &str) -> &str {
+fn type_name(form: &str) -> &str {
     match form {
         "u8" | "u16" | "u32" | "u64" | "u128" | "usize" => "a whole number, not below zero and not too large",
         "i8" | "i16" | "i32" | "i64" | "i128" | "isize" => "a whole number that is not too large",
@@ -71,27 +74,27 @@ fn plainly(form: &str) -> &str {
 }
 
 #[derive(Clone, Copy)]
-struct Walk<'a> {
+struct LimitVisitor<'a> {
     left: usize,
     items: usize,
-    flaw: &'a Cell<Flaw>,
+    flaw: &'a Cell<JsonDefect>,
 }
 
-impl Walk<'_> {
-    fn refuse<T, E: Error>(&self, flaw: Flaw) -> Result<T, E> {
+impl LimitVisitor<'_> {
+    fn refuse<T, E: Error>(&self, flaw: JsonDefect) -> Result<T, E> {
         self.flaw.set(flaw);
         Err(E::custom("refused"))
     }
 
     fn deeper<E: Error>(self) -> Result<Self, E> {
         if self.left == 0 {
-            return self.refuse(Flaw::TooDeep);
+            return self.refuse(JsonDefect::TooDeep);
         }
         Ok(Self { left: self.left - 1, ..self })
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Walk<'_> {
+impl<'de> DeserializeSeed<'de> for LimitVisitor<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -99,7 +102,7 @@ impl<'de> DeserializeSeed<'de> for Walk<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Walk<'_> {
+impl<'de> Visitor<'de> for LimitVisitor<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -136,7 +139,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
         while elements.next_element_seed(inner)?.is_some() {
             count += 1;
             if count > self.items {
-                return self.refuse(Flaw::TooMany);
+                return self.refuse(JsonDefect::TooMany);
             }
         }
         Ok(())
@@ -147,10 +150,10 @@ impl<'de> Visitor<'de> for Walk<'_> {
         let mut seen = Seen::default();
         while let Some(Key(key)) = entries.next_key()? {
             if !seen.insert(key) {
-                return self.refuse(Flaw::RepeatedKey);
+                return self.refuse(JsonDefect::RepeatedKey);
             }
             if seen.count > self.items {
-                return self.refuse(Flaw::TooMany);
+                return self.refuse(JsonDefect::TooMany);
             }
             entries.next_value_seed(inner)?;
         }
@@ -188,23 +191,23 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn verdict(text: &str, expected: Result<(), Flaw>) {
-        assert_eq!(check(text, Bounds { depth: 15, items: 10 }), expected, "{text}");
+    fn verdict(text: &str, expected: Result<(), JsonDefect>) {
+        assert_eq!(check(text, JsonLimits { depth: 15, items: 10 }), expected, "{text}");
     }
 
     #[test]
     fn fourteen_arrays_in_an_object_pass_and_fifteen_do_not() {
         let nested = |n: usize| format!("{{\"x\":{}{}}}", "[".repeat(n), "]".repeat(n));
         verdict(&nested(14), Ok(()));
-        verdict(&nested(15), Err(Flaw::TooDeep));
-        verdict(&"[".repeat(100_000), Err(Flaw::TooDeep));
+        verdict(&nested(15), Err(JsonDefect::TooDeep));
+        verdict(&"[".repeat(100_000), Err(JsonDefect::TooDeep));
     }
 
     #[test]
     fn repeated_keys_and_crowds_are_refused() {
-        verdict(r#"{"a":1,"b":{"c":1,"c":2}}"#, Err(Flaw::RepeatedKey));
-        verdict(r#"{"a":1,"\u0061":2}"#, Err(Flaw::RepeatedKey));
-        verdict("[1,2,3,4,5,6,7,8,9,10,11]", Err(Flaw::TooMany));
+        verdict(r#"{"a":1,"b":{"c":1,"c":2}}"#, Err(JsonDefect::RepeatedKey));
+        verdict(r#"{"a":1,"\u0061":2}"#, Err(JsonDefect::RepeatedKey));
+        verdict("[1,2,3,4,5,6,7,8,9,10,11]", Err(JsonDefect::TooMany));
     }
 
     #[derive(Deserialize, Debug)]
@@ -216,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_misfit_names_what_is_missing_and_repeats_nothing() {
-        let misfit = |text| misfit(&serde_json::from_str::<Form>(text).unwrap_err());
+        let misfit = |text| schema_mismatch(&serde_json::from_str::<Form>(text).unwrap_err());
         let missing = misfit("{}");
         assert_eq!((missing.field.as_deref(), &*missing.rule), (Some("name"), "is required"));
         for (text, rule) in [
@@ -229,14 +232,14 @@ mod tests {
             (r#"{"name":true}"#, "must be a string"),
             (r#""secret""#, "must be an object"),
         ] {
-            assert_eq!(misfit(text), Misfit { field: None, rule: rule.into() }, "{text}");
+            assert_eq!(misfit(text), SchemaMismatch { field: None, rule: rule.into() }, "{text}");
         }
     }
 
     #[test]
     fn half_characters_and_impossible_numbers_are_no_json() {
         for bad in [r#"{"a":"\ud800"}"#, "1e999", "{", "", "nul", "{} {}", "{'a':1}", "\"\u{1}\""] {
-            verdict(bad, Err(Flaw::Syntax));
+            verdict(bad, Err(JsonDefect::Syntax));
         }
         verdict(r#"{"a":[1.5,-2,true,null,"\ud83d\ude00"]}"#, Ok(()));
     }

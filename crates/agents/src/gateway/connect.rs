@@ -8,7 +8,7 @@ use futures_util::{SinkExt, StreamExt};
 use parlor_model::GatewayId;
 use parlor_wire::agentim::gateway::host::egress;
 use parlor_wire::agentim::gateway::host::ingress::{Instruction, LIMITS, read};
-use parlor_wire::agentim::gateway::ingress::{Auth, Device, Told};
+use parlor_wire::agentim::gateway::ingress::{Auth, Device, GatewayMessage};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -101,7 +101,7 @@ async fn welcome(socket: &mut Socket, gateway: &GatewayId, token: String) -> Res
         let Message::Text(text) = message.map_err(lost)? else { continue };
         match read(&text) {
             Ok(Some(Instruction::Welcome)) => return Ok(true),
-            Ok(Some(Instruction::TurnedAway { error })) => match &*error {
+            Ok(Some(Instruction::AuthFailed { error })) => match &*error {
                 "Authentication failed" => return Ok(false),
                 other => return Err(Refused::NotNow(other.to_owned())),
             },
@@ -113,7 +113,7 @@ async fn welcome(socket: &mut Socket, gateway: &GatewayId, token: String) -> Res
 
 pub fn auth(gateway: &GatewayId, token: &str) -> String {
     let name = rustix::system::uname();
-    egress::write(&Told::Auth(Auth {
+    egress::write(&GatewayMessage::Auth(Auth {
         token: token.into(),
         gateway: Some(gateway.clone()),
         version: Some("1".into()),
@@ -140,7 +140,7 @@ async fn pump(socket: Socket, theirs: Link) -> String {
                 frame = incoming.recv() => frame,
                 _ = pings.tick() => {
                     let ts = serde_json::Number::from(std::time::UNIX_EPOCH.elapsed().map_or(0, |t| t.as_secs()));
-                    Some(egress::write(&Told::Ping { ts }))
+                    Some(egress::write(&GatewayMessage::Ping { ts }))
                 }
             };
             let Some(frame) = frame else {

@@ -5,7 +5,7 @@ use super::reply::head;
 use crate::kinds::SlashCommand;
 use parlor_model::AgentId;
 use parlor_wire::agentim::gateway::host::egress;
-use parlor_wire::agentim::gateway::ingress::{AgentForm, Told};
+use parlor_wire::agentim::gateway::ingress::{AgentForm, GatewayMessage};
 use serde_json::json;
 
 /// Of what an agent understands after a slash, so much is told.
@@ -44,7 +44,7 @@ fn abilities(hosted: &Hosted) -> Vec<Box<str>> {
 pub fn register(id: &AgentId, hosted: &Hosted) -> String {
     let directory = hosted.recipe.directory.as_deref().map(|path| path.to_string_lossy());
     let commands = slash_commands(&hosted.commands);
-    egress::write(&Told::Register(AgentForm {
+    egress::write(&GatewayMessage::Register(AgentForm {
         id: id.clone(),
         name: hosted.name.clone(),
         kind: hosted.recipe.kind.as_str().into(),

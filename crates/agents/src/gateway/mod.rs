@@ -23,7 +23,7 @@ use form::{register, slash_commands};
 use parlor_model::{AgentId, MessageId, RoomId, RunId, RunOutcome};
 use parlor_wire::agentim::gateway::host::egress;
 use parlor_wire::agentim::gateway::host::ingress::{Instruction, RoomView, read};
-use parlor_wire::agentim::gateway::ingress::{Reply as Place, Told};
+use parlor_wire::agentim::gateway::ingress::{GatewayMessage, ReplyTarget as Place};
 use reply::{Mark, Next, Reply};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
@@ -279,7 +279,7 @@ impl Gateway {
             playing.standing = Standing::Unknown;
             playing.told = false;
             let (agent, room, run) = (playing.agent.clone(), playing.room.clone(), playing.run.clone());
-            self.frames.push_back(egress::write(&Told::Resume { agent, room, run }));
+            self.frames.push_back(egress::write(&GatewayMessage::Resume { agent, room, run }));
         }
         // A hub that no agent of an old turn is hosted at cannot be asked for it.
         let unhosted = |playing: &Playing| !self.agents.contains_key(&playing.agent);
@@ -360,7 +360,7 @@ impl Gateway {
             // No agent of its own asks people anything but permission.
             Instruction::Welcome
             | Instruction::Answered { .. }
-            | Instruction::TurnedAway { .. }
+            | Instruction::AuthFailed { .. }
             | Instruction::Pong { .. } => {}
             asked => self.answer(asked),
         }
@@ -444,7 +444,9 @@ impl Playing {
             Standing::Unknown | Standing::Over => return None,
         };
         match next {
-            Some(Next::Chunk(chunk)) => Some(egress::write(&Told::Chunk { reply: self.place(), chunk })),
+            Some(Next::Chunk(chunk)) => {
+                Some(egress::write(&GatewayMessage::Chunk { reply: self.place(), chunk }))
+            }
             Some(Next::Signal(frame)) => Some(frame),
             None if self.told => None,
             None => {
@@ -459,7 +461,7 @@ impl Playing {
     fn complete(&self, outcome: RunOutcome) -> String {
         let whole = (self.standing == Standing::GivenUp).then(|| self.said.reply.lock().text());
         let text = whole.map(|text| reply::head(&text, turns::IN_ONE_FRAME).into());
-        egress::write(&Told::Complete {
+        egress::write(&GatewayMessage::Complete {
             reply: self.place(),
             text,
             chunks: Vec::new(),

@@ -9,10 +9,10 @@ use crate::turn::{self, Ending, Stage, Turn};
 use parking_lot::Mutex;
 use parlor_model::{AgentId, Chunk, ChunkKind, MessageId, Payload, RoomId, RunEvent, RunId, RunOutcome};
 use parlor_wire::agentim::gateway::host::egress;
-use parlor_wire::agentim::gateway::host::ingress::{Addition, Request, Verdict};
-use parlor_wire::agentim::gateway::ingress::{MOST_CHUNKS, PermissionForm, Told, read};
+use parlor_wire::agentim::gateway::host::ingress::{InjectedMessage, PermissionOutcome, RunRequest};
+use parlor_wire::agentim::gateway::ingress::{GatewayMessage, MOST_CHUNKS, PermissionForm, read};
 use parlor_wire::agentim::ingress::FrameLimits;
-use parlor_wire::json::Bounds;
+use parlor_wire::json::JsonLimits;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,7 +24,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 /// What a hub reads, unless it was set otherwise.
-const LIMITS: FrameLimits = FrameLimits { bytes: 256 * 1024, json: Bounds { depth: 15, items: MOST_CHUNKS } };
+const LIMITS: FrameLimits =
+    FrameLimits { bytes: 256 * 1024, json: JsonLimits { depth: 15, items: MOST_CHUNKS } };
 /// Of a text that goes as a whole.
 pub const IN_ONE_FRAME: usize = 200 * 1024;
 /// Words that wait between an agent and its reply.
@@ -71,14 +72,14 @@ struct Questions {
 struct Question {
     request: Box<str>,
     frame: String,
-    answer: oneshot::Sender<Verdict>,
+    answer: oneshot::Sender<PermissionOutcome>,
 }
 
 /// An agent while it plays.
 #[derive(Debug)]
 pub struct Act {
     stop: CancellationToken,
-    more: mpsc::Sender<Addition>,
+    more: mpsc::Sender<InjectedMessage>,
 }
 
 impl Act {
@@ -124,7 +125,7 @@ impl Said {
     }
 
     /// Whether it was a question of this turn.
-    pub fn decided(&self, request: &str, verdict: &Verdict) -> bool {
+    pub fn decided(&self, request: &str, verdict: &PermissionOutcome) -> bool {
         let mut questions = self.questions.lock();
         let Some(at) = questions.open.iter().position(|one| &*one.request == request) else { return false };
         let _ = questions.open.swap_remove(at).answer.send(verdict.clone());
@@ -150,12 +151,12 @@ impl Said {
 /// A turn became part of another.
 pub fn added(agent: &AgentId, room: &RoomId, run: &RunId, added: RunId) -> String {
     let (agent, room, run) = (agent.clone(), room.clone(), run.clone());
-    egress::write(&Told::Added { agent, room, run, added })
+    egress::write(&GatewayMessage::Added { agent, room, run, added })
 }
 
 impl Gateway {
     /// Something was said to an agent while it is at work. What it does not take is another turn.
-    pub(super) fn add_to(&mut self, addition: Addition) {
+    pub(super) fn add_to(&mut self, addition: InjectedMessage) {
         let own = |one: &&Playing| one.run == addition.run && one.agent == addition.agent;
         let Some(playing) = self.turns.values().find(own) else { return };
         let mut known = playing.said.added.lock();
@@ -171,7 +172,7 @@ impl Gateway {
         }
     }
 
-    pub(super) fn begin(&mut self, request: Request) {
+    pub(super) fn begin(&mut self, request: RunRequest) {
         // A hub that does not name its turns cannot be come back to.
         let (Some(hosted), Some(run)) = (self.agents.get(&request.agent), request.run.clone()) else {
             return;
@@ -188,7 +189,7 @@ impl Gateway {
             let (text, chunks, outcome) = (None, Vec::new(), RunOutcome::Complete);
             let conversation = request.conversation.as_ref().map(|id| id.as_str().into());
             let depth = Some(request.depth);
-            let told = Told::Complete { reply, text, chunks, conversation, depth, outcome };
+            let told = GatewayMessage::Complete { reply, text, chunks, conversation, depth, outcome };
             return self.say(egress::write(&told));
         }
         let number = self.next;
@@ -408,7 +409,7 @@ impl Scribe {
                 while !rest.is_empty() {
                     let piece = head(rest, SHOWN);
                     let (agent, room) = (self.agent.clone(), Some(self.room.clone()));
-                    self.signal(Some(Told::Terminal { agent, room, data: piece.into() })).await;
+                    self.signal(Some(GatewayMessage::Terminal { agent, room, data: piece.into() })).await;
                     rest = &rest[piece.len()..];
                 }
             }
@@ -461,13 +462,13 @@ impl Scribe {
         if fits { chunk } else { Chunk { metadata: None, ..chunk } }
     }
 
-    fn event(&self, event: RunEvent) -> Option<Told> {
+    fn event(&self, event: RunEvent) -> Option<GatewayMessage> {
         let (agent, room) = (self.agent.clone(), Some(self.room.clone()));
-        Some(Told::RunEvent { agent, room, message: Some(self.reply.clone()), event })
+        Some(GatewayMessage::RunEvent { agent, room, message: Some(self.reply.clone()), event })
     }
 
     /// What a hub cannot read is not told.
-    async fn signal(&self, told: Option<Told>) {
+    async fn signal(&self, told: Option<GatewayMessage>) {
         let Some(frame) = told.map(|told| egress::write(&told)) else { return };
         if read(&frame, &LIMITS).is_err() {
             tracing::debug!("an agent told more than a hub reads");
@@ -477,13 +478,13 @@ impl Scribe {
         self.said.reply.lock().signal(frame);
     }
 
-    async fn ask(&self, tool: Box<str>, input: Payload, answer: oneshot::Sender<Verdict>) {
+    async fn ask(&self, tool: Box<str>, input: Payload, answer: oneshot::Sender<PermissionOutcome>) {
         let request: Box<str> = {
             let mut questions = self.said.questions.lock();
             questions.asked += 1;
             format!("{}-p{}", self.reply, questions.asked).into()
         };
-        let told = Told::Permission(PermissionForm {
+        let told = GatewayMessage::Permission(PermissionForm {
             request: request.clone(),
             agent: self.agent.clone(),
             room: Some(self.room.clone()),
@@ -496,7 +497,7 @@ impl Scribe {
         if read(&frame, &LIMITS).is_err() || open >= QUESTIONS {
             // What people cannot be shown they cannot allow.
             let reason = Some("It is too large to be shown, and so to be allowed.".into());
-            let _ = answer.send(Verdict::Denied { reason });
+            let _ = answer.send(PermissionOutcome::Denied { reason });
             return;
         }
         let question = Question { request, frame: frame.clone(), answer };

@@ -13,8 +13,8 @@ use futures_util::future::{AbortHandle, abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use parlor_model::{AgentId, AnswerKind, MessageId, Payload, RoomId};
 use parlor_wire::agentim::gateway::host::egress;
-use parlor_wire::agentim::gateway::host::ingress::{Instruction, Request, SenderType, read};
-use parlor_wire::agentim::gateway::ingress::{AgentForm, Answer, Status, Told};
+use parlor_wire::agentim::gateway::host::ingress::{Instruction, RunRequest, SenderType, read};
+use parlor_wire::agentim::gateway::ingress::{AgentForm, GatewayMessage, RelayedAnswer, Status};
 use performer::{Heard, Performer};
 use script::Scene;
 use serde_json::json;
@@ -29,7 +29,7 @@ pub const NAME: &str = "guide";
 /// Lives until the hub drops its end of the link, or removes the agent.
 pub async fn guide(link: Link) {
     let Link { mut incoming, outgoing } = link;
-    if outgoing.send(egress::write(&Told::Register(form()))).await.is_err() {
+    if outgoing.send(egress::write(&GatewayMessage::Register(form()))).await.is_err() {
         return;
     }
     let mut stage =
@@ -118,7 +118,7 @@ impl Stage {
             | Instruction::Add(_)
             | Instruction::Ended { .. }
             | Instruction::Resumed { .. }
-            | Instruction::TurnedAway { .. }
+            | Instruction::AuthFailed { .. }
             | Instruction::Look { .. }
             | Instruction::Rewind { .. }
             | Instruction::Spawn { .. }
@@ -129,7 +129,7 @@ impl Stage {
         std::ops::ControlFlow::Continue(())
     }
 
-    fn begin(&mut self, request: Request) {
+    fn begin(&mut self, request: RunRequest) {
         let reply = reply_to(&request);
         if self.parts.contains_key(&reply) {
             return;
@@ -177,7 +177,8 @@ impl Stage {
 
     fn answer(&mut self, kind: AnswerKind, agent: AgentId, room: Option<RoomId>, body: serde_json::Value) {
         let body = Payload(body.to_string().into());
-        let told = Told::Answer(Answer { kind, agent: Some(agent), room, request: None, body });
+        let told =
+            GatewayMessage::Answer(RelayedAnswer { kind, agent: Some(agent), room, request: None, body });
         let outgoing = self.outgoing.clone();
         self.acting.push(Box::pin(async move {
             let _ = outgoing.send(egress::write(&told)).await;
@@ -199,13 +200,13 @@ fn form() -> AgentForm {
     }
 }
 
-fn status(busy: bool) -> Told {
+fn status(busy: bool) -> GatewayMessage {
     let status = if busy { Status::Busy } else { Status::Online };
-    Told::Status { agent: AgentId::stored(NAME), status, queue_depth: 0 }
+    GatewayMessage::Status { agent: AgentId::stored(NAME), status, queue_depth: 0 }
 }
 
 /// Made from what it answers: unique without chance, and the same if the same turn is given twice.
-fn reply_to(request: &Request) -> MessageId {
+fn reply_to(request: &RunRequest) -> MessageId {
     let origin = request.run.as_ref().map_or(request.message.as_str(), |run| run.as_str());
     // The end of an id is what tells it from others; an id has at most 64 characters.
     let origin = &origin[origin.len().saturating_sub(56)..];

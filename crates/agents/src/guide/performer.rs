@@ -6,8 +6,8 @@
 use super::script::Step;
 use parlor_model::{Chunk, ChunkKind, MessageId, Payload, RunOutcome};
 use parlor_wire::agentim::gateway::host::egress;
-use parlor_wire::agentim::gateway::host::ingress::{PeopleSaid, Request, Verdict};
-use parlor_wire::agentim::gateway::ingress::{PermissionForm, Reply, Told};
+use parlor_wire::agentim::gateway::host::ingress::{PermissionOutcome, QuestionReply, RunRequest};
+use parlor_wire::agentim::gateway::ingress::{GatewayMessage, PermissionForm, ReplyTarget};
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -25,7 +25,7 @@ const OPEN_FOR: Duration = Duration::from_secs(300);
 const GRACE: Duration = Duration::from_secs(10);
 
 pub struct Performer {
-    pub request: Request,
+    pub request: RunRequest,
     pub reply: MessageId,
     pub outgoing: mpsc::Sender<String>,
     /// What people decided or said, with the name of the question.
@@ -35,8 +35,8 @@ pub struct Performer {
 /// What came of a question.
 #[derive(Debug, Clone)]
 pub enum Heard {
-    Verdict(Verdict),
-    Answers(Vec<PeopleSaid>),
+    Verdict(PermissionOutcome),
+    Answers(Vec<QuestionReply>),
 }
 
 /// The hub does not listen any more.
@@ -65,11 +65,11 @@ impl Performer {
                 Step::Tell(event) => {
                     let (agent, room) = (self.request.agent.clone(), Some(self.request.room.clone()));
                     let message = Some(self.reply.clone());
-                    self.tell(&Told::RunEvent { agent, room, message, event }).await?;
+                    self.tell(&GatewayMessage::RunEvent { agent, room, message, event }).await?;
                 }
                 Step::Print(data) => {
                     let (agent, room) = (self.request.agent.clone(), Some(self.request.room.clone()));
-                    self.tell(&Told::Terminal { agent, room, data: data.into() }).await?;
+                    self.tell(&GatewayMessage::Terminal { agent, room, data: data.into() }).await?;
                 }
                 Step::Ask { tool, input, then } => {
                     asked += 1;
@@ -104,11 +104,16 @@ impl Performer {
 
     async fn piece(&self, chunk: Chunk) -> Result<(), Gone> {
         sleep(PACE).await;
-        self.tell(&Told::Chunk { reply: self.place(), chunk }).await
+        self.tell(&GatewayMessage::Chunk { reply: self.place(), chunk }).await
     }
 
-    async fn ask(&mut self, request: Box<str>, tool: &'static str, input: Payload) -> Result<Verdict, Gone> {
-        self.tell(&Told::Permission(PermissionForm {
+    async fn ask(
+        &mut self,
+        request: Box<str>,
+        tool: &'static str,
+        input: Payload,
+    ) -> Result<PermissionOutcome, Gone> {
+        self.tell(&GatewayMessage::Permission(PermissionForm {
             request: request.clone(),
             agent: self.request.agent.clone(),
             room: Some(self.request.room.clone()),
@@ -119,7 +124,7 @@ impl Performer {
         .await?;
         Ok(match self.heard(&request, PATIENCE + GRACE).await? {
             Some(Heard::Verdict(verdict)) => verdict,
-            _ => Verdict::Expired,
+            _ => PermissionOutcome::Expired,
         })
     }
 
@@ -139,7 +144,7 @@ impl Performer {
 
     /// The end of a reply that was stopped: what was heard of it is all there is.
     pub fn farewell(&self) -> String {
-        egress::write(&Told::Complete {
+        egress::write(&GatewayMessage::Complete {
             reply: self.place(),
             text: None,
             chunks: Vec::new(),
@@ -152,7 +157,7 @@ impl Performer {
     async fn complete(&self, said: Vec<Chunk>) -> Result<(), Gone> {
         let texts = said.iter().filter(|chunk| chunk.kind == ChunkKind::Text);
         let text: String = texts.map(|chunk| &*chunk.content).collect();
-        self.tell(&Told::Complete {
+        self.tell(&GatewayMessage::Complete {
             reply: self.place(),
             text: Some(text.into()),
             chunks: said,
@@ -163,8 +168,8 @@ impl Performer {
         .await
     }
 
-    fn place(&self) -> Reply {
-        Reply {
+    fn place(&self) -> ReplyTarget {
+        ReplyTarget {
             agent: self.request.agent.clone(),
             room: Some(self.request.room.clone()),
             message: Some(self.reply.clone()),
@@ -173,7 +178,7 @@ impl Performer {
         }
     }
 
-    async fn tell(&self, told: &Told) -> Result<(), Gone> {
+    async fn tell(&self, told: &GatewayMessage) -> Result<(), Gone> {
         self.outgoing.send(egress::write(told)).await.map_err(|_| Gone)
     }
 }

@@ -8,7 +8,7 @@ mod tips;
 
 use super::request::{Act, Wish};
 use parlor_model::{Activity, ChunkKind, RunEvent};
-use parlor_wire::agentim::gateway::host::ingress::{PeopleSaid, SenderType, Verdict};
+use parlor_wire::agentim::gateway::host::ingress::{PermissionOutcome, QuestionReply, SenderType};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::time::Duration;
@@ -31,11 +31,11 @@ pub enum Step {
     Ask {
         tool: &'static str,
         input: Value,
-        then: fn(&Verdict) -> Vec<Step>,
+        then: fn(&PermissionOutcome) -> Vec<Step>,
     },
     /// Waits for what people say to its questions, and goes on with what follows from it.
     Hear {
-        then: fn(&[PeopleSaid]) -> Vec<Step>,
+        then: fn(&[QuestionReply]) -> Vec<Step>,
     },
     Pause(Duration),
 }

@@ -4,8 +4,8 @@
 
 use crate::turn::{Deserted, Stage};
 use parlor_model::{Chunk, ChunkKind, Payload, Plan, PlanState, PlanStep, RunEvent, StepState};
-use parlor_wire::agentim::gateway::host::ingress::Verdict;
-use parlor_wire::json::{Bounds, check};
+use parlor_wire::agentim::gateway::host::ingress::PermissionOutcome;
+use parlor_wire::json::{JsonLimits, check};
 use serde_json::json;
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ const LONGEST: usize = 48 * 1024;
 /// What people are asked about goes into one frame, and they see all of it or are not asked.
 const LARGEST_QUESTION: usize = 160 * 1024;
 /// The hub's own bounds, less the frame around it.
-const FORM: Bounds = Bounds { depth: 12, items: 1_000 };
+const FORM: JsonLimits = JsonLimits { depth: 12, items: 1_000 };
 const LONGEST_NAME: usize = 200;
 const LONGEST_LINE: usize = 2_000;
 const MOST_STEPS: usize = 100;
@@ -39,7 +39,7 @@ fn chunk(kind: ChunkKind, content: &str, metadata: serde_json::Value) -> Chunk {
 }
 
 /// Asks people whether an agent may use a tool with exactly this input, a JSON object.
-pub(super) async fn may(stage: &Stage, tool: &str, input: &str) -> Result<Verdict, Deserted> {
+pub(super) async fn may(stage: &Stage, tool: &str, input: &str) -> Result<PermissionOutcome, Deserted> {
     let unseen = if input.len() > LARGEST_QUESTION {
         "This is too long to be shown to the people who would have to allow it."
     } else if !input.trim_start().starts_with('{') || check(input, FORM).is_err() {
@@ -47,16 +47,16 @@ pub(super) async fn may(stage: &Stage, tool: &str, input: &str) -> Result<Verdic
     } else {
         return stage.ask(name(tool), Payload(input.into())).await;
     };
-    Ok(Verdict::Denied { reason: Some(unseen.into()) })
+    Ok(PermissionOutcome::Denied { reason: Some(unseen.into()) })
 }
 
 /// Why not, in words for the agent.
-pub(super) fn reason(verdict: &Verdict) -> Cow<'_, str> {
+pub(super) fn reason(verdict: &PermissionOutcome) -> Cow<'_, str> {
     match verdict {
-        Verdict::Allowed => "".into(),
-        Verdict::Denied { reason: Some(reason) } if !reason.trim().is_empty() => (&**reason).into(),
-        Verdict::Denied { .. } => "The people in the room said no.".into(),
-        Verdict::Expired => "Nobody in the room answered in time, which means no.".into(),
+        PermissionOutcome::Allowed => "".into(),
+        PermissionOutcome::Denied { reason: Some(reason) } if !reason.trim().is_empty() => (&**reason).into(),
+        PermissionOutcome::Denied { .. } => "The people in the room said no.".into(),
+        PermissionOutcome::Expired => "Nobody in the room answered in time, which means no.".into(),
     }
 }
 
@@ -123,7 +123,7 @@ mod tests {
             let (stage, mut heard, _) = Stage::new(1);
             let verdict = may(&stage, "Bash", input).await.unwrap();
             assert!(
-                matches!(verdict, Verdict::Denied { reason: Some(_) }),
+                matches!(verdict, PermissionOutcome::Denied { reason: Some(_) }),
                 "{}",
                 &input[..input.len().min(40)]
             );
@@ -138,7 +138,7 @@ mod tests {
         let asked = tokio::spawn(async move { may(&stage, "Bash\nx", r#"{"b":1.0,"a":"x"}"#).await });
         let Some(Said::Question { tool, input, answer }) = heard.recv().await else { panic!() };
         assert_eq!((&*tool, &*input.0), ("Bash x", r#"{"b":1.0,"a":"x"}"#));
-        answer.send(Verdict::Allowed).unwrap();
-        assert_eq!(asked.await.unwrap().unwrap(), Verdict::Allowed);
+        answer.send(PermissionOutcome::Allowed).unwrap();
+        assert_eq!(asked.await.unwrap().unwrap(), PermissionOutcome::Allowed);
     }
 }

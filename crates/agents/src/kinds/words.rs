@@ -35,11 +35,11 @@ fn own_command<'a>(turn: &'a Turn, commands: &[SlashCommand]) -> Option<&'a str>
 mod tests {
     use super::*;
     use parlor_model::{AgentId, MessageId, RoomId};
-    use parlor_wire::agentim::gateway::host::ingress::{MemberView, Request, RoomView};
+    use parlor_wire::agentim::gateway::host::ingress::{MemberView, RoomView, RunRequest};
     use std::sync::Arc;
 
     fn turn(said: &str, sender: SenderType) -> Turn {
-        let request = Request {
+        let request = RunRequest {
             agent: AgentId::stored("a1"),
             room: RoomId::stored("r"),
             message: MessageId::stored("m"),

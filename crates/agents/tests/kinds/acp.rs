@@ -6,7 +6,7 @@ use parlor_agents::kinds::{Kind, Recipe};
 use parlor_agents::turn::Ending;
 use parlor_model::{ChunkKind, PlanState, RunEvent, StepState, Usage};
 use parlor_testkit::program::program;
-use parlor_wire::agentim::gateway::host::ingress::Verdict;
+use parlor_wire::agentim::gateway::host::ingress::PermissionOutcome;
 use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
@@ -105,8 +105,10 @@ async fn commands_are_known_after_they_were_told() {
 
 #[tokio::test]
 async fn people_decide_and_their_answer_holds_once() {
-    let no = Verdict::Denied { reason: None };
-    for (verdict, expected) in [(Verdict::Allowed, "yes"), (no, "no"), (Verdict::Expired, "no")] {
+    let no = PermissionOutcome::Denied { reason: None };
+    for (verdict, expected) in
+        [(PermissionOutcome::Allowed, "yes"), (no, "no"), (PermissionOutcome::Expired, "no")]
+    {
         let mut playing = Playing::begin(&actor(&[]), turn("room", "ask", None));
         let (tool, input, answer) = playing.question().await;
         assert_eq!((&*tool, input), ("Bash", json!({ "command": "rm -rf build", "n": 1.0 })));
@@ -119,7 +121,7 @@ async fn people_decide_and_their_answer_holds_once() {
 async fn a_yes_for_once_is_never_a_yes_for_ever() {
     let mut playing = Playing::begin(&actor(&[]), turn("room", "ask-forever stream", None));
     let (_, _, answer) = playing.question().await;
-    answer.send(Verdict::Allowed).unwrap();
+    answer.send(PermissionOutcome::Allowed).unwrap();
     // The agent takes the called-off question for a no and waits; a person stops it.
     playing.stop.cancel();
     assert_eq!(playing.end().await.ending, Some(Ending::Stopped));

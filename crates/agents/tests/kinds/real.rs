@@ -6,7 +6,7 @@ use parlor_agents::kinds::{Kind, Recipe};
 use parlor_agents::turn::{Ending, Said};
 use parlor_model::{ChunkKind, RunEvent, Usage};
 use parlor_testkit::messages::{Messages, TOOL_COMMAND};
-use parlor_wire::agentim::gateway::host::ingress::Verdict;
+use parlor_wire::agentim::gateway::host::ingress::PermissionOutcome;
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -106,7 +106,7 @@ async fn a_tool_is_used_when_people_allow_it(world: World) {
     let (tool, input, answer) = playing.question().await;
     assert_eq!((&*tool, &input["command"]), ("Bash", &json!(TOOL_COMMAND)));
     assert!(!world.work().join("made-by-claude.txt").exists());
-    answer.send(Verdict::Allowed).unwrap();
+    answer.send(PermissionOutcome::Allowed).unwrap();
     let played = playing.end().await.finished();
     assert!(played.text().ends_with("The tool said: made"), "{}", played.text());
     assert_eq!(std::fs::read_to_string(world.work().join("made-by-claude.txt")).unwrap(), "made\n");
@@ -120,7 +120,7 @@ async fn a_tool_is_used_when_people_allow_it(world: World) {
 async fn a_tool_is_not_used_when_people_do_not(world: World) {
     let mut playing = Playing::begin(&world.agent(), turn("room", "play:tool", None));
     let (_, _, answer) = playing.question().await;
-    answer.send(Verdict::Denied { reason: Some("Not on a Friday.".into()) }).unwrap();
+    answer.send(PermissionOutcome::Denied { reason: Some("Not on a Friday.".into()) }).unwrap();
     let played = playing.end().await;
     assert!(!world.work().join("made-by-claude.txt").exists());
     if world.kind == "claude" {

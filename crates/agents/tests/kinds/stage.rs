@@ -3,7 +3,9 @@
 use parlor_agents::kinds::Kind;
 use parlor_agents::turn::{Ending, Said, Stage, Turn};
 use parlor_model::{AgentId, Chunk, ChunkKind, MessageId, RoomId, RunEvent, RunId};
-use parlor_wire::agentim::gateway::host::ingress::{Addition, Request, SenderType, Verdict};
+use parlor_wire::agentim::gateway::host::ingress::{
+    InjectedMessage, PermissionOutcome, RunRequest, SenderType,
+};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub fn turn(room: &str, content: &str, session: Option<&str>) -> Turn {
-    let request = Request {
+    let request = RunRequest {
         agent: AgentId::parse("actor").unwrap(),
         room: RoomId::parse(room).unwrap(),
         message: MessageId::parse("m").unwrap(),
@@ -48,9 +50,9 @@ impl Playing {
         let (stage, heard, stop) = Stage::new(8);
         let (more, waiting) = mpsc::channel(8);
         for (number, content) in meanwhile.iter().enumerate() {
-            let Request { agent, room, .. } = turn.request.clone();
+            let RunRequest { agent, room, .. } = turn.request.clone();
             let (run, added) = (RunId::stored("run"), RunId::stored(format!("next-{number}")));
-            more.try_send(Addition { agent, room, run, added, content: (*content).into() }).unwrap();
+            more.try_send(InjectedMessage { agent, room, run, added, content: (*content).into() }).unwrap();
         }
         let stage = stage.open_to(waiting);
         let agent = agent.clone();
@@ -75,7 +77,7 @@ impl Playing {
         text
     }
 
-    pub async fn question(&mut self) -> (Box<str>, Value, oneshot::Sender<Verdict>) {
+    pub async fn question(&mut self) -> (Box<str>, Value, oneshot::Sender<PermissionOutcome>) {
         loop {
             match self.next().await.expect("it ended without a question") {
                 Said::Question { tool, input, answer } => {

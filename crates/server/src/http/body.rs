@@ -6,7 +6,7 @@ use axum::extract::{FromRequest, Request};
 use http::StatusCode;
 use http::header::CONTENT_ENCODING;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use parlor_wire::json::{self, Bounds};
+use parlor_wire::json::{self, JsonLimits};
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 use utoipa::ToSchema;
@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 const MOST_BYTES: usize = 1024 * 1024;
 /// The whole body must be here within this time, however it trickles.
 const WITHIN: Duration = Duration::from_secs(10);
-const BOUNDS: Bounds = Bounds { depth: 32, items: 1000 };
+const BOUNDS: JsonLimits = JsonLimits { depth: 32, items: 1000 };
 
 /// How a body is refused, whatever it was meant for.
 const REFUSALS: [StatusCode; 4] = [
@@ -80,7 +80,7 @@ async fn read(request: Request) -> Result<String, Problem> {
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
     json::check(text, BOUNDS).map_err(|_| Problem::NotJson)?;
     serde_json::from_str(text).map_err(|error| {
-        let json::Misfit { field, rule } = json::misfit(&error);
+        let json::SchemaMismatch { field, rule } = json::schema_mismatch(&error);
         Problem::Malformed { field: field.unwrap_or("body".into()), message: rule }
     })
 }

@@ -325,7 +325,7 @@ pub async fn respond(
 ) -> Result<Whole<Responded>, Problem> {
     let id = ApprovalId::parse(&body.question_id).map_err(|_| NO_SUCH_QUESTION)?;
     let asked = open_question(&app, &caller, &id).await?;
-    let kept = answers::looked_over(&asked.input, &body.answers);
+    let kept = answers::validate_answers(&asked.input, &body.answers);
     let kept = kept.map_err(|rule| Problem::invalid("answers", rule))?;
     match app.hub.answer(&caller, id.clone(), kept).await {
         Ok(_) => Ok(whole(Responded { status: "ok" })),

@@ -11,7 +11,7 @@ use crate::http::problem::Problem;
 use axum::extract::State;
 use parlor_model::{Answer, Caller, Command, IdlePrompt, Mission, Query, Refusal, RoomId};
 use parlor_wire::events::missions::{
-    ActiveMission, AgentOverride, Missions, NewIdleAgent, NewMission, NewOverride, OfRealm,
+    ActiveMission, AgentOverride, Missions, NewIdleAgent, NewMission, NewOverride, ScopeParams,
 };
 use parlor_wire::events::rest::Okay;
 use serde::Deserialize;
@@ -87,9 +87,9 @@ pub async fn end(
     State(app): State<Arc<App>>,
     Signed(caller): Signed,
     Parameters(of): Parameters<OfSession>,
-    MaybeBody(body): MaybeBody<OfRealm>,
+    MaybeBody(body): MaybeBody<ScopeParams>,
 ) -> Result<Whole<Okay>, Problem> {
-    let OfRealm { session_id, project_root } = meant_by(body, of.session_id, of.project_root);
+    let ScopeParams { session_id, project_root } = meant_by(body, of.session_id, of.project_root);
     let room = the_room(&app, &caller, session_id.as_deref(), project_root.as_deref()).await?;
     app.hub.call(&caller, Command::EndMission { room }).await?;
     Ok(whole(Okay::YES))
@@ -104,9 +104,16 @@ pub struct OfAgent {
 }
 
 /// What the body leaves open is as the address says.
-fn meant_by(body: Option<OfRealm>, session_id: Option<String>, project_root: Option<String>) -> OfRealm {
-    let body = body.unwrap_or(OfRealm { session_id: None, project_root: None });
-    OfRealm { session_id: body.session_id.or(session_id), project_root: body.project_root.or(project_root) }
+fn meant_by(
+    body: Option<ScopeParams>,
+    session_id: Option<String>,
+    project_root: Option<String>,
+) -> ScopeParams {
+    let body = body.unwrap_or(ScopeParams { session_id: None, project_root: None });
+    ScopeParams {
+        session_id: body.session_id.or(session_id),
+        project_root: body.project_root.or(project_root),
+    }
 }
 
 /// Where it holds; without a room and a folder, what the agent says of itself.
@@ -152,10 +159,10 @@ pub async fn remove_override(
     State(app): State<Arc<App>>,
     Signed(caller): Signed,
     Parameters(of): Parameters<OfAgent>,
-    MaybeBody(body): MaybeBody<OfRealm>,
+    MaybeBody(body): MaybeBody<ScopeParams>,
 ) -> Result<Whole<Okay>, Problem> {
     let OfAgent { agent_id: agent, session_id, project_root } = of;
-    let OfRealm { session_id, project_root } = meant_by(body, session_id, project_root);
+    let ScopeParams { session_id, project_root } = meant_by(body, session_id, project_root);
     let agent = agent_id(&agent)?;
     let room = realm(&app, &caller, session_id.as_deref(), project_root.as_deref()).await?;
     app.hub.call(&caller, Command::SetIdlePrompt { agent, room, idle: None }).await?;

@@ -2,8 +2,8 @@
 
 pub mod agents;
 
-use crate::json::{self, Bounds};
-use agents::OfAgents;
+use crate::json::{self, JsonLimits};
+use agents::AgentAction;
 use parlor_model::{MessageId, Post, RoomId};
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -11,12 +11,12 @@ use std::borrow::Cow;
 #[derive(Debug, Clone, Copy)]
 pub struct FrameLimits {
     pub bytes: usize,
-    pub json: Bounds,
+    pub json: JsonLimits,
 }
 
 /// What a person's client asks for.
 #[derive(Debug, PartialEq)]
-pub enum Asked {
+pub enum ClientRequest {
     Auth {
         token: Box<str>,
         version: Option<Box<str>>,
@@ -39,7 +39,7 @@ pub enum Asked {
     Typing {
         room: Option<RoomId>,
     },
-    OfAgents(OfAgents),
+    OfAgents(AgentAction),
     Ping {
         ts: serde_json::Number,
     },
@@ -73,7 +73,7 @@ impl Draft {
 
 /// Why a frame could not be understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Misread {
+pub enum FrameError {
     TooLarge,
     NotJson,
     TooDeep,
@@ -81,7 +81,7 @@ pub enum Misread {
     Unknown,
 }
 
-impl Misread {
+impl FrameError {
     pub fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::TooLarge => ("MESSAGE_TOO_LARGE", "Message exceeds maximum size"),
@@ -94,36 +94,36 @@ impl Misread {
 }
 
 /// The type of a frame that is sound as JSON.
-pub(super) fn looked_over<'a>(text: &'a str, limits: &FrameLimits) -> Result<Cow<'a, str>, Misread> {
+pub(super) fn check_frame<'a>(text: &'a str, limits: &FrameLimits) -> Result<Cow<'a, str>, FrameError> {
     if text.len() > limits.bytes {
-        return Err(Misread::TooLarge);
+        return Err(FrameError::TooLarge);
     }
     json::check(text, limits.json).map_err(|flaw| match flaw {
-        json::Flaw::Syntax => Misread::NotJson,
-        json::Flaw::TooDeep => Misread::TooDeep,
-        json::Flaw::TooMany => Misread::TooMany,
-        json::Flaw::RepeatedKey => Misread::Unknown,
+        json::JsonDefect::Syntax => FrameError::NotJson,
+        json::JsonDefect::TooDeep => FrameError::TooDeep,
+        json::JsonDefect::TooMany => FrameError::TooMany,
+        json::JsonDefect::RepeatedKey => FrameError::Unknown,
     })?;
     parse(text).map(|Kind { kind }| kind)
 }
 
-pub fn read(text: &str, limits: &FrameLimits) -> Result<Asked, Misread> {
-    let kind = looked_over(text, limits)?;
+pub fn read(text: &str, limits: &FrameLimits) -> Result<ClientRequest, FrameError> {
+    let kind = check_frame(text, limits)?;
     Ok(match &*kind {
         "client:auth" => {
             let Auth { token, protocol_version } = parse(text)?;
-            Asked::Auth { token, version: protocol_version }
+            ClientRequest::Auth { token, version: protocol_version }
         }
         "client:join_room" => {
             let Join { room_id, since } = parse(text)?;
-            Asked::Join { room: RoomId::parse(&room_id).ok(), since }
+            ClientRequest::Join { room: RoomId::parse(&room_id).ok(), since }
         }
         "client:subscribe_events" => {
             let Follow { since } = parse(text)?;
-            Asked::Follow { since }
+            ClientRequest::Follow { since }
         }
-        "client:leave_room" => Asked::Leave { room: room(text)? },
-        "client:typing" => Asked::Typing { room: room(text)? },
+        "client:leave_room" => ClientRequest::Leave { room: room(text)? },
+        "client:typing" => ClientRequest::Typing { room: room(text)? },
         "client:send_message" => {
             let send: Send = parse(text)?;
             let reply_to = match send.reply_to_id {
@@ -137,21 +137,21 @@ pub fn read(text: &str, limits: &FrameLimits) -> Result<Asked, Misread> {
                 attachments: send.attachment_ids.unwrap_or_default(),
                 client_message_id: send.client_message_id,
             };
-            Asked::Send { room: RoomId::parse(&send.room_id).ok(), post }
+            ClientRequest::Send { room: RoomId::parse(&send.room_id).ok(), post }
         }
         "client:ping" => {
             let Ping { ts } = parse(text)?;
-            Asked::Ping { ts }
+            ClientRequest::Ping { ts }
         }
-        other => Asked::OfAgents(agents::read(other, text).ok_or(Misread::Unknown)??),
+        other => ClientRequest::OfAgents(agents::read(other, text).ok_or(FrameError::Unknown)??),
     })
 }
 
-pub(super) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Misread> {
-    serde_json::from_str(text).map_err(|_| Misread::Unknown)
+pub(super) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, FrameError> {
+    serde_json::from_str(text).map_err(|_| FrameError::Unknown)
 }
 
-fn room(text: &str) -> Result<Option<RoomId>, Misread> {
+fn room(text: &str) -> Result<Option<RoomId>, FrameError> {
     let InRoom { room_id } = parse(text)?;
     Ok(RoomId::parse(&room_id).ok())
 }
@@ -212,32 +212,32 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const LIMITS: FrameLimits = FrameLimits { bytes: 65_536, json: Bounds { depth: 15, items: 1000 } };
+    const LIMITS: FrameLimits = FrameLimits { bytes: 65_536, json: JsonLimits { depth: 15, items: 1000 } };
 
     #[track_caller]
-    fn misread(text: &str, expected: Misread) {
+    fn misread(text: &str, expected: FrameError) {
         assert_eq!(read(text, &LIMITS), Err(expected), "{text:.80}");
     }
 
     #[test]
     fn a_frame_that_cannot_be_understood_gets_its_own_reason() {
-        misread("nope", Misread::NotJson);
-        misread("[]", Misread::Unknown);
-        misread("{}", Misread::Unknown);
-        misread(r#"{"type":"client:nope"}"#, Misread::Unknown);
-        misread(r#"{"type":"client:join_room","roomId":5}"#, Misread::Unknown);
-        misread(r#"{"type":"client:ping","ts":1,"ts":2}"#, Misread::Unknown);
+        misread("nope", FrameError::NotJson);
+        misread("[]", FrameError::Unknown);
+        misread("{}", FrameError::Unknown);
+        misread(r#"{"type":"client:nope"}"#, FrameError::Unknown);
+        misread(r#"{"type":"client:join_room","roomId":5}"#, FrameError::Unknown);
+        misread(r#"{"type":"client:ping","ts":1,"ts":2}"#, FrameError::Unknown);
         misread(
             &format!(r#"{{"type":"client:ping","ts":1,"x":{}{}}}"#, "[".repeat(15), "]".repeat(15)),
-            Misread::TooDeep,
+            FrameError::TooDeep,
         );
         misread(
             &format!(r#"{{"type":"client:ping","ts":1,"x":[{}0]}}"#, "0,".repeat(1000)),
-            Misread::TooMany,
+            FrameError::TooMany,
         );
         misread(
             &format!(r#"{{"type":"client:ping","ts":1,"x":"{}"}}"#, "x".repeat(65_536)),
-            Misread::TooLarge,
+            FrameError::TooLarge,
         );
     }
 
@@ -245,7 +245,7 @@ mod tests {
     fn null_means_absent() {
         let text =
             r#"{"type":"client:send_message","roomId":"r","content":"hi","replyToId":null,"mentions":null}"#;
-        let Ok(Asked::Send { post, .. }) = read(text, &LIMITS) else { panic!("not understood") };
+        let Ok(ClientRequest::Send { post, .. }) = read(text, &LIMITS) else { panic!("not understood") };
         assert_eq!((post.reply_to, post.mentions.len()), (Ok(None), 0));
     }
 

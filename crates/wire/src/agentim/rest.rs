@@ -4,40 +4,40 @@
 //! `null` means the same as absent, where nothing else is said.
 
 mod agents;
+mod annotations;
 mod answers;
 mod approvals;
 mod audit;
+mod enums;
 mod files;
-mod found;
 mod invitations;
 mod limits;
-mod marks;
 mod pairing;
 mod routers;
+mod runs;
+mod search_results;
 mod second_factor;
 mod services;
 mod settings;
 mod tasks;
-mod turns;
-mod words;
 
 pub use agents::*;
+pub use annotations::*;
 pub use answers::*;
 pub use approvals::*;
 pub use audit::*;
+pub use enums::*;
 pub use files::*;
-pub use found::*;
 pub use invitations::*;
 pub use limits::*;
-pub use marks::*;
 pub use pairing::*;
 pub use routers::*;
+pub use runs::*;
+pub use search_results::*;
 pub use second_factor::*;
 pub use services::*;
 pub use settings::*;
 pub use tasks::*;
-pub use turns::*;
-pub use words::*;
 
 use serde::{Deserialize, Deserializer};
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! From outcomes, answers and deliveries to broker frames.
 
-use super::frames::{Frame, Taker, place};
-use super::ingress::About;
+use super::frames::{Frame, HandledBy, mailbox_path};
+use super::ingress::EchoedFields;
 use crate::broker::codes;
 use parlor_model::command::Posted;
 use parlor_model::{Agent, Answer, DeadLetter, Delivery, Message, Receipt, Refusal, Session, Subscription};
@@ -16,7 +16,7 @@ pub fn error(kind: &str, req_id: Option<&str>, sentence: &str) -> String {
     Frame::new(kind).with("error", &sentence).end(req_id)
 }
 
-pub fn refusal(kind: &str, req_id: Option<&str>, about: &About, refusal: &Refusal) -> String {
+pub fn refusal(kind: &str, req_id: Option<&str>, about: &EchoedFields, refusal: &Refusal) -> String {
     error(&format!("{kind}.error"), req_id, &codes::sentence(refusal, about.agent.as_deref()))
 }
 
@@ -32,12 +32,12 @@ pub fn push(message: &Message, delivery: &Delivery) -> String {
     }
 }
 
-pub fn listening(kind: &str, req_id: Option<&str>, about: &About) -> String {
+pub fn listening(kind: &str, req_id: Option<&str>, about: &EchoedFields) -> String {
     echoed(&format!("{kind}.ok"), about).end(req_id)
 }
 
 /// What a command came to.
-pub fn receipt(kind: &str, req_id: Option<&str>, about: &About, receipt: &Receipt) -> String {
+pub fn receipt(kind: &str, req_id: Option<&str>, about: &EchoedFields, receipt: &Receipt) -> String {
     let ok = format!("{kind}.ok");
     let frame = match receipt {
         Receipt::Posted(posted) if kind == "msg.route" => routed(Frame::new(&ok), posted),
@@ -61,7 +61,7 @@ pub fn receipt(kind: &str, req_id: Option<&str>, about: &About, receipt: &Receip
 }
 
 /// What a question was answered with.
-pub fn answer(kind: &str, req_id: Option<&str>, about: &About, answer: &Answer) -> String {
+pub fn answer(kind: &str, req_id: Option<&str>, about: &EchoedFields, answer: &Answer) -> String {
     let (ok, result) = (format!("{kind}.ok"), format!("{kind}.result"));
     let frame = match answer {
         Answer::Agents(agents) => {
@@ -90,7 +90,7 @@ pub fn answer(kind: &str, req_id: Option<&str>, about: &About, answer: &Answer) 
     frame.end(req_id)
 }
 
-fn echoed(kind: &str, about: &About) -> Frame {
+fn echoed(kind: &str, about: &EchoedFields) -> Frame {
     Frame::new(kind)
         .with_some("agentId", about.agent.as_deref())
         .with_some("sessionId", about.session.as_deref())
@@ -111,9 +111,9 @@ fn routed(frame: Frame, posted: &Posted) -> Frame {
     let agents: Vec<&str> = own.map(|delivery| delivery.mailbox.agent.as_str()).collect();
     let sessions = posted.deliveries.iter().filter_map(|delivery| {
         let session_id = delivery.mailbox.session.as_ref()?.as_str();
-        Some(Taker { agent_id: delivery.mailbox.agent.as_str(), session_id })
+        Some(HandledBy { agent_id: delivery.mailbox.agent.as_str(), session_id })
     });
-    let sessions: Vec<Taker> = sessions.collect();
+    let sessions: Vec<HandledBy> = sessions.collect();
     let in_room = posted.message.as_ref().is_some_and(|message| message.destination.room().is_some());
     let delivered = in_room || !posted.deliveries.is_empty();
     // Every copy bears the id of the message; the list has one for each place it came to.
@@ -134,7 +134,7 @@ fn routed(frame: Frame, posted: &Posted) -> Frame {
 fn dead_letter(letter: &DeadLetter) -> Frame {
     let frame = Frame::object().with_message(&letter.message, None).with("reason", &letter.reason);
     match &letter.mailbox {
-        Some(mailbox) => frame.with("_deliveredTo", &place(mailbox)),
+        Some(mailbox) => frame.with("_deliveredTo", &mailbox_path(mailbox)),
         None => frame,
     }
 }

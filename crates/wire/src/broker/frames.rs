@@ -6,12 +6,12 @@ use serde::Serialize;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Taker<'a> {
+pub struct HandledBy<'a> {
     pub agent_id: &'a str,
     pub session_id: &'a str,
 }
 
-impl<'a> From<&'a SessionRef> for Taker<'a> {
+impl<'a> From<&'a SessionRef> for HandledBy<'a> {
     fn from(taker: &'a SessionRef) -> Self {
         Self { agent_id: taker.agent.as_str(), session_id: taker.session.as_str() }
     }
@@ -81,12 +81,13 @@ impl Frame {
     pub fn of_copy(message: &Message, delivery: &Delivery) -> Self {
         let mut frame = Self::object()
             .with_message(message, Some(delivery.state.as_str()))
-            .with("_deliveredTo", &place(&delivery.mailbox));
+            .with("_deliveredTo", &mailbox_path(&delivery.mailbox));
         if delivery.mailbox.session.is_none() {
             frame = frame.with("handled", &!delivery.handled_by.is_empty());
         }
         if delivery.mailbox.session.is_none() && !delivery.handled_by.is_empty() {
-            frame = frame.with("handledBy", &delivery.handled_by.iter().map(Taker::from).collect::<Vec<_>>());
+            frame =
+                frame.with("handledBy", &delivery.handled_by.iter().map(HandledBy::from).collect::<Vec<_>>());
         }
         // How often it was handed out on a lease.
         if delivery.attempts > 0 { frame.with("attempts", &delivery.attempts) } else { frame }
@@ -140,7 +141,7 @@ impl Frame {
     }
 }
 
-pub fn place(mailbox: &Mailbox) -> String {
+pub fn mailbox_path(mailbox: &Mailbox) -> String {
     match &mailbox.session {
         Some(session) => format!("{}:{}", mailbox.agent, session),
         None => mailbox.agent.to_string(),

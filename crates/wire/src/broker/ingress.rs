@@ -1,6 +1,6 @@
 //! From broker frames to what they ask for. Never panics, whatever comes.
 
-use crate::json::{self, Bounds};
+use crate::json::{self, JsonLimits};
 use parlor_model::command::AgentProfile;
 use parlor_model::query::MailPage;
 use parlor_model::{
@@ -13,25 +13,25 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 #[derive(Debug)]
-pub struct Request {
+pub struct RequestFrame {
     /// The frame's own type, as far as it was understood.
     pub kind: Box<str>,
     /// Echoed on the reply; JSON text, absent when it says nothing.
     pub req_id: Option<Box<str>>,
-    pub about: About,
-    pub asked: Result<Asked, Box<str>>,
+    pub about: EchoedFields,
+    pub asked: Result<BrokerRequest, Box<str>>,
 }
 
 /// What the reply repeats of the request, as it was written.
 #[derive(Debug, Default, Clone)]
-pub struct About {
+pub struct EchoedFields {
     pub agent: Option<Box<str>>,
     pub session: Option<Box<str>>,
     pub pattern: Option<Box<str>>,
 }
 
 #[derive(Debug)]
-pub enum Asked {
+pub enum BrokerRequest {
     Auth { token: Box<str> },
     Ping,
     Command(Command),
@@ -41,21 +41,21 @@ pub enum Asked {
 }
 
 /// The most messages one `msg.receive` brings.
-pub const RECEIVE: usize = 100;
-const HISTORY: usize = 100;
+pub const MAX_RECEIVE: usize = 100;
+const DEFAULT_HISTORY: usize = 100;
 const MOST_HISTORY: usize = 1000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotJson;
 
-pub fn read(text: &str, bounds: Bounds) -> Result<Request, NotJson> {
+pub fn read(text: &str, bounds: JsonLimits) -> Result<RequestFrame, NotJson> {
     json::check(text, bounds).map_err(|_| NotJson)?;
-    let head: Head = serde_json::from_str(text).map_err(|_| NotJson)?;
+    let head: FrameFields = serde_json::from_str(text).map_err(|_| NotJson)?;
     let kind: Box<str> = head.kind.as_deref().unwrap_or("").into();
     let req_id = head.req_id.map(RawValue::get).filter(|raw| !is_falsy(raw)).map(Into::into);
-    let mut about = About::default();
+    let mut about = EchoedFields::default();
     let asked = understand(&kind, text, &head, &mut about);
-    Ok(Request { kind, req_id, about, asked })
+    Ok(RequestFrame { kind, req_id, about, asked })
 }
 
 /// As the original has it: `0`, `""`, `false` and `null` are not echoed.
@@ -63,37 +63,42 @@ fn is_falsy(raw: &str) -> bool {
     matches!(raw, "0" | "\"\"" | "false" | "null")
 }
 
-fn understand(kind: &str, text: &str, head: &Head<'_>, about: &mut About) -> Result<Asked, Box<str>> {
+fn understand(
+    kind: &str,
+    text: &str,
+    head: &FrameFields<'_>,
+    about: &mut EchoedFields,
+) -> Result<BrokerRequest, Box<str>> {
     Ok(match kind {
         "auth" => {
             let Auth { token } = parse(text)?;
-            Asked::Auth { token }
+            BrokerRequest::Auth { token }
         }
-        "ping" => Asked::Ping,
-        "agent.list" => Asked::Query(Query::Agents),
-        "agent.get" => Asked::Query(Query::Agent { id: named(text, about)? }),
-        "agent.create" => Asked::Command(create(text, about)?),
+        "ping" => BrokerRequest::Ping,
+        "agent.list" => BrokerRequest::Query(Query::Agents),
+        "agent.get" => BrokerRequest::Query(Query::Agent { id: named(text, about)? }),
+        "agent.create" => BrokerRequest::Command(create(text, about)?),
         "agent.update" => {
             let (id, (profile, _)) = (named(text, about)?, profile(text)?);
-            Asked::Command(Command::ChangeAgent { id, profile })
+            BrokerRequest::Command(Command::ChangeAgent { id, profile })
         }
-        "agent.delete" => Asked::Command(Command::RemoveAgent { id: named(text, about)? }),
-        "msg.send" => Asked::Command(send(head)?),
-        "msg.route" => Asked::Command(route(head)?),
-        "msg.broadcast" => Asked::Command(routed(head, Path::stored("agent/**"), "internal")?),
-        "msg.unmatched" => Asked::Query(Query::DeadLetters { page: page(text)? }),
-        "msg.unmatched.clear" => Asked::Command(Command::ClearDeadLetters),
+        "agent.delete" => BrokerRequest::Command(Command::RemoveAgent { id: named(text, about)? }),
+        "msg.send" => BrokerRequest::Command(send(head)?),
+        "msg.route" => BrokerRequest::Command(route(head)?),
+        "msg.broadcast" => BrokerRequest::Command(routed(head, Path::stored("agent/**"), "internal")?),
+        "msg.unmatched" => BrokerRequest::Query(Query::DeadLetters { page: page(text)? }),
+        "msg.unmatched.clear" => BrokerRequest::Command(Command::ClearDeadLetters),
         "msg.ack" => {
             let Acknowledged { message_ids } = parse(text)?;
-            let mailbox = mailbox(text, Addressed::Either, about)?;
+            let mailbox = mailbox(text, MailboxKind::Either, about)?;
             let messages = message_ids.iter().map(|id| MessageId::parse(id)).collect::<Result<_, _>>();
             let messages = messages.map_err(|_| Box::<str>::from("messageIds must be ids of messages"))?;
-            Asked::Command(Command::Acknowledge { mailbox, messages })
+            BrokerRequest::Command(Command::Acknowledge { mailbox, messages })
         }
         _ => {
             let (verb, addressed) = match kind.strip_prefix("msg.session.") {
-                Some(verb) => (verb, Addressed::Session),
-                None => (kind.strip_prefix("msg.").unwrap_or_default(), Addressed::Agent),
+                Some(verb) => (verb, MailboxKind::Session),
+                None => (kind.strip_prefix("msg.").unwrap_or_default(), MailboxKind::Agent),
             };
             return of_mailbox(verb, addressed, text, about);
         }
@@ -101,35 +106,42 @@ fn understand(kind: &str, text: &str, head: &Head<'_>, about: &mut About) -> Res
 }
 
 /// What is asked of an agent's own mailbox and of a session's alike.
-fn of_mailbox(verb: &str, addressed: Addressed, text: &str, about: &mut About) -> Result<Asked, Box<str>> {
+fn of_mailbox(
+    verb: &str,
+    addressed: MailboxKind,
+    text: &str,
+    about: &mut EchoedFields,
+) -> Result<BrokerRequest, Box<str>> {
     Ok(match verb {
-        "listen" => Asked::Listen { mailbox: mailbox(text, addressed, about)? },
+        "listen" => BrokerRequest::Listen { mailbox: mailbox(text, addressed, about)? },
         "receive" => {
             let mailbox = mailbox(text, addressed, about)?;
             let Lease { lease } = parse(text)?;
             let lease = lease.map(Duration::from_millis);
-            Asked::Command(Command::Receive { mailbox, limit: RECEIVE, lease })
+            BrokerRequest::Command(Command::Receive { mailbox, limit: MAX_RECEIVE, lease })
         }
         "history" => {
             let (mailbox, page) = (mailbox(text, addressed, about)?, page(text)?);
-            Asked::Query(Query::Mail { mailbox, page })
+            BrokerRequest::Query(Query::Mail { mailbox, page })
         }
         "sub.add" => {
             let (mailbox, pattern) = (mailbox(text, addressed, about)?, pattern(text, about)?);
-            Asked::Command(Command::Subscribe { mailbox, pattern })
+            BrokerRequest::Command(Command::Subscribe { mailbox, pattern })
         }
         "sub.remove" => {
             let (mailbox, pattern) = (mailbox(text, addressed, about)?, pattern(text, about)?);
-            Asked::Command(Command::Unsubscribe { mailbox, pattern })
+            BrokerRequest::Command(Command::Unsubscribe { mailbox, pattern })
         }
-        "sub.list" => Asked::Query(Query::Subscriptions { mailbox: mailbox(text, addressed, about)? }),
-        _ => Asked::Unknown,
+        "sub.list" => {
+            BrokerRequest::Query(Query::Subscriptions { mailbox: mailbox(text, addressed, about)? })
+        }
+        _ => BrokerRequest::Unknown,
     })
 }
 
 fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Box<str>> {
     serde_json::from_str(text).map_err(|error| {
-        let json::Misfit { field, rule } = json::misfit(&error);
+        let json::SchemaMismatch { field, rule } = json::schema_mismatch(&error);
         match field {
             Some(field) => format!("{field} is required").into(),
             None => format!("a field {rule}").into(),
@@ -141,22 +153,22 @@ fn agent(id: &str) -> Result<AgentId, Box<str>> {
     AgentId::parse(id).map_err(|_| format!("Invalid agent ID: {id:.200}").into())
 }
 
-fn named(text: &str, about: &mut About) -> Result<AgentId, Box<str>> {
+fn named(text: &str, about: &mut EchoedFields) -> Result<AgentId, Box<str>> {
     let Named { id } = parse(text)?;
     about.agent = Some(id.clone());
     agent(&id)
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Addressed {
+enum MailboxKind {
     Agent,
     Session,
     Either,
 }
 
-fn mailbox(text: &str, addressed: Addressed, about: &mut About) -> Result<Mailbox, Box<str>> {
+fn mailbox(text: &str, addressed: MailboxKind, about: &mut EchoedFields) -> Result<Mailbox, Box<str>> {
     let OfMailbox { agent_id, session_id } = parse(text)?;
-    let session_id = session_id.filter(|_| addressed != Addressed::Agent);
+    let session_id = session_id.filter(|_| addressed != MailboxKind::Agent);
     about.agent = Some(agent_id.clone());
     about.session = session_id.clone();
     let agent = agent(&agent_id)?;
@@ -165,13 +177,13 @@ fn mailbox(text: &str, addressed: Addressed, about: &mut About) -> Result<Mailbo
             let parsed = SessionId::parse(&id);
             Some(parsed.map_err(|_| Box::<str>::from(format!("Invalid session ID: {id:.200}")))?)
         }
-        None if addressed == Addressed::Session => return Err("sessionId is required".into()),
+        None if addressed == MailboxKind::Session => return Err("sessionId is required".into()),
         None => None,
     };
     Ok(Mailbox { agent, session })
 }
 
-fn pattern(text: &str, about: &mut About) -> Result<Pattern, Box<str>> {
+fn pattern(text: &str, about: &mut EchoedFields) -> Result<Pattern, Box<str>> {
     let Patterned { pattern } = parse(text)?;
     let parsed = Pattern::parse(&pattern).map_err(|flaw| flaw.to_string().replace("path", "pattern").into());
     about.pattern = Some(pattern);
@@ -183,14 +195,14 @@ fn page(text: &str) -> Result<MailPage, Box<str>> {
     let options = options.unwrap_or_default();
     let time = |millis: i64| Time(millis.saturating_mul(1000));
     Ok(MailPage {
-        limit: options.limit.unwrap_or(HISTORY).clamp(1, MOST_HISTORY),
+        limit: options.limit.unwrap_or(DEFAULT_HISTORY).clamp(1, MOST_HISTORY),
         from: options.from_time.map(time),
         // The whole of the last millisecond.
         to: options.to_time.map(|millis| Time(time(millis).0.saturating_add(999))),
     })
 }
 
-fn create(text: &str, about: &mut About) -> Result<Command, Box<str>> {
+fn create(text: &str, about: &mut EchoedFields) -> Result<Command, Box<str>> {
     let id = named(text, about)?;
     let (profile, subscriptions) = profile(text)?;
     Ok(Command::CreateAgent { id, profile, subscriptions })
@@ -220,18 +232,18 @@ fn profile(text: &str) -> Result<(AgentProfile, Vec<Pattern>), Box<str>> {
     Ok((profile, subscriptions))
 }
 
-fn send(head: &Head<'_>) -> Result<Command, Box<str>> {
+fn send(head: &FrameFields<'_>) -> Result<Command, Box<str>> {
     let to: Box<str> = required("to", head.to)?;
     routed(head, Path::of_agent(&agent(&to)?), "internal")
 }
 
-fn route(head: &Head<'_>) -> Result<Command, Box<str>> {
+fn route(head: &FrameFields<'_>) -> Result<Command, Box<str>> {
     let path: Cow<'_, str> = required("path", head.path)?;
     let path = Path::parse(&path).map_err(|flaw| Box::<str>::from(flaw.to_string()))?;
     routed(head, path, "external")
 }
 
-fn routed(head: &Head<'_>, path: Path, source: &str) -> Result<Command, Box<str>> {
+fn routed(head: &FrameFields<'_>, path: Path, source: &str) -> Result<Command, Box<str>> {
     let from = required("from", head.from)?;
     let optional = |field: Option<&RawValue>| field.map(|json| parse::<Box<str>>(json.get())).transpose();
     let command = optional(head.command)?.unwrap_or_else(|| "message".into());
@@ -261,7 +273,7 @@ fn required<'a, T: Deserialize<'a>>(name: &str, field: Option<&'a RawValue>) -> 
 /// kind of frame gives them a meaning.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Head<'a> {
+struct FrameFields<'a> {
     #[serde(borrow, rename = "type", default)]
     kind: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -352,7 +364,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const BOUNDS: Bounds = Bounds { depth: 32, items: 1000 };
+    const BOUNDS: JsonLimits = JsonLimits { depth: 32, items: 1000 };
 
     #[test]
     fn a_request_says_what_is_wrong_with_it_and_keeps_its_req_id() {

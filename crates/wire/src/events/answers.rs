@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use utoipa::ToSchema;
 
 /// What somebody writes themselves is no longer than this.
-const OWN_WORDS: usize = 2000;
+const MAX_FREE_TEXT: usize = 2000;
 
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct AskedQuestion {
@@ -39,7 +39,7 @@ pub struct QuestionAnswer {
 }
 
 /// As it is kept.
-pub fn written(asked: &Questions) -> Payload {
+pub fn to_payload(asked: &Questions) -> Payload {
     let option = |choice: &Choice| AskedOption {
         label: choice.label.as_ref().into(),
         description: choice.description.as_deref().map(Into::into),
@@ -73,7 +73,7 @@ pub fn status(decision: &Decision) -> &'static str {
 }
 
 /// The answers as they are kept, or what is wrong with one of them.
-pub fn looked_over(kept: &Payload, given: &[QuestionAnswer]) -> Result<Payload, &'static str> {
+pub fn validate_answers(kept: &Payload, given: &[QuestionAnswer]) -> Result<Payload, &'static str> {
     let questions = asked(kept);
     if given.is_empty() {
         return Err("must have one for a question at least");
@@ -92,7 +92,7 @@ pub fn looked_over(kept: &Payload, given: &[QuestionAnswer]) -> Result<Payload, 
             return Err("select what is no option, or twice");
         }
         let text = answer.custom_text.as_deref().unwrap_or_default();
-        if text.chars().count() > OWN_WORDS {
+        if text.chars().count() > MAX_FREE_TEXT {
             return Err("have more than 2000 characters");
         }
         let chosen = labels.len() + usize::from(!text.is_empty());
@@ -120,16 +120,17 @@ mod tests {
 
     #[test]
     fn an_answer_is_an_option_or_ones_own_words_and_several_only_where_asked_for() {
-        let kept = written(&Questions { id: "q".into(), questions: vec![question(false), question(true)] });
+        let kept =
+            to_payload(&Questions { id: "q".into(), questions: vec![question(false), question(true)] });
         assert_eq!(asked(&kept).len(), 2);
         let good = [
             vec![answer(0, &["Tea"], None)],
             vec![answer(0, &[], Some("Milk")), answer(1, &["Tea", "Water"], Some("both"))],
         ];
         for given in good {
-            assert_eq!(answers(&looked_over(&kept, &given).unwrap()), given);
+            assert_eq!(answers(&validate_answers(&kept, &given).unwrap()), given);
         }
-        let long = "x".repeat(OWN_WORDS + 1);
+        let long = "x".repeat(MAX_FREE_TEXT + 1);
         let bad = [
             vec![],
             vec![answer(2, &["Tea"], None)],
@@ -144,7 +145,7 @@ mod tests {
             vec![answer(0, &["Tea"], None), answer(0, &["Tea"], None)],
         ];
         for given in bad {
-            assert!(looked_over(&kept, &given).is_err(), "{given:?}");
+            assert!(validate_answers(&kept, &given).is_err(), "{given:?}");
         }
     }
 }

@@ -8,7 +8,7 @@ mod signals;
 pub use signals::{plan_data, queued, signal};
 
 use super::answers;
-use super::frames::{Form, UiMessage};
+use super::frames::{StreamFormat, UiMessage};
 use crate::time::iso;
 use parlor_model::mission;
 use parlor_model::{
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 /// What a reader wants to hear of, and how; nothing said is everything.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filter {
-    pub form: Form,
+    pub form: StreamFormat,
     pub session: Option<RoomId>,
     pub agent: Option<AgentId>,
     pub root: Option<Box<str>>,
@@ -41,7 +41,7 @@ impl Filter {
 
 /// Empty where this door has nothing to say of it. `root` is the folder that its room is about.
 pub fn event(logged: &LoggedEvent, epoch: Epoch, filter: &Filter, root: Option<&str>) -> Vec<String> {
-    let parts = parts(logged).into_iter().map(|told| told.under(root));
+    let parts = parts(logged).into_iter().map(|told| told.with_root(root));
     let numbered = (0..).zip(parts).map(|(part, told)| (Ordinal::of(logged.seq).part(part), told));
     let told: Vec<_> = numbered.filter(|(_, told)| filter.passes(told)).collect();
     let (last, position) = (told.len(), Position { epoch, seq: logged.seq });
@@ -52,29 +52,33 @@ pub fn event(logged: &LoggedEvent, epoch: Epoch, filter: &Filter, root: Option<&
 }
 
 /// What happened before and still stands, for who comes later: at a place of its own.
-pub fn shown(
+pub fn replay(
     logged: &LoggedEvent,
     given: SignalStamp,
     filter: &Filter,
     root: Option<&str>,
 ) -> Option<String> {
-    let message =
-        parts(logged).pop().map(|message| message.under(root)).filter(|message| filter.passes(message))?;
+    let message = parts(logged)
+        .pop()
+        .map(|message| message.with_root(root))
+        .filter(|message| filter.passes(message))?;
     Some(message.write(filter.form, given.ordinal, logged.at, None))
 }
 
 /// Where a reader stands, without a word.
-pub fn position(position: Position, form: Form) -> String {
+pub fn position(position: Position, form: StreamFormat) -> String {
     match form {
-        Form::Block => format!("id: {position}\n\n"),
-        Form::Frame => format!(r#"{{"type":"server:events_subscribed","position":"{position}"}}"#),
+        StreamFormat::Block => format!("id: {position}\n\n"),
+        StreamFormat::Frame => format!(r#"{{"type":"server:events_subscribed","position":"{position}"}}"#),
     }
 }
 
 /// To somebody who lost a room; behind everything else that is told of the same event.
 pub fn room_lost(room: &RoomId, by: &LoggedEvent, filter: &Filter, root: Option<&str>) -> Option<String> {
-    let message =
-        UiMessage::new(format!("room-lost-{}", by.seq), "room").phase("removed").at(room).under(root);
+    let message = UiMessage::new(format!("room-lost-{}", by.seq), "room")
+        .phase("removed")
+        .in_room(room)
+        .with_root(root);
     let last = Ordinal::of(by.seq).part(Ordinal::MAX_PARTS - 1);
     filter.passes(&message).then(|| message.write(filter.form, last, by.at, None))
 }
@@ -85,7 +89,7 @@ pub fn resync(
     lost: Option<u64>,
     position: Option<Position>,
     given: SignalStamp,
-    form: Form,
+    form: StreamFormat,
 ) -> String {
     let mut data = json!({ "reason": reason, "lagged_count": lost });
     if let Some(position) = position {
@@ -121,14 +125,14 @@ fn parts(logged: &LoggedEvent) -> Vec<UiMessage<'_>> {
             };
             let reactions: Vec<Value> = reactions.iter().map(one).collect();
             let data = json!({ "message_id": message.as_str(), "reactions": reactions });
-            vec![UiMessage::new(named("reaction"), "reaction").at(room).data(data)]
+            vec![UiMessage::new(named("reaction"), "reaction").in_room(room).data(data)]
         }
         Event::RoomRead { room, user, username, at } => {
             let data = json!({ "user_id": user.as_str(), "username": username, "read_at": iso(*at) });
-            vec![UiMessage::new(named("receipt"), "receipt").at(room).data(data)]
+            vec![UiMessage::new(named("receipt"), "receipt").in_room(room).data(data)]
         }
         Event::RoomChanged(room) => {
-            let message = UiMessage::new(named("room"), "room").phase("changed").at(&room.id);
+            let message = UiMessage::new(named("room"), "room").phase("changed").in_room(&room.id);
             vec![message.data(json!({ "room": about_room(room) })), sync(Some(&room.id))]
         }
         Event::MembersChanged { room, change, members } => {
@@ -141,11 +145,11 @@ fn parts(logged: &LoggedEvent) -> Vec<UiMessage<'_>> {
             let data = json!({
                 "room": about_room(room), "change": word, "member": member_id(member), "members": members,
             });
-            let message = UiMessage::new(named("room"), "room").phase("members").at(&room.id).data(data);
+            let message = UiMessage::new(named("room"), "room").phase("members").in_room(&room.id).data(data);
             vec![message, sync(Some(&room.id))]
         }
         Event::RoomRemoved { room, .. } => {
-            vec![UiMessage::new(named("room"), "room").phase("removed").at(room), sync(Some(room))]
+            vec![UiMessage::new(named("room"), "room").phase("removed").in_room(room), sync(Some(room))]
         }
         Event::RoomPreferencesChanged(member) => {
             let own = &member.arrangement;
@@ -154,17 +158,17 @@ fn parts(logged: &LoggedEvent) -> Vec<UiMessage<'_>> {
                 "archived": own.archived_at.is_some(),
                 "notifications": own.notifications.as_str(),
             });
-            vec![UiMessage::new(named("room"), "room").phase("arranged").at(&member.room).data(data)]
+            vec![UiMessage::new(named("room"), "room").phase("arranged").in_room(&member.room).data(data)]
         }
         Event::RoomCleared { room, .. } => {
-            vec![UiMessage::new(named("room"), "room").phase("cleared").at(room)]
+            vec![UiMessage::new(named("room"), "room").phase("cleared").in_room(room)]
         }
         Event::TaskChanged(task) => {
-            let message = UiMessage::new(named("task"), "task").phase("changed").at(&task.room);
+            let message = UiMessage::new(named("task"), "task").phase("changed").in_room(&task.room);
             vec![message.text(&task.title).data(about_task(task)), sync(Some(&task.room))]
         }
         Event::TaskRemoved { room, task } => {
-            let message = UiMessage::new(named("task"), "task").phase("removed").at(room);
+            let message = UiMessage::new(named("task"), "task").phase("removed").in_room(room);
             vec![message.data(json!({ "id": task.as_str() })), sync(Some(room))]
         }
         Event::AgentChanged { agent, .. } => {
@@ -196,7 +200,7 @@ fn marked<'a>(
     logged: &LoggedEvent,
 ) -> UiMessage<'a> {
     let data = json!({ "message_id": message.as_str() });
-    UiMessage::new(format!("msg-{how}-{}", logged.seq), "message").phase(how).at(room).data(data)
+    UiMessage::new(format!("msg-{how}-{}", logged.seq), "message").phase(how).in_room(room).data(data)
 }
 
 /// A message; what an agent said in a turn ends its tokens and is a finished piece of text too.
@@ -230,10 +234,10 @@ fn said(message: &Message) -> Vec<UiMessage<'_>> {
         }
     }
     let with_agent = |told| match agent {
-        Some(agent) => UiMessage::of(told, agent),
+        Some(agent) => UiMessage::by_agent(told, agent),
         None => told,
     };
-    let told = UiMessage::new(format!("msg-{}", message.id), "message").at(room).text(&message.text);
+    let told = UiMessage::new(format!("msg-{}", message.id), "message").in_room(room).text(&message.text);
     let told = with_agent(told.data(data));
     let Some(turn) = &message.run_output else {
         return idle_prompt(message, room).into_iter().chain([told]).collect();
@@ -241,7 +245,7 @@ fn said(message: &Message) -> Vec<UiMessage<'_>> {
     let run = json!({ "run_id": turn.run.as_str(), "message_id": message.id.as_str() });
     let end = UiMessage::new(format!("token-{}-done", turn.run), "token").phase("done").text("");
     let segment = UiMessage::new(format!("text-seg-{}", message.id), "text_segment").text(&message.text);
-    vec![with_agent(end.at(room).data(run.clone())), with_agent(segment.at(room).data(run)), told]
+    vec![with_agent(end.in_room(room).data(run.clone())), with_agent(segment.in_room(room).data(run)), told]
 }
 
 /// An agent was prompted because it was idle.
@@ -249,7 +253,7 @@ fn idle_prompt<'a>(message: &'a Message, room: &'a RoomId) -> Option<UiMessage<'
     let (agent, mission) = mission::of(message)?;
     let data = json!({ "status": "idle_prompt_triggered", "mission_id": mission });
     let told = UiMessage::new(format!("idle-trigger-{}", message.id), "activity").phase("doing");
-    Some(told.text("Idle prompt triggered").at(room).of(agent).data(data))
+    Some(told.text("Idle prompt triggered").in_room(room).by_agent(agent).data(data))
 }
 
 fn edited<'a>(told: UiMessage<'a>, logged: &LoggedEvent) -> UiMessage<'a> {
@@ -274,7 +278,7 @@ fn ended<'a>(run: &'a Run, logged: &LoggedEvent) -> Vec<UiMessage<'a>> {
     }
     let milliseconds = |started: parlor_model::Time| (logged.at.0 - started.0).max(0) / 1000;
     let began = run.started_at.map(milliseconds);
-    let about = |id: String, kind| UiMessage::new(id, kind).at(&run.room).of(&run.agent);
+    let about = |id: String, kind| UiMessage::new(id, kind).in_room(&run.room).by_agent(&run.agent);
     let mut what = json!({
         "type": "none", "status": status(outcome), "handled": began.is_some(),
     });
@@ -317,7 +321,7 @@ pub fn status(outcome: &RunOutcome) -> &'static str {
 fn planned(plan: &CurrentPlan) -> UiMessage<'_> {
     let data = json!({ "plan": standing(plan), "run_id": plan.run.as_str() });
     let message = UiMessage::new(format!("run-plan-{}", plan.run), "run").phase("plan_update").rev(plan.rev);
-    message.text("Plan updated").at(&plan.room).of(&plan.agent).data(data)
+    message.text("Plan updated").in_room(&plan.room).by_agent(&plan.agent).data(data)
 }
 
 /// A plan as the agent told it, with what people made of it.
@@ -340,7 +344,7 @@ fn asked(approval: &Approval) -> Option<UiMessage<'_>> {
             "expires_at": iso(approval.expires_at),
         });
         let message = UiMessage::new(format!("ask-user-{}", approval.id), "ask_user");
-        let message = message.at(&approval.room).of(&approval.agent).data(data);
+        let message = message.in_room(&approval.room).by_agent(&approval.agent).data(data);
         return approval.decision.is_none().then_some(message);
     }
     let input: Value = serde_json::from_str(&approval.input.0).unwrap_or_default();
@@ -354,7 +358,7 @@ fn asked(approval: &Approval) -> Option<UiMessage<'_>> {
         "expires_at": iso(approval.expires_at),
     });
     let message = UiMessage::new(format!("approval-{}", approval.id), "approval").phase("asked");
-    approval.decision.is_none().then(|| message.at(&approval.room).of(&approval.agent).data(data))
+    approval.decision.is_none().then(|| message.in_room(&approval.room).by_agent(&approval.agent).data(data))
 }
 
 fn decided(approval: &Approval) -> UiMessage<'_> {
@@ -369,7 +373,7 @@ fn decided(approval: &Approval) -> UiMessage<'_> {
             data["answered_by_name"] = (*by.name).into();
         }
         let message = UiMessage::new(format!("ask-user-{}", approval.id), "ask_user");
-        return message.phase("resolved").rev(2).at(&approval.room).of(&approval.agent).data(data);
+        return message.phase("resolved").rev(2).in_room(&approval.room).by_agent(&approval.agent).data(data);
     }
     let mut data = json!({
         "request_id": approval.id.as_str(),
@@ -382,7 +386,7 @@ fn decided(approval: &Approval) -> UiMessage<'_> {
         data["decided_by_name"] = (*by.name).into();
     }
     let message = UiMessage::new(format!("approval-{}", approval.id), "approval").phase("resolved").rev(2);
-    message.at(&approval.room).of(&approval.agent).data(data)
+    message.in_room(&approval.room).by_agent(&approval.agent).data(data)
 }
 
 fn about_room(room: &Room) -> Value {

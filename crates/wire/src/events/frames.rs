@@ -47,16 +47,16 @@ impl<'a> UiMessage<'a> {
         Self { text: Some(text), ..self }
     }
 
-    pub fn of(self, agent: &'a AgentId) -> Self {
+    pub fn by_agent(self, agent: &'a AgentId) -> Self {
         Self { agent_id: Some(agent.as_str()), ..self }
     }
 
-    pub fn at(self, room: &'a RoomId) -> Self {
+    pub fn in_room(self, room: &'a RoomId) -> Self {
         Self { session_id: Some(room.as_str()), ..self }
     }
 
     /// The folder that its room is about.
-    pub fn under(self, root: Option<&'a str>) -> Self {
+    pub fn with_root(self, root: Option<&'a str>) -> Self {
         Self { project_root: root, ..self }
     }
 
@@ -65,7 +65,13 @@ impl<'a> UiMessage<'a> {
     }
 
     /// As its reader gets it; with a position if it is the last of something that is in the log.
-    pub fn write(mut self, form: Form, ordinal: Ordinal, at: Time, position: Option<Position>) -> String {
+    pub fn write(
+        mut self,
+        form: StreamFormat,
+        ordinal: Ordinal,
+        at: Time,
+        position: Option<Position>,
+    ) -> String {
         (self.seq, self.ts_ms) = (ordinal.0, at.0.div_euclid(1000));
         let mut written = Vec::with_capacity(384 + self.text.map_or(0, str::len));
         written.extend_from_slice(form.before(position).as_bytes());
@@ -77,13 +83,13 @@ impl<'a> UiMessage<'a> {
 
 /// How the same is told: as blocks of `GET /api/events`, or as frames of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Form {
+pub enum StreamFormat {
     #[default]
     Block,
     Frame,
 }
 
-impl Form {
+impl StreamFormat {
     fn before(self, position: Option<Position>) -> String {
         match (self, position) {
             (Self::Block, None) => "data: ".into(),

@@ -38,7 +38,7 @@ pub struct NewIdleAgent {
 
 /// `DELETE /api/mission`, `DELETE /api/agent-override`: in the body, or in the query.
 #[derive(Deserialize, ToSchema)]
-pub struct OfRealm {
+pub struct ScopeParams {
     #[schema(nullable = false)]
     pub session_id: Option<String>,
     #[schema(nullable = false)]
@@ -46,7 +46,7 @@ pub struct OfRealm {
 }
 
 #[derive(Serialize, ToSchema)]
-pub struct MissionShown {
+pub struct MissionBody {
     pub id: String,
     pub active: bool,
     pub text: String,
@@ -70,7 +70,7 @@ fn seconds(time: Time) -> i64 {
     time.0.div_euclid(1_000_000)
 }
 
-impl From<&Mission> for MissionShown {
+impl From<&Mission> for MissionBody {
     fn from(mission: &Mission) -> Self {
         let named = mission.agents.iter().filter(|known| known.named).map(|known| IdleAgent {
             id: known.agent.as_str().into(),
@@ -100,7 +100,7 @@ impl From<&Mission> for MissionShown {
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum ActiveMission {
-    On(Box<MissionShown>),
+    On(Box<MissionBody>),
     Off(NoMission),
 }
 
@@ -122,12 +122,12 @@ impl ActiveMission {
 #[derive(Serialize, ToSchema)]
 pub struct Missions {
     /// The newest first.
-    pub missions: Vec<MissionShown>,
+    pub missions: Vec<MissionBody>,
 }
 
 impl Missions {
     pub fn new(missions: &[Mission]) -> Self {
-        Self { missions: missions.iter().map(MissionShown::from).collect() }
+        Self { missions: missions.iter().map(MissionBody::from).collect() }
     }
 }
 

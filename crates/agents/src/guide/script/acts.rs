@@ -7,7 +7,7 @@ use super::{Scene, Step, quoted, say, status};
 use parlor_model::{
     Activity, ChunkKind, PlanState, RunEvent, StepState, Stream, Subagent, SubagentChange, SubagentOutcome,
 };
-use parlor_wire::agentim::gateway::host::ingress::{PeopleSaid, Verdict};
+use parlor_wire::agentim::gateway::host::ingress::{PermissionOutcome, QuestionReply};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -90,8 +90,8 @@ pub fn steps(act: &Act, scene: &Scene) -> Vec<Step> {
     }
 }
 
-fn answered(said: &[PeopleSaid]) -> Vec<Step> {
-    let words = |answer: &PeopleSaid| {
+fn answered(said: &[QuestionReply]) -> Vec<Step> {
+    let words = |answer: &QuestionReply| {
         let chosen = answer.selected.iter().chain(&answer.custom_text).map(|words| quoted(words));
         chosen.collect::<Vec<_>>().join(" and ")
     };
@@ -156,9 +156,9 @@ fn permission() -> Vec<Step> {
     ]
 }
 
-fn decided(verdict: &Verdict) -> Vec<Step> {
+fn decided(verdict: &PermissionOutcome) -> Vec<Step> {
     match verdict {
-        Verdict::Allowed => vec![
+        PermissionOutcome::Allowed => vec![
             BEAT,
             returned(FERN, "Watered with 200 ml. The fern says thank you.", false),
             Step::Say(
@@ -167,7 +167,7 @@ fn decided(verdict: &Verdict) -> Vec<Step> {
                     .into(),
             ),
         ],
-        Verdict::Denied { reason } => {
+        PermissionOutcome::Denied { reason } => {
             let why = reason.as_deref().map(|reason| format!(" You said: {}.", quoted(reason)));
             vec![
                 returned(FERN, "Not allowed.", true),
@@ -177,7 +177,7 @@ fn decided(verdict: &Verdict) -> Vec<Step> {
                 )),
             ]
         }
-        Verdict::Expired => vec![
+        PermissionOutcome::Expired => vec![
             returned(FERN, "Nobody answered.", true),
             Step::Say(
                 "Nobody answered in time, and that is a no: the fern stays dry. Ask me again with \

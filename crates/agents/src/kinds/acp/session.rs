@@ -14,7 +14,7 @@ use agent_client_protocol::v1::schema::{
 use agent_client_protocol::{Error, ErrorCode};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use parlor_model::{RunEvent, Usage, UsageReport};
-use parlor_wire::agentim::gateway::host::ingress::Verdict;
+use parlor_wire::agentim::gateway::host::ingress::PermissionOutcome;
 use std::path::Path;
 use std::pin::{Pin, pin};
 use std::time::Duration;
@@ -197,10 +197,10 @@ async fn ask(
 }
 
 /// What people decided holds for this once: rules about always are the hub's, where they can be seen and taken back.
-fn chosen(verdict: &Verdict, options: &[PermissionOption]) -> RequestPermissionOutcome {
+fn chosen(verdict: &PermissionOutcome, options: &[PermissionOption]) -> RequestPermissionOutcome {
     let wanted = match verdict {
-        Verdict::Allowed => PermissionOptionKind::AllowOnce,
-        Verdict::Denied { .. } | Verdict::Expired => PermissionOptionKind::RejectOnce,
+        PermissionOutcome::Allowed => PermissionOptionKind::AllowOnce,
+        PermissionOutcome::Denied { .. } | PermissionOutcome::Expired => PermissionOptionKind::RejectOnce,
     };
     match options.iter().find(|option| option.kind == wanted) {
         Some(option) => {

@@ -12,7 +12,7 @@ use crate::process::{Program, Running};
 use crate::turn::{Deserted, Ending, Stage, Turn};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use parlor_model::{Activity, RunEvent, Usage, UsageReport};
-use parlor_wire::agentim::gateway::host::ingress::{Addition, Verdict};
+use parlor_wire::agentim::gateway::host::ingress::{InjectedMessage, PermissionOutcome};
 use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
@@ -176,7 +176,7 @@ impl<'a> Performance<'a> {
         let mut questions = FuturesUnordered::new();
         let mut open: HashMap<Box<str>, CancellationToken> = HashMap::new();
         // What was said meanwhile and the model does not have yet: it goes on with that by itself.
-        let mut unread: Vec<(String, Addition)> = Vec::new();
+        let mut unread: Vec<(String, InjectedMessage)> = Vec::new();
         let mut result: Option<Box<Outcome>> = None;
         loop {
             let going_on = async {
@@ -364,7 +364,7 @@ async fn ask(
     let verdict = tools::may(stage, &permission.tool, permission.input.get());
     let answer = called_off.run_until_cancelled(verdict).await.map(|verdict| {
         verdict.map(|verdict| match verdict {
-            Verdict::Allowed => frames::allow(&permission),
+            PermissionOutcome::Allowed => frames::allow(&permission),
             no => frames::deny(&permission, &tools::reason(&no)),
         })
     });

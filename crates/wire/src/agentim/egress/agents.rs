@@ -37,7 +37,7 @@ pub(super) fn chunk(
         agent_id: agent.as_str(),
         agent_name,
         message_id: message.as_str(),
-        chunk: Piece {
+        chunk: ChunkBody {
             kind: chunk.kind.as_str(),
             content: &chunk.content,
             metadata: chunk.metadata.as_ref().and_then(object_without_nulls),
@@ -56,13 +56,13 @@ struct ChunkFrame<'a> {
     agent_id: &'a str,
     agent_name: &'a str,
     message_id: &'a str,
-    chunk: Piece<'a>,
+    chunk: ChunkBody<'a>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     first: bool,
 }
 
 #[derive(Serialize)]
-struct Piece<'a> {
+struct ChunkBody<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
     content: &'a str,

@@ -73,7 +73,7 @@ pub fn send_to_agent(started: &StartedRun, earlier: &[Arc<Message>]) -> String {
         },
         conversation_id: run.lineage.conversation.as_str(),
         depth: run.lineage.depth,
-        context: earlier.iter().map(|message| Earlier::of(message)).collect(),
+        context: earlier.iter().map(|message| HistoryEntry::of(message)).collect(),
     })
 }
 
@@ -102,12 +102,12 @@ struct SendToAgent<'a> {
     conversation_id: &'a str,
     depth: u32,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    context: Vec<Earlier<'a>>,
+    context: Vec<HistoryEntry<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Earlier<'a> {
+struct HistoryEntry<'a> {
     sender_id: &'a str,
     sender_name: &'a str,
     sender_type: &'a str,
@@ -115,7 +115,7 @@ struct Earlier<'a> {
     created_at: String,
 }
 
-impl<'a> Earlier<'a> {
+impl<'a> HistoryEntry<'a> {
     fn of(message: &'a Message) -> Self {
         let end = message.text.floor_char_boundary(EARLIER_BYTES);
         let (shown, rest) = message.text.split_at(end);
@@ -130,7 +130,7 @@ impl<'a> Earlier<'a> {
 }
 
 /// Somebody in a room, as an agent is told.
-pub struct InRoom<'a> {
+pub struct ContextPeer<'a> {
     pub member: &'a MemberId,
     pub name: &'a str,
     pub role: &'a str,
@@ -140,7 +140,7 @@ pub struct InRoom<'a> {
 }
 
 /// Where an agent finds itself: the room, its prompt, and who is in it.
-pub fn room_context(agent: &AgentId, room: &Room, members: &[InRoom]) -> String {
+pub fn room_context(agent: &AgentId, room: &Room, members: &[ContextPeer]) -> String {
     let members = members.iter().map(|one| ContextMember {
         id: one.member.as_str(),
         name: one.name,
@@ -293,7 +293,7 @@ pub fn rewind_agent(agent: &AgentId, room: &RoomId, message: &MessageId) -> Stri
 
 /// What its owner asks of a gateway. What is about credentials goes on as it came; under the name that the asker gave it,
 /// where it goes on with something that began under that name.
-pub fn errand(request: &str, errand: &GatewayRequest) -> String {
+pub fn gateway_request(request: &str, errand: &GatewayRequest) -> String {
     let (what, body) = match errand {
         GatewayRequest::Spawn(spawn) => return spawn_agent(request, spawn),
         GatewayRequest::Credential { what, body } => (what, body),

@@ -1,7 +1,7 @@
 //! From `gateway:*` frames to what they tell and ask. Never panics, whatever comes.
 
-use super::super::ingress::{FrameLimits, Misread, looked_over, parse};
-use super::run_event::Shape;
+use super::super::ingress::{FrameError, FrameLimits, check_frame, parse};
+use super::run_event::RunEventBody;
 use parlor_model::{
     AgentId, AnswerKind, Chunk, ChunkKind, GatewayId, MessageId, Payload, RoomId, RunEvent, RunId,
     RunOutcome, TaskId,
@@ -13,23 +13,23 @@ use std::borrow::Cow;
 /// How many pieces one reply may come in, and how much of it: what is beyond is refused, not cut off.
 pub const MOST_CHUNKS: usize = 5000;
 /// Characters of why a turn failed: a sentence or two.
-const MOST_REASON: usize = 500;
+const MAX_REASON_CHARS: usize = 500;
 pub const LONGEST_REPLY: usize = 10 * 1024 * 1024;
 
 /// What a gateway tells or asks for.
 #[derive(Debug, PartialEq)]
-pub enum Told {
+pub enum GatewayMessage {
     Auth(Auth),
     Register(AgentForm),
     Unregister {
         agent: AgentId,
     },
     Chunk {
-        reply: Reply,
+        reply: ReplyTarget,
         chunk: Chunk,
     },
     Complete {
-        reply: Reply,
+        reply: ReplyTarget,
         text: Option<Box<str>>,
         chunks: Vec<Chunk>,
         conversation: Option<Box<str>>,
@@ -68,7 +68,7 @@ pub enum Told {
     },
     Permission(PermissionForm),
     /// An answer to what a person asked through the hub.
-    Answer(Answer),
+    Answer(RelayedAnswer),
     /// What only Parlor's own gateway tells: plans, questions, usage and the like.
     RunEvent {
         agent: AgentId,
@@ -118,7 +118,7 @@ pub struct AgentForm {
 
 /// Where a piece of a reply belongs.
 #[derive(Debug, PartialEq)]
-pub struct Reply {
+pub struct ReplyTarget {
     pub agent: AgentId,
     pub room: Option<RoomId>,
     pub message: Option<MessageId>,
@@ -148,7 +148,7 @@ pub struct PermissionForm {
 
 /// An answer that the hub only hands on to whoever asked.
 #[derive(Debug, PartialEq)]
-pub struct Answer {
+pub struct RelayedAnswer {
     pub kind: AnswerKind,
     pub agent: Option<AgentId>,
     pub room: Option<RoomId>,
@@ -157,12 +157,12 @@ pub struct Answer {
     pub body: Payload,
 }
 
-pub fn read(text: &str, limits: &FrameLimits) -> Result<Told, Misread> {
-    let kind = looked_over(text, limits)?;
+pub fn read(text: &str, limits: &FrameLimits) -> Result<GatewayMessage, FrameError> {
+    let kind = check_frame(text, limits)?;
     Ok(match &*kind {
         "gateway:auth" => {
             let form: AuthForm = parse(text)?;
-            Told::Auth(Auth {
+            GatewayMessage::Auth(Auth {
                 token: form.token,
                 gateway: GatewayId::parse(&form.gateway_id).ok(),
                 version: form.protocol_version,
@@ -173,26 +173,26 @@ pub fn read(text: &str, limits: &FrameLimits) -> Result<Told, Misread> {
         }
         "gateway:register_agent" => {
             let Registration { agent } = parse(text)?;
-            Told::Register(agent.read()?)
+            GatewayMessage::Register(agent.read()?)
         }
         "gateway:unregister_agent" => {
-            let OfAgent { agent_id } = parse(text)?;
-            Told::Unregister { agent: agent(&agent_id)? }
+            let AgentOnly { agent_id } = parse(text)?;
+            GatewayMessage::Unregister { agent: agent(&agent_id)? }
         }
         "gateway:message_chunk" => {
             let form: ChunkFrame = parse(text)?;
-            Told::Chunk {
-                reply: Reply {
+            GatewayMessage::Chunk {
+                reply: ReplyTarget {
                     run: form.run_id.and_then(|id| RunId::parse(&id).ok()),
                     ..reply(&form.agent_id, &form.room_id, &form.message_id, form.target_agent_name)?
                 },
-                chunk: form.chunk.read().ok_or(Misread::Unknown)?,
+                chunk: form.chunk.read().ok_or(FrameError::Unknown)?,
             }
         }
         "gateway:message_complete" => {
             let form: CompleteFrame = parse(text)?;
-            Told::Complete {
-                reply: Reply {
+            GatewayMessage::Complete {
+                reply: ReplyTarget {
                     run: form.run_id.and_then(|id| RunId::parse(&id).ok()),
                     ..reply(&form.agent_id, &form.room_id, &form.message_id, form.target_agent_name)?
                 },
@@ -202,7 +202,7 @@ pub fn read(text: &str, limits: &FrameLimits) -> Result<Told, Misread> {
                 depth: form.depth,
                 outcome: match form.outcome.as_deref() {
                     Some("failed") => RunOutcome::Failed(
-                        form.reason.unwrap_or_default().chars().take(MOST_REASON).collect(),
+                        form.reason.unwrap_or_default().chars().take(MAX_REASON_CHARS).collect(),
                     ),
                     Some("interrupted") => RunOutcome::Interrupted,
                     _ => RunOutcome::Complete,
@@ -211,25 +211,25 @@ pub fn read(text: &str, limits: &FrameLimits) -> Result<Told, Misread> {
         }
         "gateway:resume_run" => {
             let form: ResumeFrame = parse(text)?;
-            Told::Resume {
+            GatewayMessage::Resume {
                 agent: agent(&form.agent_id)?,
-                room: RoomId::parse(&form.room_id).map_err(|_| Misread::Unknown)?,
-                run: RunId::parse(&form.run_id).map_err(|_| Misread::Unknown)?,
+                room: RoomId::parse(&form.room_id).map_err(|_| FrameError::Unknown)?,
+                run: RunId::parse(&form.run_id).map_err(|_| FrameError::Unknown)?,
             }
         }
         "gateway:run_added" => {
             let form: AddedFrame = parse(text)?;
-            let run = |id: &str| RunId::parse(id).map_err(|_| Misread::Unknown);
-            Told::Added {
+            let run = |id: &str| RunId::parse(id).map_err(|_| FrameError::Unknown);
+            GatewayMessage::Added {
                 agent: agent(&form.agent_id)?,
-                room: RoomId::parse(&form.room_id).map_err(|_| Misread::Unknown)?,
+                room: RoomId::parse(&form.room_id).map_err(|_| FrameError::Unknown)?,
                 run: run(&form.run_id)?,
                 added: run(&form.added_run_id)?,
             }
         }
         "gateway:agent_status" => {
             let form: StatusFrame = parse(text)?;
-            Told::Status {
+            GatewayMessage::Status {
                 agent: agent(&form.agent_id)?,
                 status: form.status,
                 queue_depth: form.queue_depth.unwrap_or(0),
@@ -237,7 +237,7 @@ pub fn read(text: &str, limits: &FrameLimits) -> Result<Told, Misread> {
         }
         "gateway:terminal_data" => {
             let form: TerminalFrame = parse(text)?;
-            Told::Terminal {
+            GatewayMessage::Terminal {
                 agent: agent(&form.agent_id)?,
                 room: form.room_id.and_then(|id| RoomId::parse(&id).ok()),
                 data: form.data,
@@ -245,7 +245,7 @@ pub fn read(text: &str, limits: &FrameLimits) -> Result<Told, Misread> {
         }
         "gateway:task_update" => {
             let form: TaskFrame = parse(text)?;
-            Told::TaskUpdate {
+            GatewayMessage::TaskUpdate {
                 task: TaskId::parse(&form.task_id).ok(),
                 status: form.status,
                 result: form.result,
@@ -253,7 +253,7 @@ pub fn read(text: &str, limits: &FrameLimits) -> Result<Told, Misread> {
         }
         "gateway:permission_request" => {
             let form: PermissionFrame = parse(text)?;
-            Told::Permission(PermissionForm {
+            GatewayMessage::Permission(PermissionForm {
                 request: form.request_id,
                 agent: agent(&form.agent_id)?,
                 room: RoomId::parse(&form.room_id).ok(),
@@ -264,7 +264,7 @@ pub fn read(text: &str, limits: &FrameLimits) -> Result<Told, Misread> {
         }
         "gateway:run_event" => {
             let form: RunEventFrame = parse(text)?;
-            Told::RunEvent {
+            GatewayMessage::RunEvent {
                 agent: agent(&form.agent_id)?,
                 room: form.room_id.and_then(|id| RoomId::parse(&id).ok()),
                 message: form.message_id.and_then(|id| MessageId::parse(&id).ok()),
@@ -273,12 +273,12 @@ pub fn read(text: &str, limits: &FrameLimits) -> Result<Told, Misread> {
         }
         "gateway:ping" => {
             let Ping { ts } = parse(text)?;
-            Told::Ping { ts }
+            GatewayMessage::Ping { ts }
         }
         other => {
-            let kind = answer_kind(other).ok_or(Misread::Unknown)?;
+            let kind = answer_kind(other).ok_or(FrameError::Unknown)?;
             let form: AnswerFrame = parse(text)?;
-            Told::Answer(Answer {
+            GatewayMessage::Answer(RelayedAnswer {
                 kind,
                 agent: form.agent_id.and_then(|id| AgentId::parse(&id).ok()),
                 room: form.room_id.and_then(|id| RoomId::parse(&id).ok()),
@@ -304,8 +304,8 @@ fn answer_kind(kind: &str) -> Option<AnswerKind> {
     })
 }
 
-fn agent(text: &str) -> Result<AgentId, Misread> {
-    AgentId::parse(text).map_err(|_| Misread::Unknown)
+fn agent(text: &str) -> Result<AgentId, FrameError> {
+    AgentId::parse(text).map_err(|_| FrameError::Unknown)
 }
 
 fn reply(
@@ -313,8 +313,8 @@ fn reply(
     room: &str,
     message: &str,
     target_agent: Option<Box<str>>,
-) -> Result<Reply, Misread> {
-    Ok(Reply {
+) -> Result<ReplyTarget, FrameError> {
+    Ok(ReplyTarget {
         agent: agent(agent_id)?,
         room: RoomId::parse(room).ok(),
         message: MessageId::parse(message).ok(),
@@ -323,8 +323,8 @@ fn reply(
     })
 }
 
-fn object(raw: &RawValue) -> Result<Payload, Misread> {
-    if raw.get().starts_with('{') { Ok(Payload(raw.get().into())) } else { Err(Misread::Unknown) }
+fn object(raw: &RawValue) -> Result<Payload, FrameError> {
+    if raw.get().starts_with('{') { Ok(Payload(raw.get().into())) } else { Err(FrameError::Unknown) }
 }
 
 #[derive(Deserialize)]
@@ -361,7 +361,7 @@ struct RegisteredAgent<'a> {
 }
 
 impl RegisteredAgent<'_> {
-    fn read(self) -> Result<AgentForm, Misread> {
+    fn read(self) -> Result<AgentForm, FrameError> {
         let list = |raw: Option<&RawValue>| raw.map(|raw| Payload(raw.get().into()));
         Ok(AgentForm {
             id: agent(&self.id)?,
@@ -378,7 +378,7 @@ impl RegisteredAgent<'_> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct OfAgent<'a> {
+struct AgentOnly<'a> {
     #[serde(borrow)]
     agent_id: Cow<'a, str>,
 }
@@ -512,7 +512,7 @@ struct RunEventFrame {
     agent_id: Box<str>,
     room_id: Option<Box<str>>,
     message_id: Option<Box<str>>,
-    event: Shape,
+    event: RunEventBody,
 }
 
 #[derive(Deserialize)]
@@ -531,19 +531,19 @@ struct Ping {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::Bounds;
+    use crate::json::JsonLimits;
     use proptest::prelude::*;
 
     const LIMITS: FrameLimits =
-        FrameLimits { bytes: 256 * 1024, json: Bounds { depth: 15, items: MOST_CHUNKS } };
+        FrameLimits { bytes: 256 * 1024, json: JsonLimits { depth: 15, items: MOST_CHUNKS } };
 
-    fn told(text: &str) -> Told {
+    fn told(text: &str) -> GatewayMessage {
         read(text, &LIMITS).unwrap_or_else(|misread| panic!("{misread:?}: {text}"))
     }
 
     #[track_caller]
     fn misread(text: &str) {
-        assert_eq!(read(text, &LIMITS), Err(Misread::Unknown), "{text}");
+        assert_eq!(read(text, &LIMITS), Err(FrameError::Unknown), "{text}");
     }
 
     #[test]
@@ -561,7 +561,7 @@ mod tests {
     #[test]
     fn an_agent_may_be_of_any_kind() {
         let text = r#"{"type":"gateway:register_agent","agent":{"id":"a","name":"A","type":"my-own"}}"#;
-        let Told::Register(form) = told(text) else { panic!("not a registration") };
+        let GatewayMessage::Register(form) = told(text) else { panic!("not a registration") };
         assert_eq!((&*form.kind, form.capabilities.len(), form.slash_commands), ("my-own", 0, None));
     }
 
@@ -573,14 +573,14 @@ mod tests {
         let whole = format!(
             r#"{{"type":"gateway:message_complete",{ids},"fullContent":"hi","chunks":[{odd},{{"type":"text","content":"hi"}}]}}"#
         );
-        let Told::Complete { text, chunks, .. } = told(&whole) else { panic!("not a completion") };
+        let GatewayMessage::Complete { text, chunks, .. } = told(&whole) else { panic!("not a completion") };
         assert_eq!((text.as_deref(), chunks.len()), (Some("hi"), 1));
     }
 
     #[test]
     fn what_is_to_be_approved_is_kept_to_the_letter() {
         let text = r#"{"type":"gateway:permission_request","requestId":"p","agentId":"a","roomId":"r","toolName":"Bash","toolInput":{"b":1.0, "a":"x"}}"#;
-        let Told::Permission(form) = told(text) else { panic!("not a question") };
+        let GatewayMessage::Permission(form) = told(text) else { panic!("not a question") };
         assert_eq!((&*form.input.0, form.timeout_ms), (r#"{"b":1.0, "a":"x"}"#, None));
         misread(&text.replace(r#"{"b":1.0, "a":"x"}"#, "[]"));
     }
@@ -594,9 +594,11 @@ mod tests {
                 r#"{{"type":"gateway:message_complete","roomId":"r","agentId":"a","messageId":"m","chunks":[{pieces}]}}"#
             )
         };
-        let Told::Complete { chunks, .. } = told(&whole(MOST_CHUNKS)) else { panic!("not a completion") };
+        let GatewayMessage::Complete { chunks, .. } = told(&whole(MOST_CHUNKS)) else {
+            panic!("not a completion")
+        };
         assert_eq!(chunks.len(), MOST_CHUNKS);
-        assert_eq!(read(&whole(MOST_CHUNKS + 1), &LIMITS), Err(Misread::TooMany));
+        assert_eq!(read(&whole(MOST_CHUNKS + 1), &LIMITS), Err(FrameError::TooMany));
     }
 
     proptest! {

@@ -2,7 +2,7 @@
 //!
 //! Owns: how long its texts and lists may be. What is longer is refused, not cut off. Carries no `null`.
 
-use super::super::ingress::Misread;
+use super::super::ingress::FrameError;
 use parlor_model::run_event::*;
 use parlor_model::{RunEvent, Usage};
 use serde::{Deserialize, Serialize};
@@ -16,11 +16,11 @@ const LONGEST_TEXT: usize = 12_000;
 const MOST_STEPS: usize = 100;
 const MOST_FILES: usize = 20;
 /// Numbers stay exact in a browser, and their sums within what a database holds.
-const LARGEST: u64 = (1 << 53) - 1;
+const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum Shape {
+pub enum RunEventBody {
     Plan {
         summary: Box<str>,
         status: Box<str>,
@@ -148,7 +148,7 @@ pub struct FileShape {
     diff: Option<Box<str>>,
 }
 
-impl Shape {
+impl RunEventBody {
     pub fn of(event: &RunEvent) -> Self {
         match event.clone() {
             RunEvent::Plan(plan) => {
@@ -225,7 +225,7 @@ impl Shape {
         }
     }
 
-    pub(super) fn read(self) -> Result<RunEvent, Misread> {
+    pub(super) fn read(self) -> Result<RunEvent, FrameError> {
         Ok(match self {
             Self::Plan { summary, status, items, plan_text } => RunEvent::Plan(Plan {
                 summary: line(summary)?,
@@ -267,7 +267,7 @@ impl Shape {
                 };
                 let context = context.map(ContextShape::read).transpose()?;
                 if spent.is_none() && context.is_none() {
-                    return Err(Misread::Unknown);
+                    return Err(FrameError::Unknown);
                 }
                 RunEvent::Usage(UsageReport { spent, context })
             }
@@ -317,7 +317,7 @@ impl Shape {
 }
 
 impl ContextShape {
-    fn read(self) -> Result<ContextUsage, Misread> {
+    fn read(self) -> Result<ContextUsage, FrameError> {
         Ok(ContextUsage {
             stage: name(self.stage)?,
             messages: number(self.message_count)?,
@@ -333,37 +333,37 @@ impl ContextShape {
 }
 
 /// What people know a thing by, and so never empty.
-fn name(name: Box<str>) -> Result<Box<str>, Misread> {
-    if name.trim().is_empty() { Err(Misread::Unknown) } else { within(name, LONGEST_NAME) }
+fn name(name: Box<str>) -> Result<Box<str>, FrameError> {
+    if name.trim().is_empty() { Err(FrameError::Unknown) } else { within(name, LONGEST_NAME) }
 }
 
-fn line(line: Box<str>) -> Result<Box<str>, Misread> {
+fn line(line: Box<str>) -> Result<Box<str>, FrameError> {
     within(line, LONGEST_LINE)
 }
 
-fn text(text: Box<str>) -> Result<Box<str>, Misread> {
+fn text(text: Box<str>) -> Result<Box<str>, FrameError> {
     within(text, LONGEST_TEXT)
 }
 
-fn within(text: Box<str>, longest: usize) -> Result<Box<str>, Misread> {
-    if text.chars().nth(longest).is_some() { Err(Misread::Unknown) } else { Ok(text) }
+fn within(text: Box<str>, longest: usize) -> Result<Box<str>, FrameError> {
+    if text.chars().nth(longest).is_some() { Err(FrameError::Unknown) } else { Ok(text) }
 }
 
-fn number(number: u64) -> Result<u64, Misread> {
-    if number > LARGEST { Err(Misread::Unknown) } else { Ok(number) }
+fn number(number: u64) -> Result<u64, FrameError> {
+    if number > MAX_SAFE_INTEGER { Err(FrameError::Unknown) } else { Ok(number) }
 }
 
-fn known<T>(word: Option<T>) -> Result<T, Misread> {
-    word.ok_or(Misread::Unknown)
+fn known<T>(word: Option<T>) -> Result<T, FrameError> {
+    word.ok_or(FrameError::Unknown)
 }
 
 fn list<T, U>(
     items: Vec<T>,
     count: std::ops::RangeInclusive<usize>,
-    read: impl Fn(T) -> Result<U, Misread>,
-) -> Result<Vec<U>, Misread> {
+    read: impl Fn(T) -> Result<U, FrameError>,
+) -> Result<Vec<U>, FrameError> {
     if !count.contains(&items.len()) {
-        return Err(Misread::Unknown);
+        return Err(FrameError::Unknown);
     }
     items.into_iter().map(read).collect()
 }
@@ -372,8 +372,8 @@ fn list<T, U>(
 mod tests {
     use super::*;
 
-    fn read(event: &str) -> Result<RunEvent, Misread> {
-        serde_json::from_str::<Shape>(event).map_err(|_| Misread::Unknown)?.read()
+    fn read(event: &str) -> Result<RunEvent, FrameError> {
+        serde_json::from_str::<RunEventBody>(event).map_err(|_| FrameError::Unknown)?.read()
     }
 
     /// Of each kind the shortest and the fullest.
@@ -402,7 +402,7 @@ mod tests {
     fn what_is_read_is_written_as_it_was() {
         for event in EVENTS {
             let read = read(event).unwrap_or_else(|misread| panic!("{misread:?}: {event}"));
-            assert_eq!(serde_json::to_string(&Shape::of(&read)).unwrap(), *event);
+            assert_eq!(serde_json::to_string(&RunEventBody::of(&read)).unwrap(), *event);
         }
     }
 
@@ -440,7 +440,7 @@ mod tests {
             files(MOST_FILES),
             question(1, 2),
             question(4, 4),
-            usage(LARGEST),
+            usage(MAX_SAFE_INTEGER),
             diff(LONGEST_TEXT),
         ] {
             assert!(read(&taken).is_ok(), "{taken}");
@@ -454,7 +454,7 @@ mod tests {
             question(5, 2),
             question(1, 1),
             question(1, 5),
-            usage(LARGEST + 1),
+            usage(MAX_SAFE_INTEGER + 1),
             diff(LONGEST_TEXT + 1),
             r#"{"kind":"usage"}"#.into(),
             r#"{"kind":"usage","inputTokens":-1}"#.into(),
@@ -462,7 +462,7 @@ mod tests {
             r#"{"kind":"hologram"}"#.into(),
             r#"{"kind":"subagent","subagentId":"s","phase":"spawned"}"#.into(),
         ] {
-            assert_eq!(read(&refused), Err(Misread::Unknown), "{refused}");
+            assert_eq!(read(&refused), Err(FrameError::Unknown), "{refused}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What people ask of agents and of the gateways that host them.
 
-use super::{Misread, parse};
+use super::{FrameError, parse};
 use parlor_model::{
     AgentId, ApprovalId, CredentialAction, GatewayId, InputDigest, Inquiry, MessageId, Payload, RoomId,
     WorkspaceRequest,
@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 /// `None` for an id is text that cannot be one: it is refused like one that nothing has.
 #[derive(Debug, PartialEq)]
-pub enum OfAgents {
+pub enum AgentAction {
     Stop {
         room: Option<RoomId>,
         agent: Option<AgentId>,
@@ -45,15 +45,15 @@ pub enum OfAgents {
 }
 
 /// `None` for a frame that is not about agents.
-pub(super) fn read(kind: &str, text: &str) -> Option<Result<OfAgents, Misread>> {
+pub(super) fn read(kind: &str, text: &str) -> Option<Result<AgentAction, FrameError>> {
     Some(match kind {
-        "client:stop_generation" => parse(text).map(|Place { room_id, agent_id }| OfAgents::Stop {
+        "client:stop_generation" => parse(text).map(|AgentInRoom { room_id, agent_id }| AgentAction::Stop {
             room: room(&room_id),
             agent: agent(&agent_id),
         }),
         "client:permission_response" => parse(text).and_then(|form: DecisionForm| {
-            let digest = form.input_digest.map(|text| InputDigest::parse(&text).ok_or(Misread::Unknown));
-            Ok(OfAgents::Decide {
+            let digest = form.input_digest.map(|text| InputDigest::parse(&text).ok_or(FrameError::Unknown));
+            Ok(AgentAction::Decide {
                 request: ApprovalId::parse(&form.request_id).ok(),
                 allow: matches!(form.decision, DecisionWord::Allow),
                 always: form.allow_always.unwrap_or(false),
@@ -61,24 +61,24 @@ pub(super) fn read(kind: &str, text: &str) -> Option<Result<OfAgents, Misread>> 
                 digest: digest.transpose()?,
             })
         }),
-        "client:agent_command" => parse(text).map(|form: CommandForm| OfAgents::Inquire {
+        "client:agent_command" => parse(text).map(|form: CommandForm| AgentAction::Inquire {
             agent: agent(&form.agent_id),
             room: Some(room(&form.room_id)),
             inquiry: Inquiry::Command { command: form.command, args: form.args.unwrap_or_default() },
         }),
-        "client:query_agent_info" => parse(text).map(|form: InfoForm| OfAgents::Inquire {
+        "client:query_agent_info" => parse(text).map(|form: InfoForm| AgentAction::Inquire {
             agent: agent(&form.agent_id),
             room: form.room_id.map(|id| room(&id)),
             inquiry: Inquiry::Info,
         }),
         "client:request_workspace" => parse(text).and_then(|form: WorkspaceForm| {
-            Ok(OfAgents::Inquire {
+            Ok(AgentAction::Inquire {
                 agent: agent(&form.agent_id),
                 room: Some(room(&form.room_id)),
                 inquiry: Inquiry::Workspace(form.request.read()?),
             })
         }),
-        "client:rewind_room" => parse(text).map(|form: RewindForm| OfAgents::Rewind {
+        "client:rewind_room" => parse(text).map(|form: RewindForm| AgentAction::Rewind {
             room: room(&form.room_id),
             message: MessageId::parse(&form.message_id).ok(),
         }),
@@ -91,7 +91,7 @@ pub(super) fn read(kind: &str, text: &str) -> Option<Result<OfAgents, Misread>> 
                 "client:complete_gateway_oauth" => CredentialAction::CompleteOauth,
                 _ => return None,
             };
-            parse(text).map(|form: GatewayForm| OfAgents::Credential {
+            parse(text).map(|form: GatewayForm| AgentAction::Credential {
                 gateway: GatewayId::parse(&form.gateway_id).ok(),
                 errand,
                 body: Payload(text.into()),
@@ -110,7 +110,7 @@ fn agent(text: &str) -> Option<AgentId> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Place<'a> {
+struct AgentInRoom<'a> {
     #[serde(borrow)]
     room_id: Cow<'a, str>,
     #[serde(borrow)]
@@ -181,11 +181,11 @@ enum LookKind {
 }
 
 impl LookForm {
-    fn read(self) -> Result<WorkspaceRequest, Misread> {
+    fn read(self) -> Result<WorkspaceRequest, FrameError> {
         Ok(match self.kind {
             LookKind::Status => WorkspaceRequest::Status,
             LookKind::Tree => WorkspaceRequest::Tree { path: self.path },
-            LookKind::File => WorkspaceRequest::File { path: self.path.ok_or(Misread::Unknown)? },
+            LookKind::File => WorkspaceRequest::File { path: self.path.ok_or(FrameError::Unknown)? },
         })
     }
 }
@@ -208,20 +208,20 @@ struct GatewayForm<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Asked, FrameLimits, read};
+    use super::super::{ClientRequest, FrameLimits, read};
     use super::*;
-    use crate::json::Bounds;
+    use crate::json::JsonLimits;
 
-    const LIMITS: FrameLimits = FrameLimits { bytes: 65_536, json: Bounds { depth: 15, items: 1000 } };
+    const LIMITS: FrameLimits = FrameLimits { bytes: 65_536, json: JsonLimits { depth: 15, items: 1000 } };
 
     #[track_caller]
-    fn check(text: &str, expected: OfAgents) {
-        assert_eq!(read(text, &LIMITS), Ok(Asked::OfAgents(expected)), "{text}");
+    fn check(text: &str, expected: AgentAction) {
+        assert_eq!(read(text, &LIMITS), Ok(ClientRequest::OfAgents(expected)), "{text}");
     }
 
     #[track_caller]
     fn misread(text: &str) {
-        assert_eq!(read(text, &LIMITS), Err(Misread::Unknown), "{text}");
+        assert_eq!(read(text, &LIMITS), Err(FrameError::Unknown), "{text}");
     }
 
     fn here() -> (Option<RoomId>, Option<AgentId>) {
@@ -233,15 +233,15 @@ mod tests {
         let ((room, agent), place) = (here(), r#""roomId":"r","agentId":"a/b""#);
         check(
             &format!(r#"{{"type":"client:stop_generation",{place}}}"#),
-            OfAgents::Stop { room: room.clone(), agent: agent.clone() },
+            AgentAction::Stop { room: room.clone(), agent: agent.clone() },
         );
         check(
             r#"{"type":"client:stop_generation","roomId":"../x","agentId":""}"#,
-            OfAgents::Stop { room: None, agent: None },
+            AgentAction::Stop { room: None, agent: None },
         );
         check(
             &format!(r#"{{"type":"client:agent_command",{place},"command":"clear","args":"all"}}"#),
-            OfAgents::Inquire {
+            AgentAction::Inquire {
                 room: Some(room.clone()),
                 agent: agent.clone(),
                 inquiry: Inquiry::Command { command: "clear".into(), args: "all".into() },
@@ -249,15 +249,15 @@ mod tests {
         );
         check(
             r#"{"type":"client:query_agent_info","agentId":"a/b"}"#,
-            OfAgents::Inquire { agent: agent.clone(), room: None, inquiry: Inquiry::Info },
+            AgentAction::Inquire { agent: agent.clone(), room: None, inquiry: Inquiry::Info },
         );
         check(
             &format!(r#"{{"type":"client:query_agent_info",{place}}}"#),
-            OfAgents::Inquire { agent, room: Some(room.clone()), inquiry: Inquiry::Info },
+            AgentAction::Inquire { agent, room: Some(room.clone()), inquiry: Inquiry::Info },
         );
         check(
             r#"{"type":"client:rewind_room","roomId":"r","messageId":"m"}"#,
-            OfAgents::Rewind { room, message: Some(MessageId::stored("m")) },
+            AgentAction::Rewind { room, message: Some(MessageId::stored("m")) },
         );
     }
 
@@ -266,15 +266,23 @@ mod tests {
         let text = r#"{"type":"client:permission_response","requestId":"p","decision":"allow"}"#;
         let request = Some(ApprovalId::stored("p"));
         let (always, reason, digest) = (false, None, None);
-        check(text, OfAgents::Decide { request: request.clone(), allow: true, always, reason, digest });
+        check(text, AgentAction::Decide { request: request.clone(), allow: true, always, reason, digest });
         check(
             &text.replace("allow", "deny").replace('}', r#","denyReason":"no","allowAlways":true}"#),
-            OfAgents::Decide { request, allow: false, always: true, reason: Some("no".into()), digest: None },
+            AgentAction::Decide {
+                request,
+                allow: false,
+                always: true,
+                reason: Some("no".into()),
+                digest: None,
+            },
         );
         let seen = |digest: &str| text.replace('}', &format!(r#","inputDigest":"{digest}"}}"#));
         let read = read(&seen(&"0a".repeat(32)), &LIMITS);
         let expected = Some(InputDigest([10; 32]));
-        assert!(matches!(read, Ok(Asked::OfAgents(OfAgents::Decide { digest, .. })) if digest == expected));
+        assert!(
+            matches!(read, Ok(ClientRequest::OfAgents(AgentAction::Decide { digest, .. })) if digest == expected)
+        );
         misread(&seen("0a"));
         for word in ["Allow", "timeout", "yes", ""] {
             misread(&text.replace("allow", word));
@@ -290,7 +298,7 @@ mod tests {
                 &format!(
                     r#"{{"type":"client:request_workspace","roomId":"r","agentId":"a/b","request":{request}}}"#
                 ),
-                OfAgents::Inquire { room: Some(room), agent, inquiry: Inquiry::Workspace(expected) },
+                AgentAction::Inquire { room: Some(room), agent, inquiry: Inquiry::Workspace(expected) },
             );
         };
         look(r#"{"kind":"status"}"#, WorkspaceRequest::Status);
@@ -317,7 +325,7 @@ mod tests {
         ] {
             let text = format!(r#"{{"type":"client:{kind}","gatewayId":"g","agentType":"codex", "x":1.0}}"#);
             let gateway = Some(GatewayId::stored("g"));
-            check(&text, OfAgents::Credential { gateway, errand, body: Payload(text.as_str().into()) });
+            check(&text, AgentAction::Credential { gateway, errand, body: Payload(text.as_str().into()) });
             misread(&format!(r#"{{"type":"client:{kind}"}}"#));
         }
     }

@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 /// `None` where this door has nothing to say of it.
 pub fn signal(signal: &Signal, given: SignalStamp, filter: &Filter, root: Option<&str>) -> Option<String> {
     let tell = |message: UiMessage<'_>| {
-        let message = message.under(root);
+        let message = message.with_root(root);
         filter.passes(&message).then(|| message.write(filter.form, given.ordinal, given.at, None))
     };
     let number = given.ordinal.0;
     let message = match signal {
         Signal::Typing { room, user, username } => {
             let data = json!({ "user_id": user.as_str(), "username": username });
-            UiMessage::new(format!("typing-{number}"), "typing").at(room).data(data)
+            UiMessage::new(format!("typing-{number}"), "typing").in_room(room).data(data)
         }
         Signal::Presence { user, username, online } => {
             let data = json!({ "user_id": user.as_str(), "username": username, "online": online });
@@ -26,19 +26,19 @@ pub fn signal(signal: &Signal, given: SignalStamp, filter: &Filter, root: Option
         }
         Signal::AgentStatus { agent, name, status, queue_depth, .. } => {
             let data = json!({ "name": name, "status": status.as_str(), "queue_depth": queue_depth });
-            UiMessage::new(format!("presence-{number}"), "presence").of(agent).data(data)
+            UiMessage::new(format!("presence-{number}"), "presence").by_agent(agent).data(data)
         }
         Signal::Chunk { room, agent, message, chunk, first, .. } => {
-            let place = Place { room, agent, message, number };
+            let place = ReplyLocation { room, agent, message, number };
             place.chunk(chunk, *first)
         }
         Signal::Terminal { room, agent, data, .. } => {
-            UiMessage::new(format!("terminal-{number}"), "terminal").at(room).of(agent).text(data)
+            UiMessage::new(format!("terminal-{number}"), "terminal").in_room(room).by_agent(agent).text(data)
         }
         Signal::Rewound { room, message, removed, .. } => {
             let removed: Vec<&str> = removed.iter().map(MessageId::as_str).collect();
             let data = json!({ "message_id": message.as_str(), "removed": removed });
-            UiMessage::new(format!("rewound-{number}"), "message").phase("rewound").at(room).data(data)
+            UiMessage::new(format!("rewound-{number}"), "message").phase("rewound").in_room(room).data(data)
         }
         Signal::Activity { run, room, agent, activity, detail, subagent, began, rev, done } => {
             let data = json!({ "status": activity.as_str(), "run_id": run.as_str(), "parent_id": subagent });
@@ -50,7 +50,7 @@ pub fn signal(signal: &Signal, given: SignalStamp, filter: &Filter, root: Option
                 "calling_tool" => "Calling tool",
                 _ => "Working",
             });
-            message.at(room).of(agent).text(text).data(data)
+            message.in_room(room).by_agent(agent).text(text).data(data)
         }
         Signal::Queue { room, agent, items, rev } => {
             let text = match items.len() {
@@ -59,11 +59,11 @@ pub fn signal(signal: &Signal, given: SignalStamp, filter: &Filter, root: Option
             };
             let items: Vec<Value> = items.iter().map(|item| queued(item, room, agent)).collect();
             let message = UiMessage::new(format!("queue-{room}|{agent}"), "queue").rev(*rev);
-            return tell(message.at(room).of(agent).text(&text).data(json!({ "items": items })));
+            return tell(message.in_room(room).by_agent(agent).text(&text).data(json!({ "items": items })));
         }
         Signal::RunEvent { run, room, agent, event, rev } => {
             return run_event(run, event, number, *rev, |message, text| {
-                tell(UiMessage { text: text.or(message.text), ..message.at(room).of(agent) })
+                tell(UiMessage { text: text.or(message.text), ..message.in_room(room).by_agent(agent) })
             });
         }
         Signal::Refresh => {
@@ -88,14 +88,14 @@ pub fn queued(item: &QueuedMessage, room: &RoomId, agent: &AgentId) -> Value {
 }
 
 /// Where an agent says something.
-struct Place<'a> {
+struct ReplyLocation<'a> {
     room: &'a RoomId,
     agent: &'a AgentId,
     message: &'a MessageId,
     number: u64,
 }
 
-impl<'a> Place<'a> {
+impl<'a> ReplyLocation<'a> {
     fn chunk(&self, chunk: &'a Chunk, first: bool) -> UiMessage<'a> {
         let metadata = chunk.metadata.as_ref().and_then(|metadata| serde_json::from_str(&metadata.0).ok());
         let metadata: Value = metadata.unwrap_or_default();
@@ -145,7 +145,7 @@ impl<'a> Place<'a> {
                 UiMessage::new(format!("cb-start-{}", block()), "content_block").phase("start").data(data)
             }
         };
-        message.at(self.room).of(self.agent)
+        message.in_room(self.room).by_agent(self.agent)
     }
 }
 

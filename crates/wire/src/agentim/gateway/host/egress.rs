@@ -1,78 +1,80 @@
 //! From what a host tells to `gateway:*` frames: the inverse of what the hub reads. No frame carries `null`.
 
 use super::super::super::egress::encode;
-use super::super::ingress::{AgentForm, Auth, Device, PermissionForm, Reply, Status, Told};
-use super::super::run_event::Shape;
+use super::super::ingress::{AgentForm, Auth, Device, GatewayMessage, PermissionForm, ReplyTarget, Status};
+use super::super::run_event::RunEventBody;
 use parlor_model::{Chunk, Payload, RunOutcome};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 /// What an id that nobody knows is written as.
-const NOBODY: &str = "";
+const UNKNOWN_ID: &str = "";
 
-pub fn write(told: &Told) -> String {
+pub fn write(told: &GatewayMessage) -> String {
     match told {
-        Told::Auth(auth) => encode(&auth_frame(auth)),
-        Told::Register(form) => encode(&registration(form)),
-        Told::Unregister { agent } => {
-            encode(&OfAgent { kind: "gateway:unregister_agent", agent_id: agent.as_str() })
+        GatewayMessage::Auth(auth) => encode(&auth_frame(auth)),
+        GatewayMessage::Register(form) => encode(&registration(form)),
+        GatewayMessage::Unregister { agent } => {
+            encode(&AgentOnlyFrame { kind: "gateway:unregister_agent", agent_id: agent.as_str() })
         }
-        Told::Chunk { reply, chunk } => encode(&ChunkFrame {
+        GatewayMessage::Chunk { reply, chunk } => encode(&ChunkFrame {
             kind: "gateway:message_chunk",
             reply: ReplyShape::of(reply),
             chunk: ChunkShape::of(chunk),
         }),
-        Told::Complete { reply, text, chunks, conversation, depth, outcome } => encode(&CompleteFrame {
-            kind: "gateway:message_complete",
-            reply: ReplyShape::of(reply),
-            full_content: text.as_deref(),
-            chunks: chunks.iter().map(ChunkShape::of).collect(),
-            conversation_id: conversation.as_deref(),
-            depth: *depth,
-            outcome: (*outcome != RunOutcome::Complete).then(|| outcome.as_str()),
-            reason: outcome.reason().filter(|reason| !reason.is_empty()),
-        }),
-        Told::Resume { agent, room, run } => encode(&ResumeFrame {
+        GatewayMessage::Complete { reply, text, chunks, conversation, depth, outcome } => {
+            encode(&CompleteFrame {
+                kind: "gateway:message_complete",
+                reply: ReplyShape::of(reply),
+                full_content: text.as_deref(),
+                chunks: chunks.iter().map(ChunkShape::of).collect(),
+                conversation_id: conversation.as_deref(),
+                depth: *depth,
+                outcome: (*outcome != RunOutcome::Complete).then(|| outcome.as_str()),
+                reason: outcome.reason().filter(|reason| !reason.is_empty()),
+            })
+        }
+        GatewayMessage::Resume { agent, room, run } => encode(&ResumeFrame {
             kind: "gateway:resume_run",
             agent_id: agent.as_str(),
             room_id: room.as_str(),
             run_id: run.as_str(),
         }),
-        Told::Added { agent, room, run, added } => encode(&AddedFrame {
+        GatewayMessage::Added { agent, room, run, added } => encode(&AddedFrame {
             kind: "gateway:run_added",
             agent_id: agent.as_str(),
             room_id: room.as_str(),
             run_id: run.as_str(),
             added_run_id: added.as_str(),
         }),
-        Told::Status { agent, status, queue_depth } => encode(&StatusFrame {
+        GatewayMessage::Status { agent, status, queue_depth } => encode(&StatusFrame {
             kind: "gateway:agent_status",
             agent_id: agent.as_str(),
             status: *status,
             queue_depth: *queue_depth,
         }),
-        Told::Terminal { agent, room, data } => encode(&TerminalFrame {
+        GatewayMessage::Terminal { agent, room, data } => encode(&TerminalFrame {
             kind: "gateway:terminal_data",
             agent_id: agent.as_str(),
             room_id: room.as_ref().map(|room| room.as_str()),
             data,
         }),
-        Told::TaskUpdate { task, status, result } => encode(&TaskFrame {
+        GatewayMessage::TaskUpdate { task, status, result } => encode(&TaskFrame {
             kind: "gateway:task_update",
-            task_id: task.as_ref().map_or(NOBODY, |task| task.as_str()),
+            task_id: task.as_ref().map_or(UNKNOWN_ID, |task| task.as_str()),
             status,
             result: result.as_deref(),
         }),
-        Told::Permission(form) => encode(&permission(form)),
-        Told::Answer(answer) => answer.body.0.to_string(),
-        Told::RunEvent { agent, room, message, event } => encode(&RunEventFrame {
+        GatewayMessage::Permission(form) => encode(&permission(form)),
+        GatewayMessage::Answer(answer) => answer.body.0.to_string(),
+        GatewayMessage::RunEvent { agent, room, message, event } => encode(&RunEventFrame {
             kind: "gateway:run_event",
             agent_id: agent.as_str(),
             room_id: room.as_ref().map(|room| room.as_str()),
             message_id: message.as_ref().map(|message| message.as_str()),
-            event: Shape::of(event),
+            event: RunEventBody::of(event),
         }),
-        Told::Ping { ts } => encode(&Ping { kind: "gateway:ping", ts }),
+        GatewayMessage::Ping { ts } => encode(&Ping { kind: "gateway:ping", ts }),
     }
 }
 
@@ -80,7 +82,7 @@ fn auth_frame(auth: &Auth) -> AuthFrame<'_> {
     AuthFrame {
         kind: "gateway:auth",
         token: &auth.token,
-        gateway_id: auth.gateway.as_ref().map_or(NOBODY, |id| id.as_str()),
+        gateway_id: auth.gateway.as_ref().map_or(UNKNOWN_ID, |id| id.as_str()),
         protocol_version: auth.version.as_deref(),
         device_info: &auth.device,
         ephemeral: auth.ephemeral,
@@ -109,7 +111,7 @@ fn permission(form: &PermissionForm) -> PermissionFrame<'_> {
         kind: "gateway:permission_request",
         request_id: &form.request,
         agent_id: form.agent.as_str(),
-        room_id: form.room.as_ref().map_or(NOBODY, |room| room.as_str()),
+        room_id: form.room.as_ref().map_or(UNKNOWN_ID, |room| room.as_str()),
         tool_name: &form.tool,
         tool_input: raw(&form.input),
         timeout_ms: form.timeout_ms,
@@ -162,7 +164,7 @@ struct AgentShape<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct OfAgent<'a> {
+struct AgentOnlyFrame<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
     agent_id: &'a str,
@@ -181,11 +183,11 @@ struct ReplyShape<'a> {
 }
 
 impl<'a> ReplyShape<'a> {
-    fn of(reply: &'a Reply) -> Self {
+    fn of(reply: &'a ReplyTarget) -> Self {
         Self {
-            room_id: reply.room.as_ref().map_or(NOBODY, |room| room.as_str()),
+            room_id: reply.room.as_ref().map_or(UNKNOWN_ID, |room| room.as_str()),
             agent_id: reply.agent.as_str(),
-            message_id: reply.message.as_ref().map_or(NOBODY, |message| message.as_str()),
+            message_id: reply.message.as_ref().map_or(UNKNOWN_ID, |message| message.as_str()),
             run_id: reply.run.as_ref().map(|run| run.as_str()),
             target_agent_name: reply.target_agent.as_deref(),
         }
@@ -316,7 +318,7 @@ struct RunEventFrame<'a> {
     room_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message_id: Option<&'a str>,
-    event: Shape,
+    event: RunEventBody,
 }
 
 #[derive(Serialize)]
@@ -331,10 +333,10 @@ mod tests {
     use super::super::super::super::ingress::FrameLimits;
     use super::super::super::ingress::{MOST_CHUNKS, read};
     use super::*;
-    use crate::json::Bounds;
+    use crate::json::JsonLimits;
 
     const LIMITS: FrameLimits =
-        FrameLimits { bytes: 256 * 1024, json: Bounds { depth: 15, items: MOST_CHUNKS } };
+        FrameLimits { bytes: 256 * 1024, json: JsonLimits { depth: 15, items: MOST_CHUNKS } };
 
     /// Further than what was recorded: what our own hosts say, and what the recorded one did not come to say.
     const FURTHER: &str = r#"

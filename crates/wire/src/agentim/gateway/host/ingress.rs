@@ -1,26 +1,26 @@
 //! From `server:*` frames to what a host is to do. Never panics; a type it does not know is no mistake.
 
-use super::super::super::ingress::{FrameLimits, Misread, looked_over, parse};
-use crate::json::Bounds;
+use super::super::super::ingress::{FrameError, FrameLimits, check_frame, parse};
+use crate::json::JsonLimits;
 use parlor_model::{AgentId, ConversationId, MessageId, Payload, RoomId, RunId, UserId};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 /// A hub may list the members of a large room; deeper or longer than this it has no reason to be.
 pub const LIMITS: FrameLimits =
-    FrameLimits { bytes: 16 * 1024 * 1024, json: Bounds { depth: 32, items: 100_000 } };
+    FrameLimits { bytes: 16 * 1024 * 1024, json: JsonLimits { depth: 32, items: 100_000 } };
 
 /// What the hub says to a program that hosts agents.
 #[derive(Debug, PartialEq)]
 pub enum Instruction {
     Welcome,
     /// Not signed in, for this reason.
-    TurnedAway {
+    AuthFailed {
         error: Box<str>,
     },
-    Answer(Request),
+    Answer(RunRequest),
     /// Something that was said to an agent while it is at work.
-    Add(Addition),
+    Add(InjectedMessage),
     Look {
         agent: AgentId,
         room: RoomView,
@@ -44,13 +44,13 @@ pub enum Instruction {
     Decided {
         agent: AgentId,
         request: Box<str>,
-        verdict: Verdict,
+        verdict: PermissionOutcome,
     },
     /// What people said to its questions; nothing if nobody did in time.
     Answered {
         agent: AgentId,
         question: Box<str>,
-        answers: Vec<PeopleSaid>,
+        answers: Vec<QuestionReply>,
     },
     /// The agent is no more.
     Remove {
@@ -101,7 +101,7 @@ pub enum Instruction {
 
 /// A message for an agent to answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct RunRequest {
     pub agent: AgentId,
     pub room: RoomId,
     pub message: MessageId,
@@ -114,12 +114,12 @@ pub struct Request {
     pub conversation: Option<ConversationId>,
     pub depth: u32,
     /// What was said in the room before, the oldest first. Told by our own hub.
-    pub earlier: Vec<Earlier>,
+    pub earlier: Vec<EarlierMessage>,
 }
 
 /// Something that was said to an agent while it is at work in a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Addition {
+pub struct InjectedMessage {
     pub agent: AgentId,
     pub room: RoomId,
     /// The turn that it is in.
@@ -132,7 +132,7 @@ pub struct Addition {
 /// Something that was said in a room before an agent is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Earlier {
+pub struct EarlierMessage {
     pub sender_id: Box<str>,
     pub sender_name: Box<str>,
     #[serde(rename = "senderType")]
@@ -172,7 +172,7 @@ pub struct MemberView {
 
 /// What became of a question to people.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PermissionOutcome {
     Allowed,
     Denied { reason: Option<Box<str>> },
     Expired,
@@ -188,23 +188,23 @@ pub enum RelayKind {
 }
 
 /// `None` for a type that is not known here: a newer hub may say more.
-pub fn read(text: &str) -> Result<Option<Instruction>, Misread> {
-    let kind = looked_over(text, &LIMITS)?;
+pub fn read(text: &str) -> Result<Option<Instruction>, FrameError> {
+    let kind = check_frame(text, &LIMITS)?;
     Ok(Some(match &*kind {
         "server:gateway_auth_result" => {
             let AuthResult { ok, error } = parse(text)?;
             if ok {
                 Instruction::Welcome
             } else {
-                Instruction::TurnedAway { error: error.unwrap_or_default() }
+                Instruction::AuthFailed { error: error.unwrap_or_default() }
             }
         }
         "server:send_to_agent" => {
             let form: SendForm = parse(text)?;
-            Instruction::Answer(Request {
+            Instruction::Answer(RunRequest {
                 agent: agent(&form.agent_id)?,
                 room: room(&form.room_id)?,
-                message: MessageId::parse(&form.message_id).map_err(|_| Misread::Unknown)?,
+                message: MessageId::parse(&form.message_id).map_err(|_| FrameError::Unknown)?,
                 run: form.run_id.and_then(|id| RunId::parse(&id).ok()),
                 content: form.content,
                 sender_name: form.sender_name,
@@ -217,7 +217,7 @@ pub fn read(text: &str) -> Result<Option<Instruction>, Misread> {
         }
         "server:add_to_run" => {
             let form: AdditionForm = parse(text)?;
-            Instruction::Add(Addition {
+            Instruction::Add(InjectedMessage {
                 agent: agent(&form.agent_id)?,
                 room: room(&form.room_id)?,
                 run: run(&form.run_id)?,
@@ -236,7 +236,7 @@ pub fn read(text: &str) -> Result<Option<Instruction>, Misread> {
             Instruction::Look { agent: agent(&agent_id)?, room }
         }
         "server:stop_agent" => {
-            let OfAgent { agent_id, room_id } = parse(text)?;
+            let AgentRoomForm { agent_id, room_id } = parse(text)?;
             // A room that cannot be one must not turn into every room.
             Instruction::Stop { agent: agent(&agent_id)?, room: room_id.as_deref().map(room).transpose()? }
         }
@@ -251,10 +251,10 @@ pub fn read(text: &str) -> Result<Option<Instruction>, Misread> {
         "server:permission_response" => {
             let form: DecisionForm = parse(text)?;
             let verdict = match &*form.decision {
-                "allow" => Verdict::Allowed,
-                "timeout" => Verdict::Expired,
+                "allow" => PermissionOutcome::Allowed,
+                "timeout" => PermissionOutcome::Expired,
                 // Whatever else it says, it is no yes.
-                _ => Verdict::Denied { reason: form.deny_reason },
+                _ => PermissionOutcome::Denied { reason: form.deny_reason },
             };
             Instruction::Decided { agent: agent(&form.agent_id)?, request: form.request_id, verdict }
         }
@@ -264,7 +264,7 @@ pub fn read(text: &str) -> Result<Option<Instruction>, Misread> {
             Instruction::Answered { agent: agent(&form.agent_id)?, question: form.question_id, answers }
         }
         "server:remove_agent" => {
-            let OfAgent { agent_id, .. } = parse(text)?;
+            let AgentRoomForm { agent_id, .. } = parse(text)?;
             Instruction::Remove { agent: agent(&agent_id)? }
         }
         "server:agent_command" => {
@@ -278,7 +278,7 @@ pub fn read(text: &str) -> Result<Option<Instruction>, Misread> {
             }
         }
         "server:query_agent_info" => {
-            let OfAgent { agent_id, room_id } = parse(text)?;
+            let AgentRoomForm { agent_id, room_id } = parse(text)?;
             let room = room_id.as_deref().map(room).transpose()?;
             Instruction::DescribeAgent { agent: agent(&agent_id)?, room }
         }
@@ -318,7 +318,7 @@ pub fn read(text: &str) -> Result<Option<Instruction>, Misread> {
         }
         other => {
             let Some(kind) = RelayKind::of(other) else { return Ok(None) };
-            let Asked { request_id } = parse(text)?;
+            let RequestIdForm { request_id } = parse(text)?;
             Instruction::Relay { kind, request: request_id, body: Payload(text.into()) }
         }
     }))
@@ -337,16 +337,16 @@ impl RelayKind {
     }
 }
 
-fn agent(text: &str) -> Result<AgentId, Misread> {
-    AgentId::parse(text).map_err(|_| Misread::Unknown)
+fn agent(text: &str) -> Result<AgentId, FrameError> {
+    AgentId::parse(text).map_err(|_| FrameError::Unknown)
 }
 
-fn run(text: &str) -> Result<RunId, Misread> {
-    RunId::parse(text).map_err(|_| Misread::Unknown)
+fn run(text: &str) -> Result<RunId, FrameError> {
+    RunId::parse(text).map_err(|_| FrameError::Unknown)
 }
 
-fn room(text: &str) -> Result<RoomId, Misread> {
-    RoomId::parse(text).map_err(|_| Misread::Unknown)
+fn room(text: &str) -> Result<RoomId, FrameError> {
+    RoomId::parse(text).map_err(|_| FrameError::Unknown)
 }
 
 #[derive(Deserialize)]
@@ -369,7 +369,7 @@ struct SendForm {
     conversation_id: Option<Box<str>>,
     depth: Option<u32>,
     #[serde(default)]
-    context: Vec<Earlier>,
+    context: Vec<EarlierMessage>,
 }
 
 #[derive(Deserialize)]
@@ -400,7 +400,7 @@ struct Context {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct OfAgent {
+struct AgentRoomForm {
     agent_id: Box<str>,
     room_id: Option<Box<str>>,
 }
@@ -434,13 +434,13 @@ struct DecisionForm {
 struct ResponseForm {
     question_id: Box<str>,
     agent_id: Box<str>,
-    answers: Option<Vec<PeopleSaid>>,
+    answers: Option<Vec<QuestionReply>>,
 }
 
 /// What somebody said to one question.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PeopleSaid {
+pub struct QuestionReply {
     pub question_index: usize,
     /// Labels of its options.
     pub selected: Vec<Box<str>>,
@@ -493,7 +493,7 @@ struct ErrorForm {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Asked {
+struct RequestIdForm {
     request_id: Option<Box<str>>,
 }
 
@@ -531,8 +531,8 @@ mod tests {
     #[test]
     fn a_type_of_tomorrow_is_passed_over() {
         assert_eq!(read(r#"{"type":"server:hologram","x":1}"#), Ok(None));
-        assert_eq!(read("[]"), Err(Misread::Unknown));
-        assert_eq!(read("{"), Err(Misread::NotJson));
+        assert_eq!(read("[]"), Err(FrameError::Unknown));
+        assert_eq!(read("{"), Err(FrameError::NotJson));
     }
 
     #[test]
@@ -544,9 +544,9 @@ mod tests {
             let Instruction::Decided { verdict, .. } = told(&frame) else { panic!("not a decision") };
             verdict
         };
-        let denied = Verdict::Denied { reason: Some("no".into()) };
-        assert_eq!(verdict("allow"), Verdict::Allowed);
-        assert_eq!(verdict("timeout"), Verdict::Expired);
+        let denied = PermissionOutcome::Denied { reason: Some("no".into()) };
+        assert_eq!(verdict("allow"), PermissionOutcome::Allowed);
+        assert_eq!(verdict("timeout"), PermissionOutcome::Expired);
         for other in ["deny", "Allow", "allow ", ""] {
             assert_eq!(verdict(other), denied, "{other:?}");
         }
@@ -561,7 +561,7 @@ mod tests {
         let stop = Instruction::Stop { agent: agent.clone(), room: Some(room.clone()) };
         assert_eq!(told(&egress::stop_agent(&agent, Some(&room))), stop);
         let odd = r#"{"type":"server:stop_agent","agentId":"a","roomId":"no room"}"#;
-        assert_eq!(read(odd), Err(Misread::Unknown));
+        assert_eq!(read(odd), Err(FrameError::Unknown));
     }
 
     #[test]
