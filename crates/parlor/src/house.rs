@@ -5,7 +5,7 @@ use crate::models::Reached;
 use crate::settings::{Settings, Switch, Synchronous};
 use crate::triage::ByModel;
 use anyhow::{Context, bail};
-use parlor_backends::disk::DiskBlobs;
+use parlor_backends::disk_blobs::DiskBlobs;
 use parlor_backends::sqlite::{self, Options};
 use parlor_engine::hub::Parts;
 use parlor_engine::local::{LocalBus, RandomIds, SystemClock};
@@ -62,7 +62,7 @@ pub fn open(settings: &Settings, platform: Platform) -> anyhow::Result<House> {
             Synchronous::Off => sqlite::Synchronous::Off,
         },
         log_window: settings.log_window_days,
-        once_window: settings.dedupe_window_hours,
+        idempotency_window: settings.dedupe_window_hours,
         upload_window: settings.upload_wait,
         message_retention: settings.message_retention_days,
         audit_window: settings.audit_retention_days,

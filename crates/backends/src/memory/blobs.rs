@@ -17,7 +17,7 @@ type Files = Arc<Mutex<BTreeMap<BlobDigest, (Arc<[u8]>, Arc<()>)>>>;
 
 impl Blobs for MemoryBlobs {
     fn receive(&self) -> Result<Box<dyn Incoming>, Fault> {
-        Ok(Box::new(Arriving { bytes: Vec::new(), files: self.0.clone() }))
+        Ok(Box::new(MemoryUpload { bytes: Vec::new(), files: self.0.clone() }))
     }
 
     fn open(&self, digest: &BlobDigest) -> Result<Option<Box<dyn Content>>, Fault> {
@@ -43,12 +43,12 @@ impl Blobs for MemoryBlobs {
     }
 }
 
-struct Arriving {
+struct MemoryUpload {
     bytes: Vec<u8>,
     files: Files,
 }
 
-impl Incoming for Arriving {
+impl Incoming for MemoryUpload {
     fn write(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         self.bytes.extend_from_slice(bytes);
         Ok(())

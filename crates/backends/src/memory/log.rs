@@ -15,11 +15,11 @@ pub struct Row {
     pub at: Time,
     /// Whose members may see it, also after the content is gone.
     pub room: Option<RoomId>,
-    reference: Reference,
+    reference: EventReference,
 }
 
 #[derive(Clone)]
-enum Reference {
+enum EventReference {
     MessagePosted(MessageId),
     MessageEdited(MessageId),
     MessageDeleted(RoomId, MessageId),
@@ -50,7 +50,7 @@ enum Reference {
     Nothing,
 }
 
-impl Reference {
+impl EventReference {
     fn to(event: &Event) -> Self {
         match event {
             Event::MessagePosted { message, .. } => Self::MessagePosted(message.id.clone()),
@@ -96,9 +96,9 @@ impl Reference {
 }
 
 impl Tables {
-    pub fn note(&mut self, logged: &LoggedEvent) {
+    pub fn append(&mut self, logged: &LoggedEvent) {
         assert_eq!(logged.seq, self.head.seq.next(), "the log has no holes");
-        let reference = Reference::to(&logged.event);
+        let reference = EventReference::to(&logged.event);
         let row = Row { seq: logged.seq, at: logged.at, room: logged.event.room().cloned(), reference };
         self.log.insert(logged.seq, row);
         self.head.seq = logged.seq;
@@ -119,69 +119,73 @@ impl Tables {
 
     fn event(&self, row: &Row) -> Option<Event> {
         Some(match row.reference.clone() {
-            Reference::MessagePosted(message) => Event::MessagePosted {
+            EventReference::MessagePosted(message) => Event::MessagePosted {
                 message: self.messages.get(&message)?.clone(),
                 deliveries: self.deliveries_of(&message).cloned().collect(),
             },
-            Reference::MessageEdited(message) => Event::MessageEdited(self.messages.get(&message)?.clone()),
-            Reference::MessageDeleted(room, message) => Event::MessageDeleted { room, message },
-            Reference::ReactionsChanged(room, message) => {
+            EventReference::MessageEdited(message) => {
+                Event::MessageEdited(self.messages.get(&message)?.clone())
+            }
+            EventReference::MessageDeleted(room, message) => Event::MessageDeleted { room, message },
+            EventReference::ReactionsChanged(room, message) => {
                 let reactions = self.messages.get(&message)?.reactions.clone().into();
                 Event::ReactionsChanged { room, message, reactions }
             }
-            Reference::MessagePinned(room, message, by) => {
+            EventReference::MessagePinned(room, message, by) => {
                 Event::MessagePinned(Pin { room, message, by, seq: row.seq, at: row.at })
             }
-            Reference::MessageUnpinned(room, message) => Event::MessageUnpinned { room, message },
-            Reference::BookmarkChanged(room, user, message, kept) => {
+            EventReference::MessageUnpinned(room, message) => Event::MessageUnpinned { room, message },
+            EventReference::BookmarkChanged(room, user, message, kept) => {
                 Event::BookmarkChanged { room, user, message, kept }
             }
-            Reference::RoomChanged(room) => Event::RoomChanged(Arc::new(self.rooms.get(&room)?.clone())),
-            Reference::RoomRemoved(room) => Event::RoomRemoved { room, people: Arc::new([]) },
-            Reference::MembersChanged(room, change) => {
+            EventReference::RoomChanged(room) => Event::RoomChanged(Arc::new(self.rooms.get(&room)?.clone())),
+            EventReference::RoomRemoved(room) => Event::RoomRemoved { room, people: Arc::new([]) },
+            EventReference::MembersChanged(room, change) => {
                 let members: Vec<Member> = self.members_of(&room).map(|m| m.seen_by_others()).collect();
                 let told = if members.len() <= MEMBERS_TOLD { members } else { Vec::new() };
                 let room = Arc::new(self.rooms.get(&room)?.clone());
                 Event::MembersChanged { room, change, members: told.into() }
             }
-            Reference::RoomRead(room, user) => {
+            EventReference::RoomRead(room, user) => {
                 let username = self.users.get(&user)?.username.clone();
                 Event::RoomRead { room, user, username, at: row.at }
             }
-            Reference::RoomArranged(room, member) => {
+            EventReference::RoomArranged(room, member) => {
                 Event::RoomPreferencesChanged(Arc::new(self.named(self.members.get(&(room, member))?)))
             }
-            Reference::RoomCleared(room, user) => Event::RoomCleared { room, user, at: row.at },
-            Reference::TaskChanged(task) => Event::TaskChanged(Arc::new(self.tasks.get(&task)?.clone())),
-            Reference::TaskRemoved(room, task) => Event::TaskRemoved { room, task },
-            Reference::UserChanged(user) => {
+            EventReference::RoomCleared(room, user) => Event::RoomCleared { room, user, at: row.at },
+            EventReference::TaskChanged(task) => Event::TaskChanged(Arc::new(self.tasks.get(&task)?.clone())),
+            EventReference::TaskRemoved(room, task) => Event::TaskRemoved { room, task },
+            EventReference::UserChanged(user) => {
                 let user = Arc::new(self.users.get(&user)?.clone());
                 let circle =
                     EventAudience::user_and_rooms(&user.id, self.rooms_of(&MemberId::User(user.id.clone())));
                 Event::UserChanged { user, circle: circle.into() }
             }
-            Reference::UserRemoved(user) => Event::UserRemoved(user),
-            Reference::SignInsEnded(user) => Event::SignInsEnded(user),
-            Reference::SignInEnded(user, sign_in) => Event::SignInEnded { user, sign_in },
-            Reference::KeyRevoked(user, key) => Event::KeyRevoked { user, key },
-            Reference::AgentChanged(agent) => {
+            EventReference::UserRemoved(user) => Event::UserRemoved(user),
+            EventReference::SignInsEnded(user) => Event::SignInsEnded(user),
+            EventReference::SignInEnded(user, sign_in) => Event::SignInEnded { user, sign_in },
+            EventReference::KeyRevoked(user, key) => Event::KeyRevoked { user, key },
+            EventReference::AgentChanged(agent) => {
                 let agent = Arc::new(self.agents.get(&agent)?.clone());
                 let circle = EventAudience::of(&agent, self.rooms_of(&MemberId::Agent(agent.id.clone())));
                 Event::AgentChanged { agent, circle: circle.into() }
             }
-            Reference::AgentRemoved(agent) => {
+            EventReference::AgentRemoved(agent) => {
                 Event::AgentRemoved { agent, circle: Arc::new(EventAudience::everyone()) }
             }
-            Reference::SettingsChanged => Event::SettingsChanged,
-            Reference::RunChanged(run) => Event::RunChanged(Arc::new(self.runs.get(&run)?.clone())),
-            Reference::ApprovalAsked(id) => Event::ApprovalAsked(Arc::new(self.approvals.get(&id)?.clone())),
-            Reference::ApprovalDecided(id) => {
+            EventReference::SettingsChanged => Event::SettingsChanged,
+            EventReference::RunChanged(run) => Event::RunChanged(Arc::new(self.runs.get(&run)?.clone())),
+            EventReference::ApprovalAsked(id) => {
+                Event::ApprovalAsked(Arc::new(self.approvals.get(&id)?.clone()))
+            }
+            EventReference::ApprovalDecided(id) => {
                 Event::ApprovalDecided(Arc::new(self.approvals.get(&id)?.clone()))
             }
-            Reference::PlanChanged(room, agent) => {
+            EventReference::PlanChanged(room, agent) => {
                 Event::PlanChanged(Arc::new(self.plans.get(&(room, agent))?.clone()))
             }
-            Reference::Nothing => return None,
+            EventReference::Nothing => return None,
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Point reads.
 
-use super::View;
+use super::TablesView;
 use super::table::sorted;
 use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, LATELY_ENDED, Lookup, OnceKey, Open, Spent};
@@ -16,7 +16,7 @@ use parlor_model::{
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-impl Lookup for View {
+impl Lookup for TablesView {
     fn user(&mut self, id: &UserId) -> Result<Option<User>, Fault> {
         Ok(self.tables.users.get(id).cloned())
     }

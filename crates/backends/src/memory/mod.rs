@@ -7,10 +7,10 @@ mod apply;
 mod blobs;
 mod log;
 mod lookup;
+mod retention;
 mod snapshot;
 mod table;
 mod tables;
-mod tend;
 
 pub use blobs::MemoryBlobs;
 
@@ -28,7 +28,7 @@ type Committed = Arc<Mutex<Arc<Tables>>>;
 
 /// How long things are kept that are not kept for good.
 #[derive(Debug, Clone, Copy)]
-pub struct Windows {
+pub struct Retention {
     pub log: Duration,
     pub once: Duration,
     pub uploads: Duration,
@@ -37,7 +37,7 @@ pub struct Windows {
     pub audit: Duration,
 }
 
-impl Default for Windows {
+impl Default for Retention {
     fn default() -> Self {
         let day = Duration::from_secs(24 * 60 * 60);
         Self { log: 7 * day, once: 2 * day, uploads: day / 24, messages: None, audit: 365 * day }
@@ -47,16 +47,16 @@ impl Default for Windows {
 #[derive(Clone)]
 pub struct MemoryStore {
     committed: Committed,
-    windows: Windows,
+    windows: Retention,
 }
 
 impl MemoryStore {
     /// An empty store, as the engine wants it.
     pub fn open(epoch: Epoch) -> (Box<dyn Store>, Arc<dyn Reader>) {
-        Self::new(epoch, Windows::default()).handles()
+        Self::new(epoch, Retention::default()).handles()
     }
 
-    pub fn new(epoch: Epoch, windows: Windows) -> Self {
+    pub fn new(epoch: Epoch, windows: Retention) -> Self {
         Self { committed: Arc::new(Mutex::new(Arc::new(Tables::empty(epoch)))), windows }
     }
 
@@ -65,8 +65,8 @@ impl MemoryStore {
         (Box::new(self.clone()), Arc::new(self.clone()))
     }
 
-    fn view(&self) -> View {
-        View { tables: self.committed.lock().clone(), committed: self.committed.clone() }
+    fn view(&self) -> TablesView {
+        TablesView { tables: self.committed.lock().clone(), committed: self.committed.clone() }
     }
 }
 
@@ -86,7 +86,7 @@ impl Store for MemoryStore {
 
     fn tend(&mut self, now: Time) -> Result<bool, Fault> {
         let mut committed = self.committed.lock();
-        Arc::make_mut(&mut committed).tend(now, &self.windows);
+        Arc::make_mut(&mut committed).apply_retention(now, &self.windows);
         Ok(false)
     }
 }
@@ -98,12 +98,12 @@ impl Reader for MemoryStore {
 }
 
 /// The tables as they were when it was made; as a transaction, a copy that takes changes.
-struct View {
+struct TablesView {
     tables: Arc<Tables>,
     committed: Committed,
 }
 
-impl Transaction for View {
+impl Transaction for TablesView {
     fn apply(&mut self, plan: &Plan) -> Result<(), Fault> {
         // The committed tables hold the other reference, so the first change makes the copy.
         let tables = Arc::make_mut(&mut self.tables);
@@ -111,7 +111,7 @@ impl Transaction for View {
             tables.change(change);
         }
         for logged in &plan.events {
-            tables.note(logged);
+            tables.append(logged);
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! What readers ask besides.
 
-use super::View;
+use super::TablesView;
 use super::table::sorted;
 use parlor_engine::Fault;
 use parlor_engine::ports::{Head, Look, Snapshot};
@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
 
-impl Snapshot for View {
+impl Snapshot for TablesView {
     fn head(&mut self) -> Result<Head, Fault> {
         Ok(self.tables.head)
     }
@@ -237,7 +237,7 @@ impl Snapshot for View {
     }
 
     fn dead_letters(&mut self, page: MailPage) -> Result<Vec<DeadLetter>, Fault> {
-        let letters = self.tables.letters().filter(|letter| within(page, letter.message.at));
+        let letters = self.tables.all_dead_letters().filter(|letter| within(page, letter.message.at));
         let order = |letter: &DeadLetter| (Reverse(letter.message.seq), letter.mailbox.clone());
         let mut letters = sorted(letters, order);
         letters.truncate(page.limit);

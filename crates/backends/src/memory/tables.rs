@@ -16,16 +16,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The message, and the mailbox that gave it up.
-type Grave = (MessageId, Option<Mailbox>);
+type DeadLetterKey = (MessageId, Option<Mailbox>);
 
 #[derive(Clone)]
 pub struct Tables {
     pub head: Head,
     pub log: BTreeMap<Seq, Row>,
     pub setup: Option<(SecretHash, Time)>,
-    pub tended: Option<Time>,
+    pub last_maintenance: Option<Time>,
     /// When the clock was last seen to leap.
-    pub leapt: Option<Time>,
+    pub clock_jumped_at: Option<Time>,
     pub users: Table<UserId, User>,
     pub sign_ins: Table<SignInId, SignIn>,
     pub refresh_tokens: BTreeMap<SecretHash, RefreshToken>,
@@ -58,7 +58,7 @@ pub struct Tables {
     pub subscriptions: Table<(AgentId, Option<SessionId>, Pattern), Subscription>,
     pub deliveries: Table<(MessageId, Mailbox), Delivery>,
     /// Which message, which mailbox gave it up if it had reached one, and why.
-    pub dead_letters: Table<Grave, (MessageId, Option<Mailbox>, Box<str>)>,
+    pub dead_letters: Table<DeadLetterKey, (MessageId, Option<Mailbox>, Box<str>)>,
     pub runs: Table<RunId, Run>,
     pub approvals: Table<ApprovalId, Approval>,
     pub approval_rules: BTreeMap<(RoomId, AgentId, Box<str>), ApprovalRule>,
@@ -74,8 +74,8 @@ impl Tables {
             head: Head { epoch, seq: Seq(0), at: Time(0), trimmed: Seq(0) },
             log: BTreeMap::new(),
             setup: None,
-            tended: None,
-            leapt: None,
+            last_maintenance: None,
+            clock_jumped_at: None,
             users: Table::default(),
             sign_ins: Table::default(),
             refresh_tokens: BTreeMap::new(),
@@ -157,7 +157,7 @@ impl Tables {
         copies.filter_map(|copy| Some((self.messages.get(&copy.message)?.clone(), copy.clone())))
     }
 
-    pub fn letters(&self) -> impl Iterator<Item = DeadLetter> {
+    pub fn all_dead_letters(&self) -> impl Iterator<Item = DeadLetter> {
         self.dead_letters.rows().filter_map(|(id, mailbox, reason)| {
             let message = self.messages.get(id)?.clone();
             Some(DeadLetter { message, reason: reason.clone(), mailbox: mailbox.clone() })

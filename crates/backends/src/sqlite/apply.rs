@@ -3,9 +3,9 @@
 use super::agents;
 use super::approvals;
 use super::audit;
-use super::insert::Row;
+use super::insert::RowBinder;
 use super::models;
-use super::rows::{self, Stored, run};
+use super::rows::{self, SqlFaultExt, run};
 use super::search;
 use super::tasks;
 use super::{missions, plans};
@@ -243,7 +243,7 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
                  attachments = NULL WHERE id = ?1",
                 &[&id],
             )?;
-            for table in BELONGINGS {
+            for table in DEPENDENT_TABLES {
                 run(sql, &format!("DELETE FROM {table} WHERE message = ?1"), &[&id])?;
             }
             run(sql, &format!("DELETE FROM deliveries WHERE seq = {}", rows::SEQ_OF), &[&id])?;
@@ -389,7 +389,7 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
 }
 
 /// What hangs on a message, by its id in the column `message`, and goes with it; so do its copies in mailboxes.
-pub const BELONGINGS: [&str; 6] = ["revisions", "reactions", "pins", "bookmarks", "uploads", "turns"];
+pub const DEPENDENT_TABLES: [&str; 6] = ["revisions", "reactions", "pins", "bookmarks", "uploads", "turns"];
 
 /// Delivered, or given up: it is not handed out again.
 const SETTLE: &str = "UPDATE deliveries SET state = ?4, settled = 1 \
@@ -401,7 +401,7 @@ pub const MESSAGE: (&str, &str) = (
     "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 );
 
-pub fn message(message: &Message, row: &mut Row) -> rusqlite::Result<()> {
+pub fn message(message: &Message, row: &mut RowBinder) -> rusqlite::Result<()> {
     let path = match &message.destination {
         parlor_model::Destination::Room(_) => None,
         parlor_model::Destination::Path(path) => Some(path.as_str()),
@@ -476,7 +476,7 @@ fn put_run(sql: &Connection, it: &Run) -> Result<(), Fault> {
 
 pub const DELIVERY: (&str, &str) = ("INSERT INTO deliveries", "(?, ?, 0, ?, 0, NULL, 0, ?)");
 
-pub fn delivery(delivery: &Delivery, seq: Seq, row: &mut Row) -> rusqlite::Result<()> {
+pub fn delivery(delivery: &Delivery, seq: Seq, row: &mut RowBinder) -> rusqlite::Result<()> {
     row.value(delivery.mailbox.agent.as_str())?;
     row.value(rows::session_text(delivery.mailbox.session.as_ref()))?;
     row.value(seq.0 as i64)?;

@@ -1,6 +1,6 @@
 //! Questions of agents and what was answered to them: rows to the model and back.
 
-use super::On;
+use super::SqlTables;
 use super::rows::{all, maybe_text, maybe_time, one, run, shared, text, time};
 use parlor_engine::Fault;
 use parlor_engine::ports::Open;
@@ -136,7 +136,7 @@ pub fn trim(sql: &Connection, oldest: Time) -> Result<(), Fault> {
     run(sql, "DELETE FROM approvals WHERE decided_at < ?1", &[&oldest.0]).map(drop)
 }
 
-impl<C: Deref<Target = Connection>> On<C> {
+impl<C: Deref<Target = Connection>> SqlTables<C> {
     pub fn find_approval(&self, id: &ApprovalId) -> Result<Option<Approval>, Fault> {
         let query = format!("SELECT {APPROVAL} FROM approvals WHERE id = ?1");
         one(self.sql(), &query, &[&id.as_str()], approval)

@@ -1,6 +1,6 @@
 //! The audit log, as rows.
 
-use super::On;
+use super::SqlTables;
 use super::rows::{all, number, one, run};
 use parlor_engine::Fault;
 use parlor_model::audit::{Action, Actor, AuditFilter, AuditRecord, NewAuditEntry, Subject, SubjectKind};
@@ -49,7 +49,7 @@ pub fn trim(sql: &Connection, oldest: Time) -> Result<(), Fault> {
     run(sql, query, &[&oldest.0]).map(drop)
 }
 
-impl<C: Deref<Target = Connection>> On<C> {
+impl<C: Deref<Target = Connection>> SqlTables<C> {
     pub fn last_failed(&self, user: Option<&UserId>) -> Result<Option<AuditRecord>, Fault> {
         let query = format!(
             "SELECT {COLUMNS} FROM audit WHERE action = 'sign_in_failed' AND subject IS ?1 ORDER BY id DESC LIMIT 1"

@@ -3,7 +3,7 @@
 //! To begin and to end a statement costs about as much as a row of its own. Nobody can see the difference: whoever looks
 //! at what waits here, or changes something else, has it written first.
 
-use super::rows::Stored;
+use super::rows::SqlFaultExt;
 use super::{apply, log};
 use parlor_engine::Fault;
 use parlor_model::{Delivery, LoggedEvent, Message, Seq};
@@ -11,10 +11,10 @@ use rusqlite::{CachedStatement, Connection, Statement, ToSql};
 use std::sync::Arc;
 
 /// Rows that one statement writes, where as many wait.
-const TOGETHER: usize = 16;
+const ROWS_PER_STATEMENT: usize = 16;
 
 #[derive(Default)]
-pub struct Waiting {
+pub struct PendingRows {
     pub messages: Vec<Arc<Message>>,
     pub deliveries: Vec<(Delivery, Seq)>,
     pub log: Vec<LoggedEvent>,
@@ -37,12 +37,13 @@ impl<'a> Inserts<'a> {
         })
     }
 
-    pub fn write(&mut self, waiting: &mut Waiting) -> Result<(), Fault> {
-        let Waiting { messages, deliveries, log } = waiting;
+    pub fn write(&mut self, waiting: &mut PendingRows) -> Result<(), Fault> {
+        let PendingRows { messages, deliveries, log } = waiting;
         self.messages
             .rows(messages, |message, row| apply::message(message, row))
             .stored("writing a message")?;
-        let deliver = |(delivery, seq): &(Delivery, Seq), row: &mut Row| apply::delivery(delivery, *seq, row);
+        let deliver =
+            |(delivery, seq): &(Delivery, Seq), row: &mut RowBinder| apply::delivery(delivery, *seq, row);
         self.deliveries.rows(deliveries, deliver).stored("writing a delivery")?;
         self.log.rows(log, log::entry).stored("writing the log")
     }
@@ -58,12 +59,12 @@ struct Insert<'a> {
 }
 
 /// The values of the row that comes next.
-pub struct Row<'s, 'a> {
+pub struct RowBinder<'s, 'a> {
     statement: &'s mut Statement<'a>,
     bound: usize,
 }
 
-impl Row<'_, '_> {
+impl RowBinder<'_, '_> {
     pub fn value(&mut self, value: impl ToSql) -> rusqlite::Result<()> {
         self.bound += 1;
         self.statement.raw_bind_parameter(self.bound, value)
@@ -80,9 +81,9 @@ impl<'a> Insert<'a> {
     fn rows<T>(
         &mut self,
         rows: &mut Vec<T>,
-        bind: impl Fn(&T, &mut Row) -> rusqlite::Result<()>,
+        bind: impl Fn(&T, &mut RowBinder) -> rusqlite::Result<()>,
     ) -> rusqlite::Result<()> {
-        let (together, alone) = rows.as_chunks::<TOGETHER>();
+        let (together, alone) = rows.as_chunks::<ROWS_PER_STATEMENT>();
         for rows in together {
             write(self.several()?, rows, &bind)?;
         }
@@ -95,7 +96,7 @@ impl<'a> Insert<'a> {
 
     fn several(&mut self) -> rusqlite::Result<&mut Statement<'a>> {
         if self.several.is_none() {
-            let rows = [self.row; TOGETHER].join(", ");
+            let rows = [self.row; ROWS_PER_STATEMENT].join(", ");
             self.several = Some(self.sql.prepare_cached(&format!("{} VALUES {rows}", self.into))?);
         }
         Ok(self.several.as_mut().expect("prepared above"))
@@ -105,9 +106,9 @@ impl<'a> Insert<'a> {
 fn write<T>(
     statement: &mut Statement<'_>,
     rows: &[T],
-    bind: impl Fn(&T, &mut Row) -> rusqlite::Result<()>,
+    bind: impl Fn(&T, &mut RowBinder) -> rusqlite::Result<()>,
 ) -> rusqlite::Result<()> {
-    let mut row = Row { statement, bound: 0 };
+    let mut row = RowBinder { statement, bound: 0 };
     for values in rows {
         bind(values, &mut row)?;
     }

@@ -1,8 +1,8 @@
 //! The log: references going in, events made anew from the tables coming out.
 
-use super::On;
-use super::insert::Row;
-use super::rows::{self, all, number, one, place};
+use super::SqlTables;
+use super::insert::RowBinder;
+use super::rows::{self, all, number, one, seq_value};
 use parlor_engine::Fault;
 use parlor_engine::facts::MEMBERS_TOLD;
 use parlor_engine::ports::{Head, Lookup};
@@ -50,7 +50,7 @@ mod kind {
 }
 
 /// One row: what kind of thing happened to what.
-struct Reference {
+struct LogRow {
     seq: Seq,
     at: Time,
     kind: i64,
@@ -61,7 +61,7 @@ struct Reference {
 
 pub const ENTRY: (&str, &str) = ("INSERT INTO log", "(?, ?, ?, ?, ?, ?)");
 
-pub fn entry(logged: &LoggedEvent, row: &mut Row) -> rusqlite::Result<()> {
+pub fn entry(logged: &LoggedEvent, row: &mut RowBinder) -> rusqlite::Result<()> {
     let (kind, subject, detail): (i64, Option<&str>, Option<&str>) = match &logged.event {
         Event::MessagePosted { message, .. } => (kind::POSTED, Some(message.id.as_str()), None),
         Event::MessageEdited(message) => (kind::EDITED, Some(message.id.as_str()), None),
@@ -113,8 +113,8 @@ pub fn entry(logged: &LoggedEvent, row: &mut Row) -> rusqlite::Result<()> {
     row.value(detail)
 }
 
-fn reference(row: &rusqlite::Row<'_>) -> rusqlite::Result<Reference> {
-    Ok(Reference {
+fn reference(row: &rusqlite::Row<'_>) -> rusqlite::Result<LogRow> {
+    Ok(LogRow {
         seq: rows::seq(row, 0)?,
         at: Time(row.get(1)?),
         kind: row.get(2)?,
@@ -124,7 +124,7 @@ fn reference(row: &rusqlite::Row<'_>) -> rusqlite::Result<Reference> {
     })
 }
 
-impl<C: Deref<Target = Connection>> On<C> {
+impl<C: Deref<Target = Connection>> SqlTables<C> {
     pub fn head(&self) -> Result<Head, Fault> {
         let meta = |key: &str| {
             one(self.sql(), "SELECT value FROM meta WHERE key = ?1", &[&key], |row| row.get::<_, i64>(0))
@@ -141,14 +141,14 @@ impl<C: Deref<Target = Connection>> On<C> {
     pub fn tail(&mut self, after: Seq, limit: usize) -> Result<Vec<LoggedEvent>, Fault> {
         let query =
             "SELECT seq, at, kind, room, subject, detail FROM log WHERE seq > ?1 ORDER BY seq LIMIT ?2";
-        let found = all(self.sql(), query, &[&place(after), &number(limit)], reference)?;
+        let found = all(self.sql(), query, &[&seq_value(after), &number(limit)], reference)?;
         found.into_iter().map(|reference| self.remake(reference)).collect()
     }
 
     /// Posted messages come from their own index; everything else that happened in a room is rare.
     pub fn room_tail(&mut self, room: &RoomId, after: Seq, limit: usize) -> Result<Vec<LoggedEvent>, Fault> {
         let query = "SELECT seq, at, 0, room, id, NULL FROM messages WHERE room = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
-        let values: [&dyn ToSql; 3] = [&room.as_str(), &place(after), &number(limit)];
+        let values: [&dyn ToSql; 3] = [&room.as_str(), &seq_value(after), &number(limit)];
         let mut found = all(self.sql(), query, &values, reference)?;
         let query = "SELECT seq, at, kind, room, subject, detail FROM log \
                      WHERE room = ?1 AND seq > ?2 AND kind <> 0 ORDER BY seq LIMIT ?3";
@@ -158,7 +158,7 @@ impl<C: Deref<Target = Connection>> On<C> {
         found.into_iter().map(|reference| self.remake(reference)).collect()
     }
 
-    fn remake(&mut self, reference: Reference) -> Result<LoggedEvent, Fault> {
+    fn remake(&mut self, reference: LogRow) -> Result<LoggedEvent, Fault> {
         let (seq, at) = (reference.seq, reference.at);
         let event = self.event_of(reference)?.unwrap_or(Event::Tombstone);
         Ok(LoggedEvent { seq, at, event })
@@ -169,7 +169,7 @@ impl<C: Deref<Target = Connection>> On<C> {
     }
 
     /// `None` when what it refers to is gone.
-    fn event_of(&mut self, reference: Reference) -> Result<Option<Event>, Fault> {
+    fn event_of(&mut self, reference: LogRow) -> Result<Option<Event>, Fault> {
         let room = reference.room.map(RoomId::stored);
         let (Some(subject), detail) = (reference.subject, reference.detail) else {
             let settings = reference.kind == kind::SETTINGS_CHANGED;

@@ -1,9 +1,9 @@
 //! Point reads, the same for the writer's transaction and for readers.
 
-use super::On;
+use super::SqlTables;
 use super::agents;
 use super::models;
-use super::rows::{self, all, number, one, place};
+use super::rows::{self, all, number, one, seq_value};
 use super::tasks;
 use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, LATELY_ENDED, Lookup, OnceKey, Open, Spent};
@@ -19,7 +19,7 @@ use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
 use std::sync::Arc;
 
-impl<C: Deref<Target = Connection>> Lookup for On<C> {
+impl<C: Deref<Target = Connection>> Lookup for SqlTables<C> {
     fn user(&mut self, id: &UserId) -> Result<Option<User>, Fault> {
         one(
             self.sql(),
@@ -197,7 +197,7 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
             "SELECT {} FROM messages WHERE room = ?1 AND seq >= ?2 AND erased = 0 ORDER BY seq LIMIT ?3",
             rows::MESSAGE
         );
-        all(self.sql(), &query, &[&room.as_str(), &place(from), &number(limit)], rows::message)
+        all(self.sql(), &query, &[&room.as_str(), &seq_value(from), &number(limit)], rows::message)
     }
 
     fn pin(&mut self, message: &MessageId) -> Result<Option<Pin>, Fault> {
@@ -396,12 +396,12 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
 
     fn run(&mut self, id: &RunId) -> Result<Option<Run>, Fault> {
         let query = format!("SELECT {} FROM runs WHERE id = ?1", rows::RUN);
-        one(self.sql(), &query, &[&id.as_str()], rows::a_run)
+        one(self.sql(), &query, &[&id.as_str()], rows::run_row)
     }
 
     fn runs_of(&mut self, message: &MessageId) -> Result<Vec<Run>, Fault> {
         let query = format!("SELECT {} FROM runs WHERE message = ?1 ORDER BY place", rows::RUN);
-        all(self.sql(), &query, &[&message.as_str()], rows::a_run)
+        all(self.sql(), &query, &[&message.as_str()], rows::run_row)
     }
 
     fn ended_turn(&mut self, agent: &AgentId, conversation: &ConversationId) -> Result<Option<Run>, Fault> {
@@ -411,13 +411,13 @@ impl<C: Deref<Target = Connection>> Lookup for On<C> {
             self.sql(),
             &query,
             &[&agent.as_str(), &conversation.as_str(), &(LATELY_ENDED as i64)],
-            rows::a_run,
+            rows::run_row,
         )
     }
 
     fn open_runs_in(&mut self, room: &RoomId) -> Result<Vec<Run>, Fault> {
         let query = format!("SELECT {} FROM runs WHERE state < 2 AND room = ?1 ORDER BY place", rows::RUN);
-        all(self.sql(), &query, &[&room.as_str()], rows::a_run)
+        all(self.sql(), &query, &[&room.as_str()], rows::run_row)
     }
 
     fn has_open_run(&mut self, agent: &AgentId) -> Result<bool, Fault> {
@@ -469,7 +469,7 @@ fn pending_query() -> String {
     )
 }
 
-impl<C: Deref<Target = Connection>> On<C> {
+impl<C: Deref<Target = Connection>> SqlTables<C> {
     /// Mail whose message was erased meanwhile is gone with it.
     pub fn with_messages(
         &mut self,

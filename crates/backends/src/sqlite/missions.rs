@@ -1,6 +1,6 @@
 //! Missions, and how idle agents are prompted: rows to the model and back.
 
-use super::On;
+use super::SqlTables;
 use super::rows::{all, maybe_text, maybe_time, number, one, run, shared, text, time};
 use parlor_engine::Fault;
 use parlor_model::{AgentId, IdlePrompt, Mission, MissionAgent, MissionId, MissionScope, RoomId, UserId};
@@ -99,7 +99,7 @@ fn idle(row: &Row<'_>, index: usize) -> rusqlite::Result<IdlePrompt> {
     Ok(IdlePrompt { prompt: maybe_text(row, index)?, interval: row.get(index + 1)? })
 }
 
-impl<C: Deref<Target = Connection>> On<C> {
+impl<C: Deref<Target = Connection>> SqlTables<C> {
     fn with_agents(&self, mut missions: Vec<Mission>) -> Result<Vec<Mission>, Fault> {
         let query = "SELECT agent, named, prompt, interval, prompted_at FROM mission_agents \
                      WHERE mission = ?1 ORDER BY agent";

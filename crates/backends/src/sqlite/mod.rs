@@ -8,7 +8,7 @@ mod agents;
 mod apply;
 mod approvals;
 mod audit;
-pub mod copies;
+pub mod backup;
 mod insert;
 mod log;
 mod lookup;
@@ -22,14 +22,14 @@ mod snapshot;
 mod tasks;
 mod trim;
 
-use insert::{Inserts, Waiting};
+use insert::{Inserts, PendingRows};
 use parking_lot::{Condvar, Mutex};
 use parlor_engine::Fault;
 use parlor_engine::figures::StoreSize;
 use parlor_engine::plan::{Change, Plan};
 use parlor_engine::ports::{Head, Reader, Snapshot, Store, Transaction};
 use parlor_model::{Agent, Seq, Subscription, Time};
-use rows::Stored;
+use rows::SqlFaultExt;
 use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use std::fs::OpenOptions;
 use std::ops::Deref;
@@ -52,7 +52,7 @@ pub enum Synchronous {
 pub struct Options {
     pub synchronous: Synchronous,
     pub log_window: Duration,
-    pub once_window: Duration,
+    pub idempotency_window: Duration,
     pub audit_window: Duration,
     /// How long an upload waits for its message.
     pub upload_window: Duration,
@@ -68,7 +68,7 @@ impl Default for Options {
         Self {
             synchronous: Synchronous::Full,
             log_window: 7 * day,
-            once_window: 2 * day,
+            idempotency_window: 2 * day,
             audit_window: 365 * day,
             upload_window: day / 24,
             message_retention: None,
@@ -102,7 +102,7 @@ pub struct SqliteStore {
     connection: Connection,
     options: Options,
     /// Roughly how many bytes were written since the last checkpoint.
-    debt: usize,
+    bytes_since_checkpoint: usize,
 }
 
 const PAGE: usize = 4096;
@@ -114,10 +114,10 @@ const COMMIT: usize = 8 * PAGE;
 const MESSAGE: usize = 400;
 
 /// The two sides of a store: the one writer, and the readers beside it.
-pub type Sides = (Box<dyn Store>, Arc<dyn Reader>);
+pub type StoreHandles = (Box<dyn Store>, Arc<dyn Reader>);
 
 /// Opens, or creates, the database in `directory`.
-pub fn open(directory: &Path, options: Options) -> Result<Sides, OpenError> {
+pub fn open(directory: &Path, options: Options) -> Result<StoreHandles, OpenError> {
     let file = directory.join("parlor.db");
     // Made by us before SQLite does, so that nobody else can read it; its companions take the same mode.
     OpenOptions::new().append(true).create(true).mode(0o600).open(&file)?;
@@ -138,26 +138,26 @@ pub fn open(directory: &Path, options: Options) -> Result<Sides, OpenError> {
     let mut connection = connection;
     migrations::migrate(&mut connection)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    search::renew(&transaction)?;
+    search::rebuild_if_stale(&transaction)?;
     transaction.commit()?;
-    let reader = Pool::open(&file, options.readers)?;
-    Ok((Box::new(SqliteStore { connection, options, debt: 0 }), Arc::new(reader)))
+    let reader = ReaderPool::open(&file, options.readers)?;
+    Ok((Box::new(SqliteStore { connection, options, bytes_since_checkpoint: 0 }), Arc::new(reader)))
 }
 
 /// The tables, seen through a plain connection or an open transaction.
-struct On<C>(C);
+struct SqlTables<C>(C);
 
-impl<C: Deref<Target = Connection>> On<C> {
+impl<C: Deref<Target = Connection>> SqlTables<C> {
     fn sql(&self) -> &Connection {
         &self.0
     }
 }
 
 /// The writer's transaction: undone when dropped, unless it was committed.
-struct Open<'a> {
-    tables: On<&'a Connection>,
+struct WriteTransaction<'a> {
+    tables: SqlTables<&'a Connection>,
     inserts: Inserts<'a>,
-    waiting: Waiting,
+    waiting: PendingRows,
     /// Remembers keys; prepared once for the whole group.
     once: CachedStatement<'a>,
     debt: &'a mut usize,
@@ -168,7 +168,7 @@ struct Open<'a> {
     committed: bool,
 }
 
-impl Drop for Open<'_> {
+impl Drop for WriteTransaction<'_> {
     fn drop(&mut self) {
         if !self.committed && !self.tables.0.is_autocommit() {
             // A transaction that cannot even be undone is reported by the next one that begins.
@@ -179,21 +179,21 @@ impl Drop for Open<'_> {
 
 impl Store for SqliteStore {
     fn begin(&mut self) -> Result<Box<dyn Transaction + '_>, Fault> {
-        if self.debt > CHECKPOINT {
+        if self.bytes_since_checkpoint > CHECKPOINT {
             self.checkpoint()?;
         }
         let connection = &self.connection;
         let inserts = Inserts::prepare(connection)?;
         let once = connection.prepare_cached(apply::REMEMBER).stored("preparing")?;
         connection.execute_batch("BEGIN IMMEDIATE").stored("beginning")?;
-        self.debt += COMMIT;
-        let tables = On(connection);
-        Ok(Box::new(Open {
+        self.bytes_since_checkpoint += COMMIT;
+        let tables = SqlTables(connection);
+        Ok(Box::new(WriteTransaction {
             tables,
             inserts,
-            waiting: Waiting::default(),
+            waiting: PendingRows::default(),
             once,
-            debt: &mut self.debt,
+            debt: &mut self.bytes_since_checkpoint,
             told: None,
             in_rooms: false,
             committed: false,
@@ -201,11 +201,11 @@ impl Store for SqliteStore {
     }
 
     fn head(&mut self) -> Result<Head, Fault> {
-        On(&self.connection).head()
+        SqlTables(&self.connection).head()
     }
 
     fn subscriptions(&mut self) -> Result<(Vec<Agent>, Vec<Subscription>), Fault> {
-        On(&self.connection).subscriptions()
+        SqlTables(&self.connection).subscriptions()
     }
 
     fn tend(&mut self, now: Time) -> Result<bool, Fault> {
@@ -221,7 +221,7 @@ impl Store for SqliteStore {
         if let Some(reached) = search::is_complete(&self.connection)? {
             return Ok(reached);
         }
-        if self.debt > CHECKPOINT {
+        if self.bytes_since_checkpoint > CHECKPOINT {
             self.checkpoint()?;
         }
         let transaction =
@@ -229,7 +229,7 @@ impl Store for SqliteStore {
         let reached = search::index(&transaction, most)?;
         transaction.commit().stored("indexing")?;
         // What a slice of usual messages was seen to write, merges of the index included.
-        self.debt += most * PAGE / 4;
+        self.bytes_since_checkpoint += most * PAGE / 4;
         Ok(reached)
     }
 
@@ -245,12 +245,12 @@ impl SqliteStore {
         self.connection
             .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
             .stored("checkpointing")?;
-        self.debt = 0;
+        self.bytes_since_checkpoint = 0;
         Ok(())
     }
 }
 
-impl Transaction for Open<'_> {
+impl Transaction for WriteTransaction<'_> {
     fn apply(&mut self, plan: &Plan) -> Result<(), Fault> {
         for change in &plan.changes {
             match change {
@@ -282,7 +282,7 @@ impl Transaction for Open<'_> {
     fn commit(mut self: Box<Self>) -> Result<(), Fault> {
         self.write()?;
         if let (false, Some((first, last))) = (self.in_rooms, self.told) {
-            search::pass_by(self.tables.sql(), first, last)?;
+            search::advance_watermark(self.tables.sql(), first, last)?;
         }
         self.tables.0.execute_batch("COMMIT").stored("committing")?;
         self.committed = true;
@@ -290,28 +290,28 @@ impl Transaction for Open<'_> {
     }
 }
 
-impl<'a> Open<'a> {
+impl<'a> WriteTransaction<'a> {
     fn write(&mut self) -> Result<(), Fault> {
         self.inserts.write(&mut self.waiting)
     }
 
     /// The tables with everything in them.
-    fn whole(&mut self) -> Result<&mut On<&'a Connection>, Fault> {
+    fn whole(&mut self) -> Result<&mut SqlTables<&'a Connection>, Fault> {
         self.write()?;
         Ok(&mut self.tables)
     }
 }
 
-lookup::through!(Open<'_>, tables, whole);
+lookup::through!(WriteTransaction<'_>, tables, whole);
 
 /// Connections for readers; each is used by one at a time, and whoever finds none free waits.
-struct Pool {
+struct ReaderPool {
     file: PathBuf,
     idle: Mutex<Vec<Connection>>,
     freed: Condvar,
 }
 
-impl Pool {
+impl ReaderPool {
     fn open(file: &Path, readers: usize) -> Result<Self, rusqlite::Error> {
         let open = |_| {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -328,7 +328,7 @@ impl Pool {
 
 /// Puts the connection back however the read ends.
 struct Borrowed<'a> {
-    pool: &'a Pool,
+    pool: &'a ReaderPool,
     connection: Option<Connection>,
 }
 
@@ -339,7 +339,7 @@ impl Drop for Borrowed<'_> {
     }
 }
 
-impl Reader for Pool {
+impl Reader for ReaderPool {
     fn with(&self, read: &mut dyn FnMut(&mut dyn Snapshot) -> Result<(), Fault>) -> Result<(), Fault> {
         let mut idle = self.idle.lock();
         let connection = loop {
@@ -353,7 +353,7 @@ impl Reader for Pool {
         let connection = borrowed.connection.as_ref().expect("borrowed until dropped");
         // A read transaction makes every look-up of this read see the same moment.
         let transaction = connection.unchecked_transaction().stored("reading")?;
-        let result = read(&mut On(&*transaction));
+        let result = read(&mut SqlTables(&*transaction));
         drop(transaction);
         result
     }

@@ -1,6 +1,6 @@
 //! Plans of agents: rows to the model and back.
 
-use super::On;
+use super::SqlTables;
 use super::rows::{all, maybe_text, one, run, shared, time};
 use parlor_engine::Fault;
 use parlor_model::run_event::PlanState;
@@ -39,7 +39,7 @@ fn plan(row: &Row<'_>) -> rusqlite::Result<CurrentPlan> {
     })
 }
 
-impl<C: Deref<Target = Connection>> On<C> {
+impl<C: Deref<Target = Connection>> SqlTables<C> {
     pub fn find_plan(&self, room: &RoomId, agent: &AgentId) -> Result<Option<CurrentPlan>, Fault> {
         let query = format!("SELECT {PLAN} FROM plans WHERE room = ?1 AND agent = ?2");
         one(self.sql(), &query, &[&room.as_str(), &agent.as_str()], plan)

@@ -14,11 +14,11 @@ use rusqlite::{Connection, Row, ToSql};
 use std::sync::Arc;
 
 /// Turns a database error into a fault, with what was being done.
-pub trait Stored<T> {
+pub trait SqlFaultExt<T> {
     fn stored(self, context: &'static str) -> Result<T, Fault>;
 }
 
-impl<T> Stored<T> for Result<T, rusqlite::Error> {
+impl<T> SqlFaultExt<T> for Result<T, rusqlite::Error> {
     fn stored(self, context: &'static str) -> Result<T, Fault> {
         self.map_err(|error| Fault::new(context, super::severity(&error), error))
     }
@@ -57,7 +57,7 @@ pub fn number(count: usize) -> i64 {
 }
 
 /// A place in the log; what lies beyond the numbers of SQLite lies beyond every log.
-pub fn place(seq: Seq) -> i64 {
+pub fn seq_value(seq: Seq) -> i64 {
     i64::try_from(seq.0).unwrap_or(i64::MAX)
 }
 
@@ -339,7 +339,7 @@ fn read_turn(json: &str) -> Option<Arc<RunOutput>> {
 pub const RUN: &str = "id, agent, room, message, task, asked_by, addressed, conversation, depth, chain, parent, state, \
      reason, reply, input_tokens, output_tokens, cost, queued_at, started_at, ended_at, arrival";
 
-pub fn a_run(row: &Row<'_>) -> rusqlite::Result<Run> {
+pub fn run_row(row: &Row<'_>) -> rusqlite::Result<Run> {
     Ok(Run {
         id: RunId::stored(shared(row, 0)?),
         agent: AgentId::stored(shared(row, 1)?),

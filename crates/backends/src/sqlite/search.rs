@@ -3,8 +3,8 @@
 //! Owns: an index that holds exactly what its triggers and its watermark say. What it names is only looked at;
 //! whether it is found is decided by the engine, on the message itself.
 
-use super::On;
-use super::rows::{self, Stored, number, one, place, run};
+use super::SqlTables;
+use super::rows::{self, SqlFaultExt, number, one, run, seq_value};
 use parlor_engine::Fault;
 use parlor_engine::ports::Look;
 use parlor_engine::search::{Hunt, Phrase, Wanted, Words};
@@ -16,7 +16,7 @@ use std::ops::{ControlFlow, Deref};
 /// Texts of this length together end a slice early: the writer is needed for other things.
 const SLICE_BYTES: i64 = 1024 * 1024;
 /// Beyond these it is quicker to begin anew: taking a message out costs thirty times what taking one in does.
-const MOST_TAKEN_OUT: usize = 1000;
+const MAX_INDEX_DELETIONS: usize = 1000;
 /// Beyond these, rooms are told apart by the messages, not by the index.
 const MOST_ROOMS: usize = 100;
 /// After these, the index is asked for the rooms as well.
@@ -34,7 +34,7 @@ pub fn prepare(sql: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Empties an index that was made by other rules than those of now; it is filled anew while the hub runs.
-pub fn renew(sql: &Connection) -> Result<(), Fault> {
+pub fn rebuild_if_stale(sql: &Connection) -> Result<(), Fault> {
     let query = "SELECT 1 FROM meta WHERE key = 'words' AND value = ?1";
     if one(sql, query, &[&Words::rules()], |_| Ok(()))?.is_none() {
         empty(sql)?;
@@ -82,23 +82,23 @@ pub fn index(sql: &Connection, most: usize) -> Result<Seq, Fault> {
 }
 
 /// Moves a complete index past events among which nothing was said in a room: there is nothing in them to take in.
-pub fn pass_by(sql: &Connection, first: Seq, last: Seq) -> Result<(), Fault> {
+pub fn advance_watermark(sql: &Connection, first: Seq, last: Seq) -> Result<(), Fault> {
     let query = "UPDATE meta SET value = ?2 WHERE key = 'indexed' AND value = ?1 - 1";
-    run(sql, query, &[&place(first), &place(last)]).map(drop)
+    run(sql, query, &[&seq_value(first), &seq_value(last)]).map(drop)
 }
 
 /// Where the index reaches, if that is the end of the log.
 pub fn is_complete(sql: &Connection) -> Result<Option<Seq>, Fault> {
-    let (indexed, head) = (Seq(watermark(sql)? as u64), On(sql).head()?.seq);
+    let (indexed, head) = (Seq(watermark(sql)? as u64), SqlTables(sql).head()?.seq);
     Ok((indexed >= head).then_some(indexed))
 }
 
 /// Before a room is removed with all that was said in it: empties the index where that is quicker.
 pub fn before_removal(sql: &Connection, room: &RoomId) -> Result<(), Fault> {
     let query = "SELECT count(*) FROM (SELECT 1 FROM messages WHERE room = ?1 AND seq <= ?2 LIMIT ?3)";
-    let values: [&dyn ToSql; 3] = [&room.as_str(), &watermark(sql)?, &number(MOST_TAKEN_OUT + 1)];
+    let values: [&dyn ToSql; 3] = [&room.as_str(), &watermark(sql)?, &number(MAX_INDEX_DELETIONS + 1)];
     let count = one(sql, query, &values, |row| row.get::<_, i64>(0))?.unwrap_or_default();
-    if count > number(MOST_TAKEN_OUT) {
+    if count > number(MAX_INDEX_DELETIONS) {
         empty(sql)?;
     }
     Ok(())
@@ -109,10 +109,10 @@ fn watermark(sql: &Connection) -> Result<i64, Fault> {
     Ok(found.unwrap_or_default())
 }
 
-impl<C: Deref<Target = Connection>> On<C> {
-    pub fn look_at_candidates(&self, hunt: &Hunt<'_>, look: Look<'_>) -> Result<(), Fault> {
+impl<C: Deref<Target = Connection>> SqlTables<C> {
+    pub fn visit_candidates(&self, hunt: &Hunt<'_>, look: Look<'_>) -> Result<(), Fault> {
         let sql = self.sql();
-        let (indexed, before) = (watermark(sql)?, hunt.asked.from_place.before.map_or(i64::MAX, place));
+        let (indexed, before) = (watermark(sql)?, hunt.asked.from_place.before.map_or(i64::MAX, seq_value));
         let room = hunt.asked.room.as_ref().map(RoomId::as_str);
         let values: [&dyn ToSql; 3] = [&indexed, &before, &room];
         let message = format!("SELECT {} FROM messages WHERE seq = ?1 AND erased = 0", rows::MESSAGE);
@@ -250,7 +250,7 @@ mod tests {
         let sql = Connection::open_in_memory().unwrap();
         prepare(&sql).unwrap();
         sql.execute_batch(&MIGRATIONS.concat()).unwrap();
-        renew(&sql).unwrap();
+        rebuild_if_stale(&sql).unwrap();
         sql
     }
 
@@ -303,13 +303,13 @@ mod tests {
         for seq in 2..=5 {
             say(&sql, seq, None, "canary");
         }
-        pass_by(&sql, Seq(2), Seq(4)).unwrap();
+        advance_watermark(&sql, Seq(2), Seq(4)).unwrap();
         assert_eq!(reached(), (4, None));
-        pass_by(&sql, Seq(5), Seq(5)).unwrap();
+        advance_watermark(&sql, Seq(5), Seq(5)).unwrap();
         assert_eq!(reached(), (5, Some(Seq(5))));
         say(&sql, 6, Some("a"), "canary");
         say(&sql, 7, None, "canary");
-        pass_by(&sql, Seq(7), Seq(7)).unwrap();
+        advance_watermark(&sql, Seq(7), Seq(7)).unwrap();
         assert_eq!(reached(), (5, None), "what was said in a room waits to be taken in");
         assert_eq!(index(&sql, 9).unwrap(), Seq(7));
         holds(&sql, "canary", &[1, 6]);
@@ -338,10 +338,10 @@ mod tests {
         let sql = database();
         say(&sql, 1, Some("a"), "canary");
         index(&sql, 9).unwrap();
-        renew(&sql).unwrap();
+        rebuild_if_stale(&sql).unwrap();
         holds(&sql, "canary", &[1]);
         run(&sql, "UPDATE meta SET value = 'others' WHERE key = 'words'", &[]).unwrap();
-        renew(&sql).unwrap();
+        rebuild_if_stale(&sql).unwrap();
         holds(&sql, "canary", &[]);
         assert_eq!(index(&sql, 9).unwrap(), Seq(1));
         holds(&sql, "canary", &[1]);

@@ -1,9 +1,9 @@
 //! What readers ask beyond single things: lists, pages, counts.
 
-use super::On;
+use super::SqlTables;
 use super::agents;
 use super::models;
-use super::rows::{self, all, number, one, place};
+use super::rows::{self, all, number, one, seq_value};
 use super::tasks;
 use parlor_engine::Fault;
 use parlor_engine::ports::{Head, Look, Lookup, Snapshot};
@@ -19,17 +19,17 @@ use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
 use std::sync::Arc;
 
-impl<C: Deref<Target = Connection>> Snapshot for On<C> {
+impl<C: Deref<Target = Connection>> Snapshot for SqlTables<C> {
     fn head(&mut self) -> Result<Head, Fault> {
-        On::head(self)
+        SqlTables::head(self)
     }
 
     fn tail(&mut self, after: Seq, limit: usize) -> Result<Vec<LoggedEvent>, Fault> {
-        On::tail(self, after, limit)
+        SqlTables::tail(self, after, limit)
     }
 
     fn room_tail(&mut self, room: &RoomId, after: Seq, limit: usize) -> Result<Vec<LoggedEvent>, Fault> {
-        On::room_tail(self, room, after, limit)
+        SqlTables::room_tail(self, room, after, limit)
     }
 
     fn users(&mut self, limit: usize, offset: usize) -> Result<(Vec<User>, usize), Fault> {
@@ -108,11 +108,11 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
         limit: usize,
     ) -> Result<Vec<Arc<Message>>, Fault> {
         let (after, before, order) = match page {
-            Page::Before(before) => (0, before.map_or(i64::MAX, place), "DESC"),
-            Page::After(seq) => (place(seq), i64::MAX, "ASC"),
+            Page::Before(before) => (0, before.map_or(i64::MAX, seq_value), "DESC"),
+            Page::After(seq) => (seq_value(seq), i64::MAX, "ASC"),
             Page::AfterTime(time) => (self.last_until(room, time)?, i64::MAX, "ASC"),
         };
-        let after: i64 = place(beyond).max(after);
+        let after: i64 = seq_value(beyond).max(after);
         let query = format!(
             "SELECT {} FROM messages WHERE room = ?1 AND seq > ?2 AND seq < ?3 AND erased = 0 ORDER BY seq {order} LIMIT ?4",
             rows::MESSAGE
@@ -126,7 +126,7 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
             rows::MESSAGE
         );
         let cleared = member.arrangement.cleared_through;
-        let Some(message) = one(self.sql(), &query, &[&room.as_str(), &place(cleared)], rows::message)?
+        let Some(message) = one(self.sql(), &query, &[&room.as_str(), &seq_value(cleared)], rows::message)?
         else {
             return Ok(None);
         };
@@ -136,7 +136,7 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
                      AND NOT (sender_kind = ?3 AND sender = ?4)";
         let values: [&dyn ToSql; 4] = [
             &room.as_str(),
-            &place(member.read_through.max(cleared)),
+            &seq_value(member.read_through.max(cleared)),
             &rows::member_kind(&member.member),
             &member.member.as_str(),
         ];
@@ -149,12 +149,12 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
 
     fn answers(&mut self, to: &Message, after: Seq, limit: usize) -> Result<Vec<Arc<Message>>, Fault> {
         let query = answers_query(to);
-        all(self.sql(), &query, &[&to.id.as_str(), &place(after), &number(limit)], rows::message)
+        all(self.sql(), &query, &[&to.id.as_str(), &seq_value(after), &number(limit)], rows::message)
     }
 
     fn answer_count(&mut self, to: &Message, after: Seq) -> Result<u64, Fault> {
         let query = format!("SELECT count(*) FROM messages WHERE {} = ?1 AND seq > ?2", answering(to));
-        Ok(self.count(&query, &[&to.id.as_str(), &place(after)])? as u64)
+        Ok(self.count(&query, &[&to.id.as_str(), &seq_value(after)])? as u64)
     }
 
     fn pins(&mut self, room: &RoomId, beyond: Seq) -> Result<Vec<(Pin, Arc<Message>)>, Fault> {
@@ -179,7 +179,7 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
                      CROSS JOIN members o ON o.room = m.room AND o.kind = 0 AND o.member = b.user \
                      WHERE b.user = ?1 AND b.seq < ?2 AND m.seq > o.cleared_through \
                      ORDER BY b.seq DESC LIMIT ?3";
-        let before = before.map_or(i64::MAX, place);
+        let before = before.map_or(i64::MAX, seq_value);
         let found = all(self.sql(), query, &[&user.as_str(), &before, &number(limit)], rows::bookmark)?;
         let mut bookmarks = Vec::with_capacity(found.len());
         for bookmark in found {
@@ -191,7 +191,7 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
     }
 
     fn candidates(&mut self, hunt: &Hunt<'_>, look: Look<'_>) -> Result<(), Fault> {
-        self.look_at_candidates(hunt, look)
+        self.visit_candidates(hunt, look)
     }
 
     fn tasks(&mut self, room: &RoomId) -> Result<Vec<Task>, Fault> {
@@ -282,26 +282,26 @@ impl<C: Deref<Target = Connection>> Snapshot for On<C> {
 
     fn open_runs(&mut self) -> Result<Vec<Run>, Fault> {
         let query = format!("SELECT {} FROM runs WHERE state < 2 ORDER BY place", rows::RUN);
-        all(self.sql(), &query, &[], rows::a_run)
+        all(self.sql(), &query, &[], rows::run_row)
     }
 
     fn runs_in(&mut self, room: &RoomId, limit: usize) -> Result<Vec<Run>, Fault> {
         let query = format!("SELECT {} FROM runs WHERE room = ?1 ORDER BY place DESC LIMIT ?2", rows::RUN);
-        all(self.sql(), &query, &[&room.as_str(), &number(limit)], rows::a_run)
+        all(self.sql(), &query, &[&room.as_str(), &number(limit)], rows::run_row)
     }
 
     fn runs_below(&mut self, run: &RunId) -> Result<Vec<Run>, Fault> {
         let query = format!("SELECT {} FROM runs WHERE parent = ?1 ORDER BY place", rows::RUN);
-        all(self.sql(), &query, &[&run.as_str()], rows::a_run)
+        all(self.sql(), &query, &[&run.as_str()], rows::run_row)
     }
 
     fn latest_runs(&mut self, agent: &AgentId, limit: usize) -> Result<Vec<Run>, Fault> {
         let of = |rest| format!("SELECT {} FROM runs WHERE agent = ?1 AND {rest} LIMIT ?2", rows::RUN);
         let open = of("ended_at IS NULL ORDER BY place DESC");
-        let mut runs = all(self.sql(), &open, &[&agent.as_str(), &(limit as i64)], rows::a_run)?;
+        let mut runs = all(self.sql(), &open, &[&agent.as_str(), &(limit as i64)], rows::run_row)?;
         let left = (limit - runs.len()) as i64;
         let ended = of("ended_at IS NOT NULL ORDER BY ended_at DESC, place DESC");
-        runs.extend(all(self.sql(), &ended, &[&agent.as_str(), &left], rows::a_run)?);
+        runs.extend(all(self.sql(), &ended, &[&agent.as_str(), &left], rows::run_row)?);
         Ok(runs)
     }
 
@@ -348,7 +348,7 @@ fn times(page: MailPage) -> (i64, i64) {
     (page.from.map_or(i64::MIN, |time| time.0), page.to.map_or(i64::MAX, |time| time.0))
 }
 
-impl<C: Deref<Target = Connection>> On<C> {
+impl<C: Deref<Target = Connection>> SqlTables<C> {
     pub fn count(&self, query: &str, values: &[&dyn ToSql]) -> Result<usize, Fault> {
         Ok(one(self.sql(), query, values, |row| row.get::<_, i64>(0))?.unwrap_or_default() as usize)
     }

@@ -1,7 +1,7 @@
 //! Forgets what is old.
 
 use super::Options;
-use super::apply::BELONGINGS;
+use super::apply::DEPENDENT_TABLES;
 use super::rows::{one, run};
 use super::{approvals, audit};
 use parlor_engine::Fault;
@@ -29,7 +29,7 @@ pub fn trim(sql: &Connection, now: Time, options: &Options) -> Result<bool, Faul
         sql,
         "DELETE FROM once WHERE seq <= (SELECT coalesce(max(seq), 0) FROM \
          (SELECT seq, at FROM once ORDER BY seq LIMIT 50000) WHERE at < ?1)",
-        &[&now.minus(options.once_window).0],
+        &[&now.minus(options.idempotency_window).0],
     )?;
     run(
         sql,
@@ -79,7 +79,7 @@ fn forget_messages(sql: &Connection, oldest: Time) -> Result<bool, Fault> {
     })?;
     let Some((Some(last), kept, count)) = look else { return Ok(false) };
     let through = kept.map_or(last, |kept| kept - 1);
-    for table in BELONGINGS {
+    for table in DEPENDENT_TABLES {
         let query = format!("DELETE FROM {table} WHERE message IN (SELECT id FROM messages WHERE seq <= ?1)");
         run(sql, &query, &[&through])?;
     }

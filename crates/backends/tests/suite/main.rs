@@ -1,10 +1,10 @@
 //! One suite that holds every store to the contract of the engine's ports.
 //!
-//! `contract` says what each must do, call by call; `twins` drives two whole hubs with the same random
+//! `contract` says what each must do, call by call; `differential` drives two whole hubs with the same random
 //! commands and compares everything that can be seen.
 
 mod contract;
-mod house;
-mod made;
+mod differential;
+mod fixtures;
 mod stores;
-mod twins;
+mod test_hub;

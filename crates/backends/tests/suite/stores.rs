@@ -1,6 +1,6 @@
 //! Every store there is. A new one is held to the whole suite by its line in `kinds`.
 
-use parlor_backends::memory::{MemoryStore, Windows};
+use parlor_backends::memory::{MemoryStore, Retention};
 use parlor_backends::sqlite::{self, Options, Synchronous};
 use parlor_engine::ports::{Reader, Store};
 use parlor_model::Epoch;
@@ -10,14 +10,14 @@ use std::time::Duration;
 pub type Handles = (Box<dyn Store>, Arc<dyn Reader>);
 
 /// Where one store's data lives: opened again after the last handles are gone, it is a restart.
-pub trait Home {
+pub trait StoreFixture {
     fn open(&self) -> Handles;
 }
 
 pub struct Kind {
     pub name: &'static str,
     /// A new, empty home. Stores that choose their own epoch disregard the one given.
-    pub make: fn(Epoch) -> Box<dyn Home>,
+    pub make: fn(Epoch) -> Box<dyn StoreFixture>,
 }
 
 /// The oracle first.
@@ -29,7 +29,7 @@ pub fn kinds() -> [Kind; 2] {
 }
 
 pub const DAY: Duration = days(1);
-pub const WINDOWS: Windows = Windows {
+pub const WINDOWS: Retention = Retention {
     log: days(7),
     once: days(2),
     uploads: Duration::from_secs(3600),
@@ -41,7 +41,7 @@ const fn days(count: u64) -> Duration {
     Duration::from_secs(count * 24 * 60 * 60)
 }
 
-impl Home for MemoryStore {
+impl StoreFixture for MemoryStore {
     fn open(&self) -> Handles {
         self.handles()
     }
@@ -49,14 +49,14 @@ impl Home for MemoryStore {
 
 struct Directory(tempfile::TempDir);
 
-impl Home for Directory {
+impl StoreFixture for Directory {
     fn open(&self) -> Handles {
         // What is on disk after a power cut is tested elsewhere; here many small stores must be quick.
         let synchronous = Synchronous::Off;
         let options = Options {
             synchronous,
             log_window: WINDOWS.log,
-            once_window: WINDOWS.once,
+            idempotency_window: WINDOWS.once,
             audit_window: WINDOWS.audit,
             upload_window: WINDOWS.uploads,
             message_retention: WINDOWS.messages,

@@ -6,7 +6,7 @@ use super::{DATABASE, UPLOADS, and_files, in_megabytes, note, sync_directory};
 use crate::admin::{AdminReply, AdminRequest};
 use crate::{control, house};
 use anyhow::{Context, bail, ensure};
-use parlor_backends::sqlite::copies;
+use parlor_backends::sqlite::backup;
 use parlor_model::audit::Action;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
@@ -50,7 +50,7 @@ async fn have_noted(data: &Path, seq: u64) -> anyhow::Result<()> {
         Err(error) => return Err(error.context("the backup was not noted in the audit log")),
     }
     let _lock = house::lock(data)?;
-    let noted = copies::note(&data.join(DATABASE), &note(Action::BackedUp, seq));
+    let noted = backup::note(&data.join(DATABASE), &note(Action::BackedUp, seq));
     noted.context("the backup was not noted in the audit log")
 }
 
@@ -97,7 +97,7 @@ impl Workshop {
     /// Gives what it is, and how many uploaded files are in it.
     fn make(&self, data: &Path) -> anyhow::Result<(About, usize)> {
         let database = self.path.join(DATABASE);
-        let copied = copies::copy(data, &database)?;
+        let copied = backup::copy(data, &database)?;
         let made_at = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs();
         let about = About::new(copied.schema, copied.head.seq.0, made_at);
         let out = OpenOptions::new().write(true).create_new(true).mode(0o600).open(self.archive())?;

@@ -3,7 +3,7 @@
 use super::{DATABASE, UPLOADS, and_files, archive, note, sync_directory};
 use crate::house;
 use anyhow::{Context, bail};
-use parlor_backends::sqlite::copies;
+use parlor_backends::sqlite::backup;
 use parlor_model::audit::Action;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io;
@@ -31,8 +31,9 @@ pub fn restore(data: &Path, file: &Path, replace: bool) -> anyhow::Result<String
     let stage = Stage::open(data)?;
     let (about, list) = archive::read(file, |path| stage.file(path))?;
     let made = stage.path.join(DATABASE);
-    copies::renew(&made).with_context(|| format!("the database in {} cannot be used", file.display()))?;
-    copies::note(&made, &note(Action::Restored, about.seq))?;
+    backup::assign_new_epoch(&made)
+        .with_context(|| format!("the database in {} cannot be used", file.display()))?;
+    backup::note(&made, &note(Action::Restored, about.seq))?;
     stage.move_uploads(data).context("cannot move the uploaded files")?;
     if exists {
         put_away(data, &database).context("cannot put the old data away")?;
@@ -122,7 +123,7 @@ fn merge(from: &Path, into: &Path) -> io::Result<()> {
 /// Leaves the old database whole under its name, also under another, and nothing beside it: its write-ahead log
 /// would be taken for the new one's.
 fn put_away(data: &Path, database: &Path) -> anyhow::Result<()> {
-    if let Err(error) = copies::settle(database) {
+    if let Err(error) = backup::checkpoint_into_file(database) {
         // A damaged database is a reason to restore, not one to refuse it.
         eprintln!("The old database could not be closed tidily: {error}");
     }

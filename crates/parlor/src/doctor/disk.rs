@@ -3,7 +3,7 @@
 use super::{Finding, fail, ok, warn};
 use crate::settings::Settings;
 use parlor_backends::sqlite::OpenError;
-use parlor_backends::sqlite::copies::About;
+use parlor_backends::sqlite::backup::CopySummary;
 use rustix::fs::{Access, access, statvfs};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -102,7 +102,7 @@ fn kind(_: &Path) -> Option<Finding> {
     None
 }
 
-pub fn database(settings: &Settings, found: &Result<About, OpenError>) -> Option<Finding> {
+pub fn database(settings: &Settings, found: &Result<CopySummary, OpenError>) -> Option<Finding> {
     let file = settings.data.join("parlor.db");
     let bytes = |file: &Path| file.metadata().map(|about| about.len());
     let size = bytes(&file).ok()? + bytes(&file.with_extension("db-wal")).unwrap_or(0);

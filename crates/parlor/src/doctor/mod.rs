@@ -16,7 +16,7 @@ use crate::{
     settings::{self, Settings, Sources, Switch},
 };
 use parlor_agents::finding::Health;
-use parlor_backends::sqlite::copies;
+use parlor_backends::sqlite::backup;
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::time::{Duration, SystemTime};
@@ -122,7 +122,7 @@ async fn look_at(settings: &Settings) -> Vec<Finding> {
     let mut findings = about_settings(settings);
     findings.extend(disk::data_directory(settings));
     findings.extend(disk::file_system(settings));
-    let database = copies::inspect(&settings.data);
+    let database = backup::inspect(&settings.data);
     findings.extend(disk::database(settings, &database));
     findings.push(clock(database.ok().map(|about| about.head.at)));
     let hub = running::ask(settings).await;

@@ -1,7 +1,7 @@
 //! People, sign-ins and keys.
 
 use super::each;
-use crate::made::*;
+use crate::fixtures::*;
 use parlor_engine::plan::Change;
 use parlor_model::{
     ApiKey, Delivery, DeliveryState, KeyId, RefreshToken, Scope, SecretHash, SignIn, SignInId, SiteRole,

@@ -1,7 +1,7 @@
 //! Agents, their sessions, and what they listen to.
 
 use super::{Ports, each};
-use crate::made::*;
+use crate::fixtures::*;
 use parlor_engine::plan::Change;
 use parlor_model::{
     Agent, AgentHost, Gateway, GatewayId, Mailbox, Pattern, Seq, Session, Subscription, Visibility,

@@ -1,7 +1,7 @@
 //! What agents ask of people.
 
 use super::{Ports, each};
-use crate::made::*;
+use crate::fixtures::*;
 use crate::stores::WINDOWS;
 use parlor_engine::plan::Change;
 use parlor_engine::ports::Open;

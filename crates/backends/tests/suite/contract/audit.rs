@@ -2,7 +2,7 @@
 
 use super::trimming::tend_daily;
 use super::{Ports, each};
-use crate::made::*;
+use crate::fixtures::*;
 use crate::stores::{DAY, WINDOWS};
 use parlor_engine::plan::Change;
 use parlor_model::audit::{Action, Actor, AuditFilter, AuditRecord, NewAuditEntry, Subject, SubjectKind};

@@ -1,6 +1,6 @@
 //! What every keeper of files must do.
 
-use parlor_backends::disk::DiskBlobs;
+use parlor_backends::disk_blobs::DiskBlobs;
 use parlor_backends::memory::MemoryBlobs;
 use parlor_engine::ports::{Blobs, Kept};
 use parlor_model::BlobDigest;

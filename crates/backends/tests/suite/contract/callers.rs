@@ -1,7 +1,7 @@
 //! A caller is who the store says it is at the moment of the decision.
 
-use crate::house::House;
 use crate::stores::kinds;
+use crate::test_hub::TestHub;
 use parlor_model::command::{NewSignIn, NewUser, ProfileChanges, UserChanges};
 use parlor_model::{
     Caller, Command, Epoch, KeyId, Query, Receipt, Refusal, Scope, SecretHash, SignInId, SiteRole, Time,
@@ -28,7 +28,7 @@ impl Ann {
     }
 }
 
-async fn account(house: &House, name: &str, byte: u8) -> Ann {
+async fn account(house: &TestHub, name: &str, byte: u8) -> Ann {
     let (operator, hub) = (Caller::OPERATOR, house.hub());
     let account = NewUser {
         username: name.into(),
@@ -63,7 +63,7 @@ async fn account(house: &House, name: &str, byte: u8) -> Ann {
 }
 
 /// Whether a write and a read go through; they always agree.
-async fn is_somebody(house: &House, caller: &Caller) -> bool {
+async fn is_somebody(house: &TestHub, caller: &Caller) -> bool {
     let profile = ProfileChanges { display_name: Some("Me".into()), ..Default::default() };
     let wrote = house.hub().call(caller, Command::ChangeProfile(profile)).await;
     let read = house.hub().read(caller, Query::Me).await;
@@ -76,12 +76,12 @@ async fn is_somebody(house: &House, caller: &Caller) -> bool {
 }
 
 /// Runs a test on a hub over each store, with an account that has a device and a key.
-fn each(test: impl AsyncFn(&House, &Ann)) {
+fn each(test: impl AsyncFn(&TestHub, &Ann)) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     for kind in kinds() {
         println!("store: {}", kind.name);
         runtime.block_on(async {
-            let mut house = House::open((kind.make)(Epoch(1)), NOW);
+            let mut house = TestHub::open((kind.make)(Epoch(1)), NOW);
             let ann = account(&house, "ann", 1).await;
             assert!(is_somebody(&house, &ann.person()).await && is_somebody(&house, &ann.program()).await);
             test(&house, &ann).await;
@@ -90,7 +90,7 @@ fn each(test: impl AsyncFn(&House, &Ann)) {
     }
 }
 
-async fn by_operator(house: &House, command: Command) {
+async fn by_operator(house: &TestHub, command: Command) {
     house.hub().call(&Caller::OPERATOR, command).await.unwrap();
 }
 

@@ -1,7 +1,7 @@
 //! What reached nobody, or was given up.
 
 use super::{Ports, each};
-use crate::made::*;
+use crate::fixtures::*;
 use parlor_engine::plan::Change;
 use parlor_model::query::MailPage;
 use parlor_model::{DeadLetter, DeliveryState, Mailbox, Message, Revision, Seq, Time};

@@ -1,7 +1,7 @@
 //! Invitations, and the settings that allow them.
 
 use super::each;
-use crate::made::*;
+use crate::fixtures::*;
 use parlor_engine::plan::Change;
 use parlor_model::{HubSettings, Invitation, InvitationId, Pairing, SecretHash, SiteRole, Time, UserId};
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use super::news::{NOW, each, person};
 use super::reach::{agent, send, send_with};
-use crate::house::House;
+use crate::test_hub::TestHub;
 use parlor_model::query::{Answer, MailPage};
 use parlor_model::{AgentId, Caller, Command, Mailbox, MessageId, Query, Receipt, Time};
 use std::time::Duration;
@@ -14,7 +14,7 @@ fn coder() -> Mailbox {
 }
 
 /// Ann, whose coder writes to itself so often.
-async fn ann(house: &House, letters: usize) -> Caller {
+async fn ann(house: &TestHub, letters: usize) -> Caller {
     let (_, ann) = person(house, "ann", 1).await;
     agent(house, &ann, "coder", &[]).await;
     for _ in 0..letters {
@@ -24,20 +24,20 @@ async fn ann(house: &House, letters: usize) -> Caller {
 }
 
 /// What came, and how often it was handed out by now.
-async fn receive(house: &House, caller: &Caller, limit: usize) -> Vec<(MessageId, u32)> {
+async fn receive(house: &TestHub, caller: &Caller, limit: usize) -> Vec<(MessageId, u32)> {
     let command = Command::Receive { mailbox: coder(), limit, lease: Some(LEASE) };
     let received = house.hub().call(caller, command).await;
     let Ok(Receipt::Received { mail }) = received else { panic!("received: {received:?}") };
     mail.into_iter().map(|(message, copy)| (message.id.clone(), copy.attempts)).collect()
 }
 
-async fn acknowledge(house: &House, caller: &Caller, messages: Vec<MessageId>) -> usize {
+async fn acknowledge(house: &TestHub, caller: &Caller, messages: Vec<MessageId>) -> usize {
     let acknowledged = house.hub().call(caller, Command::Acknowledge { mailbox: coder(), messages }).await;
     let Ok(Receipt::Acknowledged(count)) = acknowledged else { panic!("acknowledged: {acknowledged:?}") };
     count
 }
 
-fn at_second(house: &House, second: i64) {
+fn at_second(house: &TestHub, second: i64) {
     house.clock.set(Time(NOW.0 + second * 1_000_000));
 }
 

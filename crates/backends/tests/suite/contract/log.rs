@@ -1,7 +1,7 @@
 //! The log tells what happened, with the content of now.
 
 use super::{Ports, each};
-use crate::made::*;
+use crate::fixtures::*;
 use parlor_engine::facts::MEMBERS_TOLD;
 use parlor_engine::plan::Change;
 use parlor_model::{

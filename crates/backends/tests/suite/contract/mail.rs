@@ -1,7 +1,7 @@
 //! Mailboxes: what waits in them, what is lent out, and all that ever came.
 
 use super::{Ports, each};
-use crate::made::*;
+use crate::fixtures::*;
 use parlor_engine::plan::Change;
 use parlor_model::query::MailPage;
 use parlor_model::{Delivery, DeliveryState, Mailbox, Message, Seq, SessionId, SessionRef, Time};

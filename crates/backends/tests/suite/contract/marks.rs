@@ -1,7 +1,7 @@
 //! What hangs on messages: answers, reactions, pins, bookmarks.
 
 use super::{Ports, each};
-use crate::made::*;
+use crate::fixtures::*;
 use parlor_engine::plan::Change;
 use parlor_model::{Event, Member, Message, Reaction, RoomPreferences, Seq};
 use std::sync::Arc;

@@ -26,7 +26,7 @@ mod trimming;
 mod turns;
 mod uploads;
 
-use crate::stores::{Home, kinds};
+use crate::stores::{StoreFixture, kinds};
 use parlor_engine::plan::{Change, Plan};
 use parlor_engine::ports::{Reader, Snapshot, Store};
 use parlor_model::{Epoch, Event, LoggedEvent, Receipt, Seq, Time};
@@ -36,7 +36,7 @@ use std::sync::Arc;
 pub struct Ports {
     pub store: Box<dyn Store>,
     pub reader: Arc<dyn Reader>,
-    home: Box<dyn Home>,
+    home: Box<dyn StoreFixture>,
     seq: Seq,
 }
 

@@ -1,7 +1,7 @@
 //! What is announced is what the log tells afterwards: who resumes sees what who stayed saw.
 
-use crate::house::House;
 use crate::stores::kinds;
+use crate::test_hub::TestHub;
 use parlor_model::command::{AgentProfile, NewSignIn, NewUser, RoomChanges};
 use parlor_model::{
     AgentId, Caller, Command, Epoch, Event, EventAudience, LoggedEvent, Member, MemberChange, MemberId,
@@ -12,19 +12,19 @@ use std::sync::Arc;
 pub const NOW: Time = Time(1_700_000_000_000_000);
 
 /// Runs a test on a hub over each store.
-pub fn each(test: impl AsyncFn(&House)) {
+pub fn each(test: impl AsyncFn(&TestHub)) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     for kind in kinds() {
         println!("store: {}", kind.name);
         runtime.block_on(async {
-            let mut house = House::open((kind.make)(Epoch(1)), NOW);
+            let mut house = TestHub::open((kind.make)(Epoch(1)), NOW);
             test(&house).await;
             house.close().await;
         });
     }
 }
 
-pub async fn person(house: &House, name: &str, byte: u8) -> (UserId, Caller) {
+pub async fn person(house: &TestHub, name: &str, byte: u8) -> (UserId, Caller) {
     let (username, password_hash) = (name.into(), "hash".into());
     let account = NewUser { username, display_name: None, role: SiteRole::User, password_hash };
     let created = house.hub().call(&Caller::OPERATOR, Command::CreateUser(account)).await;
@@ -43,19 +43,19 @@ pub async fn person(house: &House, name: &str, byte: u8) -> (UserId, Caller) {
     (user.id.clone(), Caller::person(user.id.clone(), sign_in.id.clone()))
 }
 
-pub async fn room(house: &House, owner: &Caller, members: Vec<MemberId>) -> Arc<Room> {
+pub async fn room(house: &TestHub, owner: &Caller, members: Vec<MemberId>) -> Arc<Room> {
     let changes = RoomChanges { name: Some("A room".into()), ..Default::default() };
     let created = house.hub().call(owner, Command::CreateRoom { changes, members }).await;
     let Ok(Receipt::Room(room)) = created else { panic!("a room: {created:?}") };
     room
 }
 
-pub async fn done(house: &House, caller: &Caller, command: Command) {
+pub async fn done(house: &TestHub, caller: &Caller, command: Command) {
     house.hub().call(caller, command).await.unwrap();
 }
 
 /// The news since the last time, which the log tells alike; it does not know any more who knew of an agent that is gone.
-fn told(house: &House) -> Vec<Event> {
+fn told(house: &TestHub) -> Vec<Event> {
     let news = house.news();
     let before = Seq(news.first().expect("something was announced").seq.0 - 1);
     let log: Vec<LoggedEvent> = house.read(|s| s.tail(before, usize::MAX));

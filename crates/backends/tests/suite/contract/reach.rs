@@ -1,34 +1,34 @@
 //! Whom a routed message reaches, through a whole hub: who may know of whom decides.
 
 use super::news::{done, each, person, room};
-use crate::house::House;
+use crate::test_hub::TestHub;
 use parlor_model::command::{AgentProfile, UserChanges};
 use parlor_model::{
     AgentId, Caller, Command, EntityKind, Mailbox, MemberId, Path, Pattern, Payload, Receipt, Refusal,
     RoomId, RoomRole, Route, Scope, SecretHash, SessionId, SiteRole, UserId,
 };
 
-pub async fn agent(house: &House, owner: &Caller, id: &str, patterns: &[&str]) {
+pub async fn agent(house: &TestHub, owner: &Caller, id: &str, patterns: &[&str]) {
     let subscriptions = patterns.iter().map(|text| Pattern::parse(text).unwrap()).collect();
     let (id, profile) = (AgentId::stored(id), AgentProfile::default());
     done(house, owner, Command::CreateAgent { id, profile, subscriptions }).await;
 }
 
-async fn join(house: &House, owner: &Caller, room: &RoomId, agent: &str) {
+async fn join(house: &TestHub, owner: &Caller, room: &RoomId, agent: &str) {
     let (member, role) = (MemberId::Agent(AgentId::stored(agent)), RoomRole::Member);
     done(house, owner, Command::AddMember { room: room.clone(), member, role, description: None }).await;
 }
 
-async fn change(house: &House, user: &UserId, changes: UserChanges) {
+async fn change(house: &TestHub, user: &UserId, changes: UserChanges) {
     done(house, &Caller::OPERATOR, Command::ChangeUser { user: user.clone(), changes }).await;
 }
 
-async fn make(house: &House, user: &UserId, role: SiteRole) {
+async fn make(house: &TestHub, user: &UserId, role: SiteRole) {
     change(house, user, UserChanges { role: Some(role), ..Default::default() }).await;
 }
 
 /// Who may speak as a source: a key of this person, who becomes an admin.
-async fn bridge(house: &House, owner: &UserId) -> Caller {
+async fn bridge(house: &TestHub, owner: &UserId) -> Caller {
     make(house, owner, SiteRole::Admin).await;
     let scopes = vec![Scope::Sources];
     let secret = SecretHash([99; 32]);
@@ -38,12 +38,18 @@ async fn bridge(house: &House, owner: &UserId) -> Caller {
     Caller::program(owner.clone(), key.id.clone())
 }
 
-pub async fn send(house: &House, caller: &Caller, from: &str, path: &str) -> Vec<String> {
+pub async fn send(house: &TestHub, caller: &Caller, from: &str, path: &str) -> Vec<String> {
     send_with(house, caller, from, path, "{}").await
 }
 
 /// The mailboxes that got a copy.
-pub async fn send_with(house: &House, caller: &Caller, from: &str, path: &str, payload: &str) -> Vec<String> {
+pub async fn send_with(
+    house: &TestHub,
+    caller: &Caller,
+    from: &str,
+    path: &str,
+    payload: &str,
+) -> Vec<String> {
     let route = Command::Route(Route {
         from: from.into(),
         path: Path::parse(path).unwrap(),

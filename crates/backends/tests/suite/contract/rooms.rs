@@ -1,7 +1,7 @@
 //! Rooms and who is in them.
 
 use super::{Ports, each};
-use crate::made::*;
+use crate::fixtures::*;
 use parlor_engine::plan::Change;
 use parlor_engine::ports::{FirstUse, OnceKey, OnceKind};
 use parlor_model::{

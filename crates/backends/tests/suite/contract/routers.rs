@@ -1,7 +1,7 @@
 //! Models that pick which agents answer.
 
 use super::each;
-use crate::made::{put_room, room, room_id, user_id};
+use crate::fixtures::{put_room, room, room_id, user_id};
 use parlor_engine::plan::Change;
 use parlor_model::{ModelAccess, ModelApi, Router, RouterId, SealedKey, Time};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! What was said, found again: the same as by a look at every message, however far the index has come.
 
 use super::{Ports, each};
-use crate::made::*;
+use crate::fixtures::*;
 use parlor_engine::plan::Change;
 use parlor_engine::search::{Wanted, Words, search as find};
 use parlor_model::query::{Search, SearchCursor, SearchResults};

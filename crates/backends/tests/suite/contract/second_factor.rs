@@ -1,7 +1,7 @@
 //! Second factors and their backup codes.
 
 use super::{Ports, each};
-use crate::made::*;
+use crate::fixtures::*;
 use parlor_engine::plan::Change;
 use parlor_model::{SecondFactor, SecretHash};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Models that answer as agents from within the hub.
 
 use super::{Ports, each};
-use crate::made::{agent, agent_id, user_id};
+use crate::fixtures::{agent, agent_id, user_id};
 use parlor_engine::plan::Change;
 use parlor_model::{Agent, ModelAccess, ModelApi, SealedKey, Service, Time};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Tasks of rooms.
 
 use super::{Ports, each};
-use crate::made::*;
+use crate::fixtures::*;
 use parlor_engine::plan::Change;
 use parlor_model::{MemberId, Task, TaskId, TaskStatus, Time};
 use std::sync::Arc;

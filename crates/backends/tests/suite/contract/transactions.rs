@@ -1,7 +1,7 @@
 //! Nothing before the commit, everything after it.
 
 use super::{Ports, each};
-use crate::made::*;
+use crate::fixtures::*;
 use parlor_engine::plan::{Change, Plan};
 use parlor_engine::ports::{FirstUse, OnceKey, OnceKind};
 use parlor_model::{Event, EventAudience, Mailbox, Message, Seq, Time, User};

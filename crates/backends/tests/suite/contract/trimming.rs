@@ -1,7 +1,7 @@
 //! What is forgotten in time, and what is not.
 
 use super::{Ports, each};
-use crate::made::*;
+use crate::fixtures::*;
 use crate::stores::{DAY, WINDOWS};
 use parlor_engine::plan::Change;
 use parlor_engine::ports::{FirstUse, OnceKey, OnceKind};

@@ -1,7 +1,7 @@
 //! Turns of agents.
 
 use super::{Ports, each};
-use crate::made::*;
+use crate::fixtures::*;
 use parlor_engine::plan::Change;
 use parlor_engine::ports::LATELY_ENDED;
 use parlor_model::{

@@ -1,7 +1,7 @@
 //! Files in the tables: what waits, what is on messages, and which contents nothing refers to any more.
 
 use super::{Ports, each};
-use crate::made::*;
+use crate::fixtures::*;
 use parlor_engine::plan::Change;
 use parlor_model::{BlobDigest, Message, Time, Upload, UploadId, UploadPurpose};
 use std::sync::Arc;

@@ -5,8 +5,8 @@ use super::approvals::REQUESTS;
 use super::asks::{SOURCES, once_keys};
 use super::people::BACKUP_CODES;
 use super::world::World;
-use crate::house::House;
-use crate::made::{ALL_MAIL, search};
+use crate::fixtures::{ALL_MAIL, search};
+use crate::test_hub::TestHub;
 use parlor_engine::Fault;
 use parlor_engine::ports::{FirstUse, Head, OnceKey, Open, Snapshot};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
@@ -145,7 +145,7 @@ pub struct Said {
 }
 
 impl Picture {
-    pub async fn of(house: &House, world: &World) -> Self {
+    pub async fn of(house: &TestHub, world: &World) -> Self {
         let mut picture = house.read(|store| Self::in_store(store, world));
         for caller in &world.callers {
             for query in queries(world) {

@@ -1,8 +1,8 @@
 //! Copies of the database: taken beside the writer, checked, and made fit to start from.
 
 use super::migrations::MIGRATIONS;
-use super::rows::Stored;
-use super::{On, OpenError, audit};
+use super::rows::SqlFaultExt;
+use super::{OpenError, SqlTables, audit};
 use parlor_engine::ports::Head;
 use parlor_model::audit::NewAuditEntry;
 use rusqlite::backup::Backup;
@@ -14,11 +14,11 @@ use std::time::Duration;
 
 /// A few pages at a time with a breath between them, so that the writer's fsync never waits long for the disk.
 const PAGES_AT_ONCE: i32 = 512;
-const BREATH: Duration = Duration::from_millis(1);
+const STEP_PAUSE: Duration = Duration::from_millis(1);
 
 /// What works without it must not be copied: a sign-in that was ended since, or an invitation that was taken, would
 /// be good again. Each with its table, which a file of an earlier schema need not have.
-const LEFT_OUT: [(&str, &str); 5] = [
+const TABLES_LEFT_OUT: [(&str, &str); 5] = [
     ("refresh_tokens", "DELETE FROM refresh_tokens"),
     ("sign_ins", "DELETE FROM sign_ins"),
     ("invitations", "DELETE FROM invitations"),
@@ -27,14 +27,14 @@ const LEFT_OUT: [(&str, &str); 5] = [
 ];
 
 /// What a file holds.
-pub struct About {
+pub struct CopySummary {
     pub schema: i64,
     pub head: Head,
 }
 
 /// Copies the database in `directory`, as it is at one moment, into the new file `to`; whether a hub runs there or
 /// not. Takes no lock that a writer needs: it reads a snapshot, as every reader does.
-pub fn copy(directory: &Path, to: &Path) -> Result<About, OpenError> {
+pub fn copy(directory: &Path, to: &Path) -> Result<CopySummary, OpenError> {
     let source = open_to_read(&directory.join("parlor.db"))?;
     // Held to the end: were it taken anew for each step, a busy writer would have us begin anew each time.
     let snapshot = source.unchecked_transaction()?;
@@ -42,7 +42,7 @@ pub fn copy(directory: &Path, to: &Path) -> Result<About, OpenError> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
     let mut target = Connection::open(to)?;
     target.pragma_update(None, "synchronous", "OFF")?;
-    Backup::new(&source, &mut target)?.run_to_completion(PAGES_AT_ONCE, BREATH, None)?;
+    Backup::new(&source, &mut target)?.run_to_completion(PAGES_AT_ONCE, STEP_PAUSE, None)?;
     drop(snapshot);
     // One file, with nothing beside it.
     target.pragma_update(None, "journal_mode", "DELETE")?;
@@ -55,7 +55,7 @@ pub fn copy(directory: &Path, to: &Path) -> Result<About, OpenError> {
 
 /// Makes a copied database one to start from: checked, and with an epoch of its own, because what the clients of the
 /// old one remember of its order is no longer true.
-pub fn renew(file: &Path) -> Result<About, OpenError> {
+pub fn assign_new_epoch(file: &Path) -> Result<CopySummary, OpenError> {
     let database = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let about = about(&database)?;
     check(&database)?;
@@ -72,7 +72,7 @@ pub fn renew(file: &Path) -> Result<About, OpenError> {
 }
 
 /// Moves everything into the one file, so that nothing beside it is needed. Nobody else may have it open.
-pub fn settle(file: &Path) -> Result<(), OpenError> {
+pub fn checkpoint_into_file(file: &Path) -> Result<(), OpenError> {
     let database = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     Ok(database.pragma_update(None, "journal_mode", "DELETE")?)
 }
@@ -87,7 +87,7 @@ pub fn note(file: &Path, note: &NewAuditEntry) -> Result<(), OpenError> {
 }
 
 /// Looks at the database in `directory`, quickly, and whether a hub runs there or not.
-pub fn inspect(directory: &Path) -> Result<About, OpenError> {
+pub fn inspect(directory: &Path) -> Result<CopySummary, OpenError> {
     let database = open_to_read(&directory.join("parlor.db"))?;
     sound(&database, "PRAGMA quick_check(1)")?;
     about(&database)
@@ -100,7 +100,7 @@ fn open_to_read(file: &Path) -> Result<Connection, OpenError> {
     Ok(connection)
 }
 
-fn about(database: &Connection) -> Result<About, OpenError> {
+fn about(database: &Connection) -> Result<CopySummary, OpenError> {
     let schema: i64 = database.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     let known = MIGRATIONS.len() as i64;
     if schema > known {
@@ -109,13 +109,13 @@ fn about(database: &Connection) -> Result<About, OpenError> {
     if schema == 0 {
         return Err(OpenError::Empty);
     }
-    Ok(About { schema, head: On(database).head()? })
+    Ok(CopySummary { schema, head: SqlTables(database).head()? })
 }
 
 fn leave_out(database: &Connection) -> Result<(), OpenError> {
     // What is left out is overwritten, not only forgotten.
     database.pragma_update(None, "secure_delete", true)?;
-    for (table, step) in LEFT_OUT {
+    for (table, step) in TABLES_LEFT_OUT {
         if database.table_exists(None, table)? {
             database.execute(step, []).stored("leaving out")?;
         }

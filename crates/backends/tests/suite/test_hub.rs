@@ -1,6 +1,6 @@
 //! A whole hub on a store, with time and ids in the test's hands.
 
-use crate::stores::Home;
+use crate::stores::StoreFixture;
 use parking_lot::Mutex;
 use parlor_engine::hub::{Hub, Parts};
 use parlor_engine::ports::{Bus, Clock, Ids, News, Reader, Snapshot};
@@ -9,24 +9,24 @@ use parlor_model::{LoggedEvent, Time};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-pub struct House {
+pub struct TestHub {
     /// `None` only while it restarts.
     running: Option<(Hub, Arc<dyn Reader>)>,
     pub clock: Arc<SetClock>,
     ids: Arc<CountedIds>,
     gazette: Arc<Gazette>,
-    home: Box<dyn Home>,
+    home: Box<dyn StoreFixture>,
     limits: Limits,
 }
 
-impl House {
+impl TestHub {
     /// Must be called within a tokio runtime.
-    pub fn open(home: Box<dyn Home>, now: Time) -> Self {
+    pub fn open(home: Box<dyn StoreFixture>, now: Time) -> Self {
         Self::with_limits(home, now, Limits::default())
     }
 
     /// Must be called within a tokio runtime.
-    pub fn with_limits(home: Box<dyn Home>, now: Time, limits: Limits) -> Self {
+    pub fn with_limits(home: Box<dyn StoreFixture>, now: Time, limits: Limits) -> Self {
         let clock = Arc::new(SetClock(AtomicI64::new(now.0)));
         let (ids, gazette) = (Arc::new(CountedIds::default()), Arc::new(Gazette::default()));
         let running = Some(start(&*home, &clock, &ids, &gazette, &limits));
@@ -69,7 +69,7 @@ impl House {
 }
 
 fn start(
-    home: &dyn Home,
+    home: &dyn StoreFixture,
     clock: &Arc<SetClock>,
     ids: &Arc<CountedIds>,
     gazette: &Arc<Gazette>,

@@ -1,6 +1,6 @@
 //! Forgets what is older than the windows.
 
-use super::Windows;
+use super::Retention;
 use super::tables::Tables;
 use parlor_model::{MessageId, Run, Seq, SignInId, Time, UploadPurpose};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Tables {
-    pub fn tend(&mut self, now: Time, windows: &Windows) {
+    pub fn apply_retention(&mut self, now: Time, windows: &Retention) {
         self.trim_log(now.minus(windows.log));
         self.forget_keys(now.minus(windows.once));
         let old = now.minus(windows.uploads);
@@ -38,11 +38,11 @@ impl Tables {
     }
 
     fn clock_is_believed(&mut self, now: Time) -> bool {
-        if self.tended.is_none_or(|tended| tended.plus(DAY) < now || now < tended) {
-            self.leapt = Some(now);
+        if self.last_maintenance.is_none_or(|tended| tended.plus(DAY) < now || now < tended) {
+            self.clock_jumped_at = Some(now);
         }
-        self.tended = Some(now);
-        self.leapt.is_some_and(|leapt| leapt.plus(DAY) <= now)
+        self.last_maintenance = Some(now);
+        self.clock_jumped_at.is_some_and(|leapt| leapt.plus(DAY) <= now)
     }
 
     /// From the beginning up to the first that is not old.

@@ -10,7 +10,7 @@ use super::services;
 use super::tasks;
 use super::turns;
 use super::world::{World, learn};
-use crate::house::House;
+use crate::test_hub::TestHub;
 use parlor_model::command::{
     ModelChanges, NewRouter, NewSignIn, NewUpload, NewUser, RoomChanges, RouterChanges, UserChanges,
 };
@@ -186,7 +186,7 @@ pub fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 impl Ask {
     /// Asked by anybody, or two times in three by somebody who may.
-    pub fn resolve(&self, world: &mut World, house: &House) -> (Caller, Command) {
+    pub fn resolve(&self, world: &mut World, house: &TestHub) -> (Caller, Command) {
         let mut dice = Dice::new(self.bytes);
         let (anybody, by_anybody) = (dice.one_of(&world.callers), dice.once_in(3));
         for run in house.read(|store| store.open_runs()) {

@@ -5,8 +5,8 @@ use super::coverage::{Coverage, GIVEN_UP};
 use super::invariants;
 use super::picture::Picture;
 use super::world::World;
-use crate::house::House;
 use crate::stores::kinds;
+use crate::test_hub::TestHub;
 use parlor_engine::Limits;
 use parlor_engine::hub::Outcome;
 use parlor_model::{Approval, Caller, Command, Epoch, Event, LoggedEvent, MemberChange, Seq, Time};
@@ -22,7 +22,7 @@ pub struct Run {
     /// Whether an outsider tries first whatever must be done.
     pub strangers_try: bool,
     /// The oracle first.
-    houses: Vec<(&'static str, House)>,
+    houses: Vec<(&'static str, TestHub)>,
     seen: Seq,
     trace: Vec<String>,
 }
@@ -42,7 +42,7 @@ impl Run {
                 Limits { group, reactions: 2, pins: 2, bookmarks: 2, unindexed: 10, ..Limits::default() };
             let project_roots = vec!["/srv".into()];
             let limits = Limits { search_patience: Duration::MAX, project_roots, ..limits };
-            houses.insert(0, (kind.name, House::with_limits(home, MORNING, limits)));
+            houses.insert(0, (kind.name, TestHub::with_limits(home, MORNING, limits)));
         }
         let (world, coverage) = (World::new(MORNING), Coverage::default());
         Self { world, coverage, strangers_try: false, houses, seen: Seq(0), trace: Vec::new() }
@@ -86,7 +86,7 @@ impl Run {
     }
 
     /// The hub whose answers the others are compared with.
-    pub fn oracle(&self) -> &House {
+    pub fn oracle(&self) -> &TestHub {
         &self.houses[0].1
     }
 

@@ -19,11 +19,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct DiskBlobs {
     root: PathBuf,
     received: AtomicU64,
-    held: Held,
+    held: PinnedBlobs,
 }
 
 /// The contents that somebody is about to refer to, and how many are. Locked while a file is removed, too.
-type Held = Arc<Mutex<HashMap<BlobDigest, usize>>>;
+type PinnedBlobs = Arc<Mutex<HashMap<BlobDigest, usize>>>;
 
 /// Where files are while they come in; a backup passes by what begins with a dot.
 const INCOMING: &str = ".incoming";
@@ -36,7 +36,7 @@ impl DiskBlobs {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => make_directory(&incoming)?,
         }
-        Ok(Self { root: root.to_owned(), received: AtomicU64::new(0), held: Held::default() })
+        Ok(Self { root: root.to_owned(), received: AtomicU64::new(0), held: PinnedBlobs::default() })
     }
 
     fn directory(&self, first: u8) -> PathBuf {
@@ -54,7 +54,7 @@ impl Blobs for DiskBlobs {
         let path = self.root.join(INCOMING).join(number);
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         let file = file.on_disk("making a file")?;
-        Ok(Box::new(Arriving {
+        Ok(Box::new(FileUpload {
             file,
             path: Temporary(path),
             root: self.root.clone(),
@@ -99,13 +99,13 @@ impl Blobs for DiskBlobs {
     }
 }
 
-struct Arriving {
+struct FileUpload {
     file: File,
     path: Temporary,
     root: PathBuf,
     hash: Sha256,
     size: u64,
-    held: Held,
+    held: PinnedBlobs,
 }
 
 /// Removes the file, if it is still under this name.
@@ -117,7 +117,7 @@ impl Drop for Temporary {
     }
 }
 
-impl Incoming for Arriving {
+impl Incoming for FileUpload {
     fn write(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         self.hash.update(bytes);
         self.size += bytes.len() as u64;
@@ -126,7 +126,7 @@ impl Incoming for Arriving {
 
     fn keep(self: Box<Self>) -> Result<Kept, Fault> {
         let digest = BlobDigest(self.hash.finalize().into());
-        let hold = Hold::on(digest, self.held);
+        let hold = BlobPin::on(digest, self.held);
         let name = digest.to_string();
         let place = || {
             self.file.sync_all()?;
@@ -142,19 +142,19 @@ impl Incoming for Arriving {
     }
 }
 
-struct Hold {
+struct BlobPin {
     digest: BlobDigest,
-    held: Held,
+    held: PinnedBlobs,
 }
 
-impl Hold {
-    fn on(digest: BlobDigest, held: Held) -> Self {
+impl BlobPin {
+    fn on(digest: BlobDigest, held: PinnedBlobs) -> Self {
         *held.lock().entry(digest).or_default() += 1;
         Self { digest, held }
     }
 }
 
-impl Drop for Hold {
+impl Drop for BlobPin {
     fn drop(&mut self) {
         let mut held = self.held.lock();
         if let Some(count) = held.get_mut(&self.digest) {
@@ -170,11 +170,11 @@ fn make_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-trait OnDisk<T> {
+trait IoFaultExt<T> {
     fn on_disk(self, context: &'static str) -> Result<T, Fault>;
 }
 
-impl<T> OnDisk<T> for io::Result<T> {
+impl<T> IoFaultExt<T> for io::Result<T> {
     fn on_disk(self, context: &'static str) -> Result<T, Fault> {
         // Each file is written once and never again, so nothing that failed is ever believed later.
         self.map_err(|error| Fault::new(context, Severity::Passing, error))
