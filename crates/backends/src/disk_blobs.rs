@@ -4,7 +4,7 @@
 //! changes afterwards. Which of them are needed the store knows.
 
 use parking_lot::Mutex;
-use parlor_engine::ports::{Blobs, Content, Incoming, Kept};
+use parlor_engine::ports::{BlobStore, BlobUpload, Content, StoredBlob};
 use parlor_engine::{Fault, Severity};
 use parlor_model::BlobDigest;
 use sha2::{Digest, Sha256};
@@ -48,8 +48,8 @@ impl DiskBlobs {
     }
 }
 
-impl Blobs for DiskBlobs {
-    fn receive(&self) -> Result<Box<dyn Incoming>, Fault> {
+impl BlobStore for DiskBlobs {
+    fn receive(&self) -> Result<Box<dyn BlobUpload>, Fault> {
         let number = self.received.fetch_add(1, Ordering::Relaxed).to_string();
         let path = self.root.join(INCOMING).join(number);
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
@@ -117,14 +117,14 @@ impl Drop for Temporary {
     }
 }
 
-impl Incoming for FileUpload {
+impl BlobUpload for FileUpload {
     fn write(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         self.hash.update(bytes);
         self.size += bytes.len() as u64;
         self.file.write_all(bytes).on_disk("writing a file")
     }
 
-    fn keep(self: Box<Self>) -> Result<Kept, Fault> {
+    fn keep(self: Box<Self>) -> Result<StoredBlob, Fault> {
         let digest = BlobDigest(self.hash.finalize().into());
         let hold = BlobPin::on(digest, self.held);
         let name = digest.to_string();
@@ -138,7 +138,7 @@ impl Incoming for FileUpload {
             File::open(&self.root)?.sync_all()
         };
         place().on_disk("keeping a file")?;
-        Ok(Kept { digest, size: self.size, hold: Box::new(hold) })
+        Ok(StoredBlob { digest, size: self.size, hold: Box::new(hold) })
     }
 }
 
@@ -177,6 +177,6 @@ trait IoFaultExt<T> {
 impl<T> IoFaultExt<T> for io::Result<T> {
     fn on_disk(self, context: &'static str) -> Result<T, Fault> {
         // Each file is written once and never again, so nothing that failed is ever believed later.
-        self.map_err(|error| Fault::new(context, Severity::Passing, error))
+        self.map_err(|error| Fault::new(context, Severity::Transient, error))
     }
 }

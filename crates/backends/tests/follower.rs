@@ -3,11 +3,11 @@
 
 use bytes::Bytes;
 use parlor_backends::sqlite::{self, Options, Synchronous};
-use parlor_engine::hub::Parts;
+use parlor_engine::fanout::{DisconnectReason, Egress, Outbox, OutboxLimits, Subscriber};
+use parlor_engine::hub::HubDependencies;
 use parlor_engine::local::{LocalBus, RandomIds, SystemClock};
-use parlor_engine::ports::{Bus, News};
-use parlor_engine::switchboard::{Caps, Egress, Farewell, Outbox, Viewer};
-use parlor_engine::turns::PlainRules;
+use parlor_engine::ports::{Bus, BusPoll};
+use parlor_engine::runs::RuleBasedTriage;
 use parlor_engine::{Hub, Limits};
 use parlor_model::command::{NewSignIn, NewUser, RoomChanges};
 use parlor_model::{
@@ -30,7 +30,7 @@ async fn whatever_the_bus_loses_repeats_or_reorders_everyone_hears_each_event_on
 
     let mut said = Vec::new();
     for n in 0..MESSAGES {
-        let posted = hub.call(&caller, Command::Post(post(&room, n))).await;
+        let posted = hub.execute(&caller, Command::Post(post(&room, n))).await;
         let Ok(Receipt::Posted(posted)) = posted else { panic!("{posted:?}") };
         said.push(posted.position.seq.0);
     }
@@ -53,12 +53,12 @@ async fn the_answer_to_a_join_comes_right_before_what_follows_its_position() {
     let hub = open(directory.path());
     let (caller, room) = somebody_in_a_room(&hub).await;
     // That the room was made is told to everyone of its people, joined or not: it lies behind them.
-    let posted = hub.call(&caller, Command::Post(post(&room, 0))).await;
+    let posted = hub.execute(&caller, Command::Post(post(&room, 0))).await;
     let Ok(Receipt::Posted(posted)) = posted else { panic!("{posted:?}") };
-    hub.told(posted.position.seq).await;
+    hub.wait_until_published(posted.position.seq).await;
     let said = async {
         for n in 0.. {
-            hub.call(&caller, Command::Post(post(&room, n))).await.unwrap();
+            hub.execute(&caller, Command::Post(post(&room, n))).await.unwrap();
         }
     };
     let joined = async {
@@ -90,13 +90,13 @@ async fn the_answer_to_a_join_comes_right_before_what_follows_its_position() {
     hub.close().await;
 }
 
-fn viewer(hub: &Hub, caller: &Caller) -> Viewer {
-    Viewer {
+fn viewer(hub: &Hub, caller: &Caller) -> Subscriber {
+    Subscriber {
         id: hub.viewer_id(),
         user: caller.user().unwrap().clone(),
         principal: caller.principal.clone(),
         egress: Arc::new(Places),
-        outbox: Arc::new(Outbox::new(Caps { bytes: 1 << 20, buffers: 4096 }, Bytes::new())),
+        outbox: Arc::new(Outbox::new(OutboxLimits { bytes: 1 << 20, buffers: 4096 }, Bytes::new())),
         present: false,
     }
 }
@@ -117,13 +117,13 @@ fn open(directory: &std::path::Path) -> Hub {
     let (store, reader) = sqlite::open(directory, options).unwrap();
     let bus = Unreliable { bus: LocalBus::new(8), announced: AtomicUsize::new(0), late: Mutex::default() };
     let (clock, ids) = (Arc::new(SystemClock), Arc::new(RandomIds));
-    Hub::open(Parts {
+    Hub::open(HubDependencies {
         store,
         reader,
         bus: Arc::new(bus),
         clock,
         ids,
-        triage: Arc::new(PlainRules),
+        triage: Arc::new(RuleBasedTriage),
         limits: Limits::default(),
     })
     .unwrap()
@@ -136,7 +136,7 @@ async fn somebody_in_a_room(hub: &Hub) -> (Caller, RoomId) {
         role: SiteRole::User,
         password_hash: "hash".into(),
     };
-    let created = hub.call(&Caller::OPERATOR, Command::CreateUser(account)).await;
+    let created = hub.execute(&Caller::OPERATOR, Command::CreateUser(account)).await;
     let Ok(Receipt::User(user)) = created else { panic!("{created:?}") };
     let sign_in = Command::SignIn(NewSignIn {
         user: user.id.clone(),
@@ -147,11 +147,11 @@ async fn somebody_in_a_room(hub: &Hub) -> (Caller, RoomId) {
         address: "here".into(),
         expires_at: Time(i64::MAX),
     });
-    let signed_in = hub.call(&Caller::ANONYMOUS, sign_in).await;
+    let signed_in = hub.execute(&Caller::ANONYMOUS, sign_in).await;
     let Ok(Receipt::SignedIn { sign_in, .. }) = signed_in else { panic!("{signed_in:?}") };
     let caller = Caller::person(user.id.clone(), sign_in.id.clone());
     let changes = RoomChanges { name: Some("Kitchen".into()), ..RoomChanges::default() };
-    let made = hub.call(&caller, Command::CreateRoom { changes, members: Vec::new() }).await;
+    let made = hub.execute(&caller, Command::CreateRoom { changes, members: Vec::new() }).await;
     let Ok(Receipt::Room(room)) = made else { panic!("{made:?}") };
     (caller, room.id.clone())
 }
@@ -164,23 +164,23 @@ struct Unreliable {
 }
 
 impl Bus for Unreliable {
-    fn announce(&self, news: Arc<[LoggedEvent]>) {
+    fn publish(&self, news: Arc<[LoggedEvent]>) {
         match self.announced.fetch_add(1, Ordering::Relaxed) % 4 {
             0 => {}
             1 => {
-                self.bus.announce(news.clone());
-                self.bus.announce(news);
+                self.bus.publish(news.clone());
+                self.bus.publish(news);
             }
             2 => *self.late.lock().unwrap() = Some(news),
             _ => {
-                self.bus.announce(news);
+                self.bus.publish(news);
                 let late = self.late.lock().unwrap().take();
-                late.into_iter().for_each(|late| self.bus.announce(late));
+                late.into_iter().for_each(|late| self.bus.publish(late));
             }
         }
     }
 
-    fn next(&self) -> News {
+    fn next(&self) -> BusPoll {
         self.bus.next()
     }
 }
@@ -205,7 +205,7 @@ impl Egress for Places {
         None
     }
 
-    fn farewell(&self, _: Farewell) -> Bytes {
+    fn disconnect_frame(&self, _: DisconnectReason) -> Bytes {
         Bytes::new()
     }
 }

@@ -3,8 +3,8 @@
 //! Owns: what is noted, in which words, and that a flood of failures is counted instead of written. What people and
 //! agents say and do in rooms is their members' affair and no part of it; nor is any secret.
 
+use crate::decide::{Change, Effects};
 use crate::facts::Facts;
-use crate::plan::{Change, Plan};
 use parlor_model::audit::{Action, Actor, NewAuditEntry, Subject, SubjectKind};
 use parlor_model::command::UserChanges;
 use parlor_model::{
@@ -15,14 +15,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Failures of one kind within this time are one row.
-const TOGETHER: Duration = Duration::from_secs(60 * 60);
+const FAILURE_GROUPING_WINDOW: Duration = Duration::from_secs(60 * 60);
 
-pub fn changes(caller: &Caller, command: &Command, facts: &Facts, plan: &Plan) -> Vec<Change> {
+pub fn changes(caller: &Caller, command: &Command, facts: &Facts, plan: &Effects) -> Vec<Change> {
     let mut notes = notes(command, facts, plan);
     notes.extend(
         plan.changes.iter().filter_map(|change| approval(change, facts).or_else(|| mission(change, facts))),
     );
-    let note = |(action, subject, detail): Told| {
+    let note = |(action, subject, detail): EntryParts| {
         let actor = match (action, &subject) {
             // Whoever signs in was nobody before, and is this person from then on.
             (Action::SignedIn, Some(subject)) => person(subject),
@@ -30,23 +30,24 @@ pub fn changes(caller: &Caller, command: &Command, facts: &Facts, plan: &Plan) -
         };
         let detail: Option<Box<str>> = (!detail.is_empty()).then(|| detail.into());
         let before = facts.failed_before.as_ref().filter(|before| {
-            let recent = facts.now < before.note.at.plus(TOGETHER) && facts.now >= before.note.at;
+            let recent =
+                facts.now < before.note.at.plus(FAILURE_GROUPING_WINDOW) && facts.now >= before.note.at;
             action == Action::SignInFailed && before.note.detail == detail && recent
         });
         match before {
-            Some(before) => Change::NoteAgain { id: before.id, at: facts.now, address: caller.address },
+            Some(before) => Change::RepeatAudit { id: before.id, at: facts.now, address: caller.address },
             None => {
                 let (at, address) = (facts.now, caller.address);
-                Change::Note(Arc::new(NewAuditEntry { at, actor, action, subject, detail, address }))
+                Change::AppendAudit(Arc::new(NewAuditEntry { at, actor, action, subject, detail, address }))
             }
         }
     };
     notes.into_iter().map(note).collect()
 }
 
-type Told = (Action, Option<Subject>, String);
+type EntryParts = (Action, Option<Subject>, String);
 
-fn notes(command: &Command, facts: &Facts, plan: &Plan) -> Vec<Told> {
+fn notes(command: &Command, facts: &Facts, plan: &Effects) -> Vec<EntryParts> {
     let told = |action, subject, detail: String| vec![(action, Some(subject), detail)];
     let own = || facts.standing.as_ref().map(|standing| user(&standing.user));
     let about = || facts.user.as_ref().map(user);
@@ -155,7 +156,7 @@ fn notes(command: &Command, facts: &Facts, plan: &Plan) -> Vec<Told> {
 }
 
 /// What was decided about a question of an agent, whoever and whatever decided it. Its input is known by its digest alone.
-fn approval(change: &Change, facts: &Facts) -> Option<Told> {
+fn approval(change: &Change, facts: &Facts) -> Option<EntryParts> {
     match change {
         // What people say to questions is no permission: the room sees it.
         Change::PutApproval(asked) if asked.kind == ApprovalKind::Tool => {
@@ -181,7 +182,7 @@ fn approval(change: &Change, facts: &Facts) -> Option<Told> {
 }
 
 /// What agents are to pursue by themselves, and how they are prompted, whatever set or ended it; not what it says.
-fn mission(change: &Change, facts: &Facts) -> Option<Told> {
+fn mission(change: &Change, facts: &Facts) -> Option<EntryParts> {
     let place = |realm: &MissionScope| match realm {
         MissionScope::Room(room) => in_room(room, None),
         MissionScope::Root(root) => format!("in {root}"),
@@ -196,7 +197,7 @@ fn mission(change: &Change, facts: &Facts) -> Option<Told> {
             let detail = format!("mission {} {}", mission.id, place(&mission.realm));
             noted.then(|| (action, Some(room(&mission.room)), detail))
         }
-        Change::PutIdle { realm, agent: of, idle } => {
+        Change::PutIdlePrompt { realm, agent: of, idle } => {
             let action = if idle.is_some() { Action::OverrideSet } else { Action::OverrideRemoved };
             Some((action, Some(agent(of, None)), place(realm)))
         }
@@ -213,7 +214,7 @@ fn agent(agent: &AgentId, name: Option<&str>) -> Subject {
 }
 
 /// One command may change several things, of which some are looked for by themselves.
-fn changed(changes: &UserChanges, facts: &Facts, new: &User) -> Vec<Told> {
+fn changed(changes: &UserChanges, facts: &Facts, new: &User) -> Vec<EntryParts> {
     let before = facts.user.as_ref().map_or(new.role, |user| user.role);
     let mut notes = Vec::new();
     if before != new.role {
@@ -231,7 +232,7 @@ fn changed(changes: &UserChanges, facts: &Facts, new: &User) -> Vec<Told> {
 }
 
 /// The name that was typed is never kept where nobody has it: it may be a password in the wrong field.
-fn failed(second_factor: bool, facts: &Facts, plan: &Plan) -> Vec<Told> {
+fn failed(second_factor: bool, facts: &Facts, plan: &Effects) -> Vec<EntryParts> {
     let Some(account) = &facts.user else {
         return vec![(Action::SignInFailed, None, "no such name".into())];
     };

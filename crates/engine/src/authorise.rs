@@ -1,7 +1,7 @@
 //! The only file that answers "may they?". Pure; what is not allowed here is refused.
 
-use crate::facts::{Facts, Standing};
-use crate::plan::HUB;
+use crate::decide::HUB;
+use crate::facts::{AuthContext, Facts};
 use parlor_model::command::{RoomChanges, UserChanges};
 use parlor_model::query::AgentCards;
 use parlor_model::{
@@ -11,7 +11,7 @@ use parlor_model::{
 };
 
 pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
-    let ask = Ask { caller, facts };
+    let ask = Authoriser { caller, facts };
     match command {
         Command::OfferSetup { .. } | Command::NoteBackup { .. } | Command::AppendNoop => ask.operator(),
         // The evidence is in the command itself and is weighed by its plan.
@@ -173,7 +173,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
 }
 
 pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<(), Refusal> {
-    let ask = Ask { caller, facts };
+    let ask = Authoriser { caller, facts };
     match query {
         Query::Me | Query::Rooms | Query::Recent | Query::Bookmarks { .. } | Query::SearchUsers { .. } => {
             ask.signed_in(Scope::Read).map(|_| ())
@@ -247,7 +247,7 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
 
 /// Whether the agents of `owner` may hear what a source says on a path: those of the account behind the source, of
 /// site admins, and of whoever an admin lets hear it.
-pub fn may_hear(owner: &User, behind: Option<&UserId>, path: &Path) -> bool {
+pub fn may_receive_from_source(owner: &User, behind: Option<&UserId>, path: &Path) -> bool {
     let lets_hear = || owner.source_patterns.iter().any(|pattern| pattern.matches(path));
     behind == Some(&owner.id) || owner.role == SiteRole::Admin || lets_hear()
 }
@@ -262,12 +262,12 @@ fn room_of(pattern: &Pattern) -> Option<RoomId> {
     Path::stored(pattern.as_str()).strip_domain("room").and_then(|room| RoomId::parse(room).ok())
 }
 
-struct Ask<'a> {
+struct Authoriser<'a> {
     caller: &'a Caller,
     facts: &'a Facts,
 }
 
-impl<'a> Ask<'a> {
+impl<'a> Authoriser<'a> {
     fn is_operator(&self) -> bool {
         self.caller.principal == Principal::Operator
     }
@@ -276,13 +276,13 @@ impl<'a> Ask<'a> {
         if self.is_operator() { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
-    fn signed_in(&self, scope: Scope) -> Result<&'a Standing, Refusal> {
+    fn signed_in(&self, scope: Scope) -> Result<&'a AuthContext, Refusal> {
         let standing = self.facts.standing.as_ref().ok_or(Refusal::NotSignedIn)?;
         if standing.has(scope) { Ok(standing) } else { Err(Refusal::Forbidden) }
     }
 
     /// What a program must not do for its owner: passwords, devices, further keys.
-    fn person(&self) -> Result<&'a Standing, Refusal> {
+    fn person(&self) -> Result<&'a AuthContext, Refusal> {
         let standing = self.facts.standing.as_ref().ok_or(Refusal::NotSignedIn)?;
         if standing.scopes.is_none() { Ok(standing) } else { Err(Refusal::Forbidden) }
     }
@@ -626,7 +626,7 @@ impl<'a> Ask<'a> {
         }
         let own = |message: &Message| message.sender.user() == Some(&standing.user.id);
         let answer = |message: &Message| matches!(message.sender, Sender::Agent(_));
-        let of_others = self.facts.later.iter().any(|later| !own(later) && !answer(later));
+        let of_others = self.facts.messages_from_target.iter().any(|later| !own(later) && !answer(later));
         let least = if of_others { RoomRole::Admin } else { RoomRole::Member };
         let may = own(message) && role >= least.max(found.agent_command_role);
         if may { Ok(()) } else { Err(Refusal::Forbidden) }
@@ -738,7 +738,7 @@ impl<'a> Ask<'a> {
     /// One's own, one that is shared with the caller, or one in a common room.
     fn known_agent(&self, agent: &AgentId, scope: Scope) -> Result<(), Refusal> {
         self.signed_in(scope)?;
-        if self.facts.acquainted { Ok(()) } else { self.own_agent_of(agent) }
+        if self.facts.agent_visible { Ok(()) } else { self.own_agent_of(agent) }
     }
 
     fn own_or_shared(&self, agent: &AgentId) -> Result<(), Refusal> {
@@ -768,7 +768,7 @@ impl<'a> Ask<'a> {
             return self.own_agent_of(agent);
         }
         if about_itself && !in_room {
-            return if self.facts.acquainted { Ok(()) } else { unknown };
+            return if self.facts.agent_visible { Ok(()) } else { unknown };
         }
         let role = self.role_in_room(RoomRole::Member, scope)?;
         let (Some(room), Some(found), Some(_)) = (&self.facts.room, &self.facts.agent, &self.facts.target)

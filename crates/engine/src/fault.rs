@@ -13,10 +13,10 @@ pub struct Fault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
     /// The write was undone cleanly; a later one may succeed (a full disk).
-    Passing,
+    Transient,
     /// What is on disk is no longer known (a failed fsync, an I/O error): nothing may be acknowledged
     /// until a restart has read the disk anew.
-    Lasting,
+    Permanent,
 }
 
 impl Fault {

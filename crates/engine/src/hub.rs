@@ -1,17 +1,17 @@
 //! The whole inner API: three verbs, `submit`, `read` and `attach`.
 
-use crate::admit::{admit, admit_query};
 use crate::authorise::authorise_query;
 use crate::cards::{cards, rooms_with, runs_by};
-use crate::facts::{Facts, Standing};
-use crate::figures::{Figures, Tally};
-use crate::follower::Follower;
+use crate::facts::{AuthContext, Facts};
+use crate::fanout::{Fanout, JoinResult, ReceivesEvents, RoomRoots, Subscriber, SubscriberId};
 use crate::health::{Health, HealthCell};
-use crate::pipeline::{Submitted, Writer};
-use crate::ports::{Bus, Clock, Head, Ids, Open, Reader, Snapshot, Store, Triage};
-use crate::search::{self, Wanted};
-use crate::switchboard::{Hears, Joined, Roots, Switchboard, Viewer, ViewerId};
-use crate::turns::{Turns, idle, keeper::keep};
+use crate::log_tailer::LogTailer;
+use crate::metrics::{HubMetrics, WriterMetrics};
+use crate::pipeline::{QueuedCommand, Writer};
+use crate::ports::{Bus, Clock, Head, IdGenerator, OpenApprovalsOf, Reader, Snapshot, Store, Triage};
+use crate::runs::{SchedulerHandle, driver::run_loop, idle_prompts};
+use crate::search::{self, SearchTerms};
+use crate::validate::{validate, validate_query};
 use crate::{Fault, Limits};
 use bytes::Bytes;
 use parlor_model::audit::AuditFilter;
@@ -30,7 +30,7 @@ use std::time::Instant;
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tracing::Instrument;
 
-pub type Outcome = Result<parlor_model::Receipt, Refusal>;
+pub type CommandResult = Result<parlor_model::Receipt, Refusal>;
 
 #[derive(Clone)]
 pub struct Hub {
@@ -39,14 +39,14 @@ pub struct Hub {
 
 struct Inner {
     bus: Arc<dyn Bus>,
-    queue: parking_lot::Mutex<Option<mpsc::Sender<Submitted>>>,
+    queue: parking_lot::Mutex<Option<mpsc::Sender<QueuedCommand>>>,
     reader: Arc<dyn Reader>,
-    switchboard: Arc<Switchboard>,
+    switchboard: Arc<Fanout>,
     clock: Arc<dyn Clock>,
     limits: Limits,
     epoch: Epoch,
     health: Arc<HealthCell>,
-    tally: Arc<Tally>,
+    tally: Arc<WriterMetrics>,
     released: Arc<Notify>,
     services: Arc<Notify>,
     /// Reads run on blocking threads; this many at once, the rest wait.
@@ -54,9 +54,9 @@ struct Inner {
     searches: Arc<Semaphore>,
     threads: parking_lot::Mutex<Vec<std::thread::JoinHandle<()>>>,
     stop: Arc<AtomicBool>,
-    turns: Arc<Turns>,
+    turns: Arc<SchedulerHandle>,
     triage: Arc<dyn Triage>,
-    ids: Arc<dyn Ids>,
+    ids: Arc<dyn IdGenerator>,
 }
 
 /// A hub that does not stay for the sake of whoever holds this.
@@ -69,12 +69,12 @@ impl WeakHub {
 }
 
 /// The outcome to come of a submitted command. Dropping it does not undo the command.
-pub struct Receipt(Result<oneshot::Receiver<Outcome>, Option<Refusal>>);
+pub struct PendingReceipt(Result<oneshot::Receiver<CommandResult>, Option<Refusal>>);
 
-impl Future for Receipt {
-    type Output = Outcome;
+impl Future for PendingReceipt {
+    type Output = CommandResult;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<CommandResult> {
         match &mut self.0 {
             Ok(receiver) => {
                 Pin::new(receiver).poll(context).map(|answer| answer.unwrap_or(Err(Refusal::Unavailable)))
@@ -85,20 +85,20 @@ impl Future for Receipt {
 }
 
 /// What the hub is made of.
-pub struct Parts {
+pub struct HubDependencies {
     pub store: Box<dyn Store>,
     pub reader: Arc<dyn Reader>,
     pub bus: Arc<dyn Bus>,
     pub clock: Arc<dyn Clock>,
-    pub ids: Arc<dyn Ids>,
+    pub ids: Arc<dyn IdGenerator>,
     pub triage: Arc<dyn Triage>,
     pub limits: Limits,
 }
 
 impl Hub {
     /// Starts the writer and the follower. Must be called within a tokio runtime.
-    pub fn open(parts: Parts) -> Result<Self, Fault> {
-        let Parts { store, reader, bus, clock, ids, triage, limits } = parts;
+    pub fn open(parts: HubDependencies) -> Result<Self, Fault> {
+        let HubDependencies { store, reader, bus, clock, ids, triage, limits } = parts;
         let health = Arc::new(HealthCell::default());
         let mut writer =
             Writer::new(store, bus.clone(), clock.clone(), ids.clone(), health.clone(), limits.clone())?;
@@ -108,10 +108,10 @@ impl Hub {
         at_start(&mut writer, vec![Command::AppendNoop]);
         let (Head { epoch, seq, .. }, tally) = (writer.head(), writer.tally());
         let (released, services) = (writer.released(), writer.services());
-        let switchboard = Arc::new(Switchboard::new(epoch, seq, &limits, clock.clone()));
-        let (queue, waiting) = mpsc::channel(limits.waiting_commands);
+        let switchboard = Arc::new(Fanout::new(epoch, seq, &limits, clock.clone()));
+        let (queue, waiting) = mpsc::channel(limits.max_queued_commands);
         let stop = Arc::new(AtomicBool::new(false));
-        let turns = Arc::new(Turns::default());
+        let turns = Arc::new(SchedulerHandle::default());
         reader.with(&mut |snapshot| {
             turns.desk().count_queues_from(seq);
             snapshot.rooms_with_root()?.iter().for_each(|room| switchboard.roots().learn(room));
@@ -126,7 +126,7 @@ impl Hub {
             }
             Ok(())
         })?;
-        let follower = Follower {
+        let follower = LogTailer {
             bus: bus.clone(),
             reader: reader.clone(),
             switchboard: switchboard.clone(),
@@ -135,7 +135,7 @@ impl Hub {
         };
         let clockwork = tokio::runtime::Builder::new_current_thread().enable_time().build();
         let clockwork = clockwork
-            .map_err(|error| Fault::new("starting a thread", crate::fault::Severity::Lasting, error))?;
+            .map_err(|error| Fault::new("starting a thread", crate::fault::Severity::Permanent, error))?;
         let threads = vec![
             spawn("parlor-writer", move || writer.run(waiting, &clockwork))?,
             spawn("parlor-follower", move || follower.run())?,
@@ -162,20 +162,20 @@ impl Hub {
             ids,
         };
         let hub = Self { inner: Arc::new(inner) };
-        tokio::spawn(keep(WeakHub(Arc::downgrade(&hub.inner))));
-        tokio::spawn(idle::keep(WeakHub(Arc::downgrade(&hub.inner))));
+        tokio::spawn(run_loop(WeakHub(Arc::downgrade(&hub.inner))));
+        tokio::spawn(idle_prompts::run_loop(WeakHub(Arc::downgrade(&hub.inner))));
         Ok(hub)
     }
 
-    pub(crate) fn turns(&self) -> &Turns {
+    pub(crate) fn turns(&self) -> &SchedulerHandle {
         &self.inner.turns
     }
 
-    pub(crate) fn shared_turns(&self) -> Arc<Turns> {
+    pub(crate) fn shared_turns(&self) -> Arc<SchedulerHandle> {
         self.inner.turns.clone()
     }
 
-    pub(crate) fn judge(&self) -> &dyn Triage {
+    pub(crate) fn triage_port(&self) -> &dyn Triage {
         &*self.inner.triage
     }
 
@@ -183,11 +183,11 @@ impl Hub {
         self.inner.ids.next().into()
     }
 
-    pub(crate) fn switchboard(&self) -> &Switchboard {
+    pub(crate) fn switchboard(&self) -> &Fanout {
         &self.inner.switchboard
     }
 
-    pub(crate) fn shared_switchboard(&self) -> Arc<Switchboard> {
+    pub(crate) fn shared_switchboard(&self) -> Arc<Fanout> {
         self.inner.switchboard.clone()
     }
 
@@ -206,32 +206,32 @@ impl Hub {
 
     /// Hands a command to the writer. Commands of one caller that are submitted one after the other are
     /// decided in that order. Waits only for room in the queue; the outcome comes with the receipt.
-    pub async fn submit(&self, caller: &Caller, command: Command) -> Receipt {
-        if let Err(refusal) = admit(&command, &self.inner.limits) {
-            return Receipt(Err(Some(refusal)));
+    pub async fn submit(&self, caller: &Caller, command: Command) -> PendingReceipt {
+        if let Err(refusal) = validate(&command, &self.inner.limits) {
+            return PendingReceipt(Err(Some(refusal)));
         }
         let queue = self.inner.queue.lock().clone();
-        let Some(queue) = queue else { return Receipt(Err(None)) };
+        let Some(queue) = queue else { return PendingReceipt(Err(None)) };
         let (reply, receiver) = oneshot::channel();
         let at = Instant::now();
-        match queue.send(Submitted { caller: caller.clone(), command, reply, at }).await {
-            Ok(()) => Receipt(Ok(receiver)),
-            Err(_) => Receipt(Err(None)),
+        match queue.send(QueuedCommand { caller: caller.clone(), command, reply, at }).await {
+            Ok(()) => PendingReceipt(Ok(receiver)),
+            Err(_) => PendingReceipt(Err(None)),
         }
     }
 
-    pub async fn call(&self, caller: &Caller, command: Command) -> Outcome {
+    pub async fn execute(&self, caller: &Caller, command: Command) -> CommandResult {
         async { self.submit(caller, command).await.await }.instrument(tracing::debug_span!("command")).await
     }
 
     pub async fn read(&self, caller: &Caller, query: Query) -> Result<Answer, Refusal> {
-        admit_query(&query)?;
+        validate_query(&query)?;
         let turn = match query {
             Query::Search(_) => Some(self.inner.searches.clone().acquire_owned().await),
             _ => None,
         };
         let caller = caller.clone();
-        self.look(move |hub, snapshot| {
+        self.read_snapshot(move |hub, snapshot| {
             let _held = &turn;
             let facts = hub.facts(&caller, &query, snapshot)?;
             match authorise_query(&caller, &query, &facts) {
@@ -245,7 +245,7 @@ impl Hub {
     /// Whether the caller may ask this, without the answer.
     pub async fn may(&self, caller: &Caller, query: Query) -> Result<(), Refusal> {
         let caller = caller.clone();
-        self.look(move |hub, snapshot| {
+        self.read_snapshot(move |hub, snapshot| {
             let facts = hub.facts(&caller, &query, snapshot)?;
             Ok(authorise_query(&caller, &query, &facts))
         })
@@ -255,7 +255,7 @@ impl Hub {
     /// The account behind a sign-in name, with its password hash: for checking credentials only.
     pub async fn account(&self, username: &str) -> Result<Option<User>, Refusal> {
         let username: Box<str> = username.into();
-        self.look(move |_, snapshot| snapshot.user_named(&username)).await
+        self.read_snapshot(move |_, snapshot| snapshot.user_named(&username)).await
     }
 
     /// An account and its second factor, if it has one or was offered one: for checking credentials only.
@@ -264,7 +264,7 @@ impl Hub {
         user: &UserId,
     ) -> Result<Option<(User, Option<SecondFactor>)>, Refusal> {
         let id = user.clone();
-        self.look(move |_, snapshot| {
+        self.read_snapshot(move |_, snapshot| {
             let Some(user) = snapshot.user(&id)? else { return Ok(None) };
             Ok(Some((user, snapshot.second_factor(&id)?)))
         })
@@ -273,12 +273,12 @@ impl Hub {
 
     /// What admins changed since the hub was started.
     pub async fn settings(&self) -> Result<HubSettings, Refusal> {
-        self.look(|_, snapshot| snapshot.settings()).await
+        self.read_snapshot(|_, snapshot| snapshot.settings()).await
     }
 
     /// The key behind a secret: for checking credentials only.
     pub async fn key(&self, secret: SecretHash) -> Result<Option<ApiKey>, Refusal> {
-        self.look(move |_, snapshot| snapshot.key_with(&secret)).await
+        self.read_snapshot(move |_, snapshot| snapshot.key_with(&secret)).await
     }
 
     /// Whether an upload has this content. Blocks, and is for who removes files only: it passes by everyone who
@@ -303,20 +303,21 @@ impl Hub {
     }
 
     /// Who the caller is now, or a refusal if that account, sign-in or key is gone.
-    pub async fn standing(&self, caller: &Caller) -> Result<Standing, Refusal> {
+    pub async fn auth_context(&self, caller: &Caller) -> Result<AuthContext, Refusal> {
         let caller = caller.clone();
-        let found =
-            self.look(move |hub, snapshot| Ok(hub.facts(&caller, &Query::Me, snapshot)?.standing)).await?;
+        let found = self
+            .read_snapshot(move |hub, snapshot| Ok(hub.facts(&caller, &Query::Me, snapshot)?.standing))
+            .await?;
         found.as_deref().cloned().ok_or(Refusal::NotSignedIn)
     }
 
     /// Whether the first admin is still to be made.
     pub async fn needs_setup(&self) -> Result<bool, Refusal> {
-        self.look(|_, snapshot| Ok(snapshot.admins()? == 0)).await
+        self.read_snapshot(|_, snapshot| Ok(snapshot.admins()? == 0)).await
     }
 
     /// Waits until there is an admin.
-    pub async fn set_up(&self) -> Result<(), Refusal> {
+    pub async fn wait_for_first_admin(&self) -> Result<(), Refusal> {
         let mut told = self.inner.switchboard.watch();
         while self.needs_setup().await? {
             // The switchboard lives as long as this hub.
@@ -330,17 +331,17 @@ impl Hub {
     pub async fn connect<T: Send + 'static>(
         &self,
         caller: &Caller,
-        viewer: Viewer,
+        viewer: Subscriber,
         greeting: Bytes,
-        count: impl FnOnce(&Standing) -> Result<T, Refusal> + Send + 'static,
-    ) -> Result<(Standing, T), Refusal> {
+        count: impl FnOnce(&AuthContext) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<(AuthContext, T), Refusal> {
         let (caller, hub, user) = (caller.clone(), self.clone(), viewer.user.clone());
         let (admission, first) = blocking(move || {
             hub.inner.switchboard.connect(viewer, greeting, || {
-                let (mut standing, mut hears) = (None, Hears(false));
+                let (mut standing, mut hears) = (None, ReceivesEvents(false));
                 hub.inner.reader.with(&mut |snapshot| {
                     let facts = hub.facts(&caller, &Query::Me, snapshot)?;
-                    hears = Hears(authorise_query(&caller, &Query::Me, &facts).is_ok());
+                    hears = ReceivesEvents(authorise_query(&caller, &Query::Me, &facts).is_ok());
                     standing = facts.standing.as_deref().cloned();
                     Ok(())
                 })?;
@@ -357,12 +358,12 @@ impl Hub {
     }
 
     /// Lets a connection go; says whether its person is no longer present.
-    pub fn disconnect(&self, viewer: ViewerId) -> bool {
+    pub fn disconnect(&self, viewer: SubscriberId) -> bool {
         self.inner.switchboard.disconnect(viewer)
     }
 
     /// Tells that a person has gone, unless they are back.
-    pub async fn tell_absence(&self, user: &UserId) -> Result<(), Refusal> {
+    pub async fn publish_absence(&self, user: &UserId) -> Result<(), Refusal> {
         if self.inner.switchboard.is_present(user) {
             return Ok(());
         }
@@ -372,7 +373,8 @@ impl Hub {
     /// Tells everyone who shares a room with this person, and their own connections.
     async fn present(&self, user: &UserId, online: bool) -> Result<(), Refusal> {
         let wanted = user.clone();
-        let found = self.look(move |_, snapshot| Ok((snapshot.user(&wanted)?, snapshot.peers(&wanted)?)));
+        let found =
+            self.read_snapshot(move |_, snapshot| Ok((snapshot.user(&wanted)?, snapshot.peers(&wanted)?)));
         let (Some(person), mut people) = found.await? else { return Ok(()) };
         people.push(user.clone());
         let signal = Signal::Presence { user: user.clone(), username: person.username, online };
@@ -385,7 +387,7 @@ impl Hub {
     pub async fn attach(
         &self,
         caller: &Caller,
-        viewer: &Viewer,
+        viewer: &Subscriber,
         room: &RoomId,
         since: Option<Position>,
         welcome: impl Fn(Position) -> Option<Bytes> + Clone + Send + 'static,
@@ -394,16 +396,18 @@ impl Hub {
         self.may(caller, query.clone()).await?;
         let mut from = since.map(|position| position.seq);
         if let Some(position) = since {
-            self.within_log(position).await?;
+            self.check_position(position).await?;
             // What follows the position is told anew, so nothing may come beside it. Without one a connection
             // that follows the room already goes on as it is: nothing would bring back what it missed between.
             self.inner.switchboard.leave(viewer.id, room);
         }
         loop {
             match self.try_join(caller, viewer, room, from, welcome.clone()).await? {
-                Joined::Live { from } => return Ok(from),
-                Joined::Ahead => self.inner.switchboard.told(from.unwrap_or_default()).await,
-                Joined::Behind => {
+                JoinResult::Live { from } => return Ok(from),
+                JoinResult::NotPublishedYet => {
+                    self.inner.switchboard.wait_until_published(from.unwrap_or_default()).await
+                }
+                JoinResult::NeedsReplay => {
                     let after = from.unwrap_or_default();
                     from = Some(self.catch_up(caller, viewer, room, after).await?);
                 }
@@ -411,16 +415,21 @@ impl Hub {
         }
     }
 
-    pub fn detach(&self, viewer: ViewerId, room: &RoomId) {
+    pub fn detach(&self, viewer: SubscriberId, room: &RoomId) {
         self.inner.switchboard.leave(viewer, room);
     }
 
-    pub fn is_attached(&self, viewer: ViewerId, room: &RoomId) -> bool {
+    pub fn is_attached(&self, viewer: SubscriberId, room: &RoomId) -> bool {
         self.inner.switchboard.is_in(viewer, room)
     }
 
     /// Has new mail of an agent pushed to a connection.
-    pub async fn listen(&self, caller: &Caller, viewer: ViewerId, mailbox: Mailbox) -> Result<(), Refusal> {
+    pub async fn listen(
+        &self,
+        caller: &Caller,
+        viewer: SubscriberId,
+        mailbox: Mailbox,
+    ) -> Result<(), Refusal> {
         let query = Query::MayListen { agent: mailbox.agent.clone() };
         self.may(caller, query.clone()).await?;
         let (caller, hub) = (caller.clone(), self.clone());
@@ -431,12 +440,12 @@ impl Hub {
     }
 
     /// Waits until everything up to `seq` has been handed to whoever follows or listens.
-    pub async fn told(&self, seq: Seq) {
-        self.inner.switchboard.told(seq).await;
+    pub async fn wait_until_published(&self, seq: Seq) {
+        self.inner.switchboard.wait_until_published(seq).await;
     }
 
     /// Tells the others in a room that somebody is typing; only from a connection that follows it.
-    pub fn typing(&self, viewer: &Viewer, username: &str, room: &RoomId) {
+    pub fn typing(&self, viewer: &Subscriber, username: &str, room: &RoomId) {
         if self.inner.switchboard.is_in(viewer.id, room) {
             let signal =
                 Signal::Typing { room: room.clone(), user: viewer.user.clone(), username: username.into() };
@@ -444,7 +453,7 @@ impl Hub {
         }
     }
 
-    pub fn viewer_id(&self) -> ViewerId {
+    pub fn viewer_id(&self) -> SubscriberId {
         self.inner.switchboard.viewer_id()
     }
 
@@ -454,14 +463,14 @@ impl Hub {
     }
 
     /// How the hub is doing, in numbers.
-    pub fn figures(&self) -> Figures {
+    pub fn metrics(&self) -> HubMetrics {
         let Inner { tally, limits, reads, reader, switchboard, queue, .. } = &*self.inner;
         let free = queue.lock().as_ref().map_or(0, mpsc::Sender::capacity);
-        Figures {
+        HubMetrics {
             tally: tally.clone(),
             health: self.health(),
-            waiting_commands: limits.waiting_commands - free,
-            most_waiting_commands: limits.waiting_commands,
+            waiting_commands: limits.max_queued_commands - free,
+            most_waiting_commands: limits.max_queued_commands,
             reads: limits.reads - reads.available_permits(),
             most_reads: limits.reads,
             told: switchboard.seen(),
@@ -475,7 +484,7 @@ impl Hub {
     }
 
     /// Which folders rooms are about, as far as everything has been told.
-    pub fn roots(&self) -> Arc<Roots> {
+    pub fn roots(&self) -> Arc<RoomRoots> {
         self.inner.switchboard.roots().clone()
     }
 
@@ -488,7 +497,7 @@ impl Hub {
     }
 
     /// Says good-bye to every connection; commands on their way are still decided.
-    pub fn say_goodbye(&self) {
+    pub fn disconnect_all(&self) {
         self.inner.switchboard.shut_down();
     }
 
@@ -505,7 +514,7 @@ impl Hub {
         self.inner.turns.wake();
         self.inner.turns.idle.notify_one();
         // Wakes the follower, which looks at `stop` after each batch.
-        self.inner.bus.announce(Arc::new([]));
+        self.inner.bus.publish(Arc::new([]));
         let threads = std::mem::take(&mut *self.inner.threads.lock());
         threads.into_iter().for_each(|thread| drop(thread.join()));
     }
@@ -513,11 +522,11 @@ impl Hub {
     async fn try_join(
         &self,
         caller: &Caller,
-        viewer: &Viewer,
+        viewer: &Subscriber,
         room: &RoomId,
         from: Option<Seq>,
         welcome: impl FnOnce(Position) -> Option<Bytes> + Send + 'static,
-    ) -> Result<Joined, Refusal> {
+    ) -> Result<JoinResult, Refusal> {
         let (caller, hub, id, room) = (caller.clone(), self.clone(), viewer.id, room.clone());
 
         blocking(move || {
@@ -533,14 +542,14 @@ impl Hub {
     async fn catch_up(
         &self,
         caller: &Caller,
-        viewer: &Viewer,
+        viewer: &Subscriber,
         room: &RoomId,
         after: Seq,
     ) -> Result<Seq, Refusal> {
         const PAGE: usize = 200;
         let (caller, wanted) = (caller.clone(), room.clone());
         let (events, through) = self
-            .look(move |hub, snapshot| {
+            .read_snapshot(move |hub, snapshot| {
                 let query = Query::MayFollow { room: wanted.clone() };
                 let facts = hub.facts(&caller, &query, snapshot)?;
                 if let Err(refusal) = authorise_query(&caller, &query, &facts) {
@@ -560,7 +569,7 @@ impl Hub {
         let told = |logged: &&LoggedEvent| !matches!(logged.event, Event::ApprovalAsked(_));
         for logged in events.iter().filter(for_them).filter(told) {
             if let Some(bytes) = viewer.egress.event(logged, self.inner.epoch)
-                && !viewer.outbox.push_in_time(bytes).await
+                && !viewer.outbox.push_when_half_empty(bytes).await
             {
                 return Err(Refusal::Unavailable);
             }
@@ -568,9 +577,10 @@ impl Hub {
         Ok(through)
     }
 
-    pub(crate) async fn within_log(&self, position: Position) -> Result<(), Refusal> {
-        let head = self.look(|_, snapshot| snapshot.head()).await?;
-        let known = position.epoch == head.epoch && position.seq >= head.trimmed && position.seq <= head.seq;
+    pub(crate) async fn check_position(&self, position: Position) -> Result<(), Refusal> {
+        let head = self.read_snapshot(|_, snapshot| snapshot.head()).await?;
+        let known =
+            position.epoch == head.epoch && position.seq >= head.trimmed_through && position.seq <= head.seq;
         if known {
             return Ok(());
         }
@@ -583,8 +593,8 @@ impl Hub {
         query: &Query,
         snapshot: &mut dyn Snapshot,
     ) -> Result<Facts, Fault> {
-        let mut facts = Facts::blank(self.now(), self.inner.epoch, Seq(0));
-        facts.about_query(caller, query, snapshot)?;
+        let mut facts = Facts::empty(self.now(), self.inner.epoch, Seq(0));
+        facts.load_for_query(caller, query, snapshot)?;
         let root = match query {
             Query::RoomsAt { root, .. } => Some(&**root),
             _ => facts.room.as_ref().and_then(|room| room.project_root.as_deref()),
@@ -611,7 +621,7 @@ impl Hub {
         self.inner.reader.with(read)
     }
 
-    pub(crate) async fn look<T: Send + 'static>(
+    pub(crate) async fn read_snapshot<T: Send + 'static>(
         &self,
         mut read: impl FnMut(&Hub, &mut dyn Snapshot) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Refusal> {
@@ -636,7 +646,8 @@ impl Hub {
 fn close_questions(writer: &mut Writer, reader: &dyn Reader) -> Result<Vec<ApprovalId>, Fault> {
     let mut open = Vec::new();
     reader.with(&mut |snapshot| {
-        open = snapshot.open_approvals(Open::Everybodys)?.into_iter().map(|open| open.id).collect();
+        open =
+            snapshot.open_approvals(OpenApprovalsOf::Everybodys)?.into_iter().map(|open| open.id).collect();
         Ok(())
     })?;
     let expire = |approval: &ApprovalId| Command::ExpireApproval { approval: approval.clone() };
@@ -659,14 +670,14 @@ fn close_gateways(writer: &mut Writer, reader: &dyn Reader) -> Result<(), Fault>
 
 /// Before anybody else can ask for anything.
 fn at_start(writer: &mut Writer, commands: Vec<Command>) {
-    let submitted = |command| Submitted {
+    let submitted = |command| QueuedCommand {
         caller: Caller::OPERATOR,
         command,
         reply: oneshot::channel().0,
         at: Instant::now(),
     };
     if !commands.is_empty() {
-        writer.pass(commands.into_iter().map(submitted).collect());
+        writer.process_batch(commands.into_iter().map(submitted).collect());
     }
 }
 
@@ -698,7 +709,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<std::thread
     let log = tracing::dispatcher::get_default(Clone::clone);
     let work = move || tracing::dispatcher::with_default(&log, work);
     let thread = std::thread::Builder::new().name(name.into()).spawn(work);
-    thread.map_err(|error| Fault::new("starting a thread", crate::fault::Severity::Lasting, error))
+    thread.map_err(|error| Fault::new("starting a thread", crate::fault::Severity::Permanent, error))
 }
 
 /// How much text one answer holds, so that many who ask for much and read slowly cannot fill the memory.
@@ -706,10 +717,10 @@ pub(crate) const ANSWER_BYTES: usize = 1024 * 1024;
 /// How many earlier versions of a message are told.
 const REVISIONS: usize = 100;
 /// How much of a newest message is told beside the others.
-const GLANCE_CHARACTERS: usize = 1000;
+const PREVIEW_CHARS: usize = 1000;
 
 /// How many texts of these lengths go into one answer: at least one.
-pub(crate) fn fitting(lengths: impl Iterator<Item = usize>) -> usize {
+pub(crate) fn count_within_budget(lengths: impl Iterator<Item = usize>) -> usize {
     let mut total = 0;
     let within = |length: &usize| {
         total += length;
@@ -720,12 +731,14 @@ pub(crate) fn fitting(lengths: impl Iterator<Item = usize>) -> usize {
 
 fn fitting_tasks(mut tasks: Vec<Task>) -> Vec<Task> {
     let text = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len());
-    tasks.truncate(fitting(tasks.iter().map(|task| text(&task.description) + text(&task.result) + 500)));
+    tasks.truncate(count_within_budget(
+        tasks.iter().map(|task| text(&task.description) + text(&task.result) + 500),
+    ));
     tasks
 }
 
 fn shortened(recent: Recent) -> Recent {
-    match recent.message.text.char_indices().nth(GLANCE_CHARACTERS) {
+    match recent.message.text.char_indices().nth(PREVIEW_CHARS) {
         None => recent,
         Some((end, _)) => {
             let text = recent.message.text[..end].into();
@@ -808,12 +821,12 @@ fn answer(
         }
         Query::Search(asked) => {
             let memberships = snapshot.memberships(&MemberId::User(own()))?;
-            let wanted = Wanted::parse(&asked.text).expect("admitted as well formed");
-            Answer::Found(search::search(asked, &wanted, &memberships, limits.search_patience, snapshot)?)
+            let wanted = SearchTerms::parse(&asked.text).expect("admitted as well formed");
+            Answer::Found(search::search(asked, &wanted, &memberships, limits.search_timeout, snapshot)?)
         }
         Query::Revisions { message } => {
             let mut revisions = snapshot.revisions(message, REVISIONS)?;
-            revisions.truncate(fitting(revisions.iter().map(|revision| revision.text.len())));
+            revisions.truncate(count_within_budget(revisions.iter().map(|revision| revision.text.len())));
             Answer::Revisions(revisions)
         }
         Query::Thread { after, limit, .. } => {
@@ -826,12 +839,12 @@ fn answer(
         }
         Query::Pins { room } => {
             let mut pins = snapshot.pins(room, cleared(facts))?;
-            pins.truncate(fitting(pins.iter().map(|(_, message)| message.length())));
+            pins.truncate(count_within_budget(pins.iter().map(|(_, message)| message.length())));
             Answer::Pins(pins)
         }
         Query::Bookmarks { before, limit } => {
             let mut bookmarks = snapshot.bookmarks(&own(), *before, limit + 1)?;
-            let most = fitting(bookmarks.iter().map(|(_, message)| message.length())).min(*limit);
+            let most = count_within_budget(bookmarks.iter().map(|(_, message)| message.length())).min(*limit);
             let more = bookmarks.len() > most;
             bookmarks.truncate(most);
             Answer::Bookmarks { bookmarks, more }
@@ -855,7 +868,7 @@ fn answer(
         Query::Missions { limit, .. } => {
             let room = facts.room.as_deref().expect("authorised as a member of it");
             let mut missions = snapshot.missions(&MissionScope::of(room), *limit)?;
-            missions.truncate(fitting(missions.iter().map(Mission::length)));
+            missions.truncate(count_within_budget(missions.iter().map(Mission::length)));
             for mission in missions.iter_mut().filter(|mission| mission.room != room.id) {
                 if snapshot.member(&mission.room, &MemberId::User(own()))?.is_none() {
                     // Another room about the same folder: which one, and who is there, is not for this caller.
@@ -874,19 +887,19 @@ fn answer(
         Query::Subscriptions { mailbox } => Answer::Subscriptions(snapshot.subscriptions_of(mailbox)?),
         Query::Mail { mailbox, page } => {
             let mut mail = snapshot.mail(mailbox, *page)?;
-            mail.truncate(fitting(mail.iter().map(|(message, _)| message.length())));
+            mail.truncate(count_within_budget(mail.iter().map(|(message, _)| message.length())));
             Answer::Mail(mail)
         }
         Query::DeadLetters { page } => {
             let mut letters = snapshot.dead_letters(*page)?;
-            letters.truncate(fitting(letters.iter().map(|letter| letter.message.length())));
+            letters.truncate(count_within_budget(letters.iter().map(|letter| letter.message.length())));
             Answer::DeadLetters(letters)
         }
         Query::Upload { .. } => {
             let upload = facts.uploads.first().cloned().expect("authorised to see it");
             Answer::Upload(Arc::new(upload))
         }
-        Query::Approvals { room } => Answer::Approvals(snapshot.open_approvals(Open::Room(room))?),
+        Query::Approvals { room } => Answer::Approvals(snapshot.open_approvals(OpenApprovalsOf::Room(room))?),
         Query::Question { .. } => Answer::Approvals(facts.approval.clone().into_iter().collect()),
         Query::Plans { room: Some(room) } => Answer::Plans(snapshot.plans(room)?),
         Query::Plans { room: None } => {
@@ -899,7 +912,7 @@ fn answer(
         Query::Questions => {
             let mut open = Vec::new();
             for member in snapshot.memberships(&MemberId::User(own()))? {
-                open.extend(snapshot.open_approvals(Open::Room(&member.room))?);
+                open.extend(snapshot.open_approvals(OpenApprovalsOf::Room(&member.room))?);
             }
             open.retain(|asked| asked.kind == ApprovalKind::Questions);
             Answer::Approvals(open)
@@ -987,7 +1000,7 @@ fn cleared(facts: &Facts) -> Seq {
 
 /// One more than asked for tells whether there are more.
 fn page_of(mut messages: Vec<Arc<Message>>, limit: usize) -> Answer {
-    let fitting = fitting(messages.iter().map(|message| message.length()));
+    let fitting = count_within_budget(messages.iter().map(|message| message.length()));
     let more = messages.len() > limit.min(fitting);
     messages.truncate(limit.min(fitting));
     Answer::History { messages, more }

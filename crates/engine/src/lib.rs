@@ -2,33 +2,33 @@
 //!
 //! Knows no door and no database: doors translate at the edge, stores stand behind the ports.
 
-mod admit;
 pub mod audit;
 pub mod authorise;
+pub mod blob_gc;
 mod cards;
+pub mod decide;
 mod digest;
 pub mod facts;
+pub mod fanout;
 mod fault;
-pub mod figures;
-mod follower;
-mod following;
+mod follow_rooms;
 mod health;
 pub mod hub;
-pub mod janitor;
 mod limits;
 pub mod local;
+mod log_tailer;
+pub mod metrics;
 mod pipeline;
-pub mod plan;
 pub mod ports;
-mod routes;
+mod routing_index;
+pub mod runs;
 pub mod search;
 mod sniff;
-pub mod switchboard;
-pub mod turns;
+mod validate;
 
-pub use admit::password_flaws;
 pub use fault::{Fault, Severity};
 pub use health::Health;
-pub use hub::{Hub, Receipt};
+pub use hub::{Hub, PendingReceipt};
 pub use limits::Limits;
 pub use sniff::Sniffer;
+pub use validate::password_errors;

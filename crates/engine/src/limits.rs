@@ -14,9 +14,9 @@ pub struct Limits {
     /// Bookmarks of one person.
     pub bookmarks: usize,
     /// Commands that may wait for the writer; a full queue makes senders wait.
-    pub waiting_commands: usize,
+    pub max_queued_commands: usize,
     /// Commands that share one commit at most.
-    pub group: usize,
+    pub max_commit_batch: usize,
     /// Events kept in memory for those who come back quickly.
     pub recent_events: usize,
     /// How much of what people said these may hold together; the oldest are let go first.
@@ -27,7 +27,7 @@ pub struct Limits {
     /// Searches at once; the rest wait, so that they leave reads for others. Each answers with what it has
     /// when its time is over.
     pub searches: usize,
-    pub search_patience: Duration,
+    pub search_timeout: Duration,
     /// Events that may lie beyond the index for searches before it is brought up to them, when nothing else is
     /// to be done.
     pub unindexed: usize,
@@ -46,10 +46,10 @@ pub struct Limits {
     pub room_turns: u64,
     pub room_tokens: u64,
     /// How long it may take to decide whether an agent should answer.
-    pub triage_patience: Duration,
+    pub triage_timeout: Duration,
     /// Turns that an agent gets in a room though nobody could decide that: so many at once, and then one each time.
-    pub undecided_turns: u32,
-    pub undecided_every: Duration,
+    pub triage_fallback_burst: u32,
+    pub triage_fallback_interval: Duration,
     /// How long one reply may be, and of how many chunks that do not flow together.
     pub reply_bytes: usize,
     pub reply_chunks: usize,
@@ -64,7 +64,7 @@ pub struct Limits {
     /// their way.
     pub project_roots: Vec<Box<str>>,
     /// Batches of news that may wait for the fan-out; beyond that it reads the store instead.
-    pub waiting_news: usize,
+    pub max_queued_batches: usize,
 }
 
 impl Limits {
@@ -82,13 +82,13 @@ impl Default for Limits {
             reactions: 20,
             pins: 100,
             bookmarks: 10_000,
-            waiting_commands: 8192,
-            group: 1024,
+            max_queued_commands: 8192,
+            max_commit_batch: 1024,
             recent_events: 1024,
             recent_bytes: 16 * 1024 * 1024,
             reads: 4,
             searches: 2,
-            search_patience: Duration::from_millis(500),
+            search_timeout: Duration::from_millis(500),
             unindexed: 1000,
             most_unindexed: 500_000,
             welcome: false,
@@ -98,9 +98,9 @@ impl Default for Limits {
             agent_messages: 20,
             room_turns: 200,
             room_tokens: 2_000_000,
-            triage_patience: Duration::from_secs(10),
-            undecided_turns: 5,
-            undecided_every: Duration::from_secs(60),
+            triage_timeout: Duration::from_secs(10),
+            triage_fallback_burst: 5,
+            triage_fallback_interval: Duration::from_secs(60),
             reply_bytes: 10 * 1024 * 1024,
             reply_chunks: 5000,
             approvals: 1000,
@@ -108,7 +108,7 @@ impl Default for Limits {
             approval_bytes: 512 * 1024,
             gateway_grace: Duration::from_secs(60),
             project_roots: Vec::new(),
-            waiting_news: 64,
+            max_queued_batches: 64,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The ports within one process: the bus as a bounded channel, the system's clock, random ids.
 
-use crate::ports::{Bus, Clock, Ids, News};
+use crate::ports::{Bus, BusPoll, Clock, IdGenerator};
 use parking_lot::Mutex;
 use parlor_model::{LoggedEvent, Time};
 use std::sync::Arc;
@@ -22,16 +22,16 @@ impl LocalBus {
 }
 
 impl Bus for LocalBus {
-    fn announce(&self, news: Arc<[LoggedEvent]>) {
+    fn publish(&self, news: Arc<[LoggedEvent]>) {
         // A full channel loses this batch on purpose: the store has it, and the writer must not wait.
         let _ = self.sender.try_send(news);
     }
 
-    fn next(&self) -> News {
+    fn next(&self) -> BusPoll {
         match self.receiver.lock().recv_timeout(Duration::from_millis(200)) {
-            Ok(batch) => News::Batch(batch),
-            Err(RecvTimeoutError::Timeout) => News::Quiet,
-            Err(RecvTimeoutError::Disconnected) => News::Over,
+            Ok(batch) => BusPoll::Batch(batch),
+            Err(RecvTimeoutError::Timeout) => BusPoll::TimedOut,
+            Err(RecvTimeoutError::Disconnected) => BusPoll::Closed,
         }
     }
 }
@@ -48,7 +48,7 @@ impl Clock for SystemClock {
 /// UUIDs of version 7: 74 random bits, and neighbours in time are neighbours in an index.
 pub struct RandomIds;
 
-impl Ids for RandomIds {
+impl IdGenerator for RandomIds {
     fn next(&self) -> String {
         uuid::Uuid::now_v7().to_string()
     }

@@ -3,14 +3,14 @@
 
 use crate::audit;
 use crate::authorise::authorise;
-use crate::facts::{Facts, Memo};
+use crate::decide::{Change, DecideContext, decide};
+use crate::facts::{Facts, LookupCache};
 use crate::fault::Severity;
-use crate::figures::Tally;
 use crate::health::{Health, HealthCell};
-use crate::hub::Outcome;
-use crate::plan::{Change, Mint, plan};
-use crate::ports::{Bus, Clock, Head, Ids, Store};
-use crate::routes::Routes;
+use crate::hub::CommandResult;
+use crate::metrics::WriterMetrics;
+use crate::ports::{Bus, Clock, Head, IdGenerator, Store};
+use crate::routing_index::RoutingIndex;
 use crate::{Fault, Limits};
 use parlor_model::{Caller, Command, LoggedEvent, Refusal, Seq};
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 /// A command on its way, with where the outcome goes.
-pub struct Submitted {
+pub struct QueuedCommand {
     pub caller: Caller,
     pub command: Command,
-    pub reply: oneshot::Sender<Outcome>,
+    pub reply: oneshot::Sender<CommandResult>,
     pub at: Instant,
 }
 
@@ -31,40 +31,40 @@ pub struct Writer {
     store: Box<dyn Store>,
     bus: Arc<dyn Bus>,
     clock: Arc<dyn Clock>,
-    ids: Arc<dyn Ids>,
+    ids: Arc<dyn IdGenerator>,
     health: Arc<HealthCell>,
     /// Told when files may have become nobody's.
     released: Arc<Notify>,
     services: Arc<Notify>,
     limits: Limits,
-    tally: Arc<Tally>,
-    routes: Routes,
+    tally: Arc<WriterMetrics>,
+    routes: RoutingIndex,
     head: Head,
     /// How far the index for searches reaches.
     indexed: Seq,
 }
 
-const TEND_EVERY: Duration = Duration::from_secs(60);
-const TRY_AGAIN_EVERY: Duration = Duration::from_secs(1);
+const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(60);
+const STORE_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// As many commands in one group come from senders who do not wait for each other.
-const CROWD: usize = 32;
+const BURST_COMMANDS: usize = 32;
 /// How long such senders are silent when they have stopped.
-const BREATH: Duration = Duration::from_millis(50);
+const BURST_QUIET_PERIOD: Duration = Duration::from_millis(50);
 
 impl Writer {
     pub fn new(
         mut store: Box<dyn Store>,
         bus: Arc<dyn Bus>,
         clock: Arc<dyn Clock>,
-        ids: Arc<dyn Ids>,
+        ids: Arc<dyn IdGenerator>,
         health: Arc<HealthCell>,
         limits: Limits,
     ) -> Result<Self, Fault> {
         let head = store.head()?;
         let indexed = store.index(0)?;
         let (agents, subscriptions) = store.subscriptions()?;
-        let routes = Routes::build(agents, subscriptions);
-        let tally = Arc::new(Tally::default());
+        let routes = RoutingIndex::build(agents, subscriptions);
+        let tally = Arc::new(WriterMetrics::default());
         tally.head.store(head.seq.0, Ordering::Relaxed);
         let (released, services) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         Ok(Self { store, bus, clock, ids, health, released, services, limits, tally, routes, head, indexed })
@@ -82,20 +82,20 @@ impl Writer {
         self.head
     }
 
-    pub fn tally(&self) -> Arc<Tally> {
+    pub fn tally(&self) -> Arc<WriterMetrics> {
         self.tally.clone()
     }
 
     /// Runs until every sender is gone and what they sent is answered.
     ///
-    /// `clockwork` is its own: whoever drops the hub may end the runtime that it was started in before the writer is
+    /// `timer_runtime` is its own: whoever drops the hub may end the runtime that it was started in before the writer is
     /// done.
-    pub fn run(mut self, mut queue: mpsc::Receiver<Submitted>, clockwork: &tokio::runtime::Runtime) {
-        let mut group = Vec::with_capacity(self.limits.group);
+    pub fn run(mut self, mut queue: mpsc::Receiver<QueuedCommand>, timer_runtime: &tokio::runtime::Runtime) {
+        let mut group = Vec::with_capacity(self.limits.max_commit_batch);
         let (mut tended, mut more, mut quiet_from) = (Instant::now(), false, Instant::now());
         loop {
             let soon = more || self.health.get() == Health::Full;
-            let patience = if soon { TRY_AGAIN_EVERY } else { TEND_EVERY };
+            let patience = if soon { STORE_RETRY_INTERVAL } else { MAINTENANCE_INTERVAL };
             // Nobody waits for the index: it gets the moments in which nobody waits for anything. Where many were
             // answered at once, many are about to ask again, some of them sooner than the others.
             let idle_work = self.behind_by(self.limits.unindexed);
@@ -103,15 +103,15 @@ impl Writer {
                 true => quiet_from.saturating_duration_since(Instant::now()),
                 false => patience.saturating_sub(tended.elapsed()),
             };
-            let received = clockwork.block_on(async {
-                tokio::time::timeout(wait, queue.recv_many(&mut group, self.limits.group)).await
+            let received = timer_runtime.block_on(async {
+                tokio::time::timeout(wait, queue.recv_many(&mut group, self.limits.max_commit_batch)).await
             });
             match received {
                 Ok(0) => break,
                 Ok(count) => {
-                    self.pass(std::mem::take(&mut group));
-                    if count >= CROWD {
-                        quiet_from = Instant::now() + BREATH;
+                    self.process_batch(std::mem::take(&mut group));
+                    if count >= BURST_COMMANDS {
+                        quiet_from = Instant::now() + BURST_QUIET_PERIOD;
                     }
                 }
                 Err(_) if idle_work => self.index(),
@@ -121,11 +121,11 @@ impl Writer {
                 self.index();
             }
             if tended.elapsed() >= patience {
-                more = self.tend();
+                more = self.run_maintenance();
                 tended = Instant::now();
             }
         }
-        self.tend();
+        self.run_maintenance();
         if self.health.get() != Health::Broken
             && let Err(fault) = self.store.close()
         {
@@ -134,7 +134,7 @@ impl Writer {
     }
 
     /// One walk through the corridor for everything that waited.
-    pub fn pass(&mut self, group: Vec<Submitted>) {
+    pub fn process_batch(&mut self, group: Vec<QueuedCommand>) {
         if self.health.get() == Health::Broken {
             return self.answer(group, || Err(Refusal::Unavailable));
         }
@@ -146,7 +146,7 @@ impl Writer {
                 self.tally.head.store(self.head.seq.0, Ordering::Relaxed);
                 self.health.recovered();
                 if !news.is_empty() {
-                    self.bus.announce(news.into());
+                    self.bus.publish(news.into());
                 }
                 let mut outcomes = outcomes.into_iter();
                 self.answer(group, || outcomes.next().expect("one outcome for each command"));
@@ -158,25 +158,35 @@ impl Writer {
         }
     }
 
-    fn decide_and_commit(&mut self, group: &[Submitted]) -> Result<(Vec<Outcome>, Vec<LoggedEvent>), Fault> {
-        let mint = Mint { ids: &*self.ids, limits: &self.limits };
+    fn decide_and_commit(
+        &mut self,
+        group: &[QueuedCommand],
+    ) -> Result<(Vec<CommandResult>, Vec<LoggedEvent>), Fault> {
+        let mint = DecideContext { ids: &*self.ids, limits: &self.limits };
         let mut head = self.head;
         let mut news = Vec::with_capacity(group.len());
         let mut outcomes = Vec::with_capacity(group.len());
-        let mut memo = Memo::default();
+        let mut memo = LookupCache::default();
         let (mut released, mut services) = (false, false);
         let mut transaction = self.store.begin()?;
-        for Submitted { caller, command, .. } in group {
+        for QueuedCommand { caller, command, .. } in group {
             let now = head.at.next_after(self.clock.now());
-            let mut facts = Facts::blank(now, head.epoch, head.seq);
-            facts.about(caller, command, &mut *transaction, &self.routes, &mut memo, &self.limits)?;
-            let decision = authorise(caller, command, &facts).and_then(|()| plan(command, &facts, &mint));
+            let mut facts = Facts::empty(now, head.epoch, head.seq);
+            facts.load_for_command(
+                caller,
+                command,
+                &mut *transaction,
+                &self.routes,
+                &mut memo,
+                &self.limits,
+            )?;
+            let decision = authorise(caller, command, &facts).and_then(|()| decide(command, &facts, &mint));
             outcomes.push(match decision {
                 Ok(mut plan) => {
                     plan.changes.extend(audit::changes(caller, command, &facts, &plan));
                     transaction.apply(&plan)?;
                     if !plan.changes.iter().all(Change::is_about_a_message) {
-                        memo = Memo::default();
+                        memo = LookupCache::default();
                     }
                     if plan.changes.iter().any(|change| matches!(change, Change::RemoveRoom(_))) {
                         // The store may begin its index anew rather than take much out of it.
@@ -212,11 +222,11 @@ impl Writer {
     fn after(&mut self, fault: Fault) {
         tracing::error!(%fault, severity = ?fault.severity, "the store could not commit; nothing was acknowledged");
         self.health.set(match fault.severity {
-            Severity::Passing => Health::Full,
-            Severity::Lasting => Health::Broken,
+            Severity::Transient => Health::Full,
+            Severity::Permanent => Health::Broken,
         });
         if let Ok((agents, subscriptions)) = self.store.subscriptions() {
-            self.routes = Routes::build(agents, subscriptions);
+            self.routes = RoutingIndex::build(agents, subscriptions);
         }
     }
 
@@ -233,11 +243,11 @@ impl Writer {
     }
 
     /// Says whether there is more to do.
-    fn tend(&mut self) -> bool {
+    fn run_maintenance(&mut self) -> bool {
         if self.health.get() == Health::Broken {
             return false;
         }
-        match self.store.tend(self.clock.now()) {
+        match self.store.run_maintenance(self.clock.now()) {
             Ok(more) => {
                 self.health.recovered();
                 self.released.notify_one();
@@ -250,9 +260,9 @@ impl Writer {
         }
     }
 
-    fn answer(&self, group: Vec<Submitted>, mut next_outcome: impl FnMut() -> Outcome) {
+    fn answer(&self, group: Vec<QueuedCommand>, mut next_outcome: impl FnMut() -> CommandResult) {
         let now = Instant::now();
-        for Submitted { reply, at, .. } in group {
+        for QueuedCommand { reply, at, .. } in group {
             let outcome = next_outcome();
             self.tally.answered(&outcome, now - at);
             // Whoever asked may have gone; what was committed stays committed.

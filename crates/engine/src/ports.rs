@@ -1,9 +1,9 @@
 //! What the engine needs from outside, each with its contract. One suite, `backends/tests/suite`, holds
 //! every store to it.
 
-use crate::figures::StoreSize;
-use crate::search::Hunt;
-use crate::{Fault, plan::Plan};
+use crate::metrics::StoreSize;
+use crate::search::SearchScope;
+use crate::{Fault, decide::Effects};
 use parlor_model::audit::{AuditFilter, AuditRecord};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
@@ -19,7 +19,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// How far back a turn is looked for by its conversation.
-pub const LATELY_ENDED: usize = 64;
+pub const RECENT_RUNS_SEARCHED: usize = 64;
 
 /// Point reads, the same inside the writer's open transaction and in a reader's snapshot.
 pub trait Lookup {
@@ -102,7 +102,7 @@ pub trait Lookup {
     /// What a gateway ever asked under a name, in the order in which it was asked.
     fn approvals_called(&mut self, gateway: &GatewayId, request: &str) -> Result<Vec<Approval>, Fault>;
     /// What waits for an answer, in the order in which it was asked.
-    fn open_approvals(&mut self, of: Open<'_>) -> Result<Vec<Approval>, Fault>;
+    fn open_approvals(&mut self, of: OpenApprovalsOf<'_>) -> Result<Vec<Approval>, Fault>;
     fn open_approval_count(&mut self) -> Result<usize, Fault>;
     fn approval_rule(
         &mut self,
@@ -128,19 +128,19 @@ pub trait Lookup {
     /// Whether a turn of this agent waits or runs, in whatever room.
     fn has_open_run(&mut self, agent: &AgentId) -> Result<bool, Fault>;
     /// What the turns of an agent in a room came to that were asked for since then and not refused.
-    fn spent(&mut self, room: &RoomId, agent: &AgentId, since: Time) -> Result<Spent, Fault>;
+    fn spent(&mut self, room: &RoomId, agent: &AgentId, since: Time) -> Result<BudgetUsage, Fault>;
     /// How often one agent got a turn in a room because another addressed it.
     fn asked(&mut self, room: &RoomId, by: &AgentId, agent: &AgentId, since: Time) -> Result<u64, Fault>;
     /// How many turns of an agent ended since then with something said.
     fn spoken(&mut self, agent: &AgentId, since: Time) -> Result<u64, Fault>;
     /// What a repeated key stood for the first time.
-    fn first_use(&mut self, key: &OnceKey) -> Result<Option<FirstUse>, Fault>;
+    fn first_use(&mut self, key: &IdempotencyKey) -> Result<Option<FirstRequest>, Fault>;
 }
 
 /// The writer's open transaction. Nothing is visible to readers, and nothing is durable, before
 /// `commit` returns `Ok`; dropping it undoes everything.
 pub trait Transaction: Lookup {
-    fn apply(&mut self, plan: &Plan) -> Result<(), Fault>;
+    fn apply(&mut self, plan: &Effects) -> Result<(), Fault>;
     fn commit(self: Box<Self>) -> Result<(), Fault>;
 }
 
@@ -153,7 +153,7 @@ pub trait Store: Send {
     /// House-keeping between groups (checkpoints, trimming); `now` decides what is old. The log loses its
     /// beginning only, and never its newest event; so do the messages, where they are not kept for ever, a slice at
     /// a time, and not on the day after the clock leapt: it may have been set wrong. Says whether there is more to do.
-    fn tend(&mut self, now: Time) -> Result<bool, Fault>;
+    fn run_maintenance(&mut self, now: Time) -> Result<bool, Fault>;
     /// Takes at most so many of the oldest messages that are not there yet into the index for searches, and says
     /// up to where it reaches. What lies beyond is found as well, at the cost of reading it.
     fn index(&mut self, most: usize) -> Result<Seq, Fault> {
@@ -174,7 +174,7 @@ pub struct Head {
     /// The time of the newest event, so that times go on increasing after a restart.
     pub at: Time,
     /// Everything up to here has been trimmed from the log.
-    pub trimmed: Seq,
+    pub trimmed_through: Seq,
 }
 
 /// A consistent view of the store beside the writer.
@@ -227,7 +227,7 @@ pub trait Snapshot: Lookup {
     /// Shows `look` what the hunt could find, newest first and each once, until it has enough: every message in
     /// the hunt's rooms, before its place, that has the words wanted and is of the kind asked for; others may be
     /// among them. `None` stands for something passed by on the way, which costs time too.
-    fn candidates(&mut self, hunt: &Hunt<'_>, look: Look<'_>) -> Result<(), Fault>;
+    fn candidates(&mut self, hunt: &SearchScope<'_>, look: CandidateVisitor<'_>) -> Result<(), Fault>;
     /// Oldest first, then by id.
     fn tasks(&mut self, room: &RoomId) -> Result<Vec<Task>, Fault>;
     /// Those that a person made or was given, in rooms that they are in, newest first, then by id.
@@ -261,7 +261,7 @@ pub trait Snapshot: Lookup {
     fn peers(&mut self, user: &UserId) -> Result<Vec<UserId>, Fault>;
 }
 
-pub type Look<'a> = &'a mut dyn FnMut(Seq, Option<&Message>) -> ControlFlow<()>;
+pub type CandidateVisitor<'a> = &'a mut dyn FnMut(Seq, Option<&Message>) -> ControlFlow<()>;
 
 pub trait Reader: Send + Sync {
     /// Runs `read` on one consistent snapshot. Blocks; call it off the async threads.
@@ -274,9 +274,9 @@ pub trait Reader: Send + Sync {
 
 /// Keeps the content of files under its digest, so that the same content is kept once. Everything blocks; call it
 /// off the async threads.
-pub trait Blobs: Send + Sync {
+pub trait BlobStore: Send + Sync {
     /// A place for a file that comes in. Dropped before it is kept, it leaves nothing behind.
-    fn receive(&self) -> Result<Box<dyn Incoming>, Fault>;
+    fn receive(&self) -> Result<Box<dyn BlobUpload>, Fault>;
     /// `None` when there is no such content.
     fn open(&self, digest: &BlobDigest) -> Result<Option<Box<dyn Content>>, Fault>;
     /// The contents whose digest begins with this byte.
@@ -290,10 +290,10 @@ pub trait Blobs: Send + Sync {
     ) -> Result<bool, Fault>;
 }
 
-pub trait Incoming: Send {
+pub trait BlobUpload: Send {
     fn write(&mut self, bytes: &[u8]) -> Result<(), Fault>;
     /// When it returns, the content will be there after a power cut too.
-    fn keep(self: Box<Self>) -> Result<Kept, Fault>;
+    fn keep(self: Box<Self>) -> Result<StoredBlob, Fault>;
 }
 
 pub trait Content: Read + Seek + Send {}
@@ -301,7 +301,7 @@ pub trait Content: Read + Seek + Send {}
 impl<T: Read + Seek + Send> Content for T {}
 
 /// A content that is kept. It is not removed while this is there: drop it when the store refers to it.
-pub struct Kept {
+pub struct StoredBlob {
     pub digest: BlobDigest,
     pub size: u64,
     pub hold: Box<dyn Send>,
@@ -309,23 +309,23 @@ pub struct Kept {
 
 /// Carries the news. It may lose, repeat or reorder; the follower reads the store to fill holes.
 pub trait Bus: Send + Sync {
-    fn announce(&self, news: Arc<[LoggedEvent]>);
+    fn publish(&self, news: Arc<[LoggedEvent]>);
     /// Waits for the next batch, or gives `None` when nothing came for a while.
-    fn next(&self) -> News;
+    fn next(&self) -> BusPoll;
 }
 
-pub enum News {
+pub enum BusPoll {
     Batch(Arc<[LoggedEvent]>),
-    Quiet,
-    Over,
+    TimedOut,
+    Closed,
 }
 
 /// Decides whether an agent should answer what was said to nobody by name. May be slow, and may fail: then it answers.
 pub trait Triage: Send + Sync {
-    fn wants(&self, case: TriageCase) -> Verdict;
+    fn should_answer(&self, case: TriageCase) -> TriageFuture;
 }
 
-pub type Verdict = std::pin::Pin<Box<dyn Future<Output = Result<bool, Fault>> + Send>>;
+pub type TriageFuture = std::pin::Pin<Box<dyn Future<Output = Result<bool, Fault>> + Send>>;
 
 /// Who could answer what, and where.
 #[derive(Debug, Clone)]
@@ -344,13 +344,13 @@ pub trait Clock: Send + Sync {
 }
 
 /// Makes ids that cannot be guessed.
-pub trait Ids: Send + Sync {
+pub trait IdGenerator: Send + Sync {
     fn next(&self) -> String;
 }
 
 /// Whose questions are meant.
 #[derive(Debug, Clone, Copy)]
-pub enum Open<'a> {
+pub enum OpenApprovalsOf<'a> {
     Everybodys,
     Room(&'a RoomId),
     Run(&'a RunId),
@@ -359,22 +359,22 @@ pub enum Open<'a> {
 
 /// What turns came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Spent {
+pub struct BudgetUsage {
     pub turns: u64,
     pub tokens: u64,
 }
 
 /// A key that stands for the same command however often it is given.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct OnceKey {
-    pub kind: OnceKind,
+pub struct IdempotencyKey {
+    pub kind: IdempotencyKind,
     /// The sender or the source.
     pub owner: Box<str>,
     pub key: Box<str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum OnceKind {
+pub enum IdempotencyKind {
     ClientMessage = 1,
     External = 2,
     /// What an agent said after its turn was given up.
@@ -382,7 +382,7 @@ pub enum OnceKind {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FirstUse {
+pub struct FirstRequest {
     /// Of the whole body, to tell a retry from another message under the same key.
     pub digest: [u8; 16],
     pub message: MessageId,

@@ -1,6 +1,6 @@
 //! The guide lives in the hub itself, and speaks to it in the frames of any other agent.
 
-use parlor_engine::plan::{GUIDE, HUB};
+use parlor_engine::decide::{GUIDE, HUB};
 use parlor_model::{AgentId, GatewayId};
 use parlor_server::App;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ const WAITING: usize = 256;
 /// Hosts the guide for as long as there is one: whoever removes it does not get it back.
 pub async fn keep(app: Arc<App>) {
     let (id, hub) = (AgentId::stored(GUIDE), GatewayId::stored(HUB));
-    if app.hub.set_up().await.is_err() {
+    if app.hub.wait_for_first_admin().await.is_err() {
         return;
     }
     while let Ok(Some(agent)) = app.hub.hosted_agent(&id, &hub).await {

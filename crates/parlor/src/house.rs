@@ -7,9 +7,9 @@ use crate::triage::ByModel;
 use anyhow::{Context, bail};
 use parlor_backends::disk_blobs::DiskBlobs;
 use parlor_backends::sqlite::{self, Options};
-use parlor_engine::hub::Parts;
+use parlor_engine::hub::HubDependencies;
 use parlor_engine::local::{LocalBus, RandomIds, SystemClock};
-use parlor_engine::ports::{Blobs, Clock, Ids};
+use parlor_engine::ports::{BlobStore, Clock, IdGenerator};
 use parlor_engine::{Hub, Limits};
 use parlor_server::{PasswordCost, Passwords};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -22,7 +22,7 @@ use std::time::Duration;
 /// Clock, ids and costs that depend on where the hub runs. Tests replace them.
 pub struct Platform {
     pub clock: Arc<dyn Clock>,
-    pub ids: Arc<dyn Ids>,
+    pub ids: Arc<dyn IdGenerator>,
     pub password_cost: PasswordCost,
     /// How long a WebSocket waits for its peer to close.
     pub close_timeout: Duration,
@@ -42,7 +42,7 @@ impl Default for Platform {
 pub struct House {
     pub hub: Hub,
     pub passwords: Passwords,
-    pub blobs: Arc<dyn Blobs>,
+    pub blobs: Arc<dyn BlobStore>,
     pub models: Arc<Reached>,
     /// Held while the store is open: two hubs on one directory would each believe to be the only writer.
     _lock: File,
@@ -84,14 +84,14 @@ pub fn open(settings: &Settings, platform: Platform) -> anyhow::Result<House> {
         gateway_grace: settings.gateway_grace,
         project_roots: project_roots(&settings.project_roots),
         // Who asks the model gives up first, and says why.
-        triage_patience: settings.triage_timeout + Duration::from_secs(2),
+        triage_timeout: settings.triage_timeout + Duration::from_secs(2),
         ..Limits::default()
     };
     let models = Reached::new(settings)?;
-    let hub = Hub::open(Parts {
+    let hub = Hub::open(HubDependencies {
         store,
         reader,
-        bus: Arc::new(LocalBus::new(limits.waiting_news)),
+        bus: Arc::new(LocalBus::new(limits.max_queued_batches)),
         clock: platform.clock,
         ids: platform.ids,
         triage: Arc::new(ByModel::new(models.clone())),

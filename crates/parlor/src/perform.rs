@@ -6,7 +6,7 @@ use crate::doctor;
 use crate::house::House;
 use crate::secret::Secret;
 use anyhow::bail;
-use parlor_engine::{Health, Hub, password_flaws};
+use parlor_engine::{Health, Hub, password_errors};
 use parlor_model::audit::{Action, Actor, AuditFilter, AuditRecord};
 use parlor_model::command::{NewUser, UserChanges};
 use parlor_model::{
@@ -67,7 +67,7 @@ impl Operator {
                 let id = self.roster.id(&name);
                 self.roster.remove(&name)?;
                 if let Some(id) = id {
-                    let removed = self.hub.call(&OPERATOR, Command::RemoveAgent { id }).await;
+                    let removed = self.hub.execute(&OPERATOR, Command::RemoveAgent { id }).await;
                     if let Err(refusal) = removed.map(drop)
                         && refusal != Refusal::NotFound(EntityKind::Agent)
                         && refusal != Refusal::NotSignedIn
@@ -126,18 +126,18 @@ impl Operator {
                 let user = self.named(&username).await?;
                 let password_hash = Some(self.hash(&password).await?);
                 let changes = UserChanges { password_hash, ..UserChanges::default() };
-                self.hub.call(&OPERATOR, Command::ChangeUser { user: user.id, changes }).await?;
+                self.hub.execute(&OPERATOR, Command::ChangeUser { user: user.id, changes }).await?;
                 AdminReply::PasswordReset { username: user.username.into() }
             }
             AdminRequest::DisableSecondFactor { username } => {
                 let user = self.named(&username).await?;
                 let command = Command::DropSecondFactor { user: user.id, verified_password_hash: None };
-                self.hub.call(&OPERATOR, command).await?;
+                self.hub.execute(&OPERATOR, command).await?;
                 AdminReply::SecondFactorDisabled { username: user.username.into() }
             }
             AdminRequest::RemoveUser { username } => {
                 let user = self.named(&username).await?;
-                self.hub.call(&OPERATOR, Command::RemoveUser { user: user.id }).await?;
+                self.hub.execute(&OPERATOR, Command::RemoveUser { user: user.id }).await?;
                 AdminReply::UserRemoved { username: user.username.into() }
             }
             AdminRequest::Audit { limit, action, actor, subject } => {
@@ -161,11 +161,11 @@ impl Operator {
             AdminRequest::Freeze { room, frozen } => {
                 let id = RoomId::parse(&room).map_err(|_| Refusal::NotFound(EntityKind::Room))?;
                 let command = if frozen { Command::Freeze { room: id } } else { Command::Thaw { room: id } };
-                self.hub.call(&OPERATOR, command).await?;
+                self.hub.execute(&OPERATOR, command).await?;
                 AdminReply::RoomFrozen { room, frozen }
             }
             AdminRequest::NoteBackup { through } => {
-                self.hub.call(&OPERATOR, Command::NoteBackup { through: Seq(through) }).await?;
+                self.hub.execute(&OPERATOR, Command::NoteBackup { through: Seq(through) }).await?;
                 AdminReply::Noted
             }
             AdminRequest::ListTokens => {
@@ -183,7 +183,7 @@ impl Operator {
             },
             AdminRequest::RevokeToken { id } => {
                 let key = KeyId::parse(&id).map_err(|_| Refusal::NotFound(EntityKind::Key))?;
-                self.hub.call(&OPERATOR, Command::RevokeKey { key }).await?;
+                self.hub.execute(&OPERATOR, Command::RevokeKey { key }).await?;
                 AdminReply::TokenRevoked { id }
             }
         })
@@ -205,7 +205,7 @@ impl Operator {
             },
             password_hash: self.hash(password).await?,
         };
-        match self.hub.call(&OPERATOR, Command::CreateUser(account)).await? {
+        match self.hub.execute(&OPERATOR, Command::CreateUser(account)).await? {
             Receipt::User(user) => Ok(User::clone(&user)),
             _ => Err(Refusal::Unavailable),
         }
@@ -218,7 +218,7 @@ impl Operator {
         let key = secrets::api_key();
         let secret = secrets::hash(&key);
         let command = Command::CreateKey { owner: Some(user.id.clone()), name: name.into(), scopes, secret };
-        match self.hub.call(&OPERATOR, command).await? {
+        match self.hub.execute(&OPERATOR, command).await? {
             Receipt::Key(made) => {
                 Ok(AdminReply::TokenAdded { token: token_row(&made, &[user]), key: Secret::new(key) })
             }
@@ -227,7 +227,7 @@ impl Operator {
     }
 
     async fn hash(&self, password: &Secret) -> Result<Box<str>, Refusal> {
-        let flaws = password_flaws(password.expose());
+        let flaws = password_errors(password.expose());
         if !flaws.is_empty() {
             return Err(Refusal::Invalid(flaws));
         }

@@ -13,8 +13,8 @@ use crate::report::{self, SetupLink, StartFacts};
 use crate::secret::Secret;
 use crate::settings::Settings;
 use anyhow::Context;
-use parlor_engine::switchboard::Caps;
-use parlor_engine::{Hub, janitor};
+use parlor_engine::fanout::OutboxLimits;
+use parlor_engine::{Hub, blob_gc};
 use parlor_model::{Caller, Command};
 use parlor_server::{App, Config, Listening, Models, Tls, secrets};
 use parlor_wire::agentim::gateway::ingress::MOST_CHUNKS;
@@ -116,7 +116,7 @@ impl RunningHub {
             let (app, models, data) = (app.clone(), house.models.clone(), settings.data.clone());
             async move { services::keep(app, models, &data).await }
         });
-        let janitor = tokio::spawn(janitor::run(house.hub.clone(), house.blobs.clone()));
+        let janitor = tokio::spawn(blob_gc::run(house.hub.clone(), house.blobs.clone()));
         let listening = Some(parlor_server::serve(app, listener).context("cannot listen")?);
         let hosting = vec![guide, agents, services];
         Ok(Self { listening, setup, tls, stop_control: Some(stop_control), control, janitor, hosting, house })
@@ -181,7 +181,7 @@ async fn first_admin(
     let token = secrets::setup_token();
     let expires_at = house.hub.now().plus(settings.setup_link_ttl);
     let offer = Command::OfferSetup { token: secrets::hash(&token), expires_at };
-    house.hub.call(&Caller::OPERATOR, offer).await.map_err(refused)?;
+    house.hub.execute(&Caller::OPERATOR, offer).await.map_err(refused)?;
     Ok(Some(SetupLink { token: Secret::new(token), lifetime: settings.setup_link_ttl }))
 }
 
@@ -227,7 +227,7 @@ fn server_config(
             bytes: settings.max_gateway_message_size,
             json: JsonLimits { depth: settings.max_json_depth, items: MOST_CHUNKS },
         },
-        outbox: Caps { bytes: settings.outbox_max_bytes, buffers: settings.outbox_max_frames },
+        outbox: OutboxLimits { bytes: settings.outbox_max_bytes, buffers: settings.outbox_max_frames },
         allowed_origins,
         allowed_hosts,
         public_url: public.map(|url| url.as_str().trim_end_matches('/').to_owned()),

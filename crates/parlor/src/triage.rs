@@ -4,8 +4,8 @@ use crate::models::Reached;
 use parking_lot::Mutex;
 use parlor_agents::kinds::model::Endpoint;
 use parlor_agents::pick::{Candidate, Question, pick};
-use parlor_engine::ports::{Triage, TriageCase, Verdict};
-use parlor_engine::turns::PlainRules;
+use parlor_engine::ports::{Triage, TriageCase, TriageFuture};
+use parlor_engine::runs::RuleBasedTriage;
 use parlor_engine::{Fault, Severity};
 use parlor_model::{AgentId, MessageId};
 use std::collections::VecDeque;
@@ -45,17 +45,19 @@ impl ByModel {
 }
 
 impl Triage for ByModel {
-    fn wants(&self, case: TriageCase) -> Verdict {
+    fn should_answer(&self, case: TriageCase) -> TriageFuture {
         let endpoint = match (&case.router, self.models.triage()) {
             (Some(router), _) => self.models.endpoint(&router.model).map(Arc::new),
             (None, Some(endpoint)) => Ok(endpoint.clone()),
-            (None, None) => return PlainRules.wants(case),
+            (None, None) => return RuleBasedTriage.should_answer(case),
         };
         let (decision, patience) = (self.decision(&case.message.id), self.models.patience);
         Box::pin(async move {
             match decision.get_or_init(|| picked(endpoint, &case, patience)).await {
                 Some(picked) => Ok(picked.contains(&case.agent.id)),
-                None => Err(Fault::new("cannot pick agents", Severity::Passing, "the model gave no answer")),
+                None => {
+                    Err(Fault::new("cannot pick agents", Severity::Transient, "the model gave no answer"))
+                }
             }
         })
     }

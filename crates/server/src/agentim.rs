@@ -13,7 +13,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
-use parlor_engine::switchboard::{Egress, Farewell, Following, Viewer, ViewerId};
+use parlor_engine::fanout::{DisconnectReason, Egress, RoomFilter, Subscriber, SubscriberId};
 use parlor_model::command::ApprovalDecision;
 use parlor_model::{
     Caller, Command, Delivery, EntityKind, Epoch, GatewayRequest, LoggedEvent, Message, Position, Receipt,
@@ -56,11 +56,11 @@ impl Egress for ClientEgress {
         egress::signal(signal).map(|text| frame::text(&text))
     }
 
-    fn farewell(&self, reason: Farewell) -> Bytes {
+    fn disconnect_frame(&self, reason: DisconnectReason) -> Bytes {
         let (code, words, close) = match reason {
-            Farewell::TooSlow => ("RATE_LIMITED", "You read too slowly; come back and resume", 1013),
-            Farewell::Revoked => ("SESSION_REVOKED", "Your session was revoked", 1008),
-            Farewell::ShuttingDown => ("SERVER_SHUTDOWN", "The server is shutting down", 1001),
+            DisconnectReason::TooSlow => ("RATE_LIMITED", "You read too slowly; come back and resume", 1013),
+            DisconnectReason::Revoked => ("SESSION_REVOKED", "Your session was revoked", 1008),
+            DisconnectReason::ShuttingDown => ("SERVER_SHUTDOWN", "The server is shutting down", 1001),
         };
         frame::together(&[frame::text(&egress::error(code, words)), frame::close(close, words)])
     }
@@ -73,7 +73,7 @@ pub async fn mount(State(app): State<Arc<App>>, request: Request) -> Result<Resp
 
 async fn converse(app: Arc<App>, upgraded: Upgraded) {
     let Upgraded { stream, already_read, counted, mut ongoing } = upgraded;
-    let too_slow = app.client_egress.farewell(Farewell::TooSlow);
+    let too_slow = app.client_egress.disconnect_frame(DisconnectReason::TooSlow);
     let hard_limit = HARD_LIMIT.max(app.config.frames.bytes);
     let mut socket = Socket::open(stream, already_read, hard_limit, app.config.outbox, too_slow).await;
     let mut talk = Talk::new(app, &socket, counted);
@@ -85,13 +85,13 @@ async fn converse(app: Arc<App>, upgraded: Upgraded) {
             biased;
             () = outbox.closed() => break,
             outcome = talk.next_outcome(), if !talk.pending.is_empty() => talk.answer(outcome),
-            () = ongoing.stopped() => outbox.close(talk.app.client_egress.farewell(Farewell::ShuttingDown)),
+            () = ongoing.stopped() => outbox.close(talk.app.client_egress.disconnect_frame(DisconnectReason::ShuttingDown)),
             () = &mut deadline => {
                 // Its place is free before it can know that it has to go.
                 if talk.guest.take().is_some() {
                     socket.close(4001, "Authentication timeout");
                 } else if talk.is_over().await {
-                    outbox.close(talk.app.client_egress.farewell(Farewell::Revoked));
+                    outbox.close(talk.app.client_egress.disconnect_frame(DisconnectReason::Revoked));
                 }
                 deadline.as_mut().reset(tokio::time::Instant::now() + LOOK_AGAIN);
             }
@@ -110,7 +110,7 @@ async fn converse(app: Arc<App>, upgraded: Upgraded) {
         tokio::select! {
             () = ongoing.stopped() => {}
             () = tokio::time::sleep_until(then) => {
-                let _ = app.hub.tell_absence(&user).await;
+                let _ = app.hub.publish_absence(&user).await;
             }
         }
     }
@@ -119,7 +119,7 @@ async fn converse(app: Arc<App>, upgraded: Upgraded) {
 /// One conversation with one client.
 struct Talk {
     app: Arc<App>,
-    outbox: Arc<parlor_engine::switchboard::Outbox>,
+    outbox: Arc<parlor_engine::fanout::Outbox>,
     /// Counts the connection as a stranger's until it says who it is.
     guest: Option<Counted>,
     signed: Option<Signed>,
@@ -131,16 +131,16 @@ struct Talk {
 
 struct Signed {
     caller: Caller,
-    viewer: Viewer,
+    viewer: Subscriber,
     username: Box<str>,
     /// What hears of all rooms, if anything does.
-    following: Option<ViewerId>,
+    following: Option<SubscriberId>,
     _counted: Counted,
 }
 
 /// A message on its way to the disk, and what its sender calls it.
 struct Pending {
-    receipt: parlor_engine::Receipt,
+    receipt: parlor_engine::PendingReceipt,
     client_message_id: Option<Box<str>>,
 }
 
@@ -150,7 +150,7 @@ impl Talk {
     /// Whether the sign-in behind the connection ran out while it was open; everything else is told at once.
     async fn is_over(&self) -> bool {
         let Some(signed) = &self.signed else { return false };
-        matches!(self.app.hub.standing(&signed.caller).await, Err(Refusal::NotSignedIn))
+        matches!(self.app.hub.auth_context(&signed.caller).await, Err(Refusal::NotSignedIn))
     }
 
     fn new(app: Arc<App>, socket: &Socket, counted: Counted) -> Self {
@@ -314,7 +314,7 @@ impl Talk {
         let caller = auth::caller(&self.app, token).await?;
         if let Some(signed) = &self.signed {
             // Again on a live connection: the same person may show a newer proof, and nothing changes.
-            let standing = self.app.hub.standing(&caller).await?;
+            let standing = self.app.hub.auth_context(&caller).await?;
             if signed.viewer.user != standing.user.id {
                 return Err(Refusal::NotSignedIn);
             }
@@ -323,7 +323,7 @@ impl Talk {
         }
         let user = caller.user().cloned().ok_or(Refusal::NotSignedIn)?;
         let greeting = frame::text(&egress::authenticated(user.as_str()));
-        let viewer = Viewer {
+        let viewer = Subscriber {
             id: self.app.hub.viewer_id(),
             user,
             principal: caller.principal.clone(),
@@ -380,8 +380,8 @@ impl Talk {
         if let Some(before) = signed.following.take() {
             self.app.hub.disconnect(before);
         }
-        self.app.hub.may_follow(&signed.caller, &Following::All).await?;
-        let viewer = Viewer {
+        self.app.hub.may_follow(&signed.caller, &RoomFilter::All).await?;
+        let viewer = Subscriber {
             id: self.app.hub.viewer_id(),
             egress: self.app.socket_events.clone(),
             present: false,
@@ -390,7 +390,7 @@ impl Talk {
         self.app.hub.connect(&signed.caller, viewer.clone(), Bytes::new(), |_| Ok(())).await?;
         signed.following = Some(viewer.id);
         let made = |text: String| frame::text(&text);
-        events::begin(&self.app, &signed.caller, &viewer, &Following::All, since, StreamFormat::Frame, made)
+        events::begin(&self.app, &signed.caller, &viewer, &RoomFilter::All, since, StreamFormat::Frame, made)
             .await
     }
 
@@ -429,7 +429,7 @@ impl Talk {
             AgentAction::Decide { request, allow, always, reason, digest } => {
                 let approval = request.ok_or(Refusal::NotFound(EntityKind::Approval))?;
                 let judgement = ApprovalDecision { approval, allow, always, reason, digest };
-                self.app.hub.decide(&signed.caller, judgement).await.map(drop)
+                self.app.hub.decide_approval(&signed.caller, judgement).await.map(drop)
             }
             AgentAction::Inquire { agent, room, inquiry } => {
                 let room = room.map(|room| room.ok_or(Refusal::NotFound(EntityKind::Room))).transpose()?;
@@ -444,7 +444,7 @@ impl Talk {
             AgentAction::Credential { gateway, errand, body } => {
                 let gateway = gateway.ok_or(Refusal::NotFound(EntityKind::Gateway))?;
                 let errand = GatewayRequest::Credential { what: errand, body };
-                self.app.hub.send_on_errand(&signed.caller, gateway, &errand).await.map(drop)
+                self.app.hub.send_gateway_request(&signed.caller, gateway, &errand).await.map(drop)
             }
         }
     }

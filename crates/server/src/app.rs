@@ -17,7 +17,7 @@ use crate::measures::Measures;
 use crate::models::MODEL_KEYS;
 use crate::{Config, Tls};
 use parlor_engine::Hub;
-use parlor_engine::ports::Blobs;
+use parlor_engine::ports::BlobStore;
 use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -33,7 +33,7 @@ pub struct App {
     pub(crate) refreshes: Throttle<IpAddr>,
     pub(crate) limits: Limits,
     pub(crate) census: Census,
-    pub(crate) blobs: Arc<dyn Blobs>,
+    pub(crate) blobs: Arc<dyn BlobStore>,
     /// Files on their way in.
     pub(crate) uploading: Census,
     /// One for each door, shared by all its connections: that is how a frame is encoded once.
@@ -59,7 +59,7 @@ const LOOKS_AT_ONCE: usize = 2;
 impl App {
     pub fn new(
         hub: Hub,
-        blobs: Arc<dyn Blobs>,
+        blobs: Arc<dyn BlobStore>,
         passwords: Passwords,
         config: Config,
         tls: Option<Arc<Tls>>,

@@ -12,7 +12,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
-use parlor_engine::switchboard::{Egress, Farewell, Viewer};
+use parlor_engine::fanout::{DisconnectReason, Egress, Subscriber};
 use parlor_model::{
     Caller, Command, Delivery, Epoch, LoggedEvent, Mailbox, Message, Query, Receipt, Refusal, RoomId, Signal,
     SignalStamp,
@@ -54,11 +54,11 @@ impl Egress for BrokerEgress {
         None
     }
 
-    fn farewell(&self, reason: Farewell) -> Bytes {
+    fn disconnect_frame(&self, reason: DisconnectReason) -> Bytes {
         let (words, close) = match reason {
-            Farewell::TooSlow => ("You read too slowly", 1013),
-            Farewell::Revoked => ("Your session was revoked", 1008),
-            Farewell::ShuttingDown => ("The server is shutting down", 1001),
+            DisconnectReason::TooSlow => ("You read too slowly", 1013),
+            DisconnectReason::Revoked => ("Your session was revoked", 1008),
+            DisconnectReason::ShuttingDown => ("The server is shutting down", 1001),
         };
         frame::together(&[frame::text(&egress::error("error", None, words)), frame::close(close, words)])
     }
@@ -72,7 +72,7 @@ pub async fn mount(State(app): State<Arc<App>>, request: Request) -> Result<Resp
 
 async fn converse(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
     let Upgraded { stream, already_read, counted, mut ongoing } = upgraded;
-    let too_slow = app.broker_egress.farewell(Farewell::TooSlow);
+    let too_slow = app.broker_egress.disconnect_frame(DisconnectReason::TooSlow);
     let close_timeout = app.config.close_timeout;
     let mut socket = Socket::open(stream, already_read, LIMIT, app.config.outbox, too_slow).await;
     let deadline = tokio::time::sleep(app.config.auth_timeout);
@@ -94,14 +94,14 @@ async fn converse(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
             biased;
             () = outbox.closed() => break,
             outcome = talk.next_outcome(), if !talk.pending.is_empty() => talk.answer(outcome).await,
-            () = ongoing.stopped() => outbox.close(talk.app.broker_egress.farewell(Farewell::ShuttingDown)),
+            () = ongoing.stopped() => outbox.close(talk.app.broker_egress.disconnect_frame(DisconnectReason::ShuttingDown)),
             () = &mut deadline => {
                 // Its place is free before it can know that it has to go.
                 if talk.guest.take().is_some() {
                     socket.say(&egress::error("auth.error", None, "Authentication timeout"));
                     socket.close(4001, "Authentication timeout");
                 } else if talk.is_over().await {
-                    outbox.close(talk.app.broker_egress.farewell(Farewell::Revoked));
+                    outbox.close(talk.app.broker_egress.disconnect_frame(DisconnectReason::Revoked));
                 }
                 deadline.as_mut().reset(tokio::time::Instant::now() + LOOK_AGAIN);
             }
@@ -120,7 +120,7 @@ async fn converse(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
 
 struct Talk {
     app: Arc<App>,
-    outbox: Arc<parlor_engine::switchboard::Outbox>,
+    outbox: Arc<parlor_engine::fanout::Outbox>,
     guest: Option<Counted>,
     signed: Option<Signed>,
     pending: VecDeque<Pending>,
@@ -130,13 +130,13 @@ struct Talk {
 
 struct Signed {
     caller: Caller,
-    viewer: Viewer,
+    viewer: Subscriber,
     _counted: Counted,
 }
 
 /// A command under way, and what its reply needs.
 struct Pending {
-    receipt: parlor_engine::Receipt,
+    receipt: parlor_engine::PendingReceipt,
     kind: Box<str>,
     req_id: Option<Box<str>>,
     about: EchoedFields,
@@ -150,7 +150,7 @@ impl Talk {
     /// Whether the sign-in behind the connection ran out while it was open; everything else is told at once.
     async fn is_over(&self) -> bool {
         let Some(signed) = &self.signed else { return false };
-        matches!(self.app.hub.standing(&signed.caller).await, Err(Refusal::NotSignedIn))
+        matches!(self.app.hub.auth_context(&signed.caller).await, Err(Refusal::NotSignedIn))
     }
 
     /// Waits for the oldest command under way; may be dropped and asked again.
@@ -186,12 +186,12 @@ impl Talk {
         // Who listens has it before its sender knows; who begins to listen afterwards does not get it.
         if let Some(newest) = newest {
             tokio::select! {
-                () = self.app.hub.told(newest) => {}
+                () = self.app.hub.wait_until_published(newest) => {}
                 () = self.outbox.closed() => {}
             }
         }
         // Replies repeat what was sent, which may be long: who sends much is heard as fast as it reads.
-        self.outbox.push_in_time(replies.freeze()).await;
+        self.outbox.push_when_half_empty(replies.freeze()).await;
     }
 
     async fn settle(&mut self) {
@@ -263,7 +263,7 @@ impl Talk {
         self.pending.len() < PENDING && self.pending_bytes < PENDING_BYTES
     }
 
-    async fn submit(&self, command: Command) -> Option<parlor_engine::Receipt> {
+    async fn submit(&self, command: Command) -> Option<parlor_engine::PendingReceipt> {
         let signed = self.signed.as_ref()?;
         Some(self.app.hub.submit(&signed.caller, command).await)
     }
@@ -274,7 +274,7 @@ impl Talk {
             Ok(answer) => egress::answer(kind, req_id, about, &answer),
             Err(refusal) => egress::refusal(kind, req_id, about, &refusal),
         };
-        self.outbox.push_in_time(frame::text(&reply)).await;
+        self.outbox.push_when_half_empty(frame::text(&reply)).await;
     }
 
     async fn listen(
@@ -308,7 +308,7 @@ impl Talk {
 
     async fn sign_in(&mut self, token: &str, req_id: Option<&str>) -> Result<(), Refusal> {
         let caller = auth::caller(&self.app, token).await?;
-        let viewer = Viewer {
+        let viewer = Subscriber {
             id: self.app.hub.viewer_id(),
             user: caller.user().cloned().ok_or(Refusal::NotSignedIn)?,
             principal: caller.principal.clone(),

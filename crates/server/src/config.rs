@@ -2,7 +2,7 @@
 
 use crate::http::forwarded::Network;
 use crate::models::Models;
-use parlor_engine::switchboard::Caps;
+use parlor_engine::fanout::OutboxLimits;
 use parlor_wire::agentim::ingress::FrameLimits;
 use parlor_wire::agentim::rest::Limit;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub struct Config {
     pub trusted_proxies: Vec<Network>,
     pub frames: FrameLimits,
     pub gateway_frames: FrameLimits,
-    pub outbox: Caps,
+    pub outbox: OutboxLimits,
     /// Full origins, such as `https://chat.example.org`.
     pub allowed_origins: Vec<String>,
     /// Host names with or without a port.

@@ -17,7 +17,9 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName};
-use parlor_engine::switchboard::{Egress, Farewell, Following, Outbox, Roots, Taken, Viewer, ViewerId};
+use parlor_engine::fanout::{
+    DisconnectReason, Drained, Egress, Outbox, RoomFilter, RoomRoots, Subscriber, SubscriberId,
+};
 use parlor_model::{
     AgentId, Caller, Delivery, EntityKind, Epoch, LoggedEvent, Message, Position, Query, Refusal, RoomId,
     Signal, SignalStamp,
@@ -40,18 +42,18 @@ static ACCEL: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 pub struct EventsEgress {
     filter: Filter,
-    roots: Arc<Roots>,
+    roots: Arc<RoomRoots>,
 }
 
 impl EventsEgress {
     /// Of everything.
-    pub fn new(roots: Arc<Roots>) -> Self {
+    pub fn new(roots: Arc<RoomRoots>) -> Self {
         Self { filter: Filter::default(), roots }
     }
 }
 
 /// The folder that the room is about where something happened.
-fn root(roots: &Roots, room: Option<&RoomId>) -> Option<Arc<str>> {
+fn root(roots: &RoomRoots, room: Option<&RoomId>) -> Option<Arc<str>> {
     room.and_then(|room| roots.of(room))
 }
 
@@ -65,7 +67,7 @@ impl Egress for EventsEgress {
         blocks.pop().map(Bytes::from)
     }
 
-    fn shown(&self, logged: &LoggedEvent, _: Epoch, given: SignalStamp) -> Option<Bytes> {
+    fn replay_event(&self, logged: &LoggedEvent, _: Epoch, given: SignalStamp) -> Option<Bytes> {
         let root = root(&self.roots, logged.event.room());
         egress::replay(logged, given, &self.filter, root.as_deref()).map(Bytes::from)
     }
@@ -85,7 +87,7 @@ impl Egress for EventsEgress {
     }
 
     /// The stream ends. Whoever may comes back by itself and goes on where it was.
-    fn farewell(&self, _: Farewell) -> Bytes {
+    fn disconnect_frame(&self, _: DisconnectReason) -> Bytes {
         Bytes::new()
     }
 
@@ -93,7 +95,7 @@ impl Egress for EventsEgress {
         self.filter == Filter::default()
     }
 
-    fn keeps_one_order(&self) -> bool {
+    fn is_totally_ordered(&self) -> bool {
         true
     }
 }
@@ -101,11 +103,11 @@ impl Egress for EventsEgress {
 /// The same as frames of `/ws/client`, beside what else is said there.
 pub struct SocketEvents {
     filter: Filter,
-    roots: Arc<Roots>,
+    roots: Arc<RoomRoots>,
 }
 
 impl SocketEvents {
-    pub fn new(roots: Arc<Roots>) -> Self {
+    pub fn new(roots: Arc<RoomRoots>) -> Self {
         Self { filter: Filter { form: StreamFormat::Frame, ..Filter::default() }, roots }
     }
 }
@@ -118,7 +120,7 @@ impl Egress for SocketEvents {
         (!frames.is_empty()).then(|| frame::together(&frames))
     }
 
-    fn shown(&self, logged: &LoggedEvent, _: Epoch, given: SignalStamp) -> Option<Bytes> {
+    fn replay_event(&self, logged: &LoggedEvent, _: Epoch, given: SignalStamp) -> Option<Bytes> {
         let root = root(&self.roots, logged.event.room());
         egress::replay(logged, given, &self.filter, root.as_deref()).map(|text| frame::text(&text))
     }
@@ -138,11 +140,11 @@ impl Egress for SocketEvents {
     }
 
     /// Whichever of the two is ended first speaks for the connection.
-    fn farewell(&self, reason: Farewell) -> Bytes {
-        ClientEgress.farewell(reason)
+    fn disconnect_frame(&self, reason: DisconnectReason) -> Bytes {
+        ClientEgress.disconnect_frame(reason)
     }
 
-    fn keeps_one_order(&self) -> bool {
+    fn is_totally_ordered(&self) -> bool {
         true
     }
 }
@@ -179,7 +181,7 @@ pub async fn stream(
             .map_err(|_| no(EntityKind::Agent))?,
         root: wanted.project_root.as_deref().map(Into::into),
     };
-    let following = filter.session.clone().map_or(Following::All, Following::Only);
+    let following = filter.session.clone().map_or(RoomFilter::All, RoomFilter::Only);
     app.hub.may_follow(&caller, &following).await?;
     if let Some(root) = &filter.root {
         app.hub.may(&caller, Query::RoomsAt { root: root.clone(), room: filter.session.clone() }).await?;
@@ -198,7 +200,7 @@ pub async fn stream(
         false => Arc::new(EventsEgress { filter, roots: app.hub.roots() }),
     };
     let outbox = Arc::new(Outbox::new(app.config.outbox, Bytes::new()));
-    let viewer = Viewer {
+    let viewer = Subscriber {
         id: app.hub.viewer_id(),
         user: caller.user().cloned().ok_or(Refusal::NotSignedIn)?,
         principal: caller.principal.clone(),
@@ -249,8 +251,8 @@ async fn caller(app: &App, headers: &HeaderMap, ticket: Option<&str>) -> Result<
 async fn follow(
     app: Arc<App>,
     caller: Caller,
-    viewer: Viewer,
-    following: Following,
+    viewer: Subscriber,
+    following: RoomFilter,
     since: Option<Position>,
 ) {
     let made = |text: String| Bytes::from(text);
@@ -265,8 +267,8 @@ async fn follow(
 pub async fn begin(
     app: &App,
     caller: &Caller,
-    viewer: &Viewer,
-    following: &Following,
+    viewer: &Subscriber,
+    following: &RoomFilter,
     since: Option<Position>,
     form: StreamFormat,
     made: fn(String) -> Bytes,
@@ -280,7 +282,7 @@ pub async fn begin(
             let lost = since.map(|since| now.seq.0.abs_diff(since.seq.0));
             let reason = if lost.is_some() { "too_old" } else { "new_epoch" };
             // It is said under the lock under which numbers are given.
-            let given = hub.moment();
+            let given = hub.next_stamp();
             let resync = move |position| {
                 let told = made(egress::resync(reason, lost, Some(position), given, form));
                 let there = made(egress::position(position, form));
@@ -295,7 +297,7 @@ pub async fn begin(
 /// One stream, for as long as somebody reads it.
 struct Reader {
     app: Arc<App>,
-    id: ViewerId,
+    id: SubscriberId,
     caller: Caller,
     outbox: Arc<Outbox>,
     following: JoinHandle<()>,
@@ -320,12 +322,12 @@ impl Reader {
             }
             let mut taken = Vec::new();
             match tokio::time::timeout(KEEP_ALIVE, self.outbox.take(&mut taken, AT_ONCE)).await {
-                Ok(Taken::More) => {}
-                Ok(Taken::Last) => {
+                Ok(Drained::More) => {}
+                Ok(Drained::Last) => {
                     self.ended = true;
                     let lost = self.outbox.lost();
                     if lost > 0 {
-                        let moment = self.app.hub.moment();
+                        let moment = self.app.hub.next_stamp();
                         taken.push(
                             egress::resync("broadcast_lag", Some(lost), None, moment, StreamFormat::Block)
                                 .into(),
@@ -345,7 +347,7 @@ impl Reader {
     async fn look_again(&mut self) {
         if self.looked.elapsed() >= LOOK_AGAIN {
             self.looked = Instant::now();
-            if matches!(self.app.hub.standing(&self.caller).await, Err(Refusal::NotSignedIn)) {
+            if matches!(self.app.hub.auth_context(&self.caller).await, Err(Refusal::NotSignedIn)) {
                 self.outbox.close(Bytes::new());
             }
         }

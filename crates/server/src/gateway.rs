@@ -10,9 +10,11 @@ use crate::http::problem::Problem;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
-use parlor_engine::plan::HUB;
-use parlor_engine::switchboard::{Egress, Farewell, Outbox, Viewer};
-use parlor_engine::turns::{Answering, Asking, Finished, Host, LinkId, Order, Voice};
+use parlor_engine::decide::HUB;
+use parlor_engine::fanout::{DisconnectReason, Egress, Outbox, Subscriber};
+use parlor_engine::runs::{
+    ApprovalRequest, GatewayAnswer, GatewayConnectionId, Host, HostCommand, ReplyRef, RunCompletion,
+};
 use parlor_model::command::{AgentRegistration, NewGateway};
 use parlor_model::{
     ApprovalKind, Caller, Command, ConversationId, Delivery, Device, EntityKind, Epoch, GatewayId,
@@ -54,11 +56,11 @@ impl Egress for GatewayEgress {
         None
     }
 
-    fn farewell(&self, reason: Farewell) -> Bytes {
+    fn disconnect_frame(&self, reason: DisconnectReason) -> Bytes {
         let (code, words, close) = match reason {
-            Farewell::TooSlow => ("RATE_LIMITED", "You read too slowly", 1013),
-            Farewell::Revoked => ("SESSION_REVOKED", "Your session was revoked", 1008),
-            Farewell::ShuttingDown => ("SERVER_SHUTDOWN", "The server is shutting down", 1001),
+            DisconnectReason::TooSlow => ("RATE_LIMITED", "You read too slowly", 1013),
+            DisconnectReason::Revoked => ("SESSION_REVOKED", "Your session was revoked", 1008),
+            DisconnectReason::ShuttingDown => ("SERVER_SHUTDOWN", "The server is shutting down", 1001),
         };
         frame::together(&[frame::text(&common::error(code, words)), frame::close(close, words)])
     }
@@ -72,7 +74,7 @@ pub async fn mount(State(app): State<Arc<App>>, request: Request) -> Result<Resp
 async fn converse(app: Arc<App>, upgraded: Upgraded) {
     let Upgraded { stream, already_read, counted, mut ongoing } = upgraded;
     let egress = app.gateway_egress.clone();
-    let too_slow = egress.farewell(Farewell::TooSlow);
+    let too_slow = egress.disconnect_frame(DisconnectReason::TooSlow);
     let close_timeout = app.config.close_timeout;
     let mut socket = Socket::open(stream, already_read, HARD_LIMIT, app.config.outbox, too_slow).await;
     let deadline = tokio::time::sleep(app.config.auth_timeout);
@@ -83,13 +85,13 @@ async fn converse(app: Arc<App>, upgraded: Upgraded) {
         tokio::select! {
             biased;
             () = outbox.closed() => break,
-            () = ongoing.stopped() => outbox.close(egress.farewell(Farewell::ShuttingDown)),
+            () = ongoing.stopped() => outbox.close(egress.disconnect_frame(DisconnectReason::ShuttingDown)),
             () = &mut deadline => {
                 // Its place is free before it can know that it has to go.
                 if talk.guest.take().is_some() {
                     socket.close(4001, "Authentication timeout");
                 } else if talk.is_over().await {
-                    outbox.close(egress.farewell(Farewell::Revoked));
+                    outbox.close(egress.disconnect_frame(DisconnectReason::Revoked));
                 }
                 deadline.as_mut().reset(tokio::time::Instant::now() + LOOK_AGAIN);
             }
@@ -121,7 +123,7 @@ struct Frames {
 }
 
 impl Host for Frames {
-    fn tell(&self, order: &Order<'_>) {
+    fn send(&self, order: &HostCommand<'_>) {
         self.outbox.push(frame::text(&words(order)));
     }
 }
@@ -135,7 +137,7 @@ pub async fn host_locally(
 ) -> Result<(), Refusal> {
     let host = Arc::new(Within { outgoing, deaf: Notify::new() });
     let gateway = GatewayId::stored(HUB);
-    let link = app.hub.host(owner, gateway.clone(), true, host.clone())?;
+    let link = app.hub.gateway_connected(owner, gateway.clone(), true, host.clone())?;
     let agents = Agents { caller: Caller::OPERATOR, gateway, link };
     loop {
         let text = tokio::select! {
@@ -152,7 +154,7 @@ pub async fn host_locally(
             Err(misread) => tracing::warn!(?misread, "an agent of the hub is not understood"),
         }
     }
-    app.hub.unhost(link).await;
+    app.hub.gateway_disconnected(link).await;
     Ok(())
 }
 
@@ -163,16 +165,16 @@ struct Within {
 }
 
 impl Host for Within {
-    fn tell(&self, order: &Order<'_>) {
+    fn send(&self, order: &HostCommand<'_>) {
         if self.outgoing.try_send(words(order)).is_err() {
             self.deaf.notify_one();
         }
     }
 }
 
-fn words(order: &Order<'_>) -> String {
+fn words(order: &HostCommand<'_>) -> String {
     match order {
-        Order::Context { agent, room, members } => {
+        HostCommand::Context { agent, room, members } => {
             let in_room = members.iter().map(|beside| ContextPeer {
                 member: &beside.member.member,
                 name: &beside.member.name,
@@ -182,23 +184,23 @@ fn words(order: &Order<'_>) -> String {
             });
             egress::room_context(agent, room, &in_room.collect::<Vec<_>>())
         }
-        Order::Work { started, earlier } => egress::send_to_agent(started, earlier),
-        Order::Add { agent, room, run, added, message } => {
+        HostCommand::StartRun { started, earlier } => egress::send_to_agent(started, earlier),
+        HostCommand::Inject { agent, room, run, added, message } => {
             egress::add_to_run(agent, room, run, added, message)
         }
-        Order::Stop { agent, room } => egress::stop_agent(agent, Some(room)),
-        Order::Inquiry { agent, room, by, request, inquiry } => {
+        HostCommand::Stop { agent, room } => egress::stop_agent(agent, Some(room)),
+        HostCommand::Inquiry { agent, room, by, request, inquiry } => {
             egress::inquiry(agent, *room, by, request, inquiry)
         }
-        Order::Errand { request, errand } => egress::gateway_request(request, errand),
-        Order::Rewind { agent, room, message } => egress::rewind_agent(agent, room, message),
-        Order::Ended { agent, room, run, outcome } => egress::run_ended(agent, room, run, outcome),
-        Order::Resumed { agent, room, run, heard } => egress::run_resumed(agent, room, run, *heard),
-        Order::Remove { agent } => egress::remove_agent(agent),
-        Order::Decided { agent, request, matter: ApprovalKind::Tool, decision } => {
+        HostCommand::GatewayRequest { request, errand } => egress::gateway_request(request, errand),
+        HostCommand::Rewind { agent, room, message } => egress::rewind_agent(agent, room, message),
+        HostCommand::Ended { agent, room, run, outcome } => egress::run_ended(agent, room, run, outcome),
+        HostCommand::Resumed { agent, room, run, heard } => egress::run_resumed(agent, room, run, *heard),
+        HostCommand::Remove { agent } => egress::remove_agent(agent),
+        HostCommand::Decided { agent, request, kind: ApprovalKind::Tool, decision } => {
             egress::permission_response(agent, request, decision)
         }
-        Order::Decided { agent, request, matter: ApprovalKind::Questions, decision } => {
+        HostCommand::Decided { agent, request, kind: ApprovalKind::Questions, decision } => {
             egress::question_response(agent, request, decision)
         }
     }
@@ -215,7 +217,7 @@ struct Talk {
 }
 
 struct Signed {
-    viewer: Viewer,
+    viewer: Subscriber,
     agents: Agents,
     _counted: Counted,
 }
@@ -224,7 +226,7 @@ impl Talk {
     /// Whether the sign-in behind the connection ran out while it was open; everything else is told at once.
     async fn is_over(&self) -> bool {
         let Some(signed) = &self.signed else { return false };
-        matches!(self.app.hub.standing(&signed.agents.caller).await, Err(Refusal::NotSignedIn))
+        matches!(self.app.hub.auth_context(&signed.agents.caller).await, Err(Refusal::NotSignedIn))
     }
 
     fn say(&self, text: &str) {
@@ -285,7 +287,7 @@ impl Talk {
         let caller = auth::caller(&self.app, &auth.token).await?;
         if let Some(signed) = &self.signed {
             // Again on a live connection: the same person may show a newer proof, and nothing changes.
-            let standing = self.app.hub.standing(&caller).await?;
+            let standing = self.app.hub.auth_context(&caller).await?;
             if signed.viewer.user != standing.user.id {
                 return Err(Refusal::NotSignedIn);
             }
@@ -293,7 +295,7 @@ impl Talk {
             return Ok(());
         }
         let user = caller.user().cloned().ok_or(Refusal::NotSignedIn)?;
-        let viewer = Viewer {
+        let viewer = Subscriber {
             id: self.app.hub.viewer_id(),
             user,
             principal: caller.principal.clone(),
@@ -322,7 +324,7 @@ impl Talk {
 pub struct Agents {
     caller: Caller,
     gateway: GatewayId,
-    link: LinkId,
+    link: GatewayConnectionId,
 }
 
 impl Agents {
@@ -334,14 +336,14 @@ impl Agents {
             device: Device { hostname, platform, arch, runtime: node_version },
             ephemeral: auth.ephemeral,
         };
-        app.hub.call(&caller, Command::ConnectGateway(new)).await?;
+        app.hub.execute(&caller, Command::ConnectGateway(new)).await?;
         let owner = caller.user().cloned().ok_or(Refusal::NotSignedIn)?;
-        match app.hub.host(&owner, gateway.clone(), auth.by_room, host) {
+        match app.hub.gateway_connected(&owner, gateway.clone(), auth.by_room, host) {
             Ok(link) => Ok(Self { caller, gateway, link }),
             Err(refusal) => {
                 let gone = Command::DisconnectGateway { gateway };
                 // One that seems connected is never forgotten, and anybody could make as many as they like.
-                let _ = app.hub.call(&caller, gone).await;
+                let _ = app.hub.execute(&caller, gone).await;
                 Err(refusal)
             }
         }
@@ -349,11 +351,11 @@ impl Agents {
 
     /// The connection is over; the gateway may have come back by another one.
     async fn end(self, app: &App) {
-        app.hub.unhost(self.link).await;
+        app.hub.gateway_disconnected(self.link).await;
         if !app.hub.is_connected(&self.gateway) {
             let gone = Command::DisconnectGateway { gateway: self.gateway };
             // The store may not take it now; who is connected is known without it.
-            let _ = app.hub.call(&self.caller, gone).await;
+            let _ = app.hub.execute(&self.caller, gone).await;
         }
     }
 
@@ -362,12 +364,12 @@ impl Agents {
         match told {
             GatewayMessage::Register(form) => self.register(app, form).await,
             GatewayMessage::Unregister { agent } => {
-                hub.unseat(link, &agent).await;
+                hub.agent_offline(link, &agent).await;
                 Ok(())
             }
-            GatewayMessage::Chunk { reply, chunk } => hub.speak(voice(link, &reply)?, &chunk).await,
+            GatewayMessage::Chunk { reply, chunk } => hub.publish_chunk(voice(link, &reply)?, &chunk).await,
             GatewayMessage::Complete { reply, text, chunks, conversation, depth, outcome } => {
-                let finished = Finished {
+                let finished = RunCompletion {
                     text: text.map(Into::into),
                     chunks,
                     target: reply.target_agent.clone(),
@@ -375,11 +377,11 @@ impl Agents {
                     conversation: conversation.and_then(|id| ConversationId::parse(&id).ok()),
                     outcome,
                 };
-                hub.finished(voice(link, &reply)?, finished).await
+                hub.complete_reply(voice(link, &reply)?, finished).await
             }
             GatewayMessage::Resume { agent, room, run } => hub.resume(link, &agent, &room, &run).await,
             GatewayMessage::Added { agent, room, run, added } => {
-                hub.added(link, &agent, &room, &run, &added).await
+                hub.injection_accepted(link, &agent, &room, &run, &added).await
             }
             GatewayMessage::Status { agent, status, queue_depth } => {
                 hub.report_status(link, &agent, status_of(status), queue_depth).await;
@@ -392,23 +394,23 @@ impl Agents {
             GatewayMessage::Auth(_) | GatewayMessage::Ping { .. } => Ok(()),
             GatewayMessage::RunEvent { agent, room, event: RunEvent::Plan(plan), .. } => {
                 let told = Payload(plan_data(&plan).to_string().into());
-                hub.tell_plan(link, &agent, room.as_ref(), told, plan.state).await
+                hub.update_plan(link, &agent, room.as_ref(), told, plan.state).await
             }
             GatewayMessage::RunEvent { agent, room, event: RunEvent::Questions(asked), .. } => {
                 let room = room.or_else(|| hub.room_of(&agent)).ok_or(Refusal::NotFound(EntityKind::Room))?;
                 let input = answers::to_payload(&asked);
-                let asking = Asking {
+                let asking = ApprovalRequest {
                     link,
                     agent: &agent,
                     room: &room,
                     request: &asked.id,
                     tool: "ask_user",
-                    matter: ApprovalKind::Questions,
+                    kind: ApprovalKind::Questions,
                     digest: canonical::digest(&input).ok_or(Refusal::Invalid(Vec::new()))?,
                     input,
                     timeout: Duration::MAX,
                 };
-                hub.ask(asking).await
+                hub.request_approval(asking).await
             }
             GatewayMessage::RunEvent { agent, room, event, .. } => {
                 hub.run_event(&self.caller, link, &agent, room.as_ref(), event).await
@@ -423,21 +425,21 @@ impl Agents {
                 let room = form.room.as_ref().ok_or(Refusal::NotFound(EntityKind::Room))?;
                 let digest = canonical::digest(&form.input).ok_or(Refusal::Invalid(Vec::new()))?;
                 let timeout = form.timeout_ms.map_or(Duration::MAX, Duration::from_millis);
-                let asking = Asking {
+                let asking = ApprovalRequest {
                     link,
                     agent: &form.agent,
                     room,
                     request: &form.request,
                     tool: &form.tool,
-                    matter: ApprovalKind::Tool,
+                    kind: ApprovalKind::Tool,
                     input: form.input,
                     digest,
                     timeout,
                 };
-                hub.ask(asking).await
+                hub.request_approval(asking).await
             }
             GatewayMessage::Answer(ingress::RelayedAnswer { kind, agent, room, request, body }) => {
-                hub.answered(link, Answering { kind, agent, room, request, body }).await
+                hub.relay_answer(link, GatewayAnswer { kind, agent, room, request, body }).await
             }
         }
     }
@@ -449,7 +451,7 @@ impl Agents {
                 let agent = app.hub.hosted_agent(&form.id, &self.gateway).await?;
                 let agent = agent.ok_or(Refusal::NotFound(EntityKind::Agent))?;
                 if agent.host.slash_commands == form.slash_commands {
-                    return app.hub.seat(self.link, &agent).await;
+                    return app.hub.agent_online(self.link, &agent).await;
                 }
                 Some(agent.owner)
             }
@@ -470,8 +472,8 @@ impl Agents {
             Some(owner) => Command::HostAgent { owner, new: registration },
             None => Command::RegisterAgent(registration),
         };
-        match app.hub.call(&self.caller, command).await? {
-            Receipt::Agent { agent, .. } => app.hub.seat(self.link, &agent).await,
+        match app.hub.execute(&self.caller, command).await? {
+            Receipt::Agent { agent, .. } => app.hub.agent_online(self.link, &agent).await,
             Receipt::Dismissed(agent) => {
                 app.hub.dismiss(self.link, &agent);
                 Ok(())
@@ -482,10 +484,10 @@ impl Agents {
 }
 
 /// Where a piece of a reply belongs; an id that cannot be one is of nothing.
-fn voice(link: LinkId, from: &ReplyTarget) -> Result<Voice<'_>, Refusal> {
+fn voice(link: GatewayConnectionId, from: &ReplyTarget) -> Result<ReplyRef<'_>, Refusal> {
     let room = from.room.as_ref().ok_or(Refusal::NotFound(EntityKind::Room))?;
     let reply = from.message.as_ref().ok_or(Refusal::NotFound(EntityKind::Message))?;
-    Ok(Voice { link, agent: &from.agent, room, reply, run: from.run.as_ref() })
+    Ok(ReplyRef { link, agent: &from.agent, room, reply, run: from.run.as_ref() })
 }
 
 fn status_of(status: Status) -> parlor_model::AgentStatus {

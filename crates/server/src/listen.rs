@@ -107,7 +107,7 @@ async fn accept(app: Arc<App>, listener: TcpListener, mut stopped: watch::Receiv
         }
     }
     drop(listener);
-    app.hub.say_goodbye();
+    app.hub.disconnect_all();
     let drained = async {
         while connections.join_next().await.is_some() {}
         app.conversations.end().await;

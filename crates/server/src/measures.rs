@@ -13,7 +13,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Method, Version};
 use parking_lot::Mutex;
 use parlor_engine::Health;
-use parlor_engine::figures::{BOUNDS, Figures, Histogram};
+use parlor_engine::metrics::{HISTOGRAM_BOUNDS_MICROS, Histogram, HubMetrics};
 use parlor_model::Query;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
@@ -99,7 +99,7 @@ pub async fn metrics(State(app): State<Arc<App>>, request: Request) -> Result<Re
         let Signed(caller) = Signed::from_request_parts(&mut parts, &app).await?;
         app.hub.may(&caller, Query::MayReadMetrics).await?;
     }
-    let text = render(&app, &app.hub.figures());
+    let text = render(&app, &app.hub.metrics());
     Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
 }
 
@@ -108,7 +108,7 @@ fn came_through_a_proxy(headers: &HeaderMap) -> bool {
     headers.keys().any(|name| name.as_str().starts_with("x-forwarded") || telling.contains(&name.as_str()))
 }
 
-fn render(app: &App, figures: &Figures) -> String {
+fn render(app: &App, figures: &HubMetrics) -> String {
     let mut page = Page::default();
     let tally = &figures.tally;
     page.one("parlor_info", "gauge", "Which version runs.", &[("version", env!("CARGO_PKG_VERSION"))], 1);
@@ -233,12 +233,15 @@ impl Page {
 
     fn histogram(&mut self, name: &str, labels: &Labels<'_>, histogram: &Histogram) {
         let counts = histogram.cumulated();
-        let ends = BOUNDS.iter().map(|micros| (*micros as f64 / 1e6).to_string()).chain(["+Inf".into()]);
+        let ends = HISTOGRAM_BOUNDS_MICROS
+            .iter()
+            .map(|micros| (*micros as f64 / 1e6).to_string())
+            .chain(["+Inf".into()]);
         for (end, count) in ends.zip(counts) {
             self.sample(&format!("{name}_bucket"), &[labels, &[("le", &end)]].concat(), count);
         }
         self.sample(&format!("{name}_sum"), labels, histogram.seconds());
-        self.sample(&format!("{name}_count"), labels, counts[BOUNDS.len()]);
+        self.sample(&format!("{name}_count"), labels, counts[HISTOGRAM_BOUNDS_MICROS.len()]);
     }
 }
 

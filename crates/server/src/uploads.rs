@@ -62,7 +62,7 @@ pub async fn read(
         let mut content = blobs.open(&digest)?;
         if let Some(content) = &mut content {
             let found = content.seek(SeekFrom::Start(start));
-            found.map_err(|error| Fault::new("reading a file", Severity::Passing, error))?;
+            found.map_err(|error| Fault::new("reading a file", Severity::Transient, error))?;
         }
         Ok(content)
     });

@@ -2,7 +2,7 @@
 
 use super::table::Table;
 use super::tables::Tables;
-use parlor_engine::plan::Change;
+use parlor_engine::decide::Change;
 use parlor_model::audit::{AuditRecord, NewAuditEntry};
 use parlor_model::{
     AgentId, Approval, ApprovalRule, BlobDigest, Delivery, DeliveryState, Mailbox, Member, MemberId,
@@ -50,7 +50,7 @@ impl Tables {
                 self.services.insert(service.agent.clone(), service.as_ref().clone());
             }
             Change::RemoveRouter(id) => self.remove_router(id),
-            Change::Note(note) => {
+            Change::AppendAudit(note) => {
                 self.noted += 1;
                 let noted = AuditRecord {
                     id: self.noted,
@@ -60,7 +60,7 @@ impl Tables {
                 };
                 self.audit.insert(self.noted, noted);
             }
-            Change::NoteAgain { id, at, address } => {
+            Change::RepeatAudit { id, at, address } => {
                 if let Some(noted) = self.audit.get_mut(id) {
                     (noted.count, noted.last_at, noted.note.address) = (noted.count + 1, *at, *address);
                 }
@@ -89,7 +89,7 @@ impl Tables {
                 self.messages.put(message.id.clone(), message.clone());
                 self.revisions.entry(message.id.clone()).or_default().push(previous.clone());
             }
-            Change::Erase(message) => self.erase(message),
+            Change::DeleteMessage(message) => self.erase(message),
             Change::PutReactions { message, reactions } => {
                 if let Some(message) = self.messages.get_mut(message) {
                     Arc::make_mut(message).reactions = reactions.to_vec();
@@ -155,7 +155,7 @@ impl Tables {
             Change::PutMission(mission) => {
                 self.missions.insert(mission.id.clone(), mission.as_ref().clone());
             }
-            Change::PutIdle { realm, agent, idle } => {
+            Change::PutIdlePrompt { realm, agent, idle } => {
                 let key = (realm.clone(), agent.clone());
                 match idle {
                     Some(idle) => drop(self.idle.insert(key, idle.clone())),
@@ -178,14 +178,14 @@ impl Tables {
                     copy.attempts += 1;
                 });
             }
-            Change::Bury { mailbox, message, reason } => {
+            Change::DeadLetterDelivery { mailbox, message, reason } => {
                 let id = std::slice::from_ref(&message.id);
                 self.each_copy(mailbox, id, |copy| copy.state = DeliveryState::Dead);
                 self.put_dead_letter(&message.id, Some(mailbox.clone()), reason);
             }
             Change::DeadLetter { message, reason } => self.put_dead_letter(&message.id, None, reason),
             Change::ClearDeadLetters => self.dead_letters = Table::default(),
-            Change::Remember { key, first, at } => {
+            Change::RememberIdempotencyKey { key, first, at } => {
                 self.first_uses.insert(key.clone(), (first.clone(), *at));
             }
         }

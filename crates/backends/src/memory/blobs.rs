@@ -2,7 +2,7 @@
 
 use parking_lot::Mutex;
 use parlor_engine::Fault;
-use parlor_engine::ports::{Blobs, Content, Incoming, Kept};
+use parlor_engine::ports::{BlobStore, BlobUpload, Content, StoredBlob};
 use parlor_model::BlobDigest;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -15,8 +15,8 @@ pub struct MemoryBlobs(Files);
 /// Each content, and what stands for those who are about to refer to it.
 type Files = Arc<Mutex<BTreeMap<BlobDigest, (Arc<[u8]>, Arc<()>)>>>;
 
-impl Blobs for MemoryBlobs {
-    fn receive(&self) -> Result<Box<dyn Incoming>, Fault> {
+impl BlobStore for MemoryBlobs {
+    fn receive(&self) -> Result<Box<dyn BlobUpload>, Fault> {
         Ok(Box::new(MemoryUpload { bytes: Vec::new(), files: self.0.clone() }))
     }
 
@@ -48,17 +48,17 @@ struct MemoryUpload {
     files: Files,
 }
 
-impl Incoming for MemoryUpload {
+impl BlobUpload for MemoryUpload {
     fn write(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         self.bytes.extend_from_slice(bytes);
         Ok(())
     }
 
-    fn keep(self: Box<Self>) -> Result<Kept, Fault> {
+    fn keep(self: Box<Self>) -> Result<StoredBlob, Fault> {
         let Self { bytes, files } = *self;
         let (digest, size) = (BlobDigest(Sha256::digest(&bytes).into()), bytes.len() as u64);
         let mut files = files.lock();
         let (_, hold) = files.entry(digest).or_insert_with(|| (bytes.into(), Arc::new(())));
-        Ok(Kept { digest, size, hold: Box::new(hold.clone()) })
+        Ok(StoredBlob { digest, size, hold: Box::new(hold.clone()) })
     }
 }

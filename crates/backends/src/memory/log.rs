@@ -2,7 +2,7 @@
 //! that nothing deleted lingers here.
 
 use super::tables::Tables;
-use parlor_engine::facts::MEMBERS_TOLD;
+use parlor_engine::facts::MAX_MEMBERS_IN_EVENT;
 use parlor_model::{
     AgentId, ApprovalId, Event, EventAudience, KeyId, LoggedEvent, Member, MemberChange, MemberId, MessageId,
     Pin, RoomId, RunId, Seq, SignInId, TaskId, Time, UserId,
@@ -142,7 +142,7 @@ impl Tables {
             EventReference::RoomRemoved(room) => Event::RoomRemoved { room, people: Arc::new([]) },
             EventReference::MembersChanged(room, change) => {
                 let members: Vec<Member> = self.members_of(&room).map(|m| m.seen_by_others()).collect();
-                let told = if members.len() <= MEMBERS_TOLD { members } else { Vec::new() };
+                let told = if members.len() <= MAX_MEMBERS_IN_EVENT { members } else { Vec::new() };
                 let room = Arc::new(self.rooms.get(&room)?.clone());
                 Event::MembersChanged { room, change, members: told.into() }
             }

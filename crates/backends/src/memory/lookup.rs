@@ -3,7 +3,9 @@
 use super::TablesView;
 use super::table::sorted;
 use parlor_engine::Fault;
-use parlor_engine::ports::{FirstUse, LATELY_ENDED, Lookup, OnceKey, Open, Spent};
+use parlor_engine::ports::{
+    BudgetUsage, FirstRequest, IdempotencyKey, Lookup, OpenApprovalsOf, RECENT_RUNS_SEARCHED,
+};
 use parlor_model::audit::{Action, AuditRecord};
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, ConversationId,
@@ -252,19 +254,19 @@ impl Lookup for TablesView {
         Ok(asked.filter(|asked| &*asked.request == request).cloned().collect())
     }
 
-    fn open_approvals(&mut self, of: Open<'_>) -> Result<Vec<Approval>, Fault> {
+    fn open_approvals(&mut self, of: OpenApprovalsOf<'_>) -> Result<Vec<Approval>, Fault> {
         let meant = |asked: &&Approval| match of {
-            Open::Everybodys => true,
-            Open::Room(room) => asked.room == *room,
-            Open::Run(run) => asked.run == *run,
-            Open::Agent(agent) => asked.agent == *agent,
+            OpenApprovalsOf::Everybodys => true,
+            OpenApprovalsOf::Room(room) => asked.room == *room,
+            OpenApprovalsOf::Run(run) => asked.run == *run,
+            OpenApprovalsOf::Agent(agent) => asked.agent == *agent,
         };
         let open = self.tables.approvals.rows().filter(|asked| asked.decision.is_none());
         Ok(open.filter(meant).cloned().collect())
     }
 
     fn open_approval_count(&mut self) -> Result<usize, Fault> {
-        Ok(self.open_approvals(Open::Everybodys)?.len())
+        Ok(self.open_approvals(OpenApprovalsOf::Everybodys)?.len())
     }
 
     fn plan(&mut self, room: &RoomId, agent: &AgentId) -> Result<Option<CurrentPlan>, Fault> {
@@ -313,7 +315,7 @@ impl Lookup for TablesView {
         let mut ended: Vec<&Run> =
             self.tables.runs.rows().filter(|run| run.agent == *agent && run.has_ended()).collect();
         ended.sort_by_key(|run| run.ended_at);
-        let mut lately = ended.into_iter().rev().take(LATELY_ENDED);
+        let mut lately = ended.into_iter().rev().take(RECENT_RUNS_SEARCHED);
         Ok(lately.find(|run| run.lineage.conversation == *conversation).cloned())
     }
 
@@ -326,8 +328,8 @@ impl Lookup for TablesView {
         Ok(self.tables.runs.rows().any(|run| run.agent == *agent && !run.has_ended()))
     }
 
-    fn spent(&mut self, room: &RoomId, agent: &AgentId, since: Time) -> Result<Spent, Fault> {
-        let mut spent = Spent::default();
+    fn spent(&mut self, room: &RoomId, agent: &AgentId, since: Time) -> Result<BudgetUsage, Fault> {
+        let mut spent = BudgetUsage::default();
         for run in self.tables.runs.rows().filter(|run| run.room == *room && run.agent == *agent) {
             let refused = matches!(run.state, RunState::Ended(RunOutcome::Refused(_)));
             if !refused && run.queued_at >= since {
@@ -350,7 +352,7 @@ impl Lookup for TablesView {
         Ok(self.tables.runs.rows().filter(|run| run.agent == *agent).filter(ended).count() as u64)
     }
 
-    fn first_use(&mut self, key: &OnceKey) -> Result<Option<FirstUse>, Fault> {
+    fn first_use(&mut self, key: &IdempotencyKey) -> Result<Option<FirstRequest>, Fault> {
         Ok(self.tables.first_uses.get(key).map(|(first, _)| first.clone()))
     }
 }

@@ -16,7 +16,7 @@ pub use blobs::MemoryBlobs;
 
 use parking_lot::Mutex;
 use parlor_engine::Fault;
-use parlor_engine::plan::Plan;
+use parlor_engine::decide::Effects;
 use parlor_engine::ports::{Head, Reader, Snapshot, Store, Transaction};
 use parlor_model::{Agent, Epoch, Subscription, Time};
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl Store for MemoryStore {
         Ok((tables.agents.rows().cloned().collect(), tables.subscriptions.rows().cloned().collect()))
     }
 
-    fn tend(&mut self, now: Time) -> Result<bool, Fault> {
+    fn run_maintenance(&mut self, now: Time) -> Result<bool, Fault> {
         let mut committed = self.committed.lock();
         Arc::make_mut(&mut committed).apply_retention(now, &self.windows);
         Ok(false)
@@ -104,7 +104,7 @@ struct TablesView {
 }
 
 impl Transaction for TablesView {
-    fn apply(&mut self, plan: &Plan) -> Result<(), Fault> {
+    fn apply(&mut self, plan: &Effects) -> Result<(), Fault> {
         // The committed tables hold the other reference, so the first change makes the copy.
         let tables = Arc::make_mut(&mut self.tables);
         for change in &plan.changes {

@@ -63,7 +63,7 @@ impl Tables {
         let old = self.log.values().filter(|row| row.at < oldest && row.seq < self.head.seq);
         let Some(last) = old.map(|row| row.seq).max() else { return };
         self.log.retain(|seq, _| *seq > last);
-        self.head.trimmed = last;
+        self.head.trimmed_through = last;
     }
 
     fn forget_keys(&mut self, oldest: Time) {

@@ -3,8 +3,8 @@
 use super::TablesView;
 use super::table::sorted;
 use parlor_engine::Fault;
-use parlor_engine::ports::{Head, Look, Snapshot};
-use parlor_engine::search::Hunt;
+use parlor_engine::ports::{CandidateVisitor, Head, Snapshot};
+use parlor_engine::search::SearchScope;
 use parlor_model::audit::{Actor, AuditFilter, AuditRecord};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
@@ -175,7 +175,7 @@ impl Snapshot for TablesView {
     }
 
     /// Every message there is: what the others find by an index is compared with this.
-    fn candidates(&mut self, hunt: &Hunt<'_>, look: Look<'_>) -> Result<(), Fault> {
+    fn candidates(&mut self, hunt: &SearchScope<'_>, look: CandidateVisitor<'_>) -> Result<(), Fault> {
         let before = hunt.asked.from_place.before;
         for message in self.tables.messages.rows().rev() {
             let earlier = before.is_none_or(|before| message.seq < before);

@@ -2,7 +2,7 @@
 
 use super::log::Row;
 use super::table::Table;
-use parlor_engine::ports::{FirstUse, Head, OnceKey};
+use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey};
 use parlor_model::audit::AuditRecord;
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, CurrentPlan,
@@ -65,13 +65,13 @@ pub struct Tables {
     pub plans: BTreeMap<(RoomId, AgentId), CurrentPlan>,
     pub missions: BTreeMap<MissionId, Mission>,
     pub idle: BTreeMap<(MissionScope, AgentId), IdlePrompt>,
-    pub first_uses: BTreeMap<OnceKey, (FirstUse, Time)>,
+    pub first_uses: BTreeMap<IdempotencyKey, (FirstRequest, Time)>,
 }
 
 impl Tables {
     pub fn empty(epoch: Epoch) -> Self {
         Self {
-            head: Head { epoch, seq: Seq(0), at: Time(0), trimmed: Seq(0) },
+            head: Head { epoch, seq: Seq(0), at: Time(0), trimmed_through: Seq(0) },
             log: BTreeMap::new(),
             setup: None,
             last_maintenance: None,

@@ -10,8 +10,8 @@ use super::search;
 use super::tasks;
 use super::{missions, plans};
 use parlor_engine::Fault;
-use parlor_engine::plan::Change;
-use parlor_engine::ports::{FirstUse, OnceKey};
+use parlor_engine::decide::Change;
+use parlor_engine::ports::{FirstRequest, IdempotencyKey};
 use parlor_model::{
     AgentId, Delivery, Message, RoomId, RouterId, Run, Seq, SignInId, Time, Upload, UploadPurpose, UserId,
 };
@@ -126,8 +126,8 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
             run(sql, "UPDATE rooms SET router = NULL WHERE router = ?1", &[&id.as_str()])?;
             run(sql, "DELETE FROM routers WHERE id = ?1", &[&id.as_str()])?;
         }
-        Change::Note(note) => audit::put(sql, note)?,
-        Change::NoteAgain { id, at, address } => audit::again(sql, *id, *at, *address)?,
+        Change::AppendAudit(note) => audit::put(sql, note)?,
+        Change::RepeatAudit { id, at, address } => audit::again(sql, *id, *at, *address)?,
         Change::PutSettings(settings) => {
             run(sql, "DELETE FROM settings", &[])?;
             let name = settings.name.as_deref();
@@ -233,7 +233,7 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
                 &[&previous.message.as_str(), &previous.edited_at.0, &&*previous.text],
             )?;
         }
-        Change::Erase(message) => {
+        Change::DeleteMessage(message) => {
             let id = message.as_str();
             // The row stays as a place in the order; what it said does not.
             run(
@@ -360,7 +360,7 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
                 )?;
             }
         }
-        Change::Bury { mailbox, message, reason } => {
+        Change::DeadLetterDelivery { mailbox, message, reason } => {
             let session = rows::session_text(mailbox.session.as_ref());
             let agent = mailbox.agent.as_str();
             run(sql, SETTLE, &[&message.id.as_str(), &agent, &session, &3])?;
@@ -379,9 +379,9 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
         Change::PutApprovalRule(rule) => approvals::put_rule(sql, rule)?,
         Change::PutPlan(plan) => plans::put(sql, plan)?,
         Change::PutMission(mission) => missions::put(sql, mission)?,
-        Change::PutIdle { realm, agent, idle } => missions::put_idle(sql, realm, agent, idle.as_ref())?,
+        Change::PutIdlePrompt { realm, agent, idle } => missions::put_idle(sql, realm, agent, idle.as_ref())?,
         Change::RemoveApprovalRule(rule) => approvals::remove_rule(sql, rule)?,
-        Change::PutMessage(_) | Change::PutDelivery { .. } | Change::Remember { .. } => {
+        Change::PutMessage(_) | Change::PutDelivery { .. } | Change::RememberIdempotencyKey { .. } => {
             unreachable!("these come with every message and have statements of their own")
         }
     }
@@ -487,8 +487,8 @@ pub const REMEMBER: &str = "INSERT INTO once VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
 
 pub fn remember(
     statement: &mut Statement<'_>,
-    key: &OnceKey,
-    first: &FirstUse,
+    key: &IdempotencyKey,
+    first: &FirstRequest,
     at: Time,
 ) -> Result<(), Fault> {
     let values: [&dyn ToSql; 7] = [

@@ -3,7 +3,7 @@
 use super::SqlTables;
 use super::rows::{all, maybe_text, maybe_time, one, run, shared, text, time};
 use parlor_engine::Fault;
-use parlor_engine::ports::Open;
+use parlor_engine::ports::OpenApprovalsOf;
 use parlor_model::{
     AgentId, Approval, ApprovalId, ApprovalKind, ApprovalRule, Decider, Decision, GatewayId, InputDigest,
     Payload, RoomId, RunId, Time, UserId,
@@ -148,12 +148,12 @@ impl<C: Deref<Target = Connection>> SqlTables<C> {
         all(self.sql(), &query, &[&gateway.as_str(), &request], approval)
     }
 
-    pub fn find_open(&self, of: Open<'_>) -> Result<Vec<Approval>, Fault> {
+    pub fn find_open(&self, of: OpenApprovalsOf<'_>) -> Result<Vec<Approval>, Fault> {
         let (wanted, value) = match &of {
-            Open::Everybodys => ("?1 = ''", ""),
-            Open::Room(room) => ("room = ?1", room.as_str()),
-            Open::Run(run) => ("run = ?1", run.as_str()),
-            Open::Agent(agent) => ("agent = ?1", agent.as_str()),
+            OpenApprovalsOf::Everybodys => ("?1 = ''", ""),
+            OpenApprovalsOf::Room(room) => ("room = ?1", room.as_str()),
+            OpenApprovalsOf::Run(run) => ("run = ?1", run.as_str()),
+            OpenApprovalsOf::Agent(agent) => ("agent = ?1", agent.as_str()),
         };
         let query =
             format!("SELECT {APPROVAL} FROM approvals WHERE decision IS NULL AND {wanted} ORDER BY place");

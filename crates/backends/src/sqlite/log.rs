@@ -4,7 +4,7 @@ use super::SqlTables;
 use super::insert::RowBinder;
 use super::rows::{self, all, number, one, seq_value};
 use parlor_engine::Fault;
-use parlor_engine::facts::MEMBERS_TOLD;
+use parlor_engine::facts::MAX_MEMBERS_IN_EVENT;
 use parlor_engine::ports::{Head, Lookup};
 use parlor_model::{
     AgentId, ApprovalId, Epoch, Event, EventAudience, KeyId, LoggedEvent, Member, MemberChange, MemberId,
@@ -135,7 +135,7 @@ impl<C: Deref<Target = Connection>> SqlTables<C> {
             Ok((rows::seq(row, 0)?, Time(row.get(1)?)))
         })?;
         let (seq, at) = last.unwrap_or((trimmed, Time(0)));
-        Ok(Head { epoch, seq, at, trimmed })
+        Ok(Head { epoch, seq, at, trimmed_through: trimmed })
     }
 
     pub fn tail(&mut self, after: Seq, limit: usize) -> Result<Vec<LoggedEvent>, Fault> {
@@ -223,8 +223,8 @@ impl<C: Deref<Target = Connection>> SqlTables<C> {
                     kind::MEMBER_CHANGED => MemberChange::Changed(member),
                     _ => MemberChange::Removed(member),
                 };
-                let mut members = self.members(&room, MEMBERS_TOLD + 1, 0)?;
-                if members.len() > MEMBERS_TOLD {
+                let mut members = self.members(&room, MAX_MEMBERS_IN_EVENT + 1, 0)?;
+                if members.len() > MAX_MEMBERS_IN_EVENT {
                     members.clear();
                 }
                 let members = members.iter().map(Member::seen_by_others).collect();

@@ -6,7 +6,9 @@ use super::models;
 use super::rows::{self, all, number, one, seq_value};
 use super::tasks;
 use parlor_engine::Fault;
-use parlor_engine::ports::{FirstUse, LATELY_ENDED, Lookup, OnceKey, Open, Spent};
+use parlor_engine::ports::{
+    BudgetUsage, FirstRequest, IdempotencyKey, Lookup, OpenApprovalsOf, RECENT_RUNS_SEARCHED,
+};
 use parlor_model::audit::AuditRecord;
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, ConversationId,
@@ -355,7 +357,7 @@ impl<C: Deref<Target = Connection>> Lookup for SqlTables<C> {
         self.find_called(gateway, request)
     }
 
-    fn open_approvals(&mut self, of: Open<'_>) -> Result<Vec<Approval>, Fault> {
+    fn open_approvals(&mut self, of: OpenApprovalsOf<'_>) -> Result<Vec<Approval>, Fault> {
         self.find_open(of)
     }
 
@@ -410,7 +412,7 @@ impl<C: Deref<Target = Connection>> Lookup for SqlTables<C> {
         one(
             self.sql(),
             &query,
-            &[&agent.as_str(), &conversation.as_str(), &(LATELY_ENDED as i64)],
+            &[&agent.as_str(), &conversation.as_str(), &(RECENT_RUNS_SEARCHED as i64)],
             rows::run_row,
         )
     }
@@ -425,11 +427,11 @@ impl<C: Deref<Target = Connection>> Lookup for SqlTables<C> {
         Ok(one(self.sql(), query, &[&agent.as_str()], |_| Ok(()))?.is_some())
     }
 
-    fn spent(&mut self, room: &RoomId, agent: &AgentId, since: Time) -> Result<Spent, Fault> {
+    fn spent(&mut self, room: &RoomId, agent: &AgentId, since: Time) -> Result<BudgetUsage, Fault> {
         let query = "SELECT count(*), coalesce(sum(input_tokens + output_tokens), 0) FROM runs \
                      WHERE room = ?1 AND agent = ?2 AND queued_at >= ?3 AND state <> 6";
         let spent = one(self.sql(), query, &[&room.as_str(), &agent.as_str(), &since.0], |row| {
-            Ok(Spent { turns: row.get::<_, i64>(0)? as u64, tokens: row.get::<_, i64>(1)? as u64 })
+            Ok(BudgetUsage { turns: row.get::<_, i64>(0)? as u64, tokens: row.get::<_, i64>(1)? as u64 })
         })?;
         Ok(spent.unwrap_or_default())
     }
@@ -448,10 +450,10 @@ impl<C: Deref<Target = Connection>> Lookup for SqlTables<C> {
         Ok(spoken.unwrap_or_default() as u64)
     }
 
-    fn first_use(&mut self, key: &OnceKey) -> Result<Option<FirstUse>, Fault> {
+    fn first_use(&mut self, key: &IdempotencyKey) -> Result<Option<FirstRequest>, Fault> {
         let query = "SELECT digest, message, seq FROM once WHERE kind = ?1 AND owner = ?2 AND key = ?3";
         one(self.sql(), query, &[&(key.kind as i64), &&*key.owner, &&*key.key], |row| {
-            Ok(FirstUse {
+            Ok(FirstRequest {
                 digest: row.get(0)?,
                 message: MessageId::stored(row.get::<_, String>(1)?),
                 seq: rows::seq(row, 2)?,
@@ -550,7 +552,7 @@ macro_rules! through {
             approval(id: &parlor_model::ApprovalId) -> Option<parlor_model::Approval>;
             approvals_called(gateway: &parlor_model::GatewayId, request: &str)
                 -> Vec<parlor_model::Approval>;
-            open_approvals(of: parlor_engine::ports::Open<'_>) -> Vec<parlor_model::Approval>;
+            open_approvals(of: parlor_engine::ports::OpenApprovalsOf<'_>) -> Vec<parlor_model::Approval>;
             open_approval_count() -> usize;
             plan(room: &parlor_model::RoomId, agent: &parlor_model::AgentId)
                 -> Option<parlor_model::CurrentPlan>;
@@ -567,7 +569,7 @@ macro_rules! through {
             open_runs_in(room: &parlor_model::RoomId) -> Vec<parlor_model::Run>;
             has_open_run(agent: &parlor_model::AgentId) -> bool;
             spent(room: &parlor_model::RoomId, agent: &parlor_model::AgentId, since: parlor_model::Time)
-                -> parlor_engine::ports::Spent;
+                -> parlor_engine::ports::BudgetUsage;
             asked(room: &parlor_model::RoomId, by: &parlor_model::AgentId, agent: &parlor_model::AgentId,
                 since: parlor_model::Time) -> u64;
             spoken(agent: &parlor_model::AgentId, since: parlor_model::Time) -> u64;
@@ -582,8 +584,8 @@ macro_rules! through {
             /// Keys are there at once, and every message may have one: the others go on waiting.
             fn first_use(
                 &mut self,
-                key: &parlor_engine::ports::OnceKey,
-            ) -> Result<Option<parlor_engine::ports::FirstUse>, parlor_engine::Fault> {
+                key: &parlor_engine::ports::IdempotencyKey,
+            ) -> Result<Option<parlor_engine::ports::FirstRequest>, parlor_engine::Fault> {
                 parlor_engine::ports::Lookup::first_use(&mut self.$tables, key)
             }
         }

@@ -25,8 +25,8 @@ mod trim;
 use insert::{Inserts, PendingRows};
 use parking_lot::{Condvar, Mutex};
 use parlor_engine::Fault;
-use parlor_engine::figures::StoreSize;
-use parlor_engine::plan::{Change, Plan};
+use parlor_engine::decide::{Change, Effects};
+use parlor_engine::metrics::StoreSize;
 use parlor_engine::ports::{Head, Reader, Snapshot, Store, Transaction};
 use parlor_model::{Agent, Seq, Subscription, Time};
 use rows::SqlFaultExt;
@@ -208,7 +208,7 @@ impl Store for SqliteStore {
         SqlTables(&self.connection).subscriptions()
     }
 
-    fn tend(&mut self, now: Time) -> Result<bool, Fault> {
+    fn run_maintenance(&mut self, now: Time) -> Result<bool, Fault> {
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate).stored("tending")?;
         let more = trim::trim(&transaction, now, &self.options)?;
@@ -251,7 +251,7 @@ impl SqliteStore {
 }
 
 impl Transaction for WriteTransaction<'_> {
-    fn apply(&mut self, plan: &Plan) -> Result<(), Fault> {
+    fn apply(&mut self, plan: &Effects) -> Result<(), Fault> {
         for change in &plan.changes {
             match change {
                 Change::PutMessage(message) => {
@@ -263,7 +263,9 @@ impl Transaction for WriteTransaction<'_> {
                 Change::PutDelivery { delivery, seq } => {
                     self.waiting.deliveries.push((delivery.clone(), *seq));
                 }
-                Change::Remember { key, first, at } => apply::remember(&mut self.once, key, first, *at)?,
+                Change::RememberIdempotencyKey { key, first, at } => {
+                    apply::remember(&mut self.once, key, first, *at)?
+                }
                 change => {
                     self.write()?;
                     *self.debt += PAGE;
@@ -376,7 +378,7 @@ fn severity(error: &rusqlite::Error) -> parlor_engine::Severity {
             | ErrorCode::CannotOpen
             | ErrorCode::FileLockingProtocolFailed
             | ErrorCode::ReadOnly,
-        ) => Severity::Lasting,
-        _ => Severity::Passing,
+        ) => Severity::Permanent,
+        _ => Severity::Transient,
     }
 }

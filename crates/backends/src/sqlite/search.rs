@@ -6,8 +6,8 @@
 use super::SqlTables;
 use super::rows::{self, SqlFaultExt, number, one, run, seq_value};
 use parlor_engine::Fault;
-use parlor_engine::ports::Look;
-use parlor_engine::search::{Hunt, Phrase, Wanted, Words};
+use parlor_engine::ports::CandidateVisitor;
+use parlor_engine::search::{Phrase, SearchScope, SearchTerms, TokenizedText};
 use parlor_model::{RoomId, SenderKind, Seq};
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, Row, ToSql};
@@ -29,16 +29,16 @@ pub fn prepare(sql: &Connection) -> rusqlite::Result<()> {
     let flags =
         FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;
     sql.create_scalar_function("words", 1, flags, |context| {
-        Ok(Words::of(context.get_raw(0).as_str()?).joined().to_owned())
+        Ok(TokenizedText::of(context.get_raw(0).as_str()?).joined().to_owned())
     })
 }
 
 /// Empties an index that was made by other rules than those of now; it is filled anew while the hub runs.
 pub fn rebuild_if_stale(sql: &Connection) -> Result<(), Fault> {
     let query = "SELECT 1 FROM meta WHERE key = 'words' AND value = ?1";
-    if one(sql, query, &[&Words::rules()], |_| Ok(()))?.is_none() {
+    if one(sql, query, &[&TokenizedText::rules()], |_| Ok(()))?.is_none() {
         empty(sql)?;
-        run(sql, "INSERT OR REPLACE INTO meta VALUES ('words', ?1)", &[&Words::rules()])?;
+        run(sql, "INSERT OR REPLACE INTO meta VALUES ('words', ?1)", &[&TokenizedText::rules()])?;
     }
     Ok(())
 }
@@ -110,7 +110,7 @@ fn watermark(sql: &Connection) -> Result<i64, Fault> {
 }
 
 impl<C: Deref<Target = Connection>> SqlTables<C> {
-    pub fn visit_candidates(&self, hunt: &Hunt<'_>, look: Look<'_>) -> Result<(), Fault> {
+    pub fn visit_candidates(&self, hunt: &SearchScope<'_>, look: CandidateVisitor<'_>) -> Result<(), Fault> {
         let sql = self.sql();
         let (indexed, before) = (watermark(sql)?, hunt.asked.from_place.before.map_or(i64::MAX, seq_value));
         let room = hunt.asked.room.as_ref().map(RoomId::as_str);
@@ -172,8 +172,8 @@ fn beyond(in_one_room: bool) -> &'static str {
 
 fn show(
     row: &Row<'_>,
-    hunt: &Hunt<'_>,
-    look: Look<'_>,
+    hunt: &SearchScope<'_>,
+    look: CandidateVisitor<'_>,
     foreign: &mut usize,
 ) -> rusqlite::Result<ControlFlow<()>> {
     let seq = rows::seq(row, 0)?;
@@ -205,7 +205,7 @@ fn each(
 }
 
 /// The hunt in the language of the index. Words are letters and digits only, so nothing needs escaping.
-fn expression(hunt: &Hunt<'_>, with_rooms: bool) -> String {
+fn expression(hunt: &SearchScope<'_>, with_rooms: bool) -> String {
     let mut about = Vec::new();
     if with_rooms && hunt.rooms().len() <= MOST_ROOMS {
         let rooms: Vec<String> = hunt.rooms().map(|room| format!("r{}", hex(room))).collect();
@@ -213,7 +213,7 @@ fn expression(hunt: &Hunt<'_>, with_rooms: bool) -> String {
     }
     about.extend(hunt.asked.sender.as_ref().map(|sender| format!("s{}", hex(sender))));
     about.extend(hunt.asked.sender_kind.map(|kind| format!("k{}", sender_kind(kind))));
-    let Wanted { all, none } = hunt.wanted;
+    let SearchTerms { all, none } = hunt.wanted;
     let words = format!("words : ({})", all.iter().map(phrase).collect::<Vec<_>>().join(" AND "));
     let without = format!("words : ({})", none.iter().map(phrase).collect::<Vec<_>>().join(" OR "));
     let mut expression =

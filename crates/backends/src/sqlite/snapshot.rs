@@ -6,8 +6,8 @@ use super::models;
 use super::rows::{self, all, number, one, seq_value};
 use super::tasks;
 use parlor_engine::Fault;
-use parlor_engine::ports::{Head, Look, Lookup, Snapshot};
-use parlor_engine::search::Hunt;
+use parlor_engine::ports::{CandidateVisitor, Head, Lookup, Snapshot};
+use parlor_engine::search::SearchScope;
 use parlor_model::audit::{AuditFilter, AuditRecord};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
@@ -190,7 +190,7 @@ impl<C: Deref<Target = Connection>> Snapshot for SqlTables<C> {
         Ok(bookmarks)
     }
 
-    fn candidates(&mut self, hunt: &Hunt<'_>, look: Look<'_>) -> Result<(), Fault> {
+    fn candidates(&mut self, hunt: &SearchScope<'_>, look: CandidateVisitor<'_>) -> Result<(), Fault> {
         self.visit_candidates(hunt, look)
     }
 

@@ -2,7 +2,7 @@
 
 use crate::scene::{Scene, coder};
 use parlor_engine::Limits;
-use parlor_engine::turns::PlainRules;
+use parlor_engine::runs::RuleBasedTriage;
 use parlor_model::command::RoomChanges;
 use parlor_model::query::Page;
 use parlor_model::{
@@ -86,7 +86,7 @@ async fn is_left_alone(scene: &Scene, times: usize, why: &str) {
 async fn pursue(scene: &Scene, agents: Vec<IdlePrompt>) {
     let agents = agents.into_iter().map(|idle| (coder(), idle)).collect();
     let (room, text) = (scene.room.clone(), "Keep the kettle warm".into());
-    scene.hub.call(&scene.ann, Command::SetMission { room, text, agents }).await.unwrap();
+    scene.hub.execute(&scene.ann, Command::SetMission { room, text, agents }).await.unwrap();
 }
 
 fn missions(scene: &Scene) -> Vec<Mission> {
@@ -125,7 +125,7 @@ async fn an_agent_is_prompted_when_its_time_has_come_and_never_twice_over_a_rest
     is_prompted(&scene, 3).await;
     assert_eq!(missions(&scene)[0].prompts, 3);
 
-    scene.hub.call(&scene.ann, Command::EndMission { room: scene.room.clone() }).await.unwrap();
+    scene.hub.execute(&scene.ann, Command::EndMission { room: scene.room.clone() }).await.unwrap();
     scene.clock.pass(3600);
     is_left_alone(&scene, 3, "nobody wants it any more").await;
     assert!(!missions(&scene)[0].is_on());
@@ -136,13 +136,13 @@ async fn an_agent_is_prompted_when_its_time_has_come_and_never_twice_over_a_rest
 async fn the_budget_of_the_day_and_a_freeze_bind_prompts_too() {
     let directory = tempfile::tempdir().unwrap();
     let limits = Limits { room_turns: 2, ..Limits::default() };
-    let scene = Scene::with(directory.path(), Arc::new(PlainRules), limits).await;
+    let scene = Scene::with(directory.path(), Arc::new(RuleBasedTriage), limits).await;
     pursue(&scene, vec![idle("Look at it", 30)]).await;
     is_prompted(&scene, 1).await;
-    scene.hub.call(&scene.ann, Command::Freeze { room: scene.room.clone() }).await.unwrap();
+    scene.hub.execute(&scene.ann, Command::Freeze { room: scene.room.clone() }).await.unwrap();
     scene.clock.pass(60);
     is_left_alone(&scene, 1, "the room is frozen").await;
-    scene.hub.call(&scene.ann, Command::Thaw { room: scene.room.clone() }).await.unwrap();
+    scene.hub.execute(&scene.ann, Command::Thaw { room: scene.room.clone() }).await.unwrap();
     is_prompted(&scene, 2).await;
     scene.clock.pass(60);
     is_left_alone(&scene, 2, "the turns of this day are used up").await;
@@ -157,7 +157,7 @@ async fn a_mission_says_more_than_an_override_and_this_more_than_the_agent_itsel
     is_left_alone(&scene, 0, "nobody says what to do").await;
     let set = async |room, idle| {
         let command = Command::SetIdlePrompt { agent: coder(), room, idle };
-        scene.hub.call(&scene.ann, command).await.unwrap();
+        scene.hub.execute(&scene.ann, command).await.unwrap();
     };
     set(None, Some(idle("own", 30))).await;
     assert!(is_prompted(&scene, 1).await.ends_with("\n> own"));
@@ -179,16 +179,16 @@ async fn of_several_missions_an_agent_is_prompted_for_one_at_a_time_and_for_each
     let directory = tempfile::tempdir().unwrap();
     let scene = Scene::open(directory.path()).await;
     let changes = RoomChanges { name: Some("Pantry".into()), ..RoomChanges::default() };
-    let made = scene.hub.call(&scene.ann, Command::CreateRoom { changes, members: Vec::new() }).await;
+    let made = scene.hub.execute(&scene.ann, Command::CreateRoom { changes, members: Vec::new() }).await;
     let Ok(Receipt::Room(other)) = made else { panic!("{made:?}") };
     let (member, role) = (MemberId::Agent(coder()), RoomRole::Member);
     let add = Command::AddMember { room: other.id.clone(), member, role, description: None };
-    scene.hub.call(&scene.ann, add).await.unwrap();
+    scene.hub.execute(&scene.ann, add).await.unwrap();
     let mut missions = Vec::new();
     for room in [&scene.room, &other.id] {
         let agents = vec![(coder(), idle("Look at it", 30))];
         let set = Command::SetMission { room: room.clone(), text: "Tea".into(), agents };
-        let set = scene.hub.call(&scene.ann, set).await;
+        let set = scene.hub.execute(&scene.ann, set).await;
         let Ok(Receipt::Mission(mission)) = set else { panic!("{set:?}") };
         missions.push(mission);
     }
@@ -204,7 +204,7 @@ async fn of_several_missions_an_agent_is_prompted_for_one_at_a_time_and_for_each
         let run = scene.gateway.works(times).await;
         for mission in &missions {
             let again = Command::PromptIdle { mission: mission.id.clone(), agent: coder() };
-            let refused = scene.hub.call(&Caller::OPERATOR, again).await;
+            let refused = scene.hub.execute(&Caller::OPERATOR, again).await;
             assert_eq!(refused.err(), Some(Refusal::Forbidden), "it is busy, wherever that is");
         }
         assert_eq!(so_far(), expected, "none of them starves");
@@ -222,17 +222,17 @@ async fn who_set_a_mission_and_left_prompts_nobody() {
     let bob = parlor_model::MemberId::User(crate::scene::user(&scene.bob));
     let (room, role) = (scene.room.clone(), Some(parlor_model::RoomRole::Admin));
     let promote = Command::ChangeMember { room: room.clone(), member: bob.clone(), role, description: None };
-    scene.hub.call(&scene.ann, promote).await.unwrap();
+    scene.hub.execute(&scene.ann, promote).await.unwrap();
     let agents = vec![(coder(), idle("Look at it", 30))];
     let set = Command::SetMission { room: room.clone(), text: "Tea".into(), agents };
-    scene.hub.call(&scene.bob, set).await.unwrap();
+    scene.hub.execute(&scene.bob, set).await.unwrap();
     is_prompted(&scene, 1).await;
     let role = Some(parlor_model::RoomRole::Member);
     let demote = Command::ChangeMember { room: room.clone(), member: bob.clone(), role, description: None };
-    scene.hub.call(&scene.ann, demote).await.unwrap();
+    scene.hub.execute(&scene.ann, demote).await.unwrap();
     scene.clock.pass(60);
     is_left_alone(&scene, 1, "he could not set it any more").await;
-    scene.hub.call(&scene.ann, Command::RemoveMember { room, member: bob }).await.unwrap();
+    scene.hub.execute(&scene.ann, Command::RemoveMember { room, member: bob }).await.unwrap();
     is_left_alone(&scene, 1, "nobody answers for it").await;
     scene.hub.close().await;
 }

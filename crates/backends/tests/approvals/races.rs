@@ -113,9 +113,13 @@ async fn run(scene: Arc<Scene>, race: usize) {
 async fn leave_and_return(scene: &Scene) {
     let member = MemberId::User(user(&scene.cyd));
     let leave = Command::RemoveMember { room: scene.room.clone(), member: member.clone() };
-    scene.hub.call(&scene.cyd, leave).await.unwrap();
+    scene.hub.execute(&scene.cyd, leave).await.unwrap();
     let (room, role) = (scene.room.clone(), RoomRole::Member);
-    scene.hub.call(&scene.ann, Command::AddMember { room, member, role, description: None }).await.unwrap();
+    scene
+        .hub
+        .execute(&scene.ann, Command::AddMember { room, member, role, description: None })
+        .await
+        .unwrap();
 }
 
 /// What the log says, in its order, against what the gateway heard.

@@ -2,10 +2,10 @@
 
 use parking_lot::Mutex;
 use parlor_backends::sqlite::{self, Options, Synchronous};
-use parlor_engine::hub::Parts;
+use parlor_engine::hub::HubDependencies;
 use parlor_engine::local::{LocalBus, RandomIds};
 use parlor_engine::ports::{Clock, Reader, Triage};
-use parlor_engine::turns::{Asking, Host, LinkId, Order, PlainRules};
+use parlor_engine::runs::{ApprovalRequest, GatewayConnectionId, Host, HostCommand, RuleBasedTriage};
 use parlor_engine::{Hub, Limits};
 use parlor_model::command::{
     AgentRegistration, ApprovalDecision, NewGateway, NewSignIn, NewUser, RoomChanges,
@@ -38,7 +38,7 @@ pub struct Scene {
 
 impl Scene {
     pub async fn open(directory: &Path) -> Self {
-        Self::with(directory, Arc::new(PlainRules), Limits::default()).await
+        Self::with(directory, Arc::new(RuleBasedTriage), Limits::default()).await
     }
 
     pub async fn with(directory: &Path, triage: Arc<dyn Triage>, limits: Limits) -> Self {
@@ -53,7 +53,7 @@ impl Scene {
         ];
         let members = [&bob, &cyd].map(|caller| MemberId::User(user(caller))).to_vec();
         let changes = RoomChanges { name: Some("Kitchen".into()), ..RoomChanges::default() };
-        let made = hub.call(&ann, Command::CreateRoom { changes, members }).await;
+        let made = hub.execute(&ann, Command::CreateRoom { changes, members }).await;
         let Ok(Receipt::Room(room)) = made else { panic!("{made:?}") };
         let key = Command::CreateKey {
             owner: None,
@@ -61,13 +61,13 @@ impl Scene {
             scopes: vec![Scope::Read, Scope::Write, Scope::Agents, Scope::Admin],
             secret: SecretHash([99; 32]),
         };
-        let made = hub.call(&ann, key).await;
+        let made = hub.execute(&ann, key).await;
         let Ok(Receipt::Key(key)) = made else { panic!("{made:?}") };
         let key = Caller::program(user(&ann), key.id.clone());
         let gateway = Gateway::connect(&hub, &ann).await;
         let (member, role) = (MemberId::Agent(coder()), RoomRole::Member);
         let add = Command::AddMember { room: room.id.clone(), member, role, description: None };
-        hub.call(&ann, add).await.unwrap();
+        hub.execute(&ann, add).await.unwrap();
         Self { hub, reader, clock, room: room.id.clone(), gateway, ann, bob, cyd, eve, key }
     }
 
@@ -75,7 +75,7 @@ impl Scene {
     pub async fn restart(self, directory: &Path) -> Self {
         self.hub.close().await;
         drop((self.hub, self.reader));
-        let (hub, reader) = start(directory, &self.clock, Arc::new(PlainRules), Limits::default());
+        let (hub, reader) = start(directory, &self.clock, Arc::new(RuleBasedTriage), Limits::default());
         Self { hub, reader, ..self }
     }
 
@@ -89,7 +89,19 @@ impl Scene {
         let input = (Payload(format!("{{\"n\":{input}}}").into()), InputDigest([input; 32]));
         let (input, digest) = input;
         let (tool, matter) = ("Bash", ApprovalKind::Tool);
-        self.hub.ask(Asking { link, agent, room, request, tool, matter, input, digest, timeout }).await
+        self.hub
+            .request_approval(ApprovalRequest {
+                link,
+                agent,
+                room,
+                request,
+                tool,
+                kind: matter,
+                input,
+                digest,
+                timeout,
+            })
+            .await
     }
 
     /// What the store has of it.
@@ -107,7 +119,7 @@ impl Scene {
     pub async fn decide(&self, caller: &Caller, approval: &Approval, allow: bool) -> Result<(), Refusal> {
         let approval = approval.id.clone();
         let judgement = ApprovalDecision { approval, allow, always: false, reason: None, digest: None };
-        self.hub.decide(caller, judgement).await.map(drop)
+        self.hub.decide_approval(caller, judgement).await.map(drop)
     }
 }
 
@@ -119,7 +131,7 @@ fn start(
 ) -> (Hub, Arc<dyn Reader>) {
     let options = Options { synchronous: Synchronous::Off, ..Options::default() };
     let (store, reader) = sqlite::open(directory, options).unwrap();
-    let parts = Parts {
+    let parts = HubDependencies {
         store,
         reader: reader.clone(),
         bus: Arc::new(LocalBus::new(64)),
@@ -171,7 +183,7 @@ impl People<'_> {
             role: SiteRole::User,
             password_hash: "hash".into(),
         };
-        let created = self.hub.call(&Caller::OPERATOR, Command::CreateUser(account)).await;
+        let created = self.hub.execute(&Caller::OPERATOR, Command::CreateUser(account)).await;
         let Ok(Receipt::User(user)) = created else { panic!("{created:?}") };
         let sign_in = Command::SignIn(NewSignIn {
             user: user.id.clone(),
@@ -182,7 +194,7 @@ impl People<'_> {
             address: "here".into(),
             expires_at: Time(i64::MAX),
         });
-        let signed_in = self.hub.call(&Caller::ANONYMOUS, sign_in).await;
+        let signed_in = self.hub.execute(&Caller::ANONYMOUS, sign_in).await;
         let Ok(Receipt::SignedIn { sign_in, .. }) = signed_in else { panic!("{signed_in:?}") };
         Caller::person(user.id.clone(), sign_in.id.clone())
     }
@@ -190,7 +202,7 @@ impl People<'_> {
 
 /// A gateway that notes every decision and every turn that reaches it, by whichever of its links.
 pub struct Gateway {
-    pub link: Mutex<LinkId>,
+    pub link: Mutex<GatewayConnectionId>,
     agent: Mutex<Arc<Agent>>,
     notes: Arc<Notes>,
 }
@@ -198,10 +210,10 @@ pub struct Gateway {
 struct Notes(watch::Sender<Vec<(String, String)>>);
 
 impl Host for Notes {
-    fn tell(&self, order: &Order<'_>) {
+    fn send(&self, order: &HostCommand<'_>) {
         let note = match order {
-            Order::Decided { request, decision, .. } => ((*request).into(), decision.as_str().into()),
-            Order::Work { started, .. } => (started.run.id.to_string(), "work".into()),
+            HostCommand::Decided { request, decision, .. } => ((*request).into(), decision.as_str().into()),
+            HostCommand::StartRun { started, .. } => (started.run.id.to_string(), "work".into()),
             _ => return,
         };
         self.0.send_modify(|heard| heard.push(note));
@@ -212,14 +224,14 @@ impl Gateway {
     async fn connect(hub: &Hub, owner: &Caller) -> Self {
         let notes = Arc::new(Notes(watch::Sender::new(Vec::new())));
         let (link, agent) = register(hub, owner, "laptop", &notes).await;
-        hub.seat(link, &agent).await.unwrap();
+        hub.agent_online(link, &agent).await.unwrap();
         Self { link: Mutex::new(link), agent: Mutex::new(agent), notes }
     }
 
     /// The connection breaks.
     pub async fn lose(&self, hub: &Hub) {
         let link = *self.link.lock();
-        hub.unhost(link).await;
+        hub.gateway_disconnected(link).await;
     }
 
     /// The same gateway is there again.
@@ -230,7 +242,7 @@ impl Gateway {
     pub async fn come_back_as(&self, hub: &Hub, owner: &Caller, gateway: &str) {
         let (link, agent) = register(hub, owner, gateway, &self.notes).await;
         *self.link.lock() = link;
-        hub.seat(link, &agent).await.unwrap();
+        hub.agent_online(link, &agent).await.unwrap();
         *self.agent.lock() = agent;
     }
 
@@ -261,11 +273,16 @@ impl Gateway {
     }
 }
 
-async fn register(hub: &Hub, owner: &Caller, gateway: &str, notes: &Arc<Notes>) -> (LinkId, Arc<Agent>) {
+async fn register(
+    hub: &Hub,
+    owner: &Caller,
+    gateway: &str,
+    notes: &Arc<Notes>,
+) -> (GatewayConnectionId, Arc<Agent>) {
     let id = GatewayId::stored(gateway);
     let new = NewGateway { id: id.clone(), device: Device::default(), ephemeral: false };
-    hub.call(owner, Command::ConnectGateway(new)).await.unwrap();
-    let link = hub.host(&user(owner), id.clone(), false, notes.clone()).unwrap();
+    hub.execute(owner, Command::ConnectGateway(new)).await.unwrap();
+    let link = hub.gateway_connected(&user(owner), id.clone(), false, notes.clone()).unwrap();
     let registration = AgentRegistration {
         gateway: id,
         id: coder(),
@@ -277,7 +294,7 @@ async fn register(hub: &Hub, owner: &Caller, gateway: &str, notes: &Arc<Notes>) 
         slash_commands: None,
         mcp_servers: None,
     };
-    let registered = hub.call(owner, Command::RegisterAgent(registration)).await;
+    let registered = hub.execute(owner, Command::RegisterAgent(registration)).await;
     let Ok(Receipt::Agent { agent, .. }) = registered else { panic!("{registered:?}") };
     (link, agent)
 }

@@ -1,7 +1,7 @@
 //! Whether an agent should answer, where whoever is to say so fails or says nothing.
 
 use crate::scene::{Scene, coder};
-use parlor_engine::ports::{Triage, TriageCase, Verdict};
+use parlor_engine::ports::{Triage, TriageCase, TriageFuture};
 use parlor_engine::{Fault, Limits, Severity};
 use parlor_model::command::{Post, RoomChanges};
 use parlor_model::{AnswerPolicy, Command, Receipt, Run, RunState};
@@ -13,9 +13,9 @@ use std::time::Duration;
 struct Broken(AtomicUsize);
 
 impl Triage for Broken {
-    fn wants(&self, _: TriageCase) -> Verdict {
+    fn should_answer(&self, _: TriageCase) -> TriageFuture {
         self.0.fetch_add(1, Ordering::SeqCst);
-        Box::pin(async { Err(Fault::new("asking a model", Severity::Passing, "it is not there")) })
+        Box::pin(async { Err(Fault::new("asking a model", Severity::Transient, "it is not there")) })
     }
 }
 
@@ -23,7 +23,7 @@ impl Triage for Broken {
 struct Hanging(AtomicUsize);
 
 impl Triage for Hanging {
-    fn wants(&self, _: TriageCase) -> Verdict {
+    fn should_answer(&self, _: TriageCase) -> TriageFuture {
         self.0.fetch_add(1, Ordering::SeqCst);
         Box::pin(std::future::pending())
     }
@@ -32,7 +32,7 @@ impl Triage for Hanging {
 async fn scene(directory: &std::path::Path, triage: Arc<dyn Triage>, limits: Limits) -> Scene {
     let scene = Scene::with(directory, triage, limits).await;
     let changes = RoomChanges { policy: Some(AnswerPolicy::Triage), ..RoomChanges::default() };
-    scene.hub.call(&scene.ann, Command::ChangeRoom { room: scene.room.clone(), changes }).await.unwrap();
+    scene.hub.execute(&scene.ann, Command::ChangeRoom { room: scene.room.clone(), changes }).await.unwrap();
     scene
 }
 
@@ -46,7 +46,7 @@ async fn say(scene: &Scene, text: &str) -> Run {
         attachments: Vec::new(),
         client_message_id: None,
     };
-    let posted = scene.hub.call(&scene.bob, Command::Post(post)).await;
+    let posted = scene.hub.execute(&scene.bob, Command::Post(post)).await;
     let Ok(Receipt::Posted(posted)) = posted else { panic!("{posted:?}") };
     let mut found = Vec::new();
     scene
@@ -84,7 +84,7 @@ async fn is_done(scene: &Scene, run: &Run) {
 async fn what_nobody_can_decide_is_answered_while_there_is_room_for_it_and_then_stays_as_it_is() {
     let directory = tempfile::tempdir().unwrap();
     let hour = Duration::from_secs(3600);
-    let limits = Limits { undecided_turns: 2, undecided_every: hour, ..Limits::default() };
+    let limits = Limits { triage_fallback_burst: 2, triage_fallback_interval: hour, ..Limits::default() };
     let triage = Arc::new(Broken::default());
     let scene = scene(directory.path(), triage.clone(), limits).await;
     for text in ["one", "two"] {
@@ -108,7 +108,7 @@ async fn what_nobody_can_decide_is_answered_while_there_is_room_for_it_and_then_
 async fn what_waited_for_room_begins_when_there_is_some() {
     let directory = tempfile::tempdir().unwrap();
     let every = Duration::from_millis(200);
-    let limits = Limits { undecided_turns: 1, undecided_every: every, ..Limits::default() };
+    let limits = Limits { triage_fallback_burst: 1, triage_fallback_interval: every, ..Limits::default() };
     let scene = scene(directory.path(), Arc::new(Broken::default()), limits).await;
     for text in ["one", "two", "three"] {
         let run = say(&scene, text).await;
@@ -120,7 +120,7 @@ async fn what_waited_for_room_begins_when_there_is_some() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_verdict_that_does_not_come_is_not_waited_for_longer_than_its_time() {
     let directory = tempfile::tempdir().unwrap();
-    let limits = Limits { triage_patience: Duration::from_millis(50), ..Limits::default() };
+    let limits = Limits { triage_timeout: Duration::from_millis(50), ..Limits::default() };
     let triage = Arc::new(Hanging::default());
     let scene = scene(directory.path(), triage.clone(), limits).await;
     let run = say(&scene, "anybody").await;

@@ -1,6 +1,6 @@
 //! Small things to put into a store, with every field set to something worth losing.
 
-use parlor_engine::plan::Change;
+use parlor_engine::decide::Change;
 use parlor_model::query::{MailPage, Search, SearchCursor};
 use parlor_model::{
     Agent, AgentHost, AgentId, AnswerPolicy, ApiKey, Attachment, BlobDigest, Bookmark, Delivery,

@@ -2,8 +2,8 @@
 
 use crate::stores::StoreFixture;
 use parking_lot::Mutex;
-use parlor_engine::hub::{Hub, Parts};
-use parlor_engine::ports::{Bus, Clock, Ids, News, Reader, Snapshot};
+use parlor_engine::hub::{Hub, HubDependencies};
+use parlor_engine::ports::{Bus, BusPoll, Clock, IdGenerator, Reader, Snapshot};
 use parlor_engine::{Fault, Limits};
 use parlor_model::{LoggedEvent, Time};
 use std::sync::Arc;
@@ -76,11 +76,11 @@ fn start(
     limits: &Limits,
 ) -> (Hub, Arc<dyn Reader>) {
     let (store, reader) = home.open();
-    let parts = Parts {
+    let parts = HubDependencies {
         store,
         reader: reader.clone(),
         bus: gazette.clone(),
-        triage: Arc::new(parlor_engine::turns::PlainRules),
+        triage: Arc::new(parlor_engine::runs::RuleBasedTriage),
         clock: clock.clone(),
         ids: ids.clone(),
         limits: limits.clone(),
@@ -107,7 +107,7 @@ impl Clock for SetClock {
 #[derive(Default)]
 struct CountedIds(AtomicU64);
 
-impl Ids for CountedIds {
+impl IdGenerator for CountedIds {
     fn next(&self) -> String {
         // Not in the order in which they are made: nothing may rest on ids that happen to ascend.
         let count = self.0.fetch_add(1, Ordering::SeqCst);
@@ -120,11 +120,11 @@ impl Ids for CountedIds {
 struct Gazette(Mutex<Vec<LoggedEvent>>);
 
 impl Bus for Gazette {
-    fn announce(&self, news: Arc<[LoggedEvent]>) {
+    fn publish(&self, news: Arc<[LoggedEvent]>) {
         self.0.lock().extend(news.iter().cloned());
     }
 
-    fn next(&self) -> News {
-        News::Over
+    fn next(&self) -> BusPoll {
+        BusPoll::Closed
     }
 }

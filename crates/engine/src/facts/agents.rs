@@ -1,9 +1,9 @@
 //! What agents and gateways are decided on.
 
-use super::{Facts, Memo};
+use super::{Facts, LookupCache};
 use crate::Fault;
-use crate::ports::{Lookup, Open};
-use crate::routes::Routes;
+use crate::ports::{Lookup, OpenApprovalsOf};
+use crate::routing_index::RoutingIndex;
 use parlor_model::{AgentId, Caller, GatewayId, MemberId, RoomId, UserId};
 
 impl Facts {
@@ -13,13 +13,13 @@ impl Facts {
         caller: &Caller,
         id: &AgentId,
         store: &mut (impl Lookup + ?Sized),
-        routes: &Routes,
+        routes: &RoutingIndex,
     ) -> Result<(), Fault> {
         self.agent = store.agent(id)?;
         self.rooms_of_agent(store)?;
         if let Some(user) = caller.user() {
             self.agents = store.agents_of(user)?;
-            self.gaps = routes.gaps_of(user);
+            self.globstar_patterns = routes.globstar_patterns_of(user);
         }
         if let Ok(id) = UserId::parse(id.as_str()) {
             self.user = store.user(&id)?;
@@ -79,7 +79,7 @@ impl Facts {
         self.agent = store.agent(id)?;
         if let (Some(user), Some(agent)) = (caller.user(), &self.agent) {
             let (person, member) = (MemberId::User(user.clone()), MemberId::Agent(id.clone()));
-            self.acquainted = agent.is_shared_with(user) || store.share_a_room(&person, &member)?;
+            self.agent_visible = agent.is_shared_with(user) || store.share_a_room(&person, &member)?;
         }
         Ok(())
     }
@@ -91,7 +91,7 @@ impl Facts {
         id: &AgentId,
         room: Option<&RoomId>,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut Memo,
+        memo: &mut LookupCache,
     ) -> Result<(), Fault> {
         self.agent = store.agent(id)?;
         let member = MemberId::Agent(id.clone());
@@ -101,7 +101,7 @@ impl Facts {
                 self.target = store.member(room, &member)?;
             }
             (None, Some(user)) => {
-                self.acquainted = store.share_a_room(&MemberId::User(user.clone()), &member)?;
+                self.agent_visible = store.share_a_room(&MemberId::User(user.clone()), &member)?;
             }
             (None, None) => {}
         }
@@ -124,7 +124,7 @@ impl Facts {
 
     pub(super) fn memberships_of_agents(&mut self, store: &mut (impl Lookup + ?Sized)) -> Result<(), Fault> {
         for agent in self.agents.clone() {
-            self.approvals.extend(store.open_approvals(Open::Agent(&agent.id))?);
+            self.approvals.extend(store.open_approvals(OpenApprovalsOf::Agent(&agent.id))?);
             self.whole_memberships(&MemberId::Agent(agent.id), store)?;
         }
         Ok(())

@@ -1,9 +1,9 @@
 //! What the questions of agents rest on.
 
-use super::{Facts, Memo};
+use super::{Facts, LookupCache};
 use crate::Fault;
 use crate::authorise::may_approve;
-use crate::ports::{Lookup, Open};
+use crate::ports::{Lookup, OpenApprovalsOf};
 use parlor_model::command::NewApproval;
 use parlor_model::{AgentId, ApprovalId, ApprovalKind, Caller, MemberId, RoomId};
 
@@ -21,7 +21,7 @@ impl Facts {
         known.retain(|known| known.run == run.id || known.decision.is_none());
         known.sort_by_key(|known| known.run != run.id);
         self.approval = known.into_iter().next();
-        self.approvals = store.open_approvals(Open::Room(&run.room))?;
+        self.approvals = store.open_approvals(OpenApprovalsOf::Room(&run.room))?;
         self.open_approvals = store.open_approval_count()?;
         if new.kind == ApprovalKind::Questions {
             // Nobody has answered these before.
@@ -44,7 +44,7 @@ impl Facts {
         caller: &Caller,
         approval: &ApprovalId,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut Memo,
+        memo: &mut LookupCache,
     ) -> Result<(), Fault> {
         self.approval = store.approval(approval)?;
         match self.approval.as_ref().map(|approval| approval.room.clone()) {

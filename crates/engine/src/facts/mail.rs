@@ -2,8 +2,8 @@
 
 use super::Facts;
 use crate::Fault;
-use crate::hub::fitting;
-use crate::plan::MOST_ATTEMPTS;
+use crate::decide::MOST_ATTEMPTS;
+use crate::hub::count_within_budget;
 use crate::ports::Lookup;
 use parlor_model::{Delivery, Mailbox};
 
@@ -23,7 +23,7 @@ impl Facts {
         // What does not fit into one answer waits for the next; what is given up is in none.
         let goes_out = |delivery: &Delivery| !leased || delivery.attempts < MOST_ATTEMPTS;
         let lengths = self.mail.iter().filter(|(_, delivery)| goes_out(delivery));
-        let fits = fitting(lengths.map(|(message, _)| message.length()));
+        let fits = count_within_budget(lengths.map(|(message, _)| message.length()));
         let mut out = 0;
         self.mail.retain(|(_, delivery)| {
             out += usize::from(goes_out(delivery));

@@ -1,8 +1,8 @@
 //! What missions and idle agents rest on.
 
-use super::{Facts, Memo};
+use super::{Facts, LookupCache};
 use crate::ports::Lookup;
-use crate::routes::Routes;
+use crate::routing_index::RoutingIndex;
 use crate::{Fault, Limits};
 use parlor_model::{AddressedBy, AgentId, Caller, MemberId, MissionId, MissionScope, RoomId};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ impl Facts {
         caller: &Caller,
         room: &RoomId,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut Memo,
+        memo: &mut LookupCache,
     ) -> Result<(), Fault> {
         self.in_room(caller, room, store, memo)?;
         self.about_realm(store)
@@ -38,7 +38,7 @@ impl Facts {
         agent: &AgentId,
         room: Option<&RoomId>,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut Memo,
+        memo: &mut LookupCache,
     ) -> Result<(), Fault> {
         self.agent = store.agent(agent)?;
         let realm = match room {
@@ -65,8 +65,8 @@ impl Facts {
         mission: &MissionId,
         agent: &AgentId,
         store: &mut (impl Lookup + ?Sized),
-        routes: &Routes,
-        memo: &mut Memo,
+        routes: &RoutingIndex,
+        memo: &mut LookupCache,
         limits: &Limits,
     ) -> Result<(), Fault> {
         self.mission = store.mission(mission)?;

@@ -2,8 +2,8 @@
 
 mod agents;
 mod approvals;
+mod lookup_cache;
 mod mail;
-mod memo;
 mod missions;
 mod people;
 mod posts;
@@ -12,12 +12,12 @@ mod tasks;
 mod turns;
 mod uploads;
 
-pub use memo::Memo;
+pub use lookup_cache::LookupCache;
 pub use turns::{Candidate, MEMBERS_IN_CONTEXT};
 
 use crate::digest::{digest, digest_of_forward};
-use crate::ports::{FirstUse, Lookup, OnceKey, OnceKind, Open};
-use crate::routes::{Recipient, Routes};
+use crate::ports::{FirstRequest, IdempotencyKey, IdempotencyKind, Lookup, OpenApprovalsOf};
+use crate::routing_index::{Recipient, RoutingIndex};
 use crate::{Fault, Limits};
 use parlor_model::audit::AuditRecord;
 use parlor_model::command::PlanDecision;
@@ -34,14 +34,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// How many members a change of members is told with.
-pub const MEMBERS_TOLD: usize = 100;
+pub const MAX_MEMBERS_IN_EVENT: usize = 100;
 
 #[derive(Debug, Clone)]
 pub struct Facts {
     pub now: Time,
     pub epoch: Epoch,
     pub head: Seq,
-    pub standing: Option<Arc<Standing>>,
+    pub standing: Option<Arc<AuthContext>>,
     pub room: Option<Arc<Room>>,
     /// The caller's own membership in that room.
     pub membership: Option<Arc<Member>>,
@@ -52,7 +52,7 @@ pub struct Facts {
     pub memberships: Vec<Membership>,
     /// The account the command is about.
     pub user: Option<User>,
-    pub users: Vec<(MemberId, Option<Names>)>,
+    pub users: Vec<(MemberId, Option<NameAndHandle>)>,
     pub name_taken: bool,
     pub admins: u64,
     pub sign_in: Option<SignIn>,
@@ -81,9 +81,9 @@ pub struct Facts {
     pub reply: Option<Arc<Message>>,
     /// The caller's own membership where that message is, when `room` is another.
     pub source: Option<Arc<Member>>,
-    pub batch: Vec<Found>,
+    pub batch: Vec<MessageWithMembership>,
     /// That message and what was said after it in the room, the oldest first; one more than can be taken back, at most.
-    pub later: Vec<Arc<Message>>,
+    pub messages_from_target: Vec<Arc<Message>>,
     /// The turns that wait or run in the room.
     pub open_runs: Vec<Run>,
     pub pin: Option<Pin>,
@@ -97,7 +97,7 @@ pub struct Facts {
     /// The rooms that the agent or the person is in whom the command changes.
     pub rooms: Vec<RoomId>,
     /// Whether the caller shares a room with that agent, or, where that is enough, its owner shares it with them.
-    pub acquainted: bool,
+    pub agent_visible: bool,
     pub task: Option<Task>,
     /// How many the room has.
     pub tasks: usize,
@@ -116,13 +116,13 @@ pub struct Facts {
     pub mail: Vec<(Arc<Message>, Delivery)>,
     pub recipients: Vec<Recipient>,
     /// How many patterns with a gap the caller's agents have together.
-    pub gaps: usize,
+    pub globstar_patterns: usize,
     /// The uploads that the command names, in that order, or the one that is asked for.
     pub uploads: Vec<Upload>,
     pub uploads_waiting: usize,
     pub avatars: Vec<Upload>,
     pub released: Vec<BlobDigest>,
-    pub once: Option<Once>,
+    pub once: Option<IdempotencyCheck>,
     pub run: Option<Run>,
     /// The turn that it becomes part of.
     pub running: Option<Run>,
@@ -147,21 +147,21 @@ pub struct Facts {
     /// The agents that a message addresses.
     pub addressed: Vec<Candidate>,
     /// How often the agent that speaks did so in the last minute.
-    pub spoken: u64,
+    pub replies_last_minute: u64,
 }
 
 /// One of several messages, and the caller's own membership where it is.
-pub type Found = (Option<Arc<Message>>, Option<Arc<Member>>);
+pub type MessageWithMembership = (Option<Arc<Message>>, Option<Arc<Member>>);
 
 /// Who the caller is, as the store has it now.
 #[derive(Debug, Clone)]
-pub struct Standing {
+pub struct AuthContext {
     pub user: User,
     /// `None` for a person, who may do all that the account may.
     pub scopes: Option<Vec<Scope>>,
 }
 
-impl Standing {
+impl AuthContext {
     /// A key gives no more than its owner has by now.
     pub fn has(&self, scope: Scope) -> bool {
         let given = self.scopes.as_ref().is_none_or(|scopes| scopes.iter().any(|given| given.covers(scope)));
@@ -175,7 +175,7 @@ impl Standing {
 
 /// How somebody is shown, and what else they can be mentioned by.
 #[derive(Debug, Clone)]
-pub struct Names {
+pub struct NameAndHandle {
     pub name: Box<str>,
     pub handle: Box<str>,
 }
@@ -191,16 +191,16 @@ pub struct Membership {
 
 /// A key given to make a retry harmless, the body's digest, and its first use if there was one.
 #[derive(Debug, Clone)]
-pub struct Once {
-    pub key: OnceKey,
+pub struct IdempotencyCheck {
+    pub key: IdempotencyKey,
     pub digest: [u8; 16],
-    pub first: Option<FirstUse>,
+    pub first: Option<FirstRequest>,
     pub first_message: Option<Arc<Message>>,
     pub first_deliveries: Vec<Delivery>,
 }
 
 impl Facts {
-    pub fn blank(now: Time, epoch: Epoch, head: Seq) -> Self {
+    pub fn empty(now: Time, epoch: Epoch, head: Seq) -> Self {
         Self {
             now,
             epoch,
@@ -234,7 +234,7 @@ impl Facts {
             reply: None,
             source: None,
             batch: Vec::new(),
-            later: Vec::new(),
+            messages_from_target: Vec::new(),
             open_runs: Vec::new(),
             pin: None,
             pins: 0,
@@ -243,7 +243,7 @@ impl Facts {
             newest: None,
             agent: None,
             rooms: Vec::new(),
-            acquainted: false,
+            agent_visible: false,
             task: None,
             tasks: 0,
             assignable: false,
@@ -256,7 +256,7 @@ impl Facts {
             deliveries: Vec::new(),
             mail: Vec::new(),
             recipients: Vec::new(),
-            gaps: 0,
+            globstar_patterns: 0,
             uploads: Vec::new(),
             uploads_waiting: 0,
             avatars: Vec::new(),
@@ -275,18 +275,18 @@ impl Facts {
             plan: None,
             rule: None,
             addressed: Vec::new(),
-            spoken: 0,
+            replies_last_minute: 0,
         }
     }
 
     /// Looks up what the decision about `command` rests on.
-    pub fn about(
+    pub fn load_for_command(
         &mut self,
         caller: &Caller,
         command: &Command,
         store: &mut (impl Lookup + ?Sized),
-        routes: &Routes,
-        memo: &mut Memo,
+        routes: &RoutingIndex,
+        memo: &mut LookupCache,
         limits: &Limits,
     ) -> Result<(), Fault> {
         self.who(caller, store, memo)?;
@@ -421,12 +421,12 @@ impl Facts {
             Command::DeleteRoom { room } => {
                 self.about_mission(caller, room, store, memo)?;
                 self.everyone(room, store, memo)?;
-                self.approvals = store.open_approvals(Open::Room(room))?;
+                self.approvals = store.open_approvals(OpenApprovalsOf::Room(room))?;
             }
             Command::AddMember { room, member, .. } => {
                 self.in_room(caller, room, store, memo)?;
                 self.target = store.member(room, member)?;
-                self.members = store.members(room, MEMBERS_TOLD + 1, 0)?.into();
+                self.members = store.members(room, MAX_MEMBERS_IN_EVENT + 1, 0)?.into();
                 let name = self.name_of(member, store)?;
                 self.users.push((member.clone(), name));
                 if let MemberId::Agent(agent) = member {
@@ -436,7 +436,7 @@ impl Facts {
             Command::ChangeMember { room, member, .. } | Command::RemoveMember { room, member } => {
                 self.in_room(caller, room, store, memo)?;
                 self.target = store.member(room, member)?;
-                self.members = store.members(room, MEMBERS_TOLD + 1, 0)?.into();
+                self.members = store.members(room, MAX_MEMBERS_IN_EVENT + 1, 0)?.into();
                 match member {
                     MemberId::Agent(agent) => self.agent = store.agent(agent)?,
                     MemberId::User(user) => self.agents = store.agents_of(user)?,
@@ -545,7 +545,8 @@ impl Facts {
                 self.agent = store.agent(&mailbox.agent)?;
                 self.subscriptions = store.subscriptions_of(mailbox)?;
                 self.sessions = store.sessions(&mailbox.agent)?;
-                self.gaps = caller.user().map(|user| routes.gaps_of(user)).unwrap_or_default();
+                self.globstar_patterns =
+                    caller.user().map(|user| routes.globstar_patterns_of(user)).unwrap_or_default();
                 let path = Path::stored(pattern.as_str());
                 if let Some(room) = path.strip_domain("room").and_then(|room| RoomId::parse(room).ok()) {
                     let member = MemberId::Agent(mailbox.agent.clone());
@@ -571,7 +572,7 @@ impl Facts {
             Command::StartUnpromptedRun { agent, room } => self.about_speaker(agent, room, store)?,
             Command::FinishRun(finished) => {
                 self.run = store.run(&finished.run)?;
-                self.approvals = store.open_approvals(Open::Run(&finished.run))?;
+                self.approvals = store.open_approvals(OpenApprovalsOf::Run(&finished.run))?;
                 if let Some(Run { agent, room, .. }) = self.run.clone() {
                     self.about_speaker(&agent, &room, store)?;
                     let said = finished.said.as_ref();
@@ -585,8 +586,8 @@ impl Facts {
                 }
                 self.about_said(agent, room, Some(said), store, routes, memo, limits)?;
                 if let Some(id) = &said.message {
-                    let key = OnceKey {
-                        kind: OnceKind::Late,
+                    let key = IdempotencyKey {
+                        kind: IdempotencyKind::Late,
                         owner: agent.as_str().into(),
                         key: id.as_str().into(),
                     };
@@ -634,13 +635,13 @@ impl Facts {
     }
 
     /// Looks up what the decision about `query` rests on.
-    pub fn about_query(
+    pub fn load_for_query(
         &mut self,
         caller: &Caller,
         query: &Query,
         store: &mut (impl Lookup + ?Sized),
     ) -> Result<(), Fault> {
-        let memo = &mut Memo::default();
+        let memo = &mut LookupCache::default();
         self.who(caller, store, memo)?;
         match query {
             Query::Room { room }

@@ -1,6 +1,6 @@
 //! Who the caller is, and who is in a room.
 
-use super::{Facts, Membership, Memo, Names, Standing};
+use super::{AuthContext, Facts, LookupCache, Membership, NameAndHandle};
 use crate::Fault;
 use crate::ports::Lookup;
 use parlor_model::{Caller, MemberId, Principal, RoomId, SecretHash};
@@ -12,7 +12,7 @@ impl Facts {
         &mut self,
         caller: &Caller,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut Memo,
+        memo: &mut LookupCache,
     ) -> Result<(), Fault> {
         if let Some(known) = memo.standings.get(caller) {
             self.standing = known.clone();
@@ -22,13 +22,13 @@ impl Facts {
             Principal::Anonymous | Principal::Operator => None,
             Principal::Person { user, sign_in } => match store.sign_in(sign_in)? {
                 Some(found) if found.user == *user && found.expires_at > self.now => {
-                    store.user(user)?.map(|user| Standing { user, scopes: None })
+                    store.user(user)?.map(|user| AuthContext { user, scopes: None })
                 }
                 _ => None,
             },
             Principal::Program { user, key } => match store.key(key)? {
                 Some(found) if found.owner == *user => {
-                    store.user(user)?.map(|user| Standing { user, scopes: Some(found.scopes) })
+                    store.user(user)?.map(|user| AuthContext { user, scopes: Some(found.scopes) })
                 }
                 _ => None,
             },
@@ -58,7 +58,7 @@ impl Facts {
         caller: &Caller,
         room: &RoomId,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut Memo,
+        memo: &mut LookupCache,
     ) -> Result<(), Fault> {
         if let Some(known) = memo.rooms.get(room) {
             self.room = known.clone();
@@ -82,7 +82,7 @@ impl Facts {
         &mut self,
         room: &RoomId,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut Memo,
+        memo: &mut LookupCache,
     ) -> Result<(), Fault> {
         if self.membership.is_some() { self.all_members(room, store, memo) } else { Ok(()) }
     }
@@ -91,7 +91,7 @@ impl Facts {
         &mut self,
         room: &RoomId,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut Memo,
+        memo: &mut LookupCache,
     ) -> Result<(), Fault> {
         if let Some(known) = memo.members.get(room) {
             self.members = known.clone();
@@ -106,14 +106,14 @@ impl Facts {
         &self,
         member: &MemberId,
         store: &mut (impl Lookup + ?Sized),
-    ) -> Result<Option<Names>, Fault> {
+    ) -> Result<Option<NameAndHandle>, Fault> {
         Ok(match member {
             MemberId::User(user) => {
-                store.user(user)?.map(|user| Names { name: user.display_name, handle: user.username })
+                store.user(user)?.map(|user| NameAndHandle { name: user.display_name, handle: user.username })
             }
-            MemberId::Agent(agent) => {
-                store.agent(agent)?.map(|agent| Names { name: agent.name, handle: agent.id.as_str().into() })
-            }
+            MemberId::Agent(agent) => store
+                .agent(agent)?
+                .map(|agent| NameAndHandle { name: agent.name, handle: agent.id.as_str().into() }),
         })
     }
 

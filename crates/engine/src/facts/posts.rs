@@ -1,10 +1,10 @@
 //! What a message to a room or a path rests on.
 
-use super::{Facts, Memo, Once};
-use crate::authorise::may_hear;
+use super::{Facts, IdempotencyCheck, LookupCache};
+use crate::authorise::may_receive_from_source;
 use crate::digest::{digest, digest_of_post, digest_of_route, hex};
-use crate::ports::{Lookup, OnceKey, OnceKind};
-use crate::routes::Routes;
+use crate::ports::{IdempotencyKey, IdempotencyKind, Lookup};
+use crate::routing_index::RoutingIndex;
 use crate::{Fault, Limits};
 use parlor_model::{Agent, AgentId, Caller, MemberId, MessageId, Path, Post, RoomId, Route};
 use std::collections::BTreeSet;
@@ -16,8 +16,8 @@ impl Facts {
         caller: &Caller,
         post: &Post,
         store: &mut (impl Lookup + ?Sized),
-        routes: &Routes,
-        memo: &mut Memo,
+        routes: &RoutingIndex,
+        memo: &mut LookupCache,
         limits: &Limits,
     ) -> Result<(), Fault> {
         self.in_room(caller, &post.room, store, memo)?;
@@ -42,7 +42,11 @@ impl Facts {
         store: &mut (impl Lookup + ?Sized),
     ) -> Result<(), Fault> {
         let (Some(id), Some(user)) = (id, caller.user()) else { return Ok(()) };
-        let key = OnceKey { kind: OnceKind::ClientMessage, owner: user.as_str().into(), key: id.into() };
+        let key = IdempotencyKey {
+            kind: IdempotencyKind::ClientMessage,
+            owner: user.as_str().into(),
+            key: id.into(),
+        };
         self.only_once(key, digest(), store)
     }
 
@@ -52,7 +56,7 @@ impl Facts {
         caller: &Caller,
         message: &MessageId,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut Memo,
+        memo: &mut LookupCache,
     ) -> Result<Option<RoomId>, Fault> {
         self.message = store.message(message)?;
         let room = self.message.as_ref().and_then(|message| message.destination.room().cloned());
@@ -67,7 +71,7 @@ impl Facts {
         caller: &Caller,
         messages: &[MessageId],
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut Memo,
+        memo: &mut LookupCache,
     ) -> Result<(), Fault> {
         // One that is named twice is one.
         for message in messages.iter().collect::<BTreeSet<_>>() {
@@ -83,8 +87,8 @@ impl Facts {
         message: &MessageId,
         to: &RoomId,
         store: &mut (impl Lookup + ?Sized),
-        routes: &Routes,
-        memo: &mut Memo,
+        routes: &RoutingIndex,
+        memo: &mut LookupCache,
     ) -> Result<(), Fault> {
         self.about_message(caller, message, store, memo)?;
         self.source = self.membership.take();
@@ -98,8 +102,8 @@ impl Facts {
         caller: &Caller,
         route: &Route,
         store: &mut (impl Lookup + ?Sized),
-        routes: &Routes,
-        memo: &mut Memo,
+        routes: &RoutingIndex,
+        memo: &mut LookupCache,
         limits: &Limits,
     ) -> Result<(), Fault> {
         if let Ok(from) = AgentId::parse(&route.from) {
@@ -113,7 +117,7 @@ impl Facts {
             let body = digest_of_route(route);
             // Several messages of one thread may share an id: only the same message under it is a retry.
             let key = hex(&digest(&[&route.source, id, &hex(&body)])).into();
-            let key = OnceKey { kind: OnceKind::External, owner: user.as_str().into(), key };
+            let key = IdempotencyKey { kind: IdempotencyKind::External, owner: user.as_str().into(), key };
             self.only_once(key, body, store)?;
         }
         if let Some(room) = route.path.strip_domain("room").and_then(|room| RoomId::parse(room).ok()) {
@@ -138,7 +142,8 @@ impl Facts {
             Some(id) => Some(self.addressed(id, sender.as_ref(), store, memo)?),
             None => None,
         };
-        let found = if broadcast { routes.covered(&route.path) } else { routes.matching(&route.path) };
+        let found =
+            if broadcast { routes.matching_broadcast(&route.path) } else { routes.matching(&route.path) };
         for recipient in found {
             let Some(agent) = memo.agent(&recipient.mailbox.agent, store)? else { continue };
             let hears = match &addressed {
@@ -148,7 +153,7 @@ impl Facts {
                     Some(sender) => memo.may_reach(sender, &agent, store)?,
                     None => {
                         let owner = memo.owner(&agent, store)?;
-                        owner.is_some_and(|owner| may_hear(&owner, caller.user(), &route.path))
+                        owner.is_some_and(|owner| may_receive_from_source(&owner, caller.user(), &route.path))
                     }
                 },
             };
@@ -165,7 +170,7 @@ impl Facts {
         id: &str,
         sender: Option<&Agent>,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut Memo,
+        memo: &mut LookupCache,
     ) -> Result<Option<Arc<Agent>>, Fault> {
         let Ok(id) = AgentId::parse(id) else { return Ok(None) };
         let Some(agent) = memo.agent(&id, store)? else { return Ok(None) };
@@ -184,8 +189,8 @@ impl Facts {
         room: &RoomId,
         sender: Option<&AgentId>,
         store: &mut (impl Lookup + ?Sized),
-        routes: &Routes,
-        memo: &mut Memo,
+        routes: &RoutingIndex,
+        memo: &mut LookupCache,
     ) -> Result<(), Fault> {
         if routes.is_empty() {
             return Ok(());
@@ -200,7 +205,7 @@ impl Facts {
 
     pub(super) fn only_once(
         &mut self,
-        key: OnceKey,
+        key: IdempotencyKey,
         digest: [u8; 16],
         store: &mut (impl Lookup + ?Sized),
     ) -> Result<(), Fault> {
@@ -210,7 +215,7 @@ impl Facts {
             first_message = store.message(&first.message)?;
             first_deliveries = store.deliveries(&first.message)?;
         }
-        self.once = Some(Once { key, digest, first, first_message, first_deliveries });
+        self.once = Some(IdempotencyCheck { key, digest, first, first_message, first_deliveries });
         Ok(())
     }
 }

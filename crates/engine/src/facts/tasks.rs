@@ -1,6 +1,6 @@
 //! What tasks are decided on.
 
-use super::{Facts, Memo};
+use super::{Facts, LookupCache};
 use crate::ports::Lookup;
 use crate::{Fault, Limits};
 use parlor_model::command::NewTask;
@@ -12,7 +12,7 @@ impl Facts {
         caller: &Caller,
         new: &NewTask,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut Memo,
+        memo: &mut LookupCache,
         limits: &Limits,
     ) -> Result<(), Fault> {
         self.in_room(caller, &new.room, store, memo)?;
@@ -29,7 +29,7 @@ impl Facts {
         id: &TaskId,
         assignee: Option<&MemberId>,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut Memo,
+        memo: &mut LookupCache,
         limits: &Limits,
     ) -> Result<(), Fault> {
         self.task = store.task(id)?;
@@ -56,7 +56,7 @@ impl Facts {
         room: &RoomId,
         assignee: Option<&MemberId>,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut Memo,
+        memo: &mut LookupCache,
         limits: &Limits,
     ) -> Result<(), Fault> {
         if let Some(assignee) = assignee {

@@ -1,9 +1,9 @@
 //! What the turns of agents rest on.
 
-use super::{Facts, MEMBERS_TOLD, Memo};
-use crate::plan::{GUIDE, MOST_REWOUND, WELCOME_ROOM};
-use crate::ports::{Lookup, Open, Spent};
-use crate::routes::Routes;
+use super::{Facts, LookupCache, MAX_MEMBERS_IN_EVENT};
+use crate::decide::{GUIDE, MOST_REWOUND, WELCOME_ROOM};
+use crate::ports::{BudgetUsage, Lookup, OpenApprovalsOf};
+use crate::routing_index::RoutingIndex;
 use crate::{Fault, Limits};
 use parlor_model::{
     AddressedBy, Agent, AgentId, AgentReply, AnswerPolicy, Caller, MemberId, MessageId, RoomId, RunId,
@@ -20,7 +20,7 @@ pub const MEMBERS_IN_CONTEXT: usize = 500;
 pub struct Candidate {
     pub agent: Agent,
     pub addressed: AddressedBy,
-    pub spent: Spent,
+    pub spent: BudgetUsage,
     /// How often whoever says it addressed this agent lately, if that is an agent.
     pub asked: u64,
 }
@@ -34,7 +34,7 @@ impl Facts {
         given: &[Box<str>],
         sender: Option<&AgentId>,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut Memo,
+        memo: &mut LookupCache,
         limits: &Limits,
     ) -> Result<(), Fault> {
         let Some(room) = self.room.clone() else { return Ok(()) };
@@ -58,7 +58,7 @@ impl Facts {
             self.candidate(id, addressed, sender, store, memo, limits)?;
         }
         if let Some(sender) = sender {
-            self.spoken = store.spoken(sender, self.now.minus(Duration::from_secs(60)))?;
+            self.replies_last_minute = store.spoken(sender, self.now.minus(Duration::from_secs(60)))?;
         }
         Ok(())
     }
@@ -70,7 +70,7 @@ impl Facts {
         addressed: AddressedBy,
         sender: Option<&AgentId>,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut Memo,
+        memo: &mut LookupCache,
         limits: &Limits,
     ) -> Result<(), Fault> {
         let Some(room) = self.room.clone() else { return Ok(()) };
@@ -91,7 +91,7 @@ impl Facts {
         self.room = store.room(&room)?.map(Into::into);
         self.agent = store.agent(&guide)?;
         self.target = store.member(&room, &MemberId::Agent(guide))?;
-        self.members = store.members(&room, MEMBERS_TOLD + 1, 0)?.into();
+        self.members = store.members(&room, MAX_MEMBERS_IN_EVENT + 1, 0)?.into();
         Ok(())
     }
 
@@ -122,14 +122,14 @@ impl Facts {
         caller: &Caller,
         message: &MessageId,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut Memo,
+        memo: &mut LookupCache,
     ) -> Result<(), Fault> {
         let Some(room) = self.about_message(caller, message, store, memo)? else { return Ok(()) };
         if let Some(message) = &self.message {
-            self.later = store.said_since(&room, message.seq, MOST_REWOUND + 1)?;
+            self.messages_from_target = store.said_since(&room, message.seq, MOST_REWOUND + 1)?;
         }
         self.open_runs = store.open_runs_in(&room)?;
-        self.approvals = store.open_approvals(Open::Room(&room))?;
+        self.approvals = store.open_approvals(OpenApprovalsOf::Room(&room))?;
         for agent in store.agents_in(&room)? {
             self.agents.extend(store.agent(&agent)?);
         }
@@ -156,8 +156,8 @@ impl Facts {
         room: &RoomId,
         said: Option<&AgentReply>,
         store: &mut (impl Lookup + ?Sized),
-        routes: &Routes,
-        memo: &mut Memo,
+        routes: &RoutingIndex,
+        memo: &mut LookupCache,
         limits: &Limits,
     ) -> Result<(), Fault> {
         let Some(said) = said.filter(|_| self.room.is_some() && self.target.is_some()) else { return Ok(()) };

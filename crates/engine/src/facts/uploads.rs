@@ -1,6 +1,6 @@
 //! What a file rests on, as it is sent, put on a message, and read.
 
-use super::{Facts, Memo};
+use super::{Facts, LookupCache};
 use crate::Fault;
 use crate::ports::Lookup;
 use parlor_model::command::NewUpload;
@@ -49,7 +49,7 @@ impl Facts {
         caller: &Caller,
         id: &UploadId,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut Memo,
+        memo: &mut LookupCache,
     ) -> Result<(), Fault> {
         self.uploads.extend(store.upload(id)?);
         if let Some(UploadPurpose::Message(message)) = self.uploads.first().map(|upload| &upload.purpose) {

@@ -3,11 +3,11 @@
 //! Owns: the words of a text, the language of a search, who sees what of it, order and snippets. Never: an index.
 
 mod snippet;
-mod wanted;
-mod words;
+mod terms;
+mod tokenizer;
 
-pub use wanted::{Phrase, Wanted};
-pub use words::Words;
+pub use terms::{Phrase, SearchTerms};
+pub use tokenizer::TokenizedText;
 
 use crate::Fault;
 use crate::hub::ANSWER_BYTES;
@@ -18,21 +18,21 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
-use wanted::Occurrence;
+use terms::Occurrence;
 
 /// How many matches are weighed against each other. What is older than the newest of them is on the next pages.
-const WEIGHED: usize = 1000;
+const MAX_SCORED_MATCHES: usize = 1000;
 
 /// A search as the store sees it.
-pub struct Hunt<'a> {
+pub struct SearchScope<'a> {
     pub asked: &'a Search,
-    pub wanted: &'a Wanted,
+    pub wanted: &'a SearchTerms,
     rooms: HashMap<&'a str, &'a Member>,
 }
 
-impl<'a> Hunt<'a> {
+impl<'a> SearchScope<'a> {
     /// In the rooms of these memberships, and nowhere else.
-    pub fn new(asked: &'a Search, wanted: &'a Wanted, memberships: &'a [Member]) -> Self {
+    pub fn new(asked: &'a Search, wanted: &'a SearchTerms, memberships: &'a [Member]) -> Self {
         let within = |member: &&Member| asked.room.as_ref().is_none_or(|room| *room == member.room);
         let rooms = memberships.iter().filter(within).map(|member| (member.room.as_str(), member)).collect();
         Self { asked, wanted, rooms }
@@ -69,12 +69,12 @@ struct Match {
 /// `patience` is over it answers with what it has, and says so.
 pub fn search(
     asked: &Search,
-    wanted: &Wanted,
+    wanted: &SearchTerms,
     memberships: &[Member],
     patience: Duration,
     snapshot: &mut dyn Snapshot,
 ) -> Result<SearchResults, Fault> {
-    let hunt = Hunt::new(asked, wanted, memberships);
+    let hunt = SearchScope::new(asked, wanted, memberships);
     if hunt.rooms.is_empty() {
         return Ok(SearchResults::default());
     }
@@ -90,7 +90,7 @@ pub fn search(
             break;
         }
         told += 1;
-        let words = Words::of(&message.text);
+        let words = TokenizedText::of(&message.text);
         let places = wanted.find(&words).unwrap_or_default();
         let (text, highlights) = snippet::snippet(&message.text, &words, &places);
         hits.push(Hit { snippet: text.into(), highlights, score: found.score, message });
@@ -107,7 +107,7 @@ pub fn search(
 
 /// The newest matches, newest first; from where to look for older ones; whether time ran out.
 fn gather(
-    hunt: &Hunt,
+    hunt: &SearchScope,
     patience: Duration,
     snapshot: &mut dyn Snapshot,
 ) -> Result<(Vec<Match>, Option<Seq>, bool), Fault> {
@@ -115,13 +115,13 @@ fn gather(
     let (mut matches, mut older, mut partial) = (Vec::new(), None, false);
     snapshot.candidates(hunt, &mut |seq, message| {
         let found = message.filter(|message| hunt.admits(message)).and_then(|message| {
-            let words = Words::of(&message.text);
+            let words = TokenizedText::of(&message.text);
             let score = score(&hunt.wanted.find(&words)?, words.len());
             Some(Match { seq, id: message.id.clone(), score })
         });
         matches.extend(found);
         partial = began.elapsed() >= patience;
-        if matches.len() == WEIGHED || partial {
+        if matches.len() == MAX_SCORED_MATCHES || partial {
             older = Some(seq);
             return ControlFlow::Break(());
         }

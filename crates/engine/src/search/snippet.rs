@@ -1,7 +1,7 @@
 //! The part of a text that shows why it was found: plain text, and which parts of it to mark.
 
-use super::wanted::Occurrence;
-use super::words::{Words, is_silent};
+use super::terms::Occurrence;
+use super::tokenizer::{TokenizedText, is_silent};
 use parlor_model::characters::is_deceptive;
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ const BEFORE: usize = 40;
 const PLACES: usize = 500;
 
 /// The snippet and the ranges in it, in bytes, in order and apart from each other.
-pub fn snippet(text: &str, words: &Words, found: &[Vec<Occurrence>]) -> (String, Vec<Range<usize>>) {
+pub fn snippet(text: &str, words: &TokenizedText, found: &[Vec<Occurrence>]) -> (String, Vec<Range<usize>>) {
     let marks = marks(words, found);
     let window = window(text, best(&marks));
     let mut snippet = String::with_capacity(window.len() + 6);
@@ -41,7 +41,7 @@ pub fn snippet(text: &str, words: &Words, found: &[Vec<Occurrence>]) -> (String,
 }
 
 /// What is to be marked in the whole text, in order.
-fn marks(words: &Words, found: &[Vec<Occurrence>]) -> Vec<Range<usize>> {
+fn marks(words: &TokenizedText, found: &[Vec<Occurrence>]) -> Vec<Range<usize>> {
     let place = |o: &Occurrence| words.place(o.at).start..words.place(o.at + o.words - 1).end;
     let mut marks: Vec<Range<usize>> =
         found.iter().flat_map(|places| places.iter().take(PLACES)).map(place).collect();
@@ -86,12 +86,12 @@ fn window(text: &str, place: usize) -> Range<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::Wanted;
+    use crate::search::SearchTerms;
 
     /// The snippet with its marks in brackets.
     fn shown(query: &str, text: &str) -> String {
-        let words = Words::of(text);
-        let found = Wanted::parse(query).unwrap().find(&words).expect("the text has it");
+        let words = TokenizedText::of(text);
+        let found = SearchTerms::parse(query).unwrap().find(&words).expect("the text has it");
         let (mut shown, ranges) = snippet(text, &words, &found);
         for range in ranges.into_iter().rev() {
             shown.insert(range.end, ']');
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn no_character_is_cut_in_two() {
         let text = format!("{}needle{}", "e\u{301}".repeat(100), "o\u{302}\u{308}".repeat(300));
-        let words = Words::of(&text);
+        let words = TokenizedText::of(&text);
         assert_eq!(words.len(), 1);
         let text = format!("{} needle {}", "e\u{301}".repeat(100), "o\u{302}\u{308}".repeat(300));
         let shown = shown("needle", &text);

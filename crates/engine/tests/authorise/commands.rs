@@ -4,10 +4,10 @@
 //! ?…: there is no such thing, or none that the caller may know of. Before the command stands the scope
 //! a key needs for it, after it what is given besides.
 
-use crate::asked::*;
-use crate::given::*;
+use crate::callers::lobby;
+use crate::fixtures::*;
+use crate::requests::*;
 use crate::table::table;
-use crate::who::lobby;
 use RoomRole::{Admin as ADMIN, Member as MEMBER, Owner as OWNER};
 use parlor_model::{Command, RoomPreferenceChange, RoomRole, Scope};
 

@@ -3,12 +3,12 @@
 //! The cells are the policy, written down apart from the code that decides; a command without a row
 //! does not compile.
 
-mod asked;
+mod callers;
 mod commands;
-mod given;
+mod fixtures;
 mod queries;
+mod requests;
 mod table;
-mod who;
 
 use parlor_engine::authorise::{authorise, authorise_query};
 

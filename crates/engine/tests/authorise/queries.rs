@@ -1,9 +1,9 @@
 //! Every query, in the words of the commands' table.
 
-use crate::asked::*;
-use crate::given::*;
+use crate::callers::lobby;
+use crate::fixtures::*;
+use crate::requests::*;
 use crate::table::table;
-use crate::who::lobby;
 use parlor_model::query::AgentCards;
 use parlor_model::{Inquiry, Query};
 

@@ -1,7 +1,7 @@
 //! How a row is written and checked.
 
-use crate::given::Given;
-use crate::who::{COLUMNS, lobby};
+use crate::callers::{COLUMNS, lobby};
+use crate::fixtures::Given;
 use parlor_engine::facts::Facts;
 use parlor_model::{Caller, EntityKind, Refusal, Scope};
 

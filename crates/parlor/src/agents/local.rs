@@ -8,7 +8,7 @@ use super::within;
 use anyhow::{Context, bail};
 use parlor_agents::gateway::data::{Data, replace};
 use parlor_agents::gateway::{Gateway, Plan};
-use parlor_engine::plan::HUB;
+use parlor_engine::decide::HUB;
 use parlor_model::command::AgentRegistration;
 use parlor_model::{AgentId, Answer, Caller, Command, GatewayId, Query, Refusal, SiteRole, UserId};
 use parlor_server::App;
@@ -143,7 +143,7 @@ async fn host(app: &App, roster: &Roster) -> anyhow::Result<()> {
     while roster.list()?.is_empty() {
         changed.changed().await?;
     }
-    if app.hub.set_up().await.is_err() {
+    if app.hub.wait_for_first_admin().await.is_err() {
         return Ok(());
     }
     let (data, mut gateway) =
@@ -180,7 +180,7 @@ async fn arrange(
             }
         };
         let new = registration(&id, &entry);
-        match app.hub.call(&Caller::OPERATOR, Command::HostAgent { owner: of.clone(), new }).await {
+        match app.hub.execute(&Caller::OPERATOR, Command::HostAgent { owner: of.clone(), new }).await {
             Ok(_) => {
                 some_owner.get_or_insert(of);
                 let plan = Plan { id, name: entry.name.as_str().into(), recipe: entry.recipe };

@@ -4,8 +4,8 @@ use super::census::Counted;
 use crate::App;
 use bytes::Bytes;
 use parking_lot::Mutex;
-use parlor_engine::facts::Standing;
-use parlor_engine::switchboard::Viewer;
+use parlor_engine::facts::AuthContext;
+use parlor_engine::fanout::Subscriber;
 use parlor_model::{Caller, Refusal};
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ pub async fn admit(
     app: &Arc<App>,
     guest: &mut Option<Counted>,
     caller: &Caller,
-    viewer: Viewer,
+    viewer: Subscriber,
     greeting: Bytes,
-) -> Result<(Standing, Counted), Refusal> {
+) -> Result<(AuthContext, Counted), Refusal> {
     let place = Arc::new(Mutex::new(guest.take()));
     let (shared, left) = (app.clone(), place.clone());
     // Once it is somebody's, it is no stranger's any more, before it can know.
-    let count = move |standing: &Standing| {
+    let count = move |standing: &AuthContext| {
         let counted = shared.census.user(&standing.user.id, standing.user.max_connections)?;
         left.lock().take();
         Ok(counted)

@@ -2,7 +2,7 @@
 //! the closing handshake) goes into the outbox, in order with everything else.
 
 use bytes::Bytes;
-use parlor_engine::switchboard::Outbox;
+use parlor_engine::fanout::Outbox;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;

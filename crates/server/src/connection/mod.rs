@@ -15,7 +15,7 @@ pub mod window;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use line::Line;
-use parlor_engine::switchboard::{Caps, Outbox, Taken};
+use parlor_engine::fanout::{Drained, Outbox, OutboxLimits};
 use std::io::IoSlice;
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +55,7 @@ impl Socket {
         stream: Stream,
         already_read: Bytes,
         hard_limit: usize,
-        caps: Caps,
+        caps: OutboxLimits,
         too_slow: Bytes,
     ) -> Self {
         let outbox = Arc::new(Outbox::new(caps, too_slow));
@@ -130,7 +130,7 @@ async fn write_out(mut half: impl AsyncWrite + Unpin, outbox: Arc<Outbox>) {
         let taken = outbox.take(&mut buffers, AT_ONCE).await;
         let written = write_all(&mut half, &buffers).await;
         buffers = Vec::new();
-        if written.is_err() || taken == Taken::Last {
+        if written.is_err() || taken == Drained::Last {
             break;
         }
     }

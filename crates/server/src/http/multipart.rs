@@ -11,7 +11,7 @@ use http::StatusCode;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use multer::Multipart;
 use parking_lot::Mutex;
-use parlor_engine::ports::{Blobs, Incoming};
+use parlor_engine::ports::{BlobStore, BlobUpload};
 use parlor_engine::{Fault, Sniffer};
 use parlor_model::{MediaType, Refusal};
 use parlor_wire::files::file_name;
@@ -54,7 +54,7 @@ const TOO_SLOW: &str = "The body came too slowly";
 pub struct Received {
     pub name: Box<str>,
     pub media: MediaType,
-    pub incoming: Box<dyn Incoming>,
+    pub incoming: Box<dyn BlobUpload>,
 }
 
 /// A form of which nothing was read yet.
@@ -84,12 +84,12 @@ impl Describe for Form {
 
 impl Form {
     /// Reads it to its end, with a file of no more than so many bytes.
-    pub async fn receive(self, most: u64, blobs: Arc<dyn Blobs>) -> Result<Received, Problem> {
+    pub async fn receive(self, most: u64, blobs: Arc<dyn BlobStore>) -> Result<Received, Problem> {
         receive(self.0, most, blobs).await
     }
 }
 
-async fn receive(request: Request, most: u64, blobs: Arc<dyn Blobs>) -> Result<Received, Problem> {
+async fn receive(request: Request, most: u64, blobs: Arc<dyn BlobStore>) -> Result<Received, Problem> {
     let headers = request.headers();
     if headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
         return Err(Problem::Unread(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Send the body as it is"));
@@ -112,7 +112,7 @@ async fn read(
     mut form: Multipart<'static>,
     body: &Metered,
     most: u64,
-    blobs: Arc<dyn Blobs>,
+    blobs: Arc<dyn BlobStore>,
 ) -> Result<Received, Problem> {
     let field = in_time(form.next_field()).await?.ok_or(unread(NOT_A_FORM))?;
     if field.name() != Some("file") {
@@ -141,7 +141,7 @@ async fn read(
 }
 
 struct Arriving {
-    incoming: Box<dyn Incoming>,
+    incoming: Box<dyn BlobUpload>,
     sniffer: Sniffer,
 }
 

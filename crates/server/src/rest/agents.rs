@@ -72,7 +72,7 @@ pub async fn create(
         kind: body.kind,
     };
     app.hub
-        .call(&caller, Command::CreateAgent { id: id.clone(), profile, subscriptions: Vec::new() })
+        .execute(&caller, Command::CreateAgent { id: id.clone(), profile, subscriptions: Vec::new() })
         .await?;
     Ok(created(told(&app, &one(&app, &caller, id).await?)))
 }
@@ -98,7 +98,7 @@ pub async fn change(
         visibility: visibility(body.visibility.as_deref(), body.visibility_list)?,
         ..AgentProfile::default()
     };
-    app.hub.call(&caller, Command::ChangeAgent { id: id.clone(), profile }).await?;
+    app.hub.execute(&caller, Command::ChangeAgent { id: id.clone(), profile }).await?;
     Ok(data(told(&app, &one(&app, &caller, id).await?)))
 }
 
@@ -120,7 +120,7 @@ pub async fn remove(
     Signed(caller): Signed,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
-    app.hub.call(&caller, Command::RemoveAgent { id: agent_id(&id)? }).await?;
+    app.hub.execute(&caller, Command::RemoveAgent { id: agent_id(&id)? }).await?;
     Ok(Done)
 }
 
@@ -137,7 +137,7 @@ pub async fn spawn(
         working_directory: body.working_directory,
         credential: body.credential_id,
     });
-    let request_id = app.hub.send_on_errand(&caller, gateway, &errand).await?;
+    let request_id = app.hub.send_gateway_request(&caller, gateway, &errand).await?;
     Ok(data(rest::Spawning { request_id }))
 }
 
@@ -158,7 +158,7 @@ pub async fn remove_gateway(
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
     let gateway = GatewayId::parse(&id).map_err(|_| Problem::not_an_id())?;
-    app.hub.call(&caller, Command::RemoveGateway { gateway }).await?;
+    app.hub.execute(&caller, Command::RemoveGateway { gateway }).await?;
     Ok(Done)
 }
 

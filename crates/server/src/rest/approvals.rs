@@ -48,7 +48,7 @@ pub async fn decide(
             given => given.flatten(),
         },
     };
-    let Receipt::Approval(approval) = app.hub.decide(&caller, judgement).await? else {
+    let Receipt::Approval(approval) = app.hub.decide_approval(&caller, judgement).await? else {
         return Err(Refusal::Unavailable.into());
     };
     Ok(data(rest::Approval::from(&*approval)))
@@ -75,6 +75,6 @@ pub async fn revoke(
     let room = room_id(&id)?;
     let agent = AgentId::parse(&asked.agent_id).map_err(|_| Refusal::NotFound(EntityKind::ApprovalRule))?;
     let revoke = Command::RevokeApprovalRule { room, agent, tool: asked.tool_name.into() };
-    app.hub.call(&caller, revoke).await?;
+    app.hub.execute(&caller, revoke).await?;
     Ok(Done)
 }

@@ -58,7 +58,7 @@ async fn arrange(
     id: &str,
     how: RoomPreferenceChange,
 ) -> Result<RoomPreferences, Problem> {
-    match app.hub.call(caller, Command::ChangeRoomPreferences { room: room_id(id)?, how }).await? {
+    match app.hub.execute(caller, Command::ChangeRoomPreferences { room: room_id(id)?, how }).await? {
         Receipt::Member(own) => Ok(own.arrangement),
         _ => Err(Refusal::Unavailable.into()),
     }

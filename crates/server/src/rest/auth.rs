@@ -11,7 +11,7 @@ use crate::http::{Peer, Signed};
 use axum::extract::State;
 use http::header::{SET_COOKIE, USER_AGENT};
 use http::{HeaderMap, HeaderValue, StatusCode};
-use parlor_engine::password_flaws;
+use parlor_engine::password_errors;
 use parlor_model::command::{NewSignIn, NewUser};
 use parlor_model::{
     Answer, Command, HubSettings, Principal, Query, Receipt, Refusal, SecondProof, SignIn, SignInId,
@@ -87,7 +87,7 @@ pub async fn set_up(
         password_hash,
     };
     let command = Command::SetUp { token: secrets::hash(&body.token), account };
-    let Receipt::User(user) = app.hub.call(&peer.outsider(), command).await? else {
+    let Receipt::User(user) = app.hub.execute(&peer.outsider(), command).await? else {
         return Err(Refusal::Unavailable.into());
     };
     sign_in(&app, &user, None, peer, &headers).await
@@ -95,7 +95,7 @@ pub async fn set_up(
 
 /// Holds a new password to the rules and hashes it.
 pub async fn new_password(app: &App, password: &str) -> Result<Box<str>, Problem> {
-    let flaws = password_flaws(password);
+    let flaws = password_errors(password);
     if !flaws.is_empty() {
         return Err(Refusal::Invalid(flaws).into());
     }
@@ -121,7 +121,7 @@ pub async fn sign_in(
         address: peer.0.ip().to_string().into(),
         expires_at: app.hub.now().plus(app.config.refresh_token_ttl),
     });
-    let Receipt::SignedIn { user, sign_in } = app.hub.call(&peer.outsider(), command).await? else {
+    let Receipt::SignedIn { user, sign_in } = app.hub.execute(&peer.outsider(), command).await? else {
         return Err(Refusal::Unavailable.into());
     };
     let access = access_token(app, &sign_in);
@@ -152,7 +152,7 @@ pub async fn refresh(
         expires_at: app.hub.now().plus(app.config.refresh_token_ttl),
         grace: app.config.refresh_grace,
     };
-    match app.hub.call(&peer.outsider(), command).await? {
+    match app.hub.execute(&peer.outsider(), command).await? {
         Receipt::SignedIn { sign_in, .. } => {
             // A page whose cookie was renewed has no use for the token, and a script in it should not see it.
             let shown = (!by_cookie).then_some(&*next);
@@ -170,7 +170,7 @@ pub async fn logout(
     _: RefreshCookie,
 ) -> Result<(Header, Done), Problem> {
     let Principal::Person { sign_in, .. } = &caller.principal else { return Err(Refusal::Forbidden.into()) };
-    app.hub.call(&caller, Command::EndSignIn { sign_in: sign_in.clone() }).await?;
+    app.hub.execute(&caller, Command::EndSignIn { sign_in: sign_in.clone() }).await?;
     Ok((cookie(&app, None), Done))
 }
 
@@ -198,7 +198,7 @@ pub async fn end_session(
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
     let sign_in = SignInId::parse(&id).map_err(|_| Problem::not_an_id())?;
-    app.hub.call(&caller, Command::EndSignIn { sign_in }).await?;
+    app.hub.execute(&caller, Command::EndSignIn { sign_in }).await?;
     Ok(Done)
 }
 

@@ -14,7 +14,7 @@ use axum::extract::State;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::StatusCode;
-use parlor_engine::switchboard::Following;
+use parlor_engine::fanout::RoomFilter;
 use parlor_model::query::{AgentCards, RunDetail};
 use parlor_model::{
     AgentId, Answer, Approval, ApprovalId, ApprovalKind, Caller, Command, Decision, EntityKind, MemberId,
@@ -36,7 +36,7 @@ const MOST_IMAGES: usize = 8;
 const MOST_RUNS: usize = 200;
 
 pub async fn ticket(State(app): State<Arc<App>>, Signed(caller): Signed) -> Result<Whole<Ticket>, Problem> {
-    app.hub.may_follow(&caller, &Following::All).await?;
+    app.hub.may_follow(&caller, &RoomFilter::All).await?;
     let ticket = app.tickets.give(&caller, Instant::now())?;
     Ok(whole(Ticket { ticket, expires_in: tickets::GOOD_FOR.as_secs() }))
 }
@@ -79,7 +79,7 @@ pub async fn chat(
     let room = room.unwrap_or_else(|| RoomId::stored("new"));
     let post = Post { room, text, mentions, reply_to, attachments, client_message_id };
     let command = if new { Command::Chat { agent: agent.clone(), post } } else { Command::Post(post) };
-    let Receipt::Posted(posted) = app.hub.call(&caller, command).await.map_err(as_named_here)? else {
+    let Receipt::Posted(posted) = app.hub.execute(&caller, command).await.map_err(as_named_here)? else {
         return Err(Refusal::Unavailable.into());
     };
     let message = posted.message.ok_or(Refusal::Unavailable)?;
@@ -327,7 +327,7 @@ pub async fn respond(
     let asked = open_question(&app, &caller, &id).await?;
     let kept = answers::validate_answers(&asked.input, &body.answers);
     let kept = kept.map_err(|rule| Problem::invalid("answers", rule))?;
-    match app.hub.answer(&caller, id.clone(), kept).await {
+    match app.hub.answer_questions(&caller, id.clone(), kept).await {
         Ok(_) => Ok(whole(Responded { status: "ok" })),
         Err(refusal) => {
             // Somebody was quicker, or its time ran out.

@@ -47,7 +47,7 @@ pub async fn create(
         note: body.note,
         secret: secrets::hash(&secret),
     });
-    let Receipt::Invitation(invitation) = app.hub.call(&caller, command).await? else {
+    let Receipt::Invitation(invitation) = app.hub.execute(&caller, command).await? else {
         return Err(Refusal::Unavailable.into());
     };
     let url = format!("{}/register#token={secret}", address(&app, &headers));
@@ -77,7 +77,7 @@ pub async fn revoke(
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
     let invitation = InvitationId::parse(&id).map_err(|_| Problem::not_an_id())?;
-    app.hub.call(&caller, Command::RevokeInvitation { invitation }).await?;
+    app.hub.execute(&caller, Command::RevokeInvitation { invitation }).await?;
     Ok(Done)
 }
 
@@ -95,6 +95,6 @@ pub async fn register(
     let password_hash = new_password(&app, &body.password).await?;
     let (username, display_name) = (body.username, body.display_name);
     let account = NewUser { username, display_name, role: SiteRole::User, password_hash };
-    let registered = app.hub.call(&peer.outsider(), Command::Register { token, account }).await?;
+    let registered = app.hub.execute(&peer.outsider(), Command::Register { token, account }).await?;
     sign_in(&app, &*users::user(registered)?, None, peer, &headers).await
 }

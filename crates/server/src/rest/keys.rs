@@ -31,7 +31,7 @@ pub async fn create(
     let scopes = scopes.ok_or(Problem::invalid("scopes", Scope::ALLOWED_VALUES))?;
     let secret = secrets::api_key();
     let command = Command::CreateKey { owner: None, name: body.name, scopes, secret: secrets::hash(&secret) };
-    let Receipt::Key(key) = app.hub.call(&caller, command).await? else {
+    let Receipt::Key(key) = app.hub.execute(&caller, command).await? else {
         return Err(Refusal::Unavailable.into());
     };
     Ok(created(rest::CreatedKey { about: (&*key).into(), key: &secret }))
@@ -43,6 +43,6 @@ pub async fn revoke(
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
     let key = KeyId::parse(&id).map_err(|_| Problem::not_an_id())?;
-    app.hub.call(&caller, Command::RevokeKey { key }).await?;
+    app.hub.execute(&caller, Command::RevokeKey { key }).await?;
     Ok(Done)
 }

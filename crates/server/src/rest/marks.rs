@@ -23,7 +23,7 @@ pub async fn react(
     Body(body): Body<rest::NewReaction>,
 ) -> Result<List<ReactionFrame<'static>>, Problem> {
     let command = Command::React { message: message_id(&id)?, emoji: body.emoji };
-    let Receipt::Message(message) = app.hub.call(&caller, command).await? else {
+    let Receipt::Message(message) = app.hub.execute(&caller, command).await? else {
         return Err(Refusal::Unavailable.into());
     };
     Ok(list(message.reactions.iter().map(ReactionFrame::from)))
@@ -46,7 +46,7 @@ pub async fn pin(
     Path(id): Path<String>,
 ) -> Result<Data<rest::PinnedMessage<'static>>, Problem> {
     let command = Command::Pin { message: message_id(&id)? };
-    let Receipt::Pinned { pin, message } = app.hub.call(&caller, command).await? else {
+    let Receipt::Pinned { pin, message } = app.hub.execute(&caller, command).await? else {
         return Err(Refusal::Unavailable.into());
     };
     Ok(data(rest::PinnedMessage::new(&pin, &message)))
@@ -57,7 +57,7 @@ pub async fn unpin(
     Signed(caller): Signed,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
-    app.hub.call(&caller, Command::Unpin { message: message_id(&id)? }).await?;
+    app.hub.execute(&caller, Command::Unpin { message: message_id(&id)? }).await?;
     Ok(Done)
 }
 
@@ -99,7 +99,7 @@ pub async fn bookmark(
     let message =
         MessageId::parse(&body.message_id).map_err(|_| Problem::invalid("messageId", "is not an id"))?;
     let command = Command::Bookmark { message };
-    let Receipt::Bookmarked { bookmark, message, repeated } = app.hub.call(&caller, command).await? else {
+    let Receipt::Bookmarked { bookmark, message, repeated } = app.hub.execute(&caller, command).await? else {
         return Err(Refusal::Unavailable.into());
     };
     let bookmark = rest::Bookmark::new(&bookmark, &message);
@@ -111,6 +111,6 @@ pub async fn remove_bookmark(
     Signed(caller): Signed,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
-    app.hub.call(&caller, Command::RemoveBookmark { message: message_id(&id)? }).await?;
+    app.hub.execute(&caller, Command::RemoveBookmark { message: message_id(&id)? }).await?;
     Ok(Done)
 }

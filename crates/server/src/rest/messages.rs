@@ -37,7 +37,7 @@ pub async fn create(
         attachments: body.attachment_ids.unwrap_or_default(),
         client_message_id: body.client_message_id,
     });
-    said(app.hub.call(&caller, command).await?)
+    said(app.hub.execute(&caller, command).await?)
 }
 
 type Said = Either<Created<MessageFrame<'static>>, Data<rest::Repeated<'static>>>;
@@ -126,12 +126,12 @@ pub async fn mark_read(
     Signed(caller): Signed,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
-    app.hub.call(&caller, Command::MarkRead { room: room_id(&id)? }).await?;
+    app.hub.execute(&caller, Command::MarkRead { room: room_id(&id)? }).await?;
     Ok(Done)
 }
 
 pub async fn mark_all_read(State(app): State<Arc<App>>, Signed(caller): Signed) -> Result<Done, Problem> {
-    app.hub.call(&caller, Command::MarkAllRead).await?;
+    app.hub.execute(&caller, Command::MarkAllRead).await?;
     Ok(Done)
 }
 
@@ -142,7 +142,7 @@ pub async fn edit(
     Body(body): Body<rest::MessageEdit>,
 ) -> Result<Data<MessageFrame<'static>>, Problem> {
     let command = Command::Edit { message: message_id(&id)?, text: body.content.into() };
-    let Receipt::Message(message) = app.hub.call(&caller, command).await? else {
+    let Receipt::Message(message) = app.hub.execute(&caller, command).await? else {
         return Err(Refusal::Unavailable.into());
     };
     Ok(data(MessageFrame::from(&*message)))
@@ -153,7 +153,7 @@ pub async fn remove(
     Signed(caller): Signed,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
-    app.hub.call(&caller, Command::Delete { message: message_id(&id)? }).await?;
+    app.hub.execute(&caller, Command::Delete { message: message_id(&id)? }).await?;
     Ok(Done)
 }
 
@@ -211,7 +211,7 @@ pub async fn forward(
     let room = room.map_err(|_| Problem::invalid("targetRoomId", "is not an id"))?;
     let client_message_id = body.client_message_id;
     let command = Command::Forward { message: message_id(&id)?, room, client_message_id };
-    said(app.hub.call(&caller, command).await?)
+    said(app.hub.execute(&caller, command).await?)
 }
 
 pub async fn remove_many(
@@ -222,7 +222,7 @@ pub async fn remove_many(
     let ids = body.message_ids.iter().map(|id| MessageId::parse(id)).collect::<Result<BTreeSet<_>, _>>();
     let ids = ids.map_err(|_| Problem::invalid("messageIds", "must be ids of messages"))?;
     let deleted = ids.len();
-    app.hub.call(&caller, Command::DeleteMany { messages: ids.into_iter().collect() }).await?;
+    app.hub.execute(&caller, Command::DeleteMany { messages: ids.into_iter().collect() }).await?;
     Ok(data(rest::Deleted { deleted }))
 }
 

@@ -79,7 +79,7 @@ pub async fn set(
         Ok((agent_id(&agent.id)?, idle))
     };
     let agents = body.agents.unwrap_or_default().into_iter().map(named).collect::<Result<_, Problem>>()?;
-    app.hub.call(&caller, Command::SetMission { room, text: body.text.into(), agents }).await?;
+    app.hub.execute(&caller, Command::SetMission { room, text: body.text.into(), agents }).await?;
     Ok(whole(Okay::YES))
 }
 
@@ -91,7 +91,7 @@ pub async fn end(
 ) -> Result<Whole<Okay>, Problem> {
     let ScopeParams { session_id, project_root } = meant_by(body, of.session_id, of.project_root);
     let room = the_room(&app, &caller, session_id.as_deref(), project_root.as_deref()).await?;
-    app.hub.call(&caller, Command::EndMission { room }).await?;
+    app.hub.execute(&caller, Command::EndMission { room }).await?;
     Ok(whole(Okay::YES))
 }
 
@@ -151,7 +151,7 @@ pub async fn set_override(
     let agent = agent_id(&body.agent_id)?;
     let room = realm(&app, &caller, body.session_id.as_deref(), body.project_root.as_deref()).await?;
     let idle = IdlePrompt { prompt: body.idle_prompt.map(Into::into), interval: body.idle_interval_secs };
-    app.hub.call(&caller, Command::SetIdlePrompt { agent, room, idle: Some(idle) }).await?;
+    app.hub.execute(&caller, Command::SetIdlePrompt { agent, room, idle: Some(idle) }).await?;
     Ok(whole(Okay::YES))
 }
 
@@ -165,6 +165,6 @@ pub async fn remove_override(
     let ScopeParams { session_id, project_root } = meant_by(body, session_id, project_root);
     let agent = agent_id(&agent)?;
     let room = realm(&app, &caller, session_id.as_deref(), project_root.as_deref()).await?;
-    app.hub.call(&caller, Command::SetIdlePrompt { agent, room, idle: None }).await?;
+    app.hub.execute(&caller, Command::SetIdlePrompt { agent, room, idle: None }).await?;
     Ok(whole(Okay::YES))
 }

@@ -26,7 +26,7 @@ pub async fn offer(
     let code = secrets::pairing_code();
     let expires_at = app.hub.now().plus(LIFETIME);
     let offer = Command::OfferPairing { code: secrets::typed_code(&code), expires_at };
-    app.hub.call(&caller, offer).await?;
+    app.hub.execute(&caller, offer).await?;
     let command = format!("parlor join {code} --server {}", address(&app, &headers));
     Ok(created(rest::PairingCode { code: &code, expires_at: iso(expires_at), command: &command }))
 }
@@ -42,7 +42,7 @@ pub async fn exchange(
     let key = secrets::api_key();
     let name = body.name.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| "gateway".into());
     let (code, secret) = (secrets::typed_code(&body.code), secrets::hash(&key));
-    let made = app.hub.call(&peer.outsider(), Command::Pair { code, name, secret }).await?;
+    let made = app.hub.execute(&peer.outsider(), Command::Pair { code, name, secret }).await?;
     let Receipt::Key(made) = made else { return Err(Refusal::Unavailable.into()) };
     Ok(created(rest::CreatedKey { about: (&*made).into(), key: &key }))
 }

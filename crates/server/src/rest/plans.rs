@@ -68,7 +68,7 @@ async fn judge(
         let plan = pending(app, caller, of).await?;
         let verdict = verdict(&plan);
         let CurrentPlan { room, agent, rev, .. } = plan;
-        match app.hub.call(caller, Command::DecidePlan { room, agent, rev, verdict }).await {
+        match app.hub.execute(caller, Command::DecidePlan { room, agent, rev, verdict }).await {
             Err(Refusal::AlreadyExists(EntityKind::Plan)) => {}
             judged => return judged.map(drop).map_err(Problem::from),
         }

@@ -39,7 +39,7 @@ pub async fn create(
     let members = ids.iter().map(|id| UserId::parse(id).map(MemberId::User)).collect::<Result<_, _>>();
     let members = members.map_err(|_| Problem::invalid("memberIds", "must be ids of people"))?;
     let command = Command::CreateRoom { changes: changes(body)?, members };
-    let Receipt::Room(room) = app.hub.call(&caller, command).await? else {
+    let Receipt::Room(room) = app.hub.execute(&caller, command).await? else {
         return Err(Refusal::Unavailable.into());
     };
     Ok(created(rest::Room::from(&*room)))
@@ -72,7 +72,7 @@ pub async fn remove(
     Signed(caller): Signed,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
-    app.hub.call(&caller, Command::DeleteRoom { room: room_id(&id)? }).await?;
+    app.hub.execute(&caller, Command::DeleteRoom { room: room_id(&id)? }).await?;
     Ok(Done)
 }
 
@@ -93,7 +93,7 @@ pub async fn thaw(
 }
 
 async fn changed(app: &App, caller: &Caller, command: Command) -> Result<Data<rest::Room<'static>>, Problem> {
-    let Receipt::Room(room) = app.hub.call(caller, command).await? else {
+    let Receipt::Room(room) = app.hub.execute(caller, command).await? else {
         return Err(Refusal::Unavailable.into());
     };
     Ok(data(rest::Room::from(&*room)))
@@ -130,7 +130,7 @@ pub async fn add_member(
     let role = room_role(body.role.as_deref())?.unwrap_or(RoomRole::Member);
     let description = body.role_description;
     let command = Command::AddMember { room: room_id(&id)?, member, role, description };
-    let Receipt::Member(member) = app.hub.call(&caller, command).await? else {
+    let Receipt::Member(member) = app.hub.execute(&caller, command).await? else {
         return Err(Refusal::Unavailable.into());
     };
     Ok(created(rest::Member::from(&*member)))
@@ -174,13 +174,13 @@ async fn either(
     command: impl Fn(MemberId) -> Command,
 ) -> Result<Receipt, Problem> {
     if let Ok(user) = UserId::parse(id) {
-        match app.hub.call(caller, command(MemberId::User(user))).await {
+        match app.hub.execute(caller, command(MemberId::User(user))).await {
             Err(Refusal::NotFound(EntityKind::Member)) => {}
             outcome => return Ok(outcome?),
         }
     }
     let agent = AgentId::parse(id).map_err(|_| Problem::not_an_id())?;
-    Ok(app.hub.call(caller, command(MemberId::Agent(agent))).await?)
+    Ok(app.hub.execute(caller, command(MemberId::Agent(agent))).await?)
 }
 
 fn changes(body: rest::RoomBody) -> Result<RoomChanges, Problem> {

@@ -45,7 +45,7 @@ pub async fn set(
             (Some(found.unwrap_or(path)), there)
         }
     };
-    let Receipt::Room(room) = app.hub.call(&caller, Command::SetProjectRoot { room, root, there }).await?
+    let Receipt::Room(room) = app.hub.execute(&caller, Command::SetProjectRoot { room, root, there }).await?
     else {
         return Err(Refusal::Unavailable.into());
     };

@@ -54,7 +54,7 @@ pub async fn create(
     app.hub.may(&caller, Query::MayMakeRouter { shared }).await?;
     let (name, model) = (body.name.clone().unwrap_or_default(), written(&body)?.access(&app)?);
     let new = NewRouter { name, shared, model };
-    let Receipt::Router(router) = app.hub.call(&caller, Command::CreateRouter(new)).await? else {
+    let Receipt::Router(router) = app.hub.execute(&caller, Command::CreateRouter(new)).await? else {
         return Err(Refusal::Unavailable.into());
     };
     Ok(created(rest::Router::from(&*router)))
@@ -74,7 +74,7 @@ pub async fn change(
         model: written(&body)?.changes(&app, &known.model)?,
         name: body.name,
     };
-    let Receipt::Router(router) = app.hub.call(&caller, Command::ChangeRouter { router, changes }).await?
+    let Receipt::Router(router) = app.hub.execute(&caller, Command::ChangeRouter { router, changes }).await?
     else {
         return Err(Refusal::Unavailable.into());
     };
@@ -86,7 +86,7 @@ pub async fn remove(
     Signed(caller): Signed,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
-    app.hub.call(&caller, Command::RemoveRouter { router: router_id(&id)? }).await?;
+    app.hub.execute(&caller, Command::RemoveRouter { router: router_id(&id)? }).await?;
     Ok(Done)
 }
 

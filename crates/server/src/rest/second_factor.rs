@@ -47,7 +47,7 @@ pub async fn set_up(
 ) -> Result<Data<rest::TotpSetup<'static>>, Problem> {
     let (user, _) = own(&app, &caller).await?;
     let (secret, sealed) = app.second_factors.make(&user.id);
-    app.hub.call(&caller, Command::OfferSecondFactor { sealed }).await?;
+    app.hub.execute(&caller, Command::OfferSecondFactor { sealed }).await?;
     let uri = uri(app.hub.settings().await?.name(), &user.username, &secret);
     Ok(data(rest::TotpSetup { secret: &secret, uri: &uri }))
 }
@@ -66,7 +66,7 @@ pub async fn confirm(
     };
     let codes = backup_codes();
     let backup_codes = codes.iter().map(|code| backup_hash(code)).collect();
-    app.hub.call(&caller, Command::ConfirmSecondFactor { sealed, step, backup_codes }).await?;
+    app.hub.execute(&caller, Command::ConfirmSecondFactor { sealed, step, backup_codes }).await?;
     Ok(data(rest::BackupCodes { backup_codes: codes }))
 }
 
@@ -84,7 +84,7 @@ pub async fn disable(
     }
     let proven = Some(user.password_hash.clone());
     app.hub
-        .call(&caller, Command::DropSecondFactor { user: user.id, verified_password_hash: proven })
+        .execute(&caller, Command::DropSecondFactor { user: user.id, verified_password_hash: proven })
         .await?;
     Ok(Done)
 }

@@ -67,7 +67,7 @@ pub async fn create(
         instructions: config.system_prompt.flatten().and_then(some),
         most_tokens: config.max_tokens.flatten(),
     };
-    match app.hub.call(&caller, Command::CreateService(new)).await? {
+    match app.hub.execute(&caller, Command::CreateService(new)).await? {
         Receipt::Service { agent, service } => Ok(created(ServiceAgent::new(&agent, &service))),
         _ => Err(Refusal::Unavailable.into()),
     }
@@ -92,7 +92,7 @@ pub async fn change(
         instructions: config.system_prompt.map(|prompt| prompt.and_then(some)),
         most_tokens: config.max_tokens,
     };
-    match app.hub.call(&caller, Command::ChangeService { agent, changes }).await? {
+    match app.hub.execute(&caller, Command::ChangeService { agent, changes }).await? {
         Receipt::Service { agent, service } => Ok(data(ServiceAgent::new(&agent, &service))),
         _ => Err(Refusal::Unavailable.into()),
     }
@@ -103,7 +103,7 @@ pub async fn remove(
     Signed(caller): Signed,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
-    app.hub.call(&caller, Command::RemoveService { agent: agent_id(&id)? }).await?;
+    app.hub.execute(&caller, Command::RemoveService { agent: agent_id(&id)? }).await?;
     Ok(Done)
 }
 

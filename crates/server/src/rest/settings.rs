@@ -63,7 +63,7 @@ async fn read(app: &App, caller: &Caller) -> Result<HubSettings, Refusal> {
 }
 
 async fn put(app: &App, caller: &Caller, changes: SettingChanges) -> Result<Arc<HubSettings>, Refusal> {
-    match app.hub.call(caller, Command::ChangeSettings(changes)).await? {
+    match app.hub.execute(caller, Command::ChangeSettings(changes)).await? {
         Receipt::Settings(settings) => Ok(settings),
         _ => Err(Refusal::Unavailable),
     }

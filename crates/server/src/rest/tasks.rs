@@ -32,7 +32,7 @@ async fn found(app: &App, caller: &Caller, query: Query) -> Result<Vec<Task>, Pr
 }
 
 async fn done(app: &App, caller: &Caller, command: Command) -> Result<Arc<Task>, Problem> {
-    match app.hub.call(caller, command).await? {
+    match app.hub.execute(caller, command).await? {
         Receipt::Task(task) => Ok(task),
         _ => Err(Refusal::Unavailable.into()),
     }
@@ -102,7 +102,7 @@ pub async fn remove(
     Signed(caller): Signed,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
-    app.hub.call(&caller, Command::RemoveTask { task: task_id(&id)? }).await?;
+    app.hub.execute(&caller, Command::RemoveTask { task: task_id(&id)? }).await?;
     Ok(Done)
 }
 

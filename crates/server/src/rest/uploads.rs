@@ -7,8 +7,8 @@ use crate::http::multipart::{Form, Received, blocking};
 use crate::http::parameters::Path;
 use crate::http::problem::Problem;
 use axum::extract::State;
-use parlor_engine::ports::Kept;
-use parlor_engine::{Sniffer, janitor};
+use parlor_engine::ports::StoredBlob;
+use parlor_engine::{Sniffer, blob_gc};
 use parlor_model::command::NewUpload;
 use parlor_model::{Caller, Command, File, Query, Receipt, Refusal, Upload, UploadId};
 use parlor_wire::agentim::rest;
@@ -75,16 +75,16 @@ async fn keep(
     avatar: bool,
 ) -> Result<Arc<Upload>, Refusal> {
     let Received { name, media, incoming } = received;
-    let Kept { digest, size, hold } = blocking(move || incoming.keep()).await?;
+    let StoredBlob { digest, size, hold } = blocking(move || incoming.keep()).await?;
     let file = File { name, media, size };
-    let outcome = app.hub.call(&caller, Command::Upload(NewUpload { file, digest, avatar })).await;
+    let outcome = app.hub.execute(&caller, Command::Upload(NewUpload { file, digest, avatar })).await;
     drop(hold);
     match outcome {
         Ok(Receipt::Upload(upload)) => Ok(upload),
         Ok(_) => Err(Refusal::Unavailable),
         Err(refusal) => {
             let discard = move || {
-                janitor::remove(&app.hub, &*app.blobs, &[digest]);
+                blob_gc::remove(&app.hub, &*app.blobs, &[digest]);
                 Ok(())
             };
             blocking(discard).await?;

@@ -32,7 +32,7 @@ pub async fn change_me(
     Body(body): Body<rest::Profile>,
 ) -> Result<Data<rest::User<'static>>, Problem> {
     let changes = ProfileChanges { display_name: body.display_name, avatar_url: body.avatar_url };
-    let changed = user(app.hub.call(&caller, Command::ChangeProfile(changes)).await?)?;
+    let changed = user(app.hub.execute(&caller, Command::ChangeProfile(changes)).await?)?;
     Ok(data(rest::User::from(&*changed)))
 }
 
@@ -61,7 +61,9 @@ pub async fn change_password(
     }
     let password_hash = new_password(&app, &body.new_password).await?;
     let proven = user.password_hash.clone();
-    app.hub.call(&caller, Command::ChangePassword { verified_password_hash: proven, password_hash }).await?;
+    app.hub
+        .execute(&caller, Command::ChangePassword { verified_password_hash: proven, password_hash })
+        .await?;
     Ok(Done)
 }
 
@@ -112,7 +114,7 @@ pub async fn create(
     admins_only(&app, &caller).await?;
     let password_hash = new_password(&app, &body.password).await?;
     let account = NewUser { username: body.username, display_name: body.display_name, role, password_hash };
-    let created = user(app.hub.call(&caller, Command::CreateUser(account)).await?)?;
+    let created = user(app.hub.execute(&caller, Command::CreateUser(account)).await?)?;
     Ok(data(rest::User::from(&*created)))
 }
 
@@ -136,7 +138,7 @@ pub async fn change(
         max_connections: body.max_connections,
         hears: body.hears.map(|patterns| patterns_of(&patterns)).transpose()?,
     };
-    let changed = user(app.hub.call(&caller, Command::ChangeUser { user: id, changes }).await?)?;
+    let changed = user(app.hub.execute(&caller, Command::ChangeUser { user: id, changes }).await?)?;
     Ok(data(rest::ManagedUser::new(&changed, app.hub.now())))
 }
 
@@ -146,7 +148,7 @@ pub async fn remove(
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
     let user = UserId::parse(&id).map_err(|_| Problem::not_an_id())?;
-    app.hub.call(&caller, Command::RemoveUser { user }).await?;
+    app.hub.execute(&caller, Command::RemoveUser { user }).await?;
     Ok(Done)
 }
 

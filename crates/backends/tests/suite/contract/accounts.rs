@@ -2,7 +2,7 @@
 
 use super::each;
 use crate::fixtures::*;
-use parlor_engine::plan::Change;
+use parlor_engine::decide::Change;
 use parlor_model::{
     ApiKey, Delivery, DeliveryState, KeyId, RefreshToken, Scope, SecretHash, SignIn, SignInId, SiteRole,
     Subscription, Time, User,
@@ -209,7 +209,7 @@ fn who_is_removed_leaves_nothing_that_acts_for_them() {
         ports.change(vec![Change::DeadLetter { message: hello.clone(), reason: "no_subscribers" }]);
         let bury = |agent| {
             let mailbox = mailbox(agent, None);
-            Change::Bury { mailbox, message: hello.clone(), reason: "not_acknowledged" }
+            Change::DeadLetterDelivery { mailbox, message: hello.clone(), reason: "not_acknowledged" }
         };
         ports.change(vec![bury("coder"), bury("writer")]);
 

@@ -2,7 +2,7 @@
 
 use super::{Ports, each};
 use crate::fixtures::*;
-use parlor_engine::plan::Change;
+use parlor_engine::decide::Change;
 use parlor_model::{
     Agent, AgentHost, Gateway, GatewayId, Mailbox, Pattern, Seq, Session, Subscription, Visibility,
 };
@@ -113,7 +113,11 @@ fn a_removed_agent_takes_along_all_that_was_its_own() {
                 put_member("lobby", agent_member(name), 4),
                 Change::PutDelivery { delivery: delivery("hello", main.clone()), seq: Seq(1) },
                 Change::PutDelivery { delivery: delivery("hello", own), seq: Seq(1) },
-                Change::Bury { mailbox: main, message: posted.clone(), reason: "not_acknowledged" },
+                Change::DeadLetterDelivery {
+                    mailbox: main,
+                    message: posted.clone(),
+                    reason: "not_acknowledged",
+                },
             ]);
         }
         ports.change(vec![Change::RemoveAgent(agent_id("coder"))]);

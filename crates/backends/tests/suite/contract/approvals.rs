@@ -3,8 +3,8 @@
 use super::{Ports, each};
 use crate::fixtures::*;
 use crate::stores::WINDOWS;
-use parlor_engine::plan::Change;
-use parlor_engine::ports::Open;
+use parlor_engine::decide::Change;
+use parlor_engine::ports::OpenApprovalsOf;
 use parlor_model::{
     Approval, ApprovalId, ApprovalKind, ApprovalRule, Decider, Decision, Event, GatewayId, InputDigest,
     Payload, RunId, Time,
@@ -46,7 +46,7 @@ fn rule(room: &str, agent: &str, tool: &str, by: &str) -> ApprovalRule {
     }
 }
 
-fn open(ports: &Ports, of: Open<'_>) -> Vec<String> {
+fn open(ports: &Ports, of: OpenApprovalsOf<'_>) -> Vec<String> {
     ports.read(|s| s.open_approvals(of)).iter().map(|approval| approval.id.to_string()).collect()
 }
 
@@ -107,14 +107,14 @@ fn what_is_open_is_found_by_room_by_turn_and_by_agent() {
         ];
         ports.change(asked.iter().map(put).collect());
         let run = RunId::stored("run of coder");
-        assert_eq!(open(ports, Open::Everybodys), ["b", "a", "c"]);
-        assert_eq!(open(ports, Open::Room(&room_id("lobby"))), ["b", "c"]);
-        assert_eq!(open(ports, Open::Run(&run)), ["b", "a"]);
-        assert_eq!(open(ports, Open::Agent(&agent_id("writer"))), ["c"]);
+        assert_eq!(open(ports, OpenApprovalsOf::Everybodys), ["b", "a", "c"]);
+        assert_eq!(open(ports, OpenApprovalsOf::Room(&room_id("lobby"))), ["b", "c"]);
+        assert_eq!(open(ports, OpenApprovalsOf::Run(&run)), ["b", "a"]);
+        assert_eq!(open(ports, OpenApprovalsOf::Agent(&agent_id("writer"))), ["c"]);
         assert_eq!(ports.read(|s| s.open_approval_count()), 3);
         let decided = asked[0].decided(Decision::Expired, Time(20)).unwrap();
         ports.change(vec![put(&decided)]);
-        assert_eq!(open(ports, Open::Run(&run)), ["a"]);
+        assert_eq!(open(ports, OpenApprovalsOf::Run(&run)), ["a"]);
         assert_eq!(ports.read(|s| s.open_approval_count()), 2);
     });
 }
@@ -158,7 +158,7 @@ fn questions_and_rules_go_with_their_room_their_agent_and_their_person() {
         };
         let left = |ports: &Ports| {
             let rules = ports.read(|s| s.approval_rules(&room_id("lobby"))).len();
-            (open(ports, Open::Everybodys).len(), rules)
+            (open(ports, OpenApprovalsOf::Everybodys).len(), rules)
         };
         for (gone, stays) in [
             (Change::RemoveRoom(room_id("lobby")), (0, 0)),
@@ -184,9 +184,9 @@ fn what_was_decided_is_forgotten_with_the_log_and_what_is_open_is_not() {
         let there = |ports: &Ports| {
             ["a", "b"].map(|id| ports.read(|s| s.approval(&ApprovalId::stored(id))).is_some())
         };
-        ports.store.tend(Time(20).plus(WINDOWS.log)).unwrap();
+        ports.store.run_maintenance(Time(20).plus(WINDOWS.log)).unwrap();
         assert_eq!(there(ports), [true, true]);
-        ports.store.tend(Time(20).plus(WINDOWS.log + Duration::from_micros(1))).unwrap();
+        ports.store.run_maintenance(Time(20).plus(WINDOWS.log + Duration::from_micros(1))).unwrap();
         assert_eq!(there(ports), [true, false]);
     });
 }

@@ -4,7 +4,7 @@ use super::trimming::tend_daily;
 use super::{Ports, each};
 use crate::fixtures::*;
 use crate::stores::{DAY, WINDOWS};
-use parlor_engine::plan::Change;
+use parlor_engine::decide::Change;
 use parlor_model::audit::{Action, Actor, AuditFilter, AuditRecord, NewAuditEntry, Subject, SubjectKind};
 use parlor_model::{KeyId, Time};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ fn note(at: i64, action: Action, subject: Option<&str>) -> NewAuditEntry {
 }
 
 fn put(ports: &mut Ports, notes: &[NewAuditEntry]) {
-    ports.change(notes.iter().map(|note| Change::Note(Arc::new(note.clone()))).collect());
+    ports.change(notes.iter().map(|note| Change::AppendAudit(Arc::new(note.clone()))).collect());
 }
 
 fn ids(ports: &Ports, page: AuditFilter) -> Vec<u64> {
@@ -111,8 +111,8 @@ fn a_repeat_is_counted_and_the_last_failure_of_each_is_found() {
         };
         assert_eq!((last(Some("ann")), last(None), last(Some("bob"))), (Some(3), Some(2), None));
         let address = Some("192.0.2.1".parse().unwrap());
-        ports.change(vec![Change::NoteAgain { id: 3, at: Time(50), address }]);
-        ports.change(vec![Change::NoteAgain { id: 3, at: Time(60), address: None }]);
+        ports.change(vec![Change::RepeatAudit { id: 3, at: Time(50), address }]);
+        ports.change(vec![Change::RepeatAudit { id: 3, at: Time(60), address: None }]);
         let noted = ports.read(|s| s.last_failed_sign_in(Some(&user_id("ann")))).unwrap();
         assert_eq!(
             (noted.count, noted.last_at, noted.note.at, noted.note.address),
@@ -128,11 +128,11 @@ fn notes_are_kept_for_as_long_as_the_window_and_their_ids_never_come_again() {
         let noon = Time(1_700_000_000_000_000);
         put(ports, &[note(noon.0, Action::SignedIn, None), note(noon.plus(DAY).0, Action::SignedIn, None)]);
         tend_daily(ports, noon, 30);
-        ports.store.tend(noon.plus(WINDOWS.audit)).unwrap();
+        ports.store.run_maintenance(noon.plus(WINDOWS.audit)).unwrap();
         assert_eq!(ids(ports, ALL), [2, 1]);
-        ports.store.tend(noon.plus(WINDOWS.audit).plus(DAY / 2)).unwrap();
+        ports.store.run_maintenance(noon.plus(WINDOWS.audit).plus(DAY / 2)).unwrap();
         assert_eq!(ids(ports, ALL), [2]);
-        ports.store.tend(noon.plus(100 * WINDOWS.audit)).unwrap();
+        ports.store.run_maintenance(noon.plus(100 * WINDOWS.audit)).unwrap();
         assert_eq!(ids(ports, ALL), [2], "a clock that leaps takes nothing");
         tend_daily(ports, noon.plus(WINDOWS.audit), 3);
         assert_eq!(ids(ports, ALL), [0; 0]);

@@ -2,32 +2,32 @@
 
 use parlor_backends::disk_blobs::DiskBlobs;
 use parlor_backends::memory::MemoryBlobs;
-use parlor_engine::ports::{Blobs, Kept};
+use parlor_engine::ports::{BlobStore, StoredBlob};
 use parlor_model::BlobDigest;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::mpsc;
 
-fn each(test: impl Fn(&dyn Blobs)) {
+fn each(test: impl Fn(&dyn BlobStore)) {
     test(&MemoryBlobs::default());
     let directory = tempfile::tempdir().unwrap();
     test(&DiskBlobs::open(directory.path()).unwrap());
 }
 
-fn keep(blobs: &dyn Blobs, pieces: &[&[u8]]) -> Kept {
+fn keep(blobs: &dyn BlobStore, pieces: &[&[u8]]) -> StoredBlob {
     let mut incoming = blobs.receive().unwrap();
     pieces.iter().for_each(|piece| incoming.write(piece).unwrap());
     incoming.keep().unwrap()
 }
 
-fn content(blobs: &dyn Blobs, digest: &BlobDigest) -> Option<Vec<u8>> {
+fn content(blobs: &dyn BlobStore, digest: &BlobDigest) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     blobs.open(digest).unwrap()?.read_to_end(&mut bytes).unwrap();
     Some(bytes)
 }
 
-fn all(blobs: &dyn Blobs) -> Vec<BlobDigest> {
+fn all(blobs: &dyn BlobStore) -> Vec<BlobDigest> {
     (0..=u8::MAX).flat_map(|first| blobs.list(first).unwrap()).collect()
 }
 

@@ -36,7 +36,7 @@ async fn account(house: &TestHub, name: &str, byte: u8) -> Ann {
         role: SiteRole::User,
         password_hash: "hash".into(),
     };
-    let Ok(Receipt::User(user)) = hub.call(&operator, Command::CreateUser(account)).await else {
+    let Ok(Receipt::User(user)) = hub.execute(&operator, Command::CreateUser(account)).await else {
         panic!("an account");
     };
     let new = NewSignIn {
@@ -48,7 +48,7 @@ async fn account(house: &TestHub, name: &str, byte: u8) -> Ann {
         address: "127.0.0.1".into(),
         expires_at: EXPIRES,
     };
-    let Ok(Receipt::SignedIn { sign_in, .. }) = hub.call(&Caller::ANONYMOUS, Command::SignIn(new)).await
+    let Ok(Receipt::SignedIn { sign_in, .. }) = hub.execute(&Caller::ANONYMOUS, Command::SignIn(new)).await
     else {
         panic!("a sign-in");
     };
@@ -58,14 +58,14 @@ async fn account(house: &TestHub, name: &str, byte: u8) -> Ann {
         scopes: vec![Scope::Read, Scope::Write],
         secret: SecretHash([byte; 32]),
     };
-    let Ok(Receipt::Key(key)) = hub.call(&operator, key).await else { panic!("a key") };
+    let Ok(Receipt::Key(key)) = hub.execute(&operator, key).await else { panic!("a key") };
     Ann { user: user.id.clone(), sign_in: sign_in.id.clone(), key: key.id.clone() }
 }
 
 /// Whether a write and a read go through; they always agree.
 async fn is_somebody(house: &TestHub, caller: &Caller) -> bool {
     let profile = ProfileChanges { display_name: Some("Me".into()), ..Default::default() };
-    let wrote = house.hub().call(caller, Command::ChangeProfile(profile)).await;
+    let wrote = house.hub().execute(caller, Command::ChangeProfile(profile)).await;
     let read = house.hub().read(caller, Query::Me).await;
     assert_eq!(wrote.is_ok(), read.is_ok());
     if wrote.is_err() {
@@ -91,7 +91,7 @@ fn each(test: impl AsyncFn(&TestHub, &Ann)) {
 }
 
 async fn by_operator(house: &TestHub, command: Command) {
-    house.hub().call(&Caller::OPERATOR, command).await.unwrap();
+    house.hub().execute(&Caller::OPERATOR, command).await.unwrap();
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_device_whose_sign_in_ran_out_is_nobody() {
 fn a_device_that_was_signed_out_is_nobody() {
     each(async |house, ann| {
         let end = Command::EndSignIn { sign_in: ann.sign_in.clone() };
-        house.hub().call(&ann.person(), end).await.unwrap();
+        house.hub().execute(&ann.person(), end).await.unwrap();
         assert!(!is_somebody(house, &ann.person()).await);
         assert!(is_somebody(house, &ann.program()).await);
     });
@@ -163,7 +163,7 @@ fn the_token_before_the_newest_is_taken_within_the_grace_and_ends_the_family_aft
                 expires_at: Time(NOW.0 + 100_000_000),
                 grace: Duration::from_secs(10),
             };
-            house.hub().call(&Caller::ANONYMOUS, command).await.unwrap()
+            house.hub().execute(&Caller::ANONYMOUS, command).await.unwrap()
         };
         let signed_in = |receipt| matches!(receipt, Receipt::SignedIn { .. });
         assert!(signed_in(refresh(1).await));
@@ -186,7 +186,7 @@ fn of_many_spent_tokens_the_oldest_are_forgotten_while_the_device_stays_signed_i
                 expires_at: Time(NOW.0 + 100_000_000),
                 grace: Duration::ZERO,
             };
-            house.hub().call(&Caller::ANONYMOUS, command).await
+            house.hub().execute(&Caller::ANONYMOUS, command).await
         };
         for token in 1..=101 {
             assert!(matches!(refresh(token, token + 1).await, Ok(Receipt::SignedIn { .. })), "{token}");

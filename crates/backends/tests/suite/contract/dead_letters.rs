@@ -2,7 +2,7 @@
 
 use super::{Ports, each};
 use crate::fixtures::*;
-use parlor_engine::plan::Change;
+use parlor_engine::decide::Change;
 use parlor_model::query::MailPage;
 use parlor_model::{DeadLetter, DeliveryState, Mailbox, Message, Revision, Seq, Time};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ fn unheard(message: &Arc<Message>) -> Change {
 
 fn bury(message: &Arc<Message>, mailbox: &Mailbox) -> Change {
     let (message, mailbox) = (message.clone(), mailbox.clone());
-    Change::Bury { mailbox, message, reason: "not_acknowledged" }
+    Change::DeadLetterDelivery { mailbox, message, reason: "not_acknowledged" }
 }
 
 fn letters(ports: &Ports) -> Vec<DeadLetter> {
@@ -110,7 +110,7 @@ fn a_dead_letter_says_what_its_message_says_now() {
         let previous = Revision { message: old.id.clone(), text: "old".into(), edited_at: Time(5) };
         ports.change(vec![Change::Revise { message: new.clone(), previous }]);
         assert_eq!(letters(ports)[0].message, new);
-        ports.change(vec![Change::Erase(message_id("m"))]);
+        ports.change(vec![Change::DeleteMessage(message_id("m"))]);
         assert_eq!(letters(ports), [], "what was erased is no dead letter either");
     });
 }

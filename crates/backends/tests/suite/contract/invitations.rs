@@ -2,7 +2,7 @@
 
 use super::each;
 use crate::fixtures::*;
-use parlor_engine::plan::Change;
+use parlor_engine::decide::Change;
 use parlor_model::{HubSettings, Invitation, InvitationId, Pairing, SecretHash, SiteRole, Time, UserId};
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ fn invitations_that_ran_out_are_forgotten() {
             Change::PutInvitation(Arc::new(invitation("old", 1, 100)), secret(1)),
             Change::PutInvitation(Arc::new(invitation("new", 1, 101)), secret(2)),
         ]);
-        ports.store.tend(Time(100)).unwrap();
+        ports.store.run_maintenance(Time(100)).unwrap();
         let found = |byte| ports.read(|s| s.invitation_with(&secret(byte))).is_some();
         assert_eq!((found(1), found(2)), (false, true));
     });

@@ -26,13 +26,13 @@ async fn ann(house: &TestHub, letters: usize) -> Caller {
 /// What came, and how often it was handed out by now.
 async fn receive(house: &TestHub, caller: &Caller, limit: usize) -> Vec<(MessageId, u32)> {
     let command = Command::Receive { mailbox: coder(), limit, lease: Some(LEASE) };
-    let received = house.hub().call(caller, command).await;
+    let received = house.hub().execute(caller, command).await;
     let Ok(Receipt::Received { mail }) = received else { panic!("received: {received:?}") };
     mail.into_iter().map(|(message, copy)| (message.id.clone(), copy.attempts)).collect()
 }
 
 async fn acknowledge(house: &TestHub, caller: &Caller, messages: Vec<MessageId>) -> usize {
-    let acknowledged = house.hub().call(caller, Command::Acknowledge { mailbox: coder(), messages }).await;
+    let acknowledged = house.hub().execute(caller, Command::Acknowledge { mailbox: coder(), messages }).await;
     let Ok(Receipt::Acknowledged(count)) = acknowledged else { panic!("acknowledged: {acknowledged:?}") };
     count
 }

@@ -2,8 +2,8 @@
 
 use super::{Ports, each};
 use crate::fixtures::*;
-use parlor_engine::facts::MEMBERS_TOLD;
-use parlor_engine::plan::Change;
+use parlor_engine::decide::Change;
+use parlor_engine::facts::MAX_MEMBERS_IN_EVENT;
 use parlor_model::{
     Event, EventAudience, KeyId, Member, MemberChange, Message, Revision, RoomRole, Seq, SignInId, Time, User,
 };
@@ -151,7 +151,7 @@ fn what_was_deleted_since_has_faded() {
         let hello = Arc::new(message("hello", "lobby", "ann", 1));
         let deleted = Event::MessageDeleted { room: room_id("lobby"), message: message_id("hello") };
         ports.commit(vec![], vec![Event::MessageEdited(hello), read_by("bob", 3), deleted.clone()]);
-        ports.change(vec![Change::Erase(message_id("hello"))]);
+        ports.change(vec![Change::DeleteMessage(message_id("hello"))]);
         assert_eq!(ports.events(), [Event::Tombstone, Event::Tombstone, read_by("bob", 3), deleted.clone()]);
         ports.change(vec![Change::RemoveUser(user_id("bob"))]);
         assert_eq!(ports.events(), [Event::Tombstone, Event::Tombstone, Event::Tombstone, deleted]);
@@ -237,14 +237,14 @@ fn many_members_are_not_told_with_each_change() {
             let users = names.iter().map(|id| put_user(id, 1));
             ports.change(users.chain(names.iter().map(|id| put_member("lobby", person(id), 2))).collect());
         };
-        add(ports, 0, MEMBERS_TOLD);
+        add(ports, 0, MAX_MEMBERS_IN_EVENT);
         ports.commit(vec![], vec![members_changed(MemberChange::Added(person("u0")), vec![])]);
         let told = |ports: &Ports| match &ports.events()[0] {
             Event::MembersChanged { members, .. } => members.len(),
             other => panic!("another event: {other:?}"),
         };
-        assert_eq!(told(ports), MEMBERS_TOLD);
-        add(ports, MEMBERS_TOLD, MEMBERS_TOLD + 1);
+        assert_eq!(told(ports), MAX_MEMBERS_IN_EVENT);
+        add(ports, MAX_MEMBERS_IN_EVENT, MAX_MEMBERS_IN_EVENT + 1);
         assert_eq!(told(ports), 0);
     });
 }

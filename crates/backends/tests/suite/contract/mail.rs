@@ -2,7 +2,7 @@
 
 use super::{Ports, each};
 use crate::fixtures::*;
-use parlor_engine::plan::Change;
+use parlor_engine::decide::Change;
 use parlor_model::query::MailPage;
 use parlor_model::{Delivery, DeliveryState, Mailbox, Message, Seq, SessionId, SessionRef, Time};
 use std::sync::Arc;
@@ -79,7 +79,7 @@ fn an_erased_message_is_in_no_mailbox() {
         for id in ["a", "b", "c"] {
             post_to(ports, id, vec![delivery(id, coder.clone())]);
         }
-        ports.change(vec![Change::Erase(message_id("a"))]);
+        ports.change(vec![Change::DeleteMessage(message_id("a"))]);
         assert_eq!(pending(ports, &coder, 1), ["b"], "and takes no place in a page");
         assert_eq!(ports.read(|s| s.deliveries(&message_id("a"))), []);
     });
@@ -153,7 +153,7 @@ fn all_that_ever_came_is_read_newest_first_and_by_its_times() {
         assert_eq!(mail(ports, 9, Some(2001), None), ["k", "a"]);
         assert_eq!(mail(ports, 1, None, Some(2999)), ["m"]);
         assert_eq!(mail(ports, 9, Some(3000), Some(2000)), [""; 0]);
-        ports.change(vec![Change::Erase(message_id("a"))]);
+        ports.change(vec![Change::DeleteMessage(message_id("a"))]);
         assert_eq!(mail(ports, 2, None, None), ["k", "m"], "what was erased takes no place");
     });
 }

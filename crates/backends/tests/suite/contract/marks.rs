@@ -2,7 +2,7 @@
 
 use super::{Ports, each};
 use crate::fixtures::*;
-use parlor_engine::plan::Change;
+use parlor_engine::decide::Change;
 use parlor_model::{Event, Member, Message, Reaction, RoomPreferences, Seq};
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ fn a_thread_is_everything_below_its_beginning_and_a_reply_has_its_own_answers() 
         assert!(answers(ports, "m4", 0, all).is_empty());
         assert_eq!(answers(ports, "m1", 0, 1), [2]);
         assert_eq!(answers(ports, "m1", 2, all), [3]);
-        ports.change(vec![Change::Erase(message_id("m2"))]);
+        ports.change(vec![Change::DeleteMessage(message_id("m2"))]);
         assert_eq!(
             answers(ports, "m1", 0, all),
             [3],
@@ -76,7 +76,7 @@ fn reactions_come_with_the_message_and_go_with_it() {
         assert_eq!(ports.read(|s| s.message(&message_id("m4"))).unwrap().reactions, []);
         ports.change(vec![put(&[])]);
         assert_eq!(of(ports), Some(vec![]));
-        ports.change(vec![put(&list), Change::Erase(message_id("m1"))]);
+        ports.change(vec![put(&list), Change::DeleteMessage(message_id("m1"))]);
         assert_eq!(of(ports), None);
         assert_eq!(ports.events().last(), Some(&Event::Tombstone));
     });
@@ -97,7 +97,7 @@ fn pins_belong_to_their_room_and_the_newest_comes_first() {
         assert_eq!(of(ports, "lobby", 1), [6], "what was cleared is not shown again");
         assert_eq!(ports.read(|s| s.pin(&message_id("m1"))), Some(pins[1].clone()));
         assert_eq!(ports.read(|s| s.pin_count(&room_id("lobby"))), 2);
-        ports.change(vec![Change::RemovePin(message_id("m4")), Change::Erase(message_id("m1"))]);
+        ports.change(vec![Change::RemovePin(message_id("m4")), Change::DeleteMessage(message_id("m1"))]);
         assert!(of(ports, "lobby", 0).is_empty());
         assert_eq!(ports.read(|s| s.pin_count(&room_id("lobby"))), 0);
         ports.change(vec![Change::RemoveRoom(room_id("other"))]);
@@ -135,7 +135,7 @@ fn bookmarks_show_only_what_their_owner_may_see() {
         ports.change(vec![put_member("other", person("ann"), 9)]);
         assert_eq!(of(ports, "ann"), [8, 6]);
         ports.change(vec![Change::RemoveBookmark(user_id("ann"), message_id("m5"))]);
-        ports.change(vec![Change::Erase(message_id("m4"))]);
+        ports.change(vec![Change::DeleteMessage(message_id("m4"))]);
         assert!(of(ports, "ann").is_empty());
         assert_eq!(ports.read(|s| s.bookmark_count(&user_id("ann"))), 1);
         ports.change(vec![Change::RemoveUser(user_id("ann"))]);

@@ -2,8 +2,8 @@
 
 use super::{Ports, each};
 use crate::fixtures::*;
-use parlor_engine::plan::Change;
-use parlor_engine::ports::{FirstUse, OnceKey, OnceKind};
+use parlor_engine::decide::Change;
+use parlor_engine::ports::{FirstRequest, IdempotencyKey, IdempotencyKind};
 use parlor_model::query::{Page, Recent};
 use parlor_model::{Destination, Member, Mention, Message, Revision, RoomPreferences, Sender, Seq, Time};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ fn room_with_history(ports: &mut Ports) -> Vec<Seq> {
         ports
             .post(Message { destination: on_path("slack/x"), ..message(&format!("m{seq}"), "", "ann", seq) });
     }
-    ports.change(vec![Change::Erase(message_id("m7")), Change::Erase(message_id("m34"))]);
+    ports.change(vec![Change::DeleteMessage(message_id("m7")), Change::DeleteMessage(message_id("m34"))]);
     (0..12).map(|n| n * 3 + 1).filter(|seq| ![7, 34].contains(seq)).map(Seq).collect()
 }
 
@@ -148,7 +148,7 @@ fn a_clock_set_back_moves_no_message() {
         }
         assert_eq!(history(ports, Page::After(Seq(0)), 9), [1, 2, 3, 4].map(Seq));
         assert_eq!(history(ports, Page::AfterTime(Time(55)), 9), [Seq(4)]);
-        ports.change(vec![Change::Erase(message_id("m3"))]);
+        ports.change(vec![Change::DeleteMessage(message_id("m3"))]);
         assert_eq!(history(ports, Page::AfterTime(Time(55)), 9), [1, 2, 4].map(Seq));
     });
 }
@@ -244,7 +244,7 @@ fn an_edit_keeps_what_was_said_before() {
         assert_eq!(ports.read(|s| s.message(&message_id("m1"))).as_deref(), Some(&current));
         assert_eq!(ports.read(|s| s.revisions(&message_id("m1"), 9)), revisions, "the latest edit first");
         assert_eq!(ports.read(|s| s.revisions(&message_id("m1"), 1)), revisions[..1]);
-        ports.change(vec![Change::Erase(message_id("m1"))]);
+        ports.change(vec![Change::DeleteMessage(message_id("m1"))]);
         assert_eq!(ports.read(|s| s.revisions(&message_id("m1"), 9)), []);
     });
 }
@@ -254,21 +254,26 @@ fn a_key_stands_for_its_first_use() {
     each(|ports| {
         ports.change(vec![put_room("lobby")]);
         ports.post(message("m1", "lobby", "ann", 1));
-        let key = |kind, owner: &str, key: &str| OnceKey { kind, owner: owner.into(), key: key.into() };
-        let used = key(OnceKind::ClientMessage, "ann", "1");
-        let first = FirstUse { digest: [7; 16], message: message_id("m1"), seq: Seq(1) };
-        ports.change(vec![Change::Remember { key: used.clone(), first: first.clone(), at: Time(1) }]);
+        let key =
+            |kind, owner: &str, key: &str| IdempotencyKey { kind, owner: owner.into(), key: key.into() };
+        let used = key(IdempotencyKind::ClientMessage, "ann", "1");
+        let first = FirstRequest { digest: [7; 16], message: message_id("m1"), seq: Seq(1) };
+        ports.change(vec![Change::RememberIdempotencyKey {
+            key: used.clone(),
+            first: first.clone(),
+            at: Time(1),
+        }]);
         let known = |key| ports.read(|s| s.first_use(&key));
         assert_eq!(known(used.clone()), Some(first.clone()));
         for other in [
-            key(OnceKind::External, "ann", "1"),
-            key(OnceKind::ClientMessage, "bob", "1"),
-            key(OnceKind::ClientMessage, "ann", "2"),
-            key(OnceKind::ClientMessage, "ANN", "1"),
+            key(IdempotencyKind::External, "ann", "1"),
+            key(IdempotencyKind::ClientMessage, "bob", "1"),
+            key(IdempotencyKind::ClientMessage, "ann", "2"),
+            key(IdempotencyKind::ClientMessage, "ANN", "1"),
         ] {
             assert_eq!(known(other), None);
         }
-        ports.change(vec![Change::Erase(message_id("m1"))]);
+        ports.change(vec![Change::DeleteMessage(message_id("m1"))]);
         assert_eq!(ports.read(|s| s.first_use(&used)), Some(first), "also when the message is gone");
     });
 }

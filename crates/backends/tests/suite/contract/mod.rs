@@ -27,7 +27,7 @@ mod turns;
 mod uploads;
 
 use crate::stores::{StoreFixture, kinds};
-use parlor_engine::plan::{Change, Plan};
+use parlor_engine::decide::{Change, Effects};
 use parlor_engine::ports::{Reader, Snapshot, Store};
 use parlor_model::{Epoch, Event, LoggedEvent, Receipt, Seq, Time};
 use std::sync::Arc;
@@ -71,12 +71,12 @@ impl Ports {
     }
 
     /// Takes the next places in the log, one for each event, a millisecond apart.
-    pub fn plan(&mut self, changes: Vec<Change>, events: Vec<Event>) -> Plan {
+    pub fn plan(&mut self, changes: Vec<Change>, events: Vec<Event>) -> Effects {
         let events = events.into_iter().map(|event| {
             self.seq = self.seq.next();
             LoggedEvent { seq: self.seq, at: Time(self.seq.0 as i64 * 1000), event }
         });
-        Plan { changes, events: events.collect(), routes: Vec::new(), receipt: Receipt::Done }
+        Effects { changes, events: events.collect(), routes: Vec::new(), receipt: Receipt::Done }
     }
 
     pub fn next_seq(&self) -> u64 {

@@ -27,7 +27,7 @@ pub fn each(test: impl AsyncFn(&TestHub)) {
 pub async fn person(house: &TestHub, name: &str, byte: u8) -> (UserId, Caller) {
     let (username, password_hash) = (name.into(), "hash".into());
     let account = NewUser { username, display_name: None, role: SiteRole::User, password_hash };
-    let created = house.hub().call(&Caller::OPERATOR, Command::CreateUser(account)).await;
+    let created = house.hub().execute(&Caller::OPERATOR, Command::CreateUser(account)).await;
     let Ok(Receipt::User(user)) = created else { panic!("an account: {created:?}") };
     let new = NewSignIn {
         user: user.id.clone(),
@@ -38,20 +38,20 @@ pub async fn person(house: &TestHub, name: &str, byte: u8) -> (UserId, Caller) {
         address: "127.0.0.1".into(),
         expires_at: Time(NOW.0 + 1_000_000_000),
     };
-    let signed_in = house.hub().call(&Caller::ANONYMOUS, Command::SignIn(new)).await;
+    let signed_in = house.hub().execute(&Caller::ANONYMOUS, Command::SignIn(new)).await;
     let Ok(Receipt::SignedIn { sign_in, .. }) = signed_in else { panic!("a sign-in: {signed_in:?}") };
     (user.id.clone(), Caller::person(user.id.clone(), sign_in.id.clone()))
 }
 
 pub async fn room(house: &TestHub, owner: &Caller, members: Vec<MemberId>) -> Arc<Room> {
     let changes = RoomChanges { name: Some("A room".into()), ..Default::default() };
-    let created = house.hub().call(owner, Command::CreateRoom { changes, members }).await;
+    let created = house.hub().execute(owner, Command::CreateRoom { changes, members }).await;
     let Ok(Receipt::Room(room)) = created else { panic!("a room: {created:?}") };
     room
 }
 
 pub async fn done(house: &TestHub, caller: &Caller, command: Command) {
-    house.hub().call(caller, command).await.unwrap();
+    house.hub().execute(caller, command).await.unwrap();
 }
 
 /// The news since the last time, which the log tells alike; it does not know any more who knew of an agent that is gone.

@@ -33,7 +33,7 @@ async fn bridge(house: &TestHub, owner: &UserId) -> Caller {
     let scopes = vec![Scope::Sources];
     let secret = SecretHash([99; 32]);
     let create = Command::CreateKey { owner: Some(owner.clone()), name: "bridge".into(), scopes, secret };
-    let created = house.hub().call(&Caller::OPERATOR, create).await;
+    let created = house.hub().execute(&Caller::OPERATOR, create).await;
     let Ok(Receipt::Key(key)) = created else { panic!("a key: {created:?}") };
     Caller::program(owner.clone(), key.id.clone())
 }
@@ -59,7 +59,7 @@ pub async fn send_with(
         source: "test".into(),
         external_id: None,
     });
-    let sent = house.hub().call(caller, route).await;
+    let sent = house.hub().execute(caller, route).await;
     let Ok(Receipt::Posted(posted)) = sent else { panic!("sent: {sent:?}") };
     let name = |mailbox: &Mailbox| match &mailbox.session {
         Some(session) => format!("{}:{session}", mailbox.agent),
@@ -166,10 +166,10 @@ fn a_key_gives_no_more_than_its_owner_has_by_now() {
                 external_id: None,
             })
         };
-        let refused = house.hub().call(&source, route("slack/x")).await;
+        let refused = house.hub().execute(&source, route("slack/x")).await;
         assert_eq!(refused, Err(Refusal::NotFound(EntityKind::Agent)), "she speaks as no source any more");
         make(house, &ann_id, SiteRole::Admin).await;
-        assert!(house.hub().call(&source, route("slack/x")).await.is_ok());
+        assert!(house.hub().execute(&source, route("slack/x")).await.is_ok());
     });
 }
 

@@ -2,8 +2,8 @@
 
 use super::{Ports, each};
 use crate::fixtures::*;
-use parlor_engine::plan::Change;
-use parlor_engine::ports::{FirstUse, OnceKey, OnceKind};
+use parlor_engine::decide::Change;
+use parlor_engine::ports::{FirstRequest, IdempotencyKey, IdempotencyKind};
 use parlor_model::{
     Agent, Member, MemberId, Notifications, Revision, Room, RoomKind, RoomPreferences, RoomRole, Seq, Time,
     User,
@@ -156,12 +156,13 @@ fn a_removed_room_takes_everything_in_it_along() {
             ports.post(message(id, room, "ann", seq));
             let edited = Arc::new(message(id, room, "ann", seq));
             let previous = Revision { message: message_id(id), text: "old".into(), edited_at: Time(9) };
-            let key = OnceKey { kind: OnceKind::ClientMessage, owner: "ann".into(), key: id.into() };
-            let first = FirstUse { digest: [1; 16], message: message_id(id), seq: Seq(seq) };
+            let key =
+                IdempotencyKey { kind: IdempotencyKind::ClientMessage, owner: "ann".into(), key: id.into() };
+            let first = FirstRequest { digest: [1; 16], message: message_id(id), seq: Seq(seq) };
             let delivery = delivery(id, mailbox("coder", None));
             ports.change(vec![
                 Change::Revise { message: edited, previous },
-                Change::Remember { key, first, at: Time(9) },
+                Change::RememberIdempotencyKey { key, first, at: Time(9) },
                 Change::PutDelivery { delivery, seq: Seq(seq) },
             ]);
         }
@@ -174,7 +175,11 @@ fn a_removed_room_takes_everything_in_it_along() {
             let mail = s.pending(&mailbox("coder", None), Time(0), 9)?;
             assert!(matches!(&mail[..], [(message, _)] if message.id == stays));
             assert_eq!((s.revisions(&stays, 9)?.len(), s.memberships(&person("ann"))?.len()), (1, 1));
-            let key = OnceKey { kind: OnceKind::ClientMessage, owner: "ann".into(), key: "gone".into() };
+            let key = IdempotencyKey {
+                kind: IdempotencyKind::ClientMessage,
+                owner: "ann".into(),
+                key: "gone".into(),
+            };
             assert!(s.first_use(&key)?.is_some(), "a late retry is still known as one");
             Ok(())
         });

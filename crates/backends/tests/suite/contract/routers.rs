@@ -2,7 +2,7 @@
 
 use super::each;
 use crate::fixtures::{put_room, room, room_id, user_id};
-use parlor_engine::plan::Change;
+use parlor_engine::decide::Change;
 use parlor_model::{ModelAccess, ModelApi, Router, RouterId, SealedKey, Time};
 use std::sync::Arc;
 

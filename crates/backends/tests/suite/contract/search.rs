@@ -2,8 +2,8 @@
 
 use super::{Ports, each};
 use crate::fixtures::*;
-use parlor_engine::plan::Change;
-use parlor_engine::search::{Wanted, Words, search as find};
+use parlor_engine::decide::Change;
+use parlor_engine::search::{SearchTerms, TokenizedText, search as find};
 use parlor_model::query::{Search, SearchCursor, SearchResults};
 use parlor_model::{
     Destination, Event, Member, Message, MessageKind, Revision, Sender, SenderKind, Seq, Time,
@@ -20,7 +20,7 @@ fn found(ports: &Ports, asked: &Search, rooms: &[&str]) -> SearchResults {
 
 fn found_within(ports: &Ports, asked: &Search, rooms: &[&str], patience: Duration) -> SearchResults {
     let memberships: Vec<Member> = rooms.iter().map(|room| membership(room, 0)).collect();
-    let wanted = Wanted::parse(&asked.text).unwrap();
+    let wanted = SearchTerms::parse(&asked.text).unwrap();
     ports.read(|s| find(asked, &wanted, &memberships, patience, s))
 }
 
@@ -123,7 +123,7 @@ fn a_changed_text_is_found_as_it_is_and_a_deleted_one_not_at_all() {
         index(ports);
         assert_eq!(places(ports, "sparrow", &rooms), NOTHING);
         assert_eq!(places(ports, "finch", &rooms), [1]);
-        ports.change(vec![Change::Erase(second.id)]);
+        ports.change(vec![Change::DeleteMessage(second.id)]);
         assert_eq!(places(ports, "canary", &rooms), [3]);
         ports.change(vec![Change::RemoveRoom(room_id("other"))]);
         assert_eq!(places(ports, "canary", &rooms), NOTHING);
@@ -292,7 +292,7 @@ fn what_a_member_cleared_is_not_found_by_them() {
             index(ports);
         }
         let memberships = [membership("lobby", 3), membership("other", 0)];
-        let (asked, wanted) = (search("needle"), Wanted::parse("needle").unwrap());
+        let (asked, wanted) = (search("needle"), SearchTerms::parse("needle").unwrap());
         let found = ports.read(|s| find(&asked, &wanted, &memberships, Duration::MAX, s));
         assert_eq!(seqs(&found), [6, 5, 4, 2]);
     });
@@ -377,12 +377,12 @@ proptest! {
             for step in &steps {
                 take(ports, &mut said, step.clone());
                 for (text, rooms) in &queries {
-                    let Ok(wanted) = Wanted::parse(text) else { continue };
+                    let Ok(wanted) = SearchTerms::parse(text) else { continue };
                     let rooms: Vec<&str> =
                         ROOMS.into_iter().enumerate().filter(|(n, _)| rooms >> n & 1 == 1).map(|(_, r)| r).collect();
                     let seen = |message: &&Message| {
                         let room = message.destination.room().unwrap().as_str();
-                        rooms.contains(&room) && wanted.find(&Words::of(&message.text)).is_some()
+                        rooms.contains(&room) && wanted.find(&TokenizedText::of(&message.text)).is_some()
                     };
                     let expected: Vec<u64> = said.iter().filter(seen).map(|message| message.seq.0).collect();
                     assert_eq!(places(ports, text, &rooms), expected, "{text:?} in {rooms:?} after {step:?}");
@@ -403,7 +403,7 @@ fn take(ports: &mut Ports, said: &mut Vec<Message>, step: Step) {
             said[which % count] = revise(ports, &said[which % count], &text);
         }
         Step::Erase(which) if count > 0 => {
-            ports.change(vec![Change::Erase(said.remove(which % count).id)]);
+            ports.change(vec![Change::DeleteMessage(said.remove(which % count).id)]);
         }
         Step::RemoveRoom(room) => {
             ports.change(vec![Change::RemoveRoom(room_id(ROOMS[room])), put_room(ROOMS[room])]);

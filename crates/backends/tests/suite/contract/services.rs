@@ -2,7 +2,7 @@
 
 use super::{Ports, each};
 use crate::fixtures::{agent, agent_id, user_id};
-use parlor_engine::plan::Change;
+use parlor_engine::decide::Change;
 use parlor_model::{Agent, ModelAccess, ModelApi, SealedKey, Service, Time};
 use std::sync::Arc;
 

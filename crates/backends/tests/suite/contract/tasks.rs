@@ -2,7 +2,7 @@
 
 use super::{Ports, each};
 use crate::fixtures::*;
-use parlor_engine::plan::Change;
+use parlor_engine::decide::Change;
 use parlor_model::{MemberId, Task, TaskId, TaskStatus, Time};
 use std::sync::Arc;
 

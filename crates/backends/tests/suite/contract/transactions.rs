@@ -2,8 +2,8 @@
 
 use super::{Ports, each};
 use crate::fixtures::*;
-use parlor_engine::plan::{Change, Plan};
-use parlor_engine::ports::{FirstUse, OnceKey, OnceKind};
+use parlor_engine::decide::{Change, Effects};
+use parlor_engine::ports::{FirstRequest, IdempotencyKey, IdempotencyKind};
 use parlor_model::{Event, EventAudience, Mailbox, Message, Seq, Time, User};
 use std::sync::Arc;
 
@@ -46,16 +46,17 @@ fn a_dropped_transaction_undoes_everything() {
         ports.post(message("first", "lobby", "ann", 1));
         let before = ports.store.head().unwrap();
 
-        let key = OnceKey { kind: OnceKind::ClientMessage, owner: "ann".into(), key: "1".into() };
-        let first = FirstUse { digest: [1; 16], message: message_id("second"), seq: Seq(2) };
+        let key =
+            IdempotencyKey { kind: IdempotencyKind::ClientMessage, owner: "ann".into(), key: "1".into() };
+        let first = FirstRequest { digest: [1; 16], message: message_id("second"), seq: Seq(2) };
         let second = Arc::new(message("second", "lobby", "ann", 2));
         let plan = ports.plan(
             vec![
                 put_user("bob", 3),
-                Change::Erase(message_id("first")),
+                Change::DeleteMessage(message_id("first")),
                 Change::PutMessage(second.clone()),
                 Change::RemoveMember(room_id("lobby"), person("ann")),
-                Change::Remember { key: key.clone(), first, at: second.at },
+                Change::RememberIdempotencyKey { key: key.clone(), first, at: second.at },
             ],
             vec![Event::MessagePosted { message: second, deliveries: Arc::new([]) }],
         );
@@ -117,7 +118,7 @@ fn places_in_the_log_follow_each_other_without_holes() {
         let seqs: Vec<u64> = ports.tail().iter().map(|logged| logged.seq.0).collect();
         assert_eq!(seqs, [1, 2, 3, 4, 5, 6, 7, 8]);
         let head = ports.store.head().unwrap();
-        assert_eq!((head.seq, head.at.0, head.trimmed), (Seq(8), 8000, Seq(0)));
+        assert_eq!((head.seq, head.at.0, head.trimmed_through), (Seq(8), 8000, Seq(0)));
         assert_eq!(ports.read(|s| s.head()), head, "readers see the same head");
     });
 }
@@ -128,7 +129,7 @@ fn many_messages_of_one_group_are_there_for_whoever_asks_within_it_and_after_it(
         let coder = mailbox("coder", None);
         // Enough for several statements of many rows, and some rows that are left over.
         let ids: Vec<String> = (1..=75).map(|number| format!("m{number}")).collect();
-        let plans: Vec<Plan> = ids.iter().map(|id| routed_to(ports, id, &coder)).collect();
+        let plans: Vec<Effects> = ids.iter().map(|id| routed_to(ports, id, &coder)).collect();
         let mut transaction = ports.store.begin().unwrap();
         for (number, plan) in plans.iter().enumerate() {
             transaction.apply(plan).unwrap();
@@ -148,7 +149,7 @@ fn many_messages_of_one_group_are_there_for_whoever_asks_within_it_and_after_it(
     });
 }
 
-fn routed_to(ports: &mut Ports, id: &str, mailbox: &Mailbox) -> Plan {
+fn routed_to(ports: &mut Ports, id: &str, mailbox: &Mailbox) -> Effects {
     let seq = ports.next_seq();
     let message = Arc::new(Message { destination: on_path("slack/x"), ..message(id, "", "ann", seq) });
     let copy = delivery(id, mailbox.clone());

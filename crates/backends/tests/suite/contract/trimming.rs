@@ -3,8 +3,8 @@
 use super::{Ports, each};
 use crate::fixtures::*;
 use crate::stores::{DAY, WINDOWS};
-use parlor_engine::plan::Change;
-use parlor_engine::ports::{FirstUse, OnceKey, OnceKind};
+use parlor_engine::decide::Change;
+use parlor_engine::ports::{FirstRequest, IdempotencyKey, IdempotencyKind};
 use parlor_model::query::{MailPage, Page};
 use parlor_model::{AgentId, LoggedEvent, Mailbox, Message, Revision, SecretHash, Seq, SignInId, Time};
 use std::sync::Arc;
@@ -37,9 +37,9 @@ fn seqs(tail: &[LoggedEvent]) -> Vec<u64> {
 fn the_log_forgets_its_beginning_and_says_so() {
     each(|ports| {
         let [_, second, third] = three_messages(ports);
-        ports.store.tend(second.plus(WINDOWS.log)).unwrap();
+        ports.store.run_maintenance(second.plus(WINDOWS.log)).unwrap();
         let head = ports.store.head().unwrap();
-        assert_eq!((seqs(&ports.tail()), head.trimmed), (vec![2, 3], Seq(1)));
+        assert_eq!((seqs(&ports.tail()), head.trimmed_through), (vec![2, 3], Seq(1)));
         assert_eq!((head.seq, head.at), (Seq(3), third));
         let history =
             ports.read(|s| s.history(&room_id("lobby"), Seq(0), parlor_model::query::Page::After(Seq(0)), 9));
@@ -51,10 +51,10 @@ fn the_log_forgets_its_beginning_and_says_so() {
 fn the_log_never_forgets_where_it_stands() {
     each(|ports| {
         let [.., third] = three_messages(ports);
-        ports.store.tend(third.plus(100 * WINDOWS.log)).unwrap();
+        ports.store.run_maintenance(third.plus(100 * WINDOWS.log)).unwrap();
         ports.restart();
         let head = ports.store.head().unwrap();
-        assert_eq!((head.seq, head.at, head.trimmed), (Seq(3), third, Seq(2)));
+        assert_eq!((head.seq, head.at, head.trimmed_through), (Seq(3), third, Seq(2)));
         assert_eq!(seqs(&ports.tail()), [3]);
         ports.post(message("m4", "lobby", "ann", 4));
         assert_eq!(seqs(&ports.tail()), [3, 4]);
@@ -64,7 +64,7 @@ fn the_log_never_forgets_where_it_stands() {
 /// Tends once a day from `from` on, as a hub does that runs.
 pub fn tend_daily(ports: &mut Ports, from: Time, days: u32) -> Time {
     for day in 0..=days {
-        ports.store.tend(from.plus(DAY * day)).unwrap();
+        ports.store.run_maintenance(from.plus(DAY * day)).unwrap();
     }
     from.plus(DAY * days)
 }
@@ -94,7 +94,7 @@ fn messages_end_with_all_that_belongs_to_them_when_their_time_is_over() {
         };
         tend_daily(ports, NOON, 9);
         assert_eq!(left(ports), (vec![1, 2, 3], 3), "not a moment too early");
-        assert!(!ports.store.tend(second.plus(retention)).unwrap());
+        assert!(!ports.store.run_maintenance(second.plus(retention)).unwrap());
         assert_eq!(left(ports), (vec![2, 3], 0));
         let head = ports.store.head().unwrap();
         assert_eq!(head.seq, Seq(3), "the order goes on");
@@ -111,7 +111,7 @@ fn a_clock_that_leaps_takes_no_messages_until_it_has_been_right_for_a_day() {
         tend_daily(ports, NOON, 2);
         let far = NOON.plus(DAY * 3_650);
         for minutes in [0, 1, 60, 23 * 60] {
-            ports.store.tend(far.plus(Duration::from_secs(minutes * 60))).unwrap();
+            ports.store.run_maintenance(far.plus(Duration::from_secs(minutes * 60))).unwrap();
             assert_eq!(count(ports), 3, "{minutes} minutes after the leap");
         }
         tend_daily(ports, NOON.plus(DAY * 2), 2);
@@ -129,9 +129,9 @@ fn many_messages_go_slice_by_slice() {
             .map(|seq| Arc::new(Message { at: NOON, ..message(&format!("m{seq}"), "lobby", "ann", seq) }));
         ports.change(messages.map(Change::PutMessage).collect());
         let then = NOON.plus(WINDOWS.messages.unwrap()).plus(DAY);
-        ports.store.tend(NOON.plus(WINDOWS.messages.unwrap())).unwrap();
+        ports.store.run_maintenance(NOON.plus(WINDOWS.messages.unwrap())).unwrap();
         let mut slices = 1;
-        while ports.store.tend(then).unwrap() {
+        while ports.store.run_maintenance(then).unwrap() {
             slices += 1;
         }
         assert!(slices <= 13, "{slices}");
@@ -154,12 +154,17 @@ fn a_message_with_a_time_far_back_takes_nothing_along() {
 #[test]
 fn a_retry_is_known_for_as_long_as_the_window() {
     each(|ports| {
-        let key = OnceKey { kind: OnceKind::ClientMessage, owner: "ann".into(), key: "1".into() };
-        let first = FirstUse { digest: [1; 16], message: message_id("m1"), seq: Seq(1) };
-        ports.change(vec![Change::Remember { key: key.clone(), first: first.clone(), at: NOON }]);
-        ports.store.tend(NOON.plus(WINDOWS.once)).unwrap();
+        let key =
+            IdempotencyKey { kind: IdempotencyKind::ClientMessage, owner: "ann".into(), key: "1".into() };
+        let first = FirstRequest { digest: [1; 16], message: message_id("m1"), seq: Seq(1) };
+        ports.change(vec![Change::RememberIdempotencyKey {
+            key: key.clone(),
+            first: first.clone(),
+            at: NOON,
+        }]);
+        ports.store.run_maintenance(NOON.plus(WINDOWS.once)).unwrap();
         assert_eq!(ports.read(|s| s.first_use(&key)), Some(first));
-        ports.store.tend(NOON.plus(WINDOWS.once).plus(DAY)).unwrap();
+        ports.store.run_maintenance(NOON.plus(WINDOWS.once).plus(DAY)).unwrap();
         assert_eq!(ports.read(|s| s.first_use(&key)), None);
     });
 }
@@ -171,7 +176,7 @@ fn sign_ins_that_ran_out_are_forgotten_with_their_tokens() {
         for (byte, id, expires) in [(1, "old", 100), (2, "new", 200)] {
             ports.change(vec![Change::PutSignIn(Arc::new(sign_in(id, "ann", expires)), token(byte))]);
         }
-        ports.store.tend(Time(100)).unwrap();
+        ports.store.run_maintenance(Time(100)).unwrap();
         let left = ports.read(|s| {
             let (old, new) = (s.sign_in(&SignInId::stored("old"))?, s.sign_in(&SignInId::stored("new"))?);
             Ok((old, s.refresh_token(&token(1))?, new.is_some(), s.refresh_token(&token(2))?.is_some()))

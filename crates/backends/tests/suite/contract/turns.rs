@@ -2,8 +2,8 @@
 
 use super::{Ports, each};
 use crate::fixtures::*;
-use parlor_engine::plan::Change;
-use parlor_engine::ports::LATELY_ENDED;
+use parlor_engine::decide::Change;
+use parlor_engine::ports::RECENT_RUNS_SEARCHED;
 use parlor_model::{
     AddressedBy, AgentId, ConversationId, Lineage, Run, RunId, RunOutcome, RunState, Time, Usage,
 };
@@ -59,7 +59,7 @@ fn a_turn_that_ended_lately_is_found_by_its_conversation() {
         assert_eq!(found(ports, "coder", "c1"), Some(again), "the newest");
         assert_eq!(found(ports, "writer", "c1"), Some(others));
         assert_eq!(found(ports, "coder", "c2"), None, "it goes on");
-        for number in 0..LATELY_ENDED {
+        for number in 0..RECENT_RUNS_SEARCHED {
             put(ports, &ended(&format!("later-{number}"), "coder", "c3", 40, RunOutcome::Complete));
         }
         assert_eq!(found(ports, "coder", "c1"), None, "that was long ago");

@@ -2,7 +2,7 @@
 
 use super::{Ports, each};
 use crate::fixtures::*;
-use parlor_engine::plan::Change;
+use parlor_engine::decide::Change;
 use parlor_model::{BlobDigest, Message, Time, Upload, UploadId, UploadPurpose};
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ fn an_upload_on_a_message_no_longer_waits_and_goes_with_the_message() {
         three_uploads(ports);
         assert_eq!(found(ports, "on").unwrap().purpose, UploadPurpose::Message(message_id("m")));
         assert_eq!(ports.read(|s| s.uploads_waiting(&user_id("ann"))), 1);
-        ports.change(vec![Change::Erase(message_id("m"))]);
+        ports.change(vec![Change::DeleteMessage(message_id("m"))]);
         assert_eq!(found(ports, "on"), None);
         assert_eq!(released(ports), [1]);
         assert!(found(ports, "waits").is_some() && found(ports, "face").is_some());
@@ -91,9 +91,9 @@ fn what_waited_too_long_is_gone_and_nothing_else_is() {
     each(|ports| {
         three_uploads(ports);
         let hour = 3_600_000_000;
-        ports.store.tend(Time(10 + hour)).unwrap();
+        ports.store.run_maintenance(Time(10 + hour)).unwrap();
         assert!(found(ports, "waits").is_some(), "an hour is allowed");
-        ports.store.tend(Time(11 + hour)).unwrap();
+        ports.store.run_maintenance(Time(11 + hour)).unwrap();
         assert_eq!(found(ports, "waits"), None);
         assert!(found(ports, "on").is_some() && found(ports, "face").is_some());
         assert_eq!(released(ports), [2]);

@@ -220,10 +220,10 @@ const CLIENT_IDS: [&str; 4] = ["k1", "k2", "K1", "k 3"];
 pub const EXTERNAL_IDS: [&str; 3] = ["e1", "e2", "E1"];
 pub const SOURCES: [&str; 3] = ["external", "slack", "Slack"];
 
-pub fn once_keys() -> Vec<(parlor_engine::ports::OnceKind, &'static str)> {
-    use parlor_engine::ports::OnceKind;
-    let client = CLIENT_IDS.map(|id| (OnceKind::ClientMessage, id));
-    client.into_iter().chain(EXTERNAL_IDS.map(|id| (OnceKind::External, id))).collect()
+pub fn once_keys() -> Vec<(parlor_engine::ports::IdempotencyKind, &'static str)> {
+    use parlor_engine::ports::IdempotencyKind;
+    let client = CLIENT_IDS.map(|id| (IdempotencyKind::ClientMessage, id));
+    client.into_iter().chain(EXTERNAL_IDS.map(|id| (IdempotencyKind::External, id))).collect()
 }
 
 pub fn user(dice: &mut Dice, world: &World) -> UserId {

@@ -1,6 +1,6 @@
 //! Makes sure that the scripted commands reach everything: a comparison of refusals proves little.
 
-use parlor_engine::hub::Outcome as Came;
+use parlor_engine::hub::CommandResult as Came;
 use parlor_model::command::Posted;
 use parlor_model::{
     Approval, Command, Decision, Delivery, DeliveryState, EntityKind, FieldError, Message, Receipt, Refusal,

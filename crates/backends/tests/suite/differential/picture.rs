@@ -8,7 +8,7 @@ use super::world::World;
 use crate::fixtures::{ALL_MAIL, search};
 use crate::test_hub::TestHub;
 use parlor_engine::Fault;
-use parlor_engine::ports::{FirstUse, Head, OnceKey, Open, Snapshot};
+use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, Snapshot};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
 use parlor_model::query::{AgentCards, MailPage, Page, Recent, Search};
 use parlor_model::{
@@ -62,7 +62,7 @@ pub struct Picture {
     missions: (Vec<Mission>, Vec<Option<Mission>>, Vec<Option<IdlePrompt>>),
     pub dead_letters: Vec<DeadLetter>,
     pub together: Vec<bool>,
-    pub first_uses: Vec<(OnceKey, Option<FirstUse>)>,
+    pub first_uses: Vec<(IdempotencyKey, Option<FirstRequest>)>,
     pub answers: Vec<(Caller, Query, Result<Answer, Refusal>)>,
 }
 
@@ -212,7 +212,7 @@ impl Picture {
         }
         for id in &world.rooms {
             picture.runs.0.extend(store.open_runs_in(id)?);
-            picture.rooms.push(inside(store, id, world, head.trimmed)?);
+            picture.rooms.push(inside(store, id, world, head.trimmed_through)?);
         }
         for id in &world.messages {
             picture.messages.push(said(store, id)?);
@@ -259,7 +259,7 @@ impl Picture {
         let owners: Vec<&str> = world.users.iter().map(UserId::as_str).chain(SOURCES).collect();
         for (kind, key) in once_keys() {
             for owner in &owners {
-                let key = OnceKey { kind, owner: (*owner).into(), key: key.into() };
+                let key = IdempotencyKey { kind, owner: (*owner).into(), key: key.into() };
                 let first = store.first_use(&key)?;
                 picture.first_uses.push((key, first));
             }
@@ -304,7 +304,7 @@ impl Picture {
 }
 
 fn asked(store: &mut dyn Snapshot, world: &World) -> Result<Asked, Fault> {
-    let (open, count) = (store.open_approvals(Open::Everybodys)?, store.open_approval_count()?);
+    let (open, count) = (store.open_approvals(OpenApprovalsOf::Everybodys)?, store.open_approval_count()?);
     let mut asked = Asked { open, count, ..Asked::default() };
     for id in &world.approvals {
         asked.known.push(store.approval(id)?);
@@ -315,13 +315,13 @@ fn asked(store: &mut dyn Snapshot, world: &World) -> Result<Asked, Fault> {
         }
     }
     for run in &world.runs {
-        asked.lists.push(store.open_approvals(Open::Run(run))?);
+        asked.lists.push(store.open_approvals(OpenApprovalsOf::Run(run))?);
     }
     for agent in &world.agents {
-        asked.lists.push(store.open_approvals(Open::Agent(agent))?);
+        asked.lists.push(store.open_approvals(OpenApprovalsOf::Agent(agent))?);
     }
     for room in &world.rooms {
-        asked.lists.push(store.open_approvals(Open::Room(room))?);
+        asked.lists.push(store.open_approvals(OpenApprovalsOf::Room(room))?);
         asked.rules.push(store.approval_rules(room)?);
         asked.plans.push(store.plans(room)?);
     }

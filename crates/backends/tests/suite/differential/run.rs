@@ -8,7 +8,7 @@ use super::world::World;
 use crate::stores::kinds;
 use crate::test_hub::TestHub;
 use parlor_engine::Limits;
-use parlor_engine::hub::Outcome;
+use parlor_engine::hub::CommandResult;
 use parlor_model::{Approval, Caller, Command, Epoch, Event, LoggedEvent, MemberChange, Seq, Time};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -36,12 +36,18 @@ impl Run {
             let home = (kind.make)(epoch);
             epoch = home.open().0.head().unwrap().epoch;
             // The oracle decides each command by itself: sharing a commit must change nothing.
-            let group = if index == 0 { 1 } else { Limits::default().group };
+            let group = if index == 0 { 1 } else { Limits::default().max_commit_batch };
             // Few enough to be reached; the index is anywhere between nothing and everything when it is asked.
-            let limits =
-                Limits { group, reactions: 2, pins: 2, bookmarks: 2, unindexed: 10, ..Limits::default() };
+            let limits = Limits {
+                max_commit_batch: group,
+                reactions: 2,
+                pins: 2,
+                bookmarks: 2,
+                unindexed: 10,
+                ..Limits::default()
+            };
             let project_roots = vec!["/srv".into()];
-            let limits = Limits { search_patience: Duration::MAX, project_roots, ..limits };
+            let limits = Limits { search_timeout: Duration::MAX, project_roots, ..limits };
             houses.insert(0, (kind.name, TestHub::with_limits(home, MORNING, limits)));
         }
         let (world, coverage) = (World::new(MORNING), Coverage::default());
@@ -102,10 +108,10 @@ impl Run {
     }
 
     /// Has every hub do the same; outcomes and news must be those of the first.
-    pub async fn act(&mut self, asks: Vec<(Caller, Command)>) -> Result<Vec<Outcome>, TestCaseError> {
+    pub async fn act(&mut self, asks: Vec<(Caller, Command)>) -> Result<Vec<CommandResult>, TestCaseError> {
         self.trace
             .extend(asks.iter().map(|(caller, command)| format!("{:?}: {command:?}", caller.principal)));
-        let mut expected: Option<(Vec<Outcome>, Vec<LoggedEvent>)> = None;
+        let mut expected: Option<(Vec<CommandResult>, Vec<LoggedEvent>)> = None;
         for (name, house) in &self.houses {
             let mut receipts = Vec::new();
             for (caller, command) in &asks {

@@ -1,0 +1,284 @@
+//! People, sign-ins and keys.
+
+use super::{Change, Effects, EffectsBuilder, agents, rooms, second_factor, uploads, welcome};
+use crate::routing_index::RouteChange;
+use parlor_model::command::{NewSignIn, NewUser, UserChanges};
+use parlor_model::{
+    ApiKey, Command, EntityKind, Event, EventAudience, KeyId, Pairing, Receipt, Refusal, RoomId, Scope,
+    SecretHash, SignIn, SignInId, SiteRole, Time, User, UserId,
+};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub fn decide(command: &Command, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    match command {
+        // It happened elsewhere: all there is to do is to note it.
+        Command::NoteBackup { .. } => draft.done(Receipt::Done),
+        Command::AppendNoop => {
+            draft.tell(Event::Tombstone);
+            draft.done(Receipt::Done)
+        }
+        Command::OfferSetup { token, expires_at } => {
+            if draft.facts.admins > 0 {
+                return Err(Refusal::AlreadyExists(EntityKind::User));
+            }
+            draft.change(Change::OfferSetup(Some((*token, *expires_at))));
+            draft.done(Receipt::Done)
+        }
+        Command::SetUp { token, account } => set_up(token, account, draft),
+        Command::CreateUser(account) => {
+            let user = create_user(account, &mut draft)?;
+            draft.done(Receipt::User(user))
+        }
+        Command::ChangeUser { changes, .. } => {
+            let user = draft.facts.user.clone().ok_or(Refusal::NotFound(EntityKind::User))?;
+            change_user(user, changes, draft)
+        }
+        Command::RemoveUser { user } => remove_user(user, draft),
+        Command::ChangeProfile(profile) => {
+            let mut user = draft.actor()?.clone();
+            if let Some(url) = &profile.avatar_url {
+                uploads::is_own_avatar(url.as_deref(), &draft)?;
+                user.avatar_url = url.clone();
+                uploads::forget_avatars(url.as_deref(), &mut draft);
+            }
+            let changes = UserChanges { display_name: profile.display_name.clone(), ..Default::default() };
+            change_user(user, &changes, draft)
+        }
+        Command::ChangePassword { verified_password_hash: proven, password_hash } => {
+            let user = draft.actor()?.clone();
+            if user.password_hash != *proven {
+                return Err(Refusal::WrongCredentials);
+            }
+            let changes = UserChanges { password_hash: Some(password_hash.clone()), ..Default::default() };
+            change_user(user, &changes, draft)
+        }
+        Command::SignIn(new) => sign_in(new, draft),
+        Command::SignInFailed { user, lock_after, lock_until, .. } => match user {
+            Some(_) => sign_in_failed(*lock_after, *lock_until, draft),
+            None => draft.done(Receipt::Done),
+        },
+        Command::Refresh { next, expires_at, grace, .. } => refresh(next, *expires_at, *grace, draft),
+        Command::EndSignIn { sign_in } => {
+            let user = draft.actor()?.id.clone();
+            draft.change(Change::EndSignIn(sign_in.clone()));
+            draft.tell(Event::SignInEnded { user, sign_in: sign_in.clone() });
+            draft.done(Receipt::Done)
+        }
+        Command::CreateKey { owner, name, scopes, secret } => {
+            create_key(owner.as_ref(), name, scopes, secret, draft)
+        }
+        Command::OfferPairing { code, expires_at } => {
+            let (user, expires_at) = (draft.actor()?.id.clone(), *expires_at);
+            draft.change(Change::PutPairing(Pairing { user, expires_at }, *code));
+            draft.done(Receipt::Done)
+        }
+        Command::Pair { name, secret, .. } => {
+            let pairing = draft.facts.pairing.as_ref().ok_or(Refusal::NotFound(EntityKind::Pairing))?;
+            // Here and nowhere else it is spent: of two who come at once, the second finds none.
+            draft.change(Change::RemovePairing(pairing.user.clone()));
+            create_key(Some(&pairing.user), name, &[Scope::Hosting], secret, draft)
+        }
+        Command::RevokeKey { key } => {
+            let found = draft.facts.key.as_ref().ok_or(Refusal::NotFound(EntityKind::Key))?;
+            draft.change(Change::RemoveKey(key.clone()));
+            draft.tell(Event::KeyRevoked { user: found.owner.clone(), key: key.clone() });
+            draft.done(Receipt::Done)
+        }
+        _ => unreachable!("the dispatcher sends only account commands here"),
+    }
+}
+
+fn set_up(token: &SecretHash, account: &NewUser, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    let facts = draft.facts;
+    let valid =
+        facts.setup.as_ref().is_some_and(|(offered, expires)| offered == token && *expires > facts.now);
+    if facts.admins > 0 || !valid {
+        return Err(Refusal::NotFound(EntityKind::SetupLink));
+    }
+    let account = NewUser { role: SiteRole::Admin, ..account.clone() };
+    let user = create_user(&account, &mut draft)?;
+    draft.change(Change::OfferSetup(None));
+    draft.done(Receipt::User(user))
+}
+
+pub fn create_user(account: &NewUser, draft: &mut EffectsBuilder) -> Result<Arc<User>, Refusal> {
+    if draft.facts.name_taken {
+        return Err(Refusal::AlreadyExists(EntityKind::User));
+    }
+    let now = draft.facts.now;
+    let user = Arc::new(User {
+        id: UserId::stored(draft.mint.ids.next()),
+        username: account.username.clone(),
+        display_name: account.display_name.clone().unwrap_or_else(|| account.username.clone()),
+        role: account.role,
+        avatar_url: None,
+        password_hash: account.password_hash.clone(),
+        second_factor: false,
+        failed_sign_ins: 0,
+        locked_until: None,
+        max_connections: None,
+        source_patterns: Vec::new(),
+        created_at: now,
+        updated_at: now,
+    });
+    draft.change(Change::PutUser(user.clone()));
+    tell(&user, [], draft);
+    welcome::welcome(&user, draft)?;
+    Ok(user)
+}
+
+/// Tells a person of themselves, and whoever is in these rooms with them.
+pub fn tell(user: &Arc<User>, rooms: impl IntoIterator<Item = RoomId>, draft: &mut EffectsBuilder) {
+    let circle = EventAudience::user_and_rooms(&user.id, rooms).into();
+    draft.tell(Event::UserChanged { user: user.clone(), circle });
+}
+
+fn change_user(mut user: User, changes: &UserChanges, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    let shown = (user.display_name.clone(), user.avatar_url.clone());
+    let demoted = user.role == SiteRole::Admin && changes.role == Some(SiteRole::User);
+    if demoted && draft.facts.admins <= 1 {
+        return Err(Refusal::LastOneRequired(EntityKind::User));
+    }
+    if let Some(name) = &changes.display_name {
+        user.display_name = name.clone();
+    }
+    if let Some(role) = changes.role {
+        user.role = role;
+    }
+    if let Some(most) = changes.max_connections {
+        user.max_connections = most;
+    }
+    if let Some(patterns) = &changes.hears {
+        user.source_patterns = patterns.clone();
+    }
+    if let Some(hash) = &changes.password_hash {
+        user.password_hash = hash.clone();
+        user.failed_sign_ins = 0;
+        user.locked_until = None;
+        // Whoever knew the old password is out, on every device.
+        draft.change(Change::EndSignInsOf(user.id.clone()));
+        draft.tell(Event::SignInsEnded(user.id.clone()));
+    }
+    user.updated_at = draft.facts.now;
+    let user = Arc::new(user);
+    draft.change(Change::PutUser(user.clone()));
+    let shows = shown != (user.display_name.clone(), user.avatar_url.clone());
+    let rooms = draft.facts.rooms.clone();
+    tell(&user, rooms.into_iter().filter(|_| shows), &mut draft);
+    draft.done(Receipt::User(user))
+}
+
+fn remove_user(id: &UserId, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    let user = draft.facts.user.as_ref().ok_or(Refusal::NotFound(EntityKind::User))?;
+    if user.role == SiteRole::Admin && draft.facts.admins <= 1 {
+        return Err(Refusal::LastOneRequired(EntityKind::User));
+    }
+    rooms::leave_all(&mut draft);
+    draft.change(Change::RemoveUser(id.clone()));
+    for agent in &draft.facts.agents {
+        draft.routes.push(RouteChange::RemoveAgent(agent.id.clone()));
+        agents::tell_removed(agent, &mut draft);
+    }
+    draft.tell(Event::UserRemoved(id.clone()));
+    draft.done(Receipt::Done)
+}
+
+fn sign_in(new: &NewSignIn, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    let now = draft.facts.now;
+    let mut user = draft.facts.user.clone().ok_or(Refusal::WrongCredentials)?;
+    if user.password_hash != new.verified_password_hash || user.is_locked(now) {
+        return Err(Refusal::WrongCredentials);
+    }
+    if user.second_factor {
+        second_factor::spend(&user, new.second.as_ref(), &mut draft)?;
+    }
+    if user.failed_sign_ins > 0 {
+        user.failed_sign_ins = 0;
+        user.locked_until = None;
+        draft.change(Change::PutUser(Arc::new(user.clone())));
+    }
+    let sign_in = Arc::new(SignIn {
+        id: SignInId::stored(draft.mint.ids.next()),
+        user: user.id.clone(),
+        device: new.device.clone(),
+        address: new.address.clone(),
+        created_at: now,
+        used_at: now,
+        expires_at: new.expires_at,
+        generation: 0,
+    });
+    draft.change(Change::PutSignIn(sign_in.clone(), new.refresh));
+    draft.done(Receipt::SignedIn { user: Arc::new(user), sign_in })
+}
+
+fn sign_in_failed(lock_after: u32, lock_until: Time, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    let mut user = draft.facts.user.clone().ok_or(Refusal::NotFound(EntityKind::User))?;
+    if user.is_locked(draft.facts.now) {
+        return draft.done(Receipt::Done);
+    }
+    user.failed_sign_ins = user.failed_sign_ins.saturating_add(1);
+    if user.failed_sign_ins >= lock_after {
+        user.failed_sign_ins = 0;
+        user.locked_until = Some(lock_until);
+    }
+    draft.change(Change::PutUser(Arc::new(user)));
+    draft.done(Receipt::Done)
+}
+
+/// Exchanges a refresh token. Within the grace the one before the newest is taken as well, as long as its
+/// successor was not: a page loaded anew may never have seen the answer. Any older one was stolen, or was
+/// stolen from, and ends the whole sign-in.
+fn refresh(
+    next: &SecretHash,
+    expires_at: Time,
+    grace: Duration,
+    mut draft: EffectsBuilder,
+) -> Result<Effects, Refusal> {
+    let facts = draft.facts;
+    let (Some(refresh), Some(sign_in), Some(user)) = (&facts.refresh, &facts.sign_in, &facts.user) else {
+        return Err(Refusal::TokenRevoked);
+    };
+    let is_newest = refresh.generation == sign_in.generation;
+    // The grace counts from the exchange and not from its last use, or it could be drawn out for ever.
+    let in_grace = refresh.generation + 1 == sign_in.generation && facts.now < sign_in.used_at.plus(grace);
+    if !is_newest && !in_grace {
+        draft.change(Change::EndSignIn(sign_in.id.clone()));
+        draft.tell(Event::SignInEnded { user: user.id.clone(), sign_in: sign_in.id.clone() });
+        return draft.done(Receipt::FamilyRevoked);
+    }
+    if sign_in.expires_at <= facts.now {
+        return Err(Refusal::TokenRevoked);
+    }
+    let mut sign_in = sign_in.clone();
+    if is_newest {
+        sign_in.generation += 1;
+        sign_in.used_at = facts.now;
+        sign_in.expires_at = expires_at;
+    }
+    let sign_in = Arc::new(sign_in);
+    draft.change(Change::PutSignIn(sign_in.clone(), *next));
+    draft.done(Receipt::SignedIn { user: Arc::new(user.clone()), sign_in })
+}
+
+fn create_key(
+    owner: Option<&UserId>,
+    name: &str,
+    scopes: &[Scope],
+    secret: &SecretHash,
+    mut draft: EffectsBuilder,
+) -> Result<Effects, Refusal> {
+    let owner = match owner {
+        Some(owner) => owner.clone(),
+        None => draft.actor()?.id.clone(),
+    };
+    let key = Arc::new(ApiKey {
+        id: KeyId::stored(draft.mint.ids.next()),
+        owner,
+        name: name.into(),
+        scopes: scopes.to_vec(),
+        created_at: draft.facts.now,
+    });
+    draft.change(Change::PutKey(key.clone(), *secret));
+    draft.done(Receipt::Key(key))
+}

@@ -1,0 +1,65 @@
+//! Plans of agents: told as they stand, and decided about once, with what follows from that.
+
+use super::{Change, Effects, EffectsBuilder, messages};
+use parlor_model::command::PlanDecision;
+use parlor_model::run_event::PlanState;
+use parlor_model::{Command, CurrentPlan, EntityKind, Event, Payload, Receipt, Refusal, RunState};
+use std::sync::Arc;
+
+pub fn decide(command: &Command, draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    match command {
+        Command::UpdatePlan { plan, state, .. } => tell(plan, *state, draft),
+        Command::DecidePlan { rev, verdict, .. } => judge(*rev, verdict, draft),
+        _ => unreachable!("the dispatcher sends only plans here"),
+    }
+}
+
+/// Whatever people said of the plan before was about another one.
+fn tell(plan: &Payload, state: PlanState, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    let facts = draft.facts;
+    let run = facts.run.as_ref().filter(|run| run.state == RunState::Running && facts.room.is_some());
+    let run = run.ok_or(Refusal::NotFound(EntityKind::Run))?;
+    let before = facts.plan.as_ref().filter(|before| before.run == run.id);
+    put(
+        CurrentPlan {
+            room: run.room.clone(),
+            agent: run.agent.clone(),
+            run: run.id.clone(),
+            plan: plan.clone(),
+            state,
+            text: None,
+            rev: before.map_or(1, |before| before.rev + 1),
+            at: facts.now,
+        },
+        &mut draft,
+    );
+    draft.done(Receipt::Done)
+}
+
+fn judge(rev: u64, verdict: &PlanDecision, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    let facts = draft.facts;
+    let open = facts.plan.as_ref().filter(|plan| plan.state == PlanState::Planned);
+    let open = open.ok_or(Refusal::NotFound(EntityKind::Plan))?;
+    if open.rev != rev {
+        return Err(Refusal::AlreadyExists(EntityKind::Plan));
+    }
+    if facts.room.as_ref().is_none_or(|room| room.is_frozen()) {
+        return Err(Refusal::Forbidden);
+    }
+    let (state, text) = match verdict {
+        PlanDecision::Approve(_) => (PlanState::Approved, open.text.clone()),
+        PlanDecision::Reject => (PlanState::Rejected, open.text.clone()),
+        PlanDecision::Edit(text) => (PlanState::Planned, Some(text.clone())),
+    };
+    put(CurrentPlan { state, text, rev: rev + 1, at: facts.now, ..open.clone() }, &mut draft);
+    match verdict {
+        PlanDecision::Approve(post) => messages::say(post, draft),
+        PlanDecision::Reject | PlanDecision::Edit(_) => draft.done(Receipt::Done),
+    }
+}
+
+fn put(plan: CurrentPlan, draft: &mut EffectsBuilder) {
+    let plan = Arc::new(plan);
+    draft.change(Change::PutPlan(plan.clone()));
+    draft.tell(Event::PlanChanged(plan));
+}

@@ -1,0 +1,438 @@
+//! Agents, their sessions, and what they listen to.
+
+use super::{Change, Effects, EffectsBuilder, gateways, rooms};
+use crate::routing_index::RouteChange;
+use parlor_model::command::AgentProfile;
+use parlor_model::{
+    Agent, AgentHost, AgentId, Command, EntityKind, Event, EventAudience, Mailbox, Path, Pattern, Receipt,
+    Refusal, Session, SessionId, Subscription, Visibility,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// How many agents one person may have. Everyone's are in the one routing index, and all of a person's leave
+/// with them at once.
+const MOST_AGENTS: usize = 1000;
+/// The most patterns one mailbox listens to.
+const MOST_SUBSCRIPTIONS: usize = 1000;
+const MOST_SESSIONS: usize = 1000;
+/// The most patterns with a gap that the agents of one person have together. Each may be followed a long way for a
+/// message that it does not match in the end, and that message may be anybody's.
+const MAX_GLOBSTAR_PATTERNS: usize = 1000;
+
+pub fn decide(command: &Command, draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    match command {
+        Command::CreateAgent { id, profile, subscriptions } => create(id, profile, subscriptions, draft),
+        Command::ChangeAgent { profile, .. } => change(profile, draft),
+        Command::RemoveAgent { .. } => {
+            let mut draft = draft;
+            gateways::dismiss(&mut draft);
+            remove(draft)
+        }
+        Command::Subscribe { mailbox, pattern } => subscribe(mailbox, pattern, draft),
+        Command::Unsubscribe { mailbox, pattern } => unsubscribe(mailbox, pattern, draft),
+        _ => unreachable!("the dispatcher sends only agent commands here"),
+    }
+}
+
+/// What an agent hears without asking.
+fn own_address(agent: &AgentId) -> Pattern {
+    Pattern::stored(Path::of_agent(agent).as_str())
+}
+
+fn create(
+    id: &AgentId,
+    profile: &AgentProfile,
+    wanted: &[Pattern],
+    draft: EffectsBuilder,
+) -> Result<Effects, Refusal> {
+    if draft.facts.agent.is_some() {
+        return Err(Refusal::AlreadyExists(EntityKind::Agent));
+    }
+    let last = id.as_str().rsplit('/').next().unwrap_or_default();
+    let mut agent = new(id, last, &draft)?;
+    apply(profile, &mut agent);
+    create_agent(agent, wanted, draft)
+}
+
+/// One more agent of the caller's.
+pub fn new(id: &AgentId, name: &str, draft: &EffectsBuilder) -> Result<Agent, Refusal> {
+    // An agent that bore a person's id could be taken for that person.
+    if draft.facts.user.is_some() {
+        return Err(Refusal::AlreadyExists(EntityKind::Agent));
+    }
+    if draft.facts.agents.len() >= MOST_AGENTS {
+        return Err(Refusal::invalid("id", "one more than the 1000 agents a person may have"));
+    }
+    Ok(Agent {
+        id: id.clone(),
+        owner: draft.actor()?.id.clone(),
+        name: name.into(),
+        description: "".into(),
+        settings: BTreeMap::new(),
+        host: AgentHost::default(),
+        visibility: Visibility::Private,
+        created_at: draft.facts.now,
+    })
+}
+
+/// Puts an agent in place that is not there yet, with its first session and what it hears.
+pub fn create_agent(agent: Agent, wanted: &[Pattern], mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    let (agent, subscriptions) = apply_profile(agent, wanted, &mut draft)?;
+    draft.done(Receipt::Agent { agent, subscriptions })
+}
+
+pub fn apply_profile(
+    agent: Agent,
+    wanted: &[Pattern],
+    draft: &mut EffectsBuilder,
+) -> Result<(Arc<Agent>, Vec<Subscription>), Refusal> {
+    let (id, now) = (&agent.id.clone(), draft.facts.now);
+    let agent = Arc::new(agent);
+    draft.change(Change::PutAgent(agent.clone()));
+    let title = "Main conversation".into();
+    let main = Session { agent: id.clone(), id: SessionId::main(), title, created_at: now };
+    draft.change(Change::PutSession(main));
+    let own = own_address(id);
+    let wanted: BTreeSet<&Pattern> = wanted.iter().filter(|pattern| **pattern != own).collect();
+    let mailbox = Mailbox::of(id.clone());
+    draft.routes.push(RouteChange::Add {
+        pattern: own,
+        mailbox: mailbox.clone(),
+        owner: agent.owner.clone(),
+    });
+    let mut subscriptions = Vec::new();
+    for pattern in wanted {
+        subscriptions.push(add(&mailbox, pattern, draft)?);
+    }
+    tell(&agent, draft);
+    Ok((agent, subscriptions))
+}
+
+/// Tells everyone who can see the agent, or could before. That its host came back is its owner's business alone: to
+/// others that shows by itself.
+pub fn tell(agent: &Arc<Agent>, draft: &mut EffectsBuilder) {
+    let before = draft.facts.agent.as_ref();
+    let shown = |agent: &Agent| {
+        let mut shown = agent.seen_by_others();
+        (shown.host.seen_at, shown.visibility) = (None, agent.visibility.clone());
+        shown
+    };
+    let circle = match before {
+        Some(before) if shown(before) == shown(agent) => EventAudience::user_and_rooms(&agent.owner, []),
+        Some(before) => {
+            EventAudience::of(before, draft.facts.rooms.clone()).and(EventAudience::of(agent, []))
+        }
+        None => EventAudience::of(agent, []),
+    };
+    draft.tell(Event::AgentChanged { agent: agent.clone(), circle: circle.into() });
+}
+
+/// The rooms that it was in are told that it left.
+pub fn tell_removed(agent: &Agent, draft: &mut EffectsBuilder) {
+    let circle = EventAudience::of(agent, []).into();
+    draft.tell(Event::AgentRemoved { agent: agent.id.clone(), circle });
+}
+
+fn apply(profile: &AgentProfile, agent: &mut Agent) {
+    if let Some(name) = &profile.name {
+        agent.name = name.clone();
+    }
+    if let Some(description) = &profile.description {
+        agent.description = description.clone();
+    }
+    agent.settings.extend(profile.settings.iter().cloned());
+    if let Some(visibility) = &profile.visibility {
+        agent.visibility = visibility.clone();
+    }
+    if let Some(kind) = &profile.kind {
+        agent.host.kind = kind.clone();
+    }
+}
+
+fn add(mailbox: &Mailbox, pattern: &Pattern, draft: &mut EffectsBuilder) -> Result<Subscription, Refusal> {
+    let added = draft.routes.iter();
+    let added = added
+        .filter(|change| matches!(change, RouteChange::Add { pattern, .. } if pattern.has_inner_globstar()));
+    if pattern.has_inner_globstar() && draft.facts.globstar_patterns + added.count() >= MAX_GLOBSTAR_PATTERNS
+    {
+        let rule = "one more than the 1000 with ** before the end that a person's agents may have";
+        return Err(Refusal::invalid("pattern", rule));
+    }
+    let subscription = Subscription {
+        agent: mailbox.agent.clone(),
+        session: mailbox.session.clone(),
+        pattern: pattern.clone(),
+        added_at: draft.facts.now,
+    };
+    draft.change(Change::PutSubscription(subscription.clone()));
+    let owner = draft.actor()?.id.clone();
+    draft.routes.push(RouteChange::Add { pattern: pattern.clone(), mailbox: mailbox.clone(), owner });
+    Ok(subscription)
+}
+
+fn change(profile: &AgentProfile, draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    let mut agent = draft.facts.agent.clone().ok_or(Refusal::NotFound(EntityKind::Agent))?;
+    apply(profile, &mut agent);
+    replace(agent, draft)
+}
+
+/// Puts an agent in the place of what it was.
+pub fn replace(agent: Agent, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    let agent = Arc::new(agent);
+    draft.change(Change::PutAgent(agent.clone()));
+    tell(&agent, &mut draft);
+    let subscriptions = draft.facts.subscriptions.clone();
+    draft.done(Receipt::Agent { agent, subscriptions })
+}
+
+/// Removes all of the agents that the facts name.
+pub fn remove(mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    rooms::leave_all(&mut draft);
+    for agent in &draft.facts.agents {
+        draft.change(Change::RemoveAgent(agent.id.clone()));
+        draft.routes.push(RouteChange::RemoveAgent(agent.id.clone()));
+        tell_removed(agent, &mut draft);
+    }
+    draft.done(Receipt::Done)
+}
+
+/// Subscribing a session that is not there yet makes it.
+fn subscribe(mailbox: &Mailbox, pattern: &Pattern, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    let mut subscriptions = draft.facts.subscriptions.clone();
+    if let Some(session) = &mailbox.session
+        && !draft.facts.sessions.iter().any(|known| known.id == *session)
+    {
+        if draft.facts.sessions.len() >= MOST_SESSIONS {
+            return Err(Refusal::invalid("sessionId", "the agent has too many sessions"));
+        }
+        let (agent, id) = (mailbox.agent.clone(), session.clone());
+        let created_at = draft.facts.now;
+        draft.change(Change::PutSession(Session { agent, title: id.as_str().into(), id, created_at }));
+    }
+    let automatic = mailbox.session.is_none() && *pattern == own_address(&mailbox.agent);
+    if !automatic && !subscriptions.iter().any(|known| known.pattern == *pattern) {
+        if subscriptions.len() >= MOST_SUBSCRIPTIONS {
+            return Err(Refusal::invalid("pattern", "the mailbox has too many subscriptions"));
+        }
+        subscriptions.push(add(mailbox, pattern, &mut draft)?);
+    }
+    draft.done(Receipt::Subscriptions(subscriptions))
+}
+
+fn unsubscribe(mailbox: &Mailbox, pattern: &Pattern, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    if mailbox.session.is_none() && *pattern == own_address(&mailbox.agent) {
+        return Err(Refusal::LastOneRequired(EntityKind::Subscription));
+    }
+    let mut subscriptions = draft.facts.subscriptions.clone();
+    let known = subscriptions.len();
+    subscriptions.retain(|known| known.pattern != *pattern);
+    if subscriptions.len() < known {
+        draft.change(Change::RemoveSubscription(mailbox.clone(), pattern.clone()));
+        draft.routes.push(RouteChange::Remove { pattern: pattern.clone(), mailbox: mailbox.clone() });
+    }
+    draft.done(Receipt::Subscriptions(subscriptions))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::test_fixtures::{NOW, agent, decide_with, facts, mailbox, pattern, subscription, user};
+    use super::*;
+    use crate::facts::Facts;
+    use parlor_model::{Payload, RoomId, Time, UserId};
+
+    fn subscribe(of: &str, text: &str) -> Command {
+        Command::Subscribe { mailbox: mailbox(of), pattern: pattern(text) }
+    }
+
+    fn unsubscribe(of: &str, text: &str) -> Command {
+        Command::Unsubscribe { mailbox: mailbox(of), pattern: pattern(text) }
+    }
+
+    fn session(id: &str) -> Session {
+        let (agent, id) = (AgentId::stored("coder"), SessionId::stored(id));
+        Session { agent, title: id.as_str().into(), id, created_at: Time(1) }
+    }
+
+    /// An agent with its main session, which listens to these.
+    fn listening(of: &str, patterns: &[&str]) -> Facts {
+        let mut facts = facts();
+        facts.agent = Some(agent("coder"));
+        facts.sessions = vec![session("main")];
+        facts.subscriptions = patterns.iter().map(|text| subscription(of, text)).collect();
+        facts
+    }
+
+    /// What it listens to afterwards, and how many changes that took.
+    fn patterns(plan: &Effects) -> (Vec<&str>, usize) {
+        let Receipt::Subscriptions(all) = &plan.receipt else { panic!("not subscriptions") };
+        (all.iter().map(|one| one.pattern.as_str()).collect(), plan.changes.len())
+    }
+
+    #[test]
+    fn the_automatic_subscription_stays() {
+        let facts = listening("coder", &["agent/coder", "slack/**"]);
+        let refused = decide_with(&unsubscribe("coder", "agent/coder"), &facts).map(|plan| plan.receipt);
+        assert_eq!(refused, Err(Refusal::LastOneRequired(EntityKind::Subscription)));
+        let plan = decide_with(&subscribe("coder", "agent/coder"), &listening("coder", &[])).unwrap();
+        assert_eq!(patterns(&plan), (vec![], 0), "it is there already");
+    }
+
+    #[test]
+    fn what_is_automatic_for_the_agent_is_a_choice_for_its_session() {
+        let plan =
+            decide_with(&subscribe("coder:main", "agent/coder"), &listening("coder:main", &[])).unwrap();
+        assert_eq!(patterns(&plan), (vec!["agent/coder"], 1));
+        let facts = listening("coder:main", &["agent/coder"]);
+        let plan = decide_with(&unsubscribe("coder:main", "agent/coder"), &facts).unwrap();
+        assert_eq!(patterns(&plan), (vec![], 1));
+    }
+
+    #[test]
+    fn a_pattern_is_added_once_and_removed_once() {
+        let facts = listening("coder", &["slack/**"]);
+        let plan = decide_with(&subscribe("coder", "slack/**"), &facts).unwrap();
+        assert_eq!((patterns(&plan), plan.routes.len()), ((vec!["slack/**"], 0), 0));
+        let plan = decide_with(&subscribe("coder", "email/*"), &facts).unwrap();
+        assert_eq!(patterns(&plan), (vec!["slack/**", "email/*"], 1));
+        assert!(
+            matches!(&plan.routes[..], [RouteChange::Add { mailbox: of, .. }] if *of == mailbox("coder"))
+        );
+        let plan = decide_with(&unsubscribe("coder", "email/*"), &facts).unwrap();
+        assert_eq!((patterns(&plan), plan.routes.len()), ((vec!["slack/**"], 0), 0));
+        let plan = decide_with(&unsubscribe("coder", "slack/**"), &facts).unwrap();
+        assert_eq!(patterns(&plan), (vec![], 1));
+        assert!(matches!(&plan.routes[..], [RouteChange::Remove { .. }]));
+    }
+
+    #[test]
+    fn subscribing_a_new_session_makes_it() {
+        let plan = decide_with(&subscribe("coder:side", "slack/**"), &listening("coder:side", &[])).unwrap();
+        let [Change::PutSession(made), Change::PutSubscription(added)] = &plan.changes[..] else {
+            panic!("a session, then what it listens to: {:?}", plan.changes)
+        };
+        assert_eq!(*made, Session { created_at: NOW, ..session("side") });
+        assert_eq!(added.session.as_ref(), Some(&made.id));
+        let plan = decide_with(&subscribe("coder:main", "slack/**"), &listening("coder:main", &[])).unwrap();
+        assert!(matches!(&plan.changes[..], [Change::PutSubscription(_)]), "main is there");
+    }
+
+    #[test]
+    fn neither_sessions_nor_subscriptions_grow_without_end() {
+        let mut facts = listening("coder:new", &[]);
+        facts.sessions = (0..MOST_SESSIONS).map(|n| session(&format!("s{n}"))).collect();
+        let refused = decide_with(&subscribe("coder:new", "x"), &facts).map(|plan| plan.receipt);
+        assert_eq!(refused, Err(Refusal::invalid("sessionId", "the agent has too many sessions")));
+        assert!(decide_with(&subscribe("coder:s7", "x"), &facts).is_ok());
+        facts.subscriptions =
+            (0..MOST_SUBSCRIPTIONS).map(|n| subscription("coder", &format!("p{n}"))).collect();
+        let refused = decide_with(&subscribe("coder", "x"), &facts).map(|plan| plan.receipt);
+        assert_eq!(refused, Err(Refusal::invalid("pattern", "the mailbox has too many subscriptions")));
+        assert!(decide_with(&subscribe("coder", "p7"), &facts).is_ok());
+    }
+
+    #[test]
+    fn the_agents_of_one_person_have_so_many_patterns_with_a_gap() {
+        let full = Facts { globstar_patterns: MAX_GLOBSTAR_PATTERNS, ..listening("coder", &["**/known"]) };
+        let rule = "one more than the 1000 with ** before the end that a person's agents may have";
+        let refused = decide_with(&subscribe("coder", "**/x"), &full).map(|plan| plan.receipt);
+        assert_eq!(refused, Err(Refusal::invalid("pattern", rule)));
+        for pattern in ["slack/**", "*/x", "**/known"] {
+            assert!(decide_with(&subscribe("coder", pattern), &full).is_ok(), "{pattern}");
+        }
+        let create = |patterns: &[&str]| {
+            let subscriptions = patterns.iter().map(|text| pattern(text)).collect();
+            let (id, profile) = (AgentId::stored("new"), AgentProfile::default());
+            let facts = Facts { globstar_patterns: MAX_GLOBSTAR_PATTERNS - 2, ..facts() };
+            decide_with(&Command::CreateAgent { id, profile, subscriptions }, &facts).map(|_| ())
+        };
+        assert_eq!(create(&["**/x", "**/y", "z/**"]), Ok(()));
+        assert_eq!(create(&["**/x", "**/y", "**/z"]), Err(Refusal::invalid("pattern", rule)));
+    }
+
+    #[test]
+    fn a_new_agent_has_its_main_session_and_hears_its_own_address() {
+        let subscriptions = ["slack/**", "agent/team/coder", "slack/**"].map(pattern).into();
+        let (id, profile) = (AgentId::stored("team/coder"), AgentProfile::default());
+        let plan = decide_with(&Command::CreateAgent { id, profile, subscriptions }, &facts()).unwrap();
+        let [Change::PutAgent(made), Change::PutSession(main), Change::PutSubscription(one)] =
+            &plan.changes[..]
+        else {
+            panic!("the agent, its session, one pattern: {:?}", plan.changes)
+        };
+        assert_eq!((&*made.name, made.owner.as_str()), ("coder", "ann"));
+        assert_eq!((&main.id, one.pattern.as_str()), (&SessionId::main(), "slack/**"));
+        let heard = plan.routes.iter().map(|change| match change {
+            RouteChange::Add { pattern, mailbox, owner }
+                if owner.as_str() == "ann" && mailbox.session.is_none() =>
+            {
+                pattern.as_str()
+            }
+            other => panic!("not heard by the agent: {other:?}"),
+        });
+        assert_eq!(heard.collect::<Vec<_>>(), ["agent/team/coder", "slack/**"]);
+    }
+
+    #[test]
+    fn no_agent_bears_the_name_of_another_or_of_a_person() {
+        let create = Command::CreateAgent {
+            id: AgentId::stored("coder"),
+            profile: AgentProfile::default(),
+            subscriptions: Vec::new(),
+        };
+        let taken = Facts { agent: Some(agent("coder")), ..facts() };
+        let persons = Facts { user: Some(user("coder")), ..facts() };
+        for facts in [taken, persons] {
+            let refused = decide_with(&create, &facts).map(|plan| plan.receipt);
+            assert_eq!(refused, Err(Refusal::AlreadyExists(EntityKind::Agent)));
+        }
+    }
+
+    #[test]
+    fn what_a_change_does_not_name_stays_as_it_is() {
+        let setting = |key: &str, value: &str| (key.into(), Payload(value.into()));
+        let mut old = agent("coder");
+        old.settings = [setting("model", "1"), setting("heartbeat", "2")].into();
+        let facts = Facts { agent: Some(old.clone()), ..facts() };
+        let profile = AgentProfile { settings: vec![setting("model", "3")], ..Default::default() };
+        let plan = decide_with(&Command::ChangeAgent { id: old.id.clone(), profile }, &facts).unwrap();
+        let Receipt::Agent { agent, .. } = plan.receipt else { panic!("not an agent") };
+        let settings = [setting("model", "3"), setting("heartbeat", "2")].into();
+        assert_eq!(*agent, Agent { settings, ..old });
+    }
+
+    #[test]
+    fn everyone_who_sees_an_agent_or_could_before_hears_that_it_changed() {
+        let people = |names: &[&str]| names.iter().map(|name| UserId::stored(*name)).collect::<Vec<_>>();
+        let old = Agent { visibility: Visibility::List(people(&["bob"])), ..agent("coder") };
+        let facts = Facts { agent: Some(old.clone()), rooms: vec![RoomId::stored("lobby")], ..facts() };
+        let told = |profile: AgentProfile| {
+            let plan = decide_with(&Command::ChangeAgent { id: old.id.clone(), profile }, &facts).unwrap();
+            plan.events[0].event.audience().unwrap().clone()
+        };
+        let rooms = vec![RoomId::stored("lobby")];
+        let renamed = AgentProfile { name: Some("Other".into()), ..Default::default() };
+        assert_eq!(
+            told(renamed),
+            EventAudience { everyone: false, people: people(&["ann", "bob"]), rooms: rooms.clone() }
+        );
+        let shared = AgentProfile { visibility: Some(Visibility::All), ..Default::default() };
+        assert_eq!(told(shared), EventAudience { everyone: true, people: people(&["ann", "bob"]), rooms });
+        let own = EventAudience::user_and_rooms(&UserId::stored("ann"), []);
+        assert_eq!(told(AgentProfile::default()), own, "nothing that others see");
+    }
+
+    #[test]
+    fn an_agent_is_removed_with_all_below_it() {
+        let gone = ["coder/a", "coder/a/b", "coder"].map(agent);
+        let facts = Facts { agent: Some(gone[2].clone()), agents: gone.to_vec(), ..facts() };
+        let plan = decide_with(&Command::RemoveAgent { id: gone[2].id.clone() }, &facts).unwrap();
+        assert_eq!((plan.changes.len(), plan.routes.len(), plan.events.len()), (3, 3, 3));
+        for (index, agent) in gone.iter().enumerate() {
+            assert!(matches!(&plan.changes[index], Change::RemoveAgent(id) if *id == agent.id));
+            assert!(matches!(&plan.routes[index], RouteChange::RemoveAgent(id) if *id == agent.id));
+            let circle = EventAudience::of(agent, []).into();
+            assert_eq!(plan.events[index].event, Event::AgentRemoved { agent: agent.id.clone(), circle });
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! A new conversation with an agent: a room with the two in it, and the first thing said there, or none of it.
+
+use super::{Change, Effects, EffectsBuilder, messages, rooms, runs, uploads};
+use crate::facts::{Candidate, Facts, NameAndHandle};
+use crate::ports::BudgetUsage;
+use parlor_model::{
+    AddressedBy, AgentId, Destination, EntityKind, Event, MemberChange, MemberId, Mention, Message,
+    MessageId, MessageKind, Post, Receipt, Refusal, Room, RoomId, RoomKind, RoomRole, Sender,
+};
+use std::sync::Arc;
+
+/// How many words of what is said first name the room, and how many characters at most.
+const TITLE: (usize, usize) = (6, 60);
+
+pub fn decide(agent: &AgentId, post: &Post, draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    let (actor, now) = (draft.actor()?, draft.facts.now);
+    let found = draft.facts.agent.as_ref().filter(|found| found.id == *agent);
+    let found = found.ok_or(Refusal::NotFound(EntityKind::Agent))?.clone();
+    if !found.is_hosted() {
+        return Err(Refusal::invalid("agent_id", "is an agent that nobody hosts"));
+    }
+    let room = Arc::new(Room {
+        id: RoomId::stored(draft.mint.ids.next()),
+        name: title(&post.text),
+        kind: RoomKind::Private,
+        policy: Default::default(),
+        system_prompt: None,
+        agent_command_role: RoomRole::Member,
+        approve_role: RoomRole::Member,
+        router: None,
+        frozen: None,
+        project_root: None,
+        created_by: actor.id.clone(),
+        created_at: now,
+        updated_at: now,
+    });
+    let own = NameAndHandle { name: actor.display_name.clone(), handle: actor.username.clone() };
+    let its = NameAndHandle { name: found.name.clone(), handle: found.id.as_str().into() };
+    let addressed = MemberId::Agent(found.id.clone());
+    let members = [
+        rooms::member(&room, MemberId::User(actor.id.clone()), RoomRole::Owner, &own, now),
+        rooms::member(&room, addressed.clone(), RoomRole::Member, &its, now),
+    ];
+    // From here on as if the room had been there.
+    let candidate = Candidate {
+        agent: found.clone(),
+        addressed: AddressedBy::Directly,
+        spent: BudgetUsage::default(),
+        asked: 0,
+    };
+    let facts = Facts {
+        room: Some(room.clone()),
+        membership: Some(Arc::new(members[0].clone())),
+        addressed: vec![candidate],
+        ..draft.facts.clone()
+    };
+    let mut draft = EffectsBuilder::new(&facts, draft.mint);
+    let attachments = uploads::attachments(post, &draft)?;
+    draft.change(Change::PutRoom(room.clone()));
+    let told = rooms::members_for_event(&members);
+    for member in members {
+        let change = MemberChange::Added(member.member.clone());
+        draft.change(Change::PutMember(Arc::new(member)));
+        draft.tell(Event::MembersChanged { room: room.clone(), change, members: told.clone() });
+    }
+    let message = Message {
+        id: MessageId::stored(draft.mint.ids.next()),
+        seq: draft.next_seq(),
+        at: now,
+        destination: Destination::Room(room.id.clone()),
+        sender: Sender::User(actor.id.clone()),
+        sender_name: actor.display_name.clone(),
+        kind: MessageKind::Text,
+        text: post.text.clone(),
+        mentions: vec![Mention { member: addressed, name: found.name.clone() }],
+        reply_to: None,
+        thread: None,
+        reactions: Vec::new(),
+        forwarded: None,
+        attachments,
+        client_message_id: None,
+        command: None,
+        payload: None,
+        source: "internal".into(),
+        external_id: None,
+        edited_at: None,
+        run_output: None,
+    };
+    let posted = messages::post(message, &mut draft);
+    if let Some(message) = &posted.message {
+        runs::create_runs(message, None, None, &mut draft);
+    }
+    draft.done(Receipt::Posted(posted))
+}
+
+fn title(text: &str) -> Box<str> {
+    let words: Vec<&str> = text.split_whitespace().take(TITLE.0).collect();
+    let title: String = words.join(" ").chars().filter(|c| !c.is_control()).take(TITLE.1).collect();
+    if title.trim().is_empty() { "Chat".into() } else { title.trim().into() }
+}

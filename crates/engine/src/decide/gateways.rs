@@ -1,0 +1,274 @@
+//! The programs that host agents, and the agents they present.
+
+use super::{Change, Effects, EffectsBuilder, agents};
+use parlor_model::command::{AgentRegistration, NewGateway};
+use parlor_model::{Agent, AgentHost, Command, EntityKind, Gateway, Receipt, Refusal, UserId, Visibility};
+use std::sync::Arc;
+
+/// How many are remembered; beyond that the one that went longest ago is forgotten.
+const MOST_KEPT: usize = 100;
+/// How many agents a gateway is told to forget; beyond that it brings the first ones back.
+const MOST_DISMISSED: usize = 1000;
+
+pub fn decide(command: &Command, draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    match command {
+        Command::ConnectGateway(new) => connect(new, draft),
+        Command::DisconnectGateway { .. } => disconnect(draft),
+        Command::RemoveGateway { gateway } => {
+            let mut draft = draft;
+            draft.change(Change::RemoveGateway(gateway.clone()));
+            agents::remove(draft)
+        }
+        Command::RegisterAgent(new) => register(new, draft),
+        Command::HostAgent { owner, new } => host(owner, new, draft),
+        _ => unreachable!("the dispatcher sends only gateway commands here"),
+    }
+}
+
+fn connect(new: &NewGateway, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    let others = || draft.facts.gateways.iter().filter(|other| other.id != new.id);
+    let oldest = others().filter(|other| other.disconnected_at.is_some());
+    let oldest = oldest.min_by_key(|other| other.disconnected_at).map(|other| other.id.clone());
+    if let Some(oldest) = oldest.filter(|_| others().count() >= MOST_KEPT) {
+        draft.change(Change::RemoveGateway(oldest));
+    }
+    let gateway = Arc::new(Gateway {
+        id: new.id.clone(),
+        owner: draft.actor()?.id.clone(),
+        device: new.device.clone(),
+        ephemeral: new.ephemeral,
+        connected_at: draft.facts.now,
+        disconnected_at: None,
+        pending_removals: draft
+            .facts
+            .gateway
+            .as_ref()
+            .map(|known| known.pending_removals.clone())
+            .unwrap_or_default(),
+    });
+    draft.change(Change::PutGateway(gateway.clone()));
+    draft.done(Receipt::Gateway(gateway))
+}
+
+fn disconnect(mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    let gateway = draft.facts.gateway.as_ref().ok_or(Refusal::NotFound(EntityKind::Gateway))?;
+    let now = Some(draft.facts.now);
+    draft.change(match gateway.ephemeral {
+        true => Change::RemoveGateway(gateway.id.clone()),
+        false => {
+            let disconnected_at = gateway.disconnected_at.or(now);
+            Change::PutGateway(Arc::new(Gateway { disconnected_at, ..gateway.clone() }))
+        }
+    });
+    for agent in &draft.facts.agents {
+        let mut agent = agent.clone();
+        agent.host.seen_at = now;
+        draft.change(Change::PutAgent(Arc::new(agent)));
+    }
+    draft.done(Receipt::Done)
+}
+
+/// Has gateways that are away forget the agents that are removed: they would bring them back.
+pub fn dismiss(draft: &mut EffectsBuilder) {
+    for gateway in draft.facts.gateways.iter().filter(|gateway| gateway.disconnected_at.is_some()) {
+        let hosted =
+            draft.facts.agents.iter().filter(|agent| agent.host.gateway.as_ref() == Some(&gateway.id));
+        let mut dismissed = gateway.pending_removals.clone();
+        dismissed
+            .extend(hosted.map(|agent| agent.id.clone()).filter(|id| !gateway.pending_removals.contains(id)));
+        if dismissed.len() > gateway.pending_removals.len() {
+            dismissed.drain(..dismissed.len().saturating_sub(MOST_DISMISSED));
+            draft.change(Change::PutGateway(Arc::new(Gateway {
+                pending_removals: dismissed,
+                ..gateway.clone()
+            })));
+        }
+    }
+}
+
+fn hosted(new: &AgentRegistration, draft: &EffectsBuilder) -> AgentHost {
+    AgentHost {
+        gateway: Some(new.gateway.clone()),
+        kind: new.kind.clone(),
+        working_directory: new.working_directory.clone(),
+        capabilities: new.capabilities.clone(),
+        model: new.model.clone(),
+        slash_commands: new.slash_commands.clone(),
+        mcp_servers: new.mcp_servers.clone(),
+        seen_at: Some(draft.facts.now),
+    }
+}
+
+/// An agent of the hub itself; one that lives elsewhere is not taken from there.
+fn host(owner: &UserId, new: &AgentRegistration, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    let host = hosted(new, &draft);
+    match draft.facts.agent.clone() {
+        Some(known) if known.host.gateway != host.gateway => Err(Refusal::AlreadyExists(EntityKind::Agent)),
+        Some(known) => agents::replace(Agent { name: new.name.clone(), host, ..known }, draft),
+        None => {
+            let agent = Agent {
+                id: new.id.clone(),
+                owner: owner.clone(),
+                name: new.name.clone(),
+                description: "".into(),
+                settings: Default::default(),
+                host,
+                visibility: Visibility::Private,
+                created_at: draft.facts.now,
+            };
+            let (agent, subscriptions) = agents::apply_profile(agent, &[], &mut draft)?;
+            draft.done(Receipt::Agent { agent, subscriptions })
+        }
+    }
+}
+
+fn register(new: &AgentRegistration, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    let dismissing =
+        draft.facts.gateway.as_ref().filter(|gateway| gateway.pending_removals.contains(&new.id));
+    if let Some(mut gateway) = dismissing.cloned() {
+        gateway.pending_removals.retain(|id| *id != new.id);
+        draft.change(Change::PutGateway(Arc::new(gateway)));
+        // One that was made anew since is welcome.
+        if draft.facts.agent.is_none() {
+            return draft.done(Receipt::Dismissed(new.id.clone()));
+        }
+    }
+    let host = hosted(new, &draft);
+    match draft.facts.agent.clone() {
+        Some(mut agent) => {
+            (agent.name, agent.host) = (new.name.clone(), host);
+            agents::replace(agent, draft)
+        }
+        None => {
+            let mut agent = agents::new(&new.id, &new.name, &draft)?;
+            agent.host = host;
+            agents::create_agent(agent, &[], draft)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::test_fixtures::{NOW, agent, decide_with, facts};
+    use super::*;
+    use crate::facts::Facts;
+    use parlor_model::{AgentId, Device, Event, GatewayId, Time};
+
+    fn gateway(id: &str, disconnected_at: Option<Time>) -> Gateway {
+        Gateway {
+            id: GatewayId::stored(id),
+            owner: UserId::stored("ann"),
+            device: Device::default(),
+            ephemeral: false,
+            connected_at: Time(1),
+            disconnected_at,
+            pending_removals: Vec::new(),
+        }
+    }
+
+    fn connect(id: &str) -> Command {
+        let id = GatewayId::stored(id);
+        Command::ConnectGateway(NewGateway { id, device: Device::default(), ephemeral: false })
+    }
+
+    fn registration() -> AgentRegistration {
+        AgentRegistration {
+            gateway: GatewayId::stored("laptop"),
+            id: AgentId::stored("coder"),
+            name: "Coder".into(),
+            kind: "my-own-adapter".into(),
+            working_directory: Some("/srv/ann".into()),
+            capabilities: vec!["rewind".into()],
+            model: None,
+            slash_commands: None,
+            mcp_servers: None,
+        }
+    }
+
+    #[test]
+    fn so_many_gateways_are_remembered() {
+        let gone = |n: usize| gateway(&format!("g{n}"), Some(Time(((n + 7) % MOST_KEPT) as i64)));
+        let known = Facts { gateways: (0..MOST_KEPT).map(gone).collect(), ..facts() };
+        let plan = decide_with(&connect("new"), &known).unwrap();
+        let [Change::RemoveGateway(forgotten), Change::PutGateway(new)] = &plan.changes[..] else {
+            panic!("one goes, one comes: {:?}", plan.changes)
+        };
+        assert_eq!((forgotten.as_str(), new.id.as_str()), ("g93", "new"));
+        let again = decide_with(&connect("g93"), &known).unwrap();
+        assert!(matches!(&again.changes[..], [Change::PutGateway(_)]));
+    }
+
+    #[test]
+    fn what_a_gateway_presents_is_made_or_changed() {
+        let plan = decide_with(&Command::RegisterAgent(registration()), &facts()).unwrap();
+        let Receipt::Agent { agent: made, .. } = &plan.receipt else { panic!("not an agent") };
+        assert_eq!(
+            (&*made.name, &*made.host.kind, made.host.seen_at),
+            ("Coder", "my-own-adapter", Some(NOW))
+        );
+        assert_eq!((plan.changes.len(), plan.routes.len()), (2, 1), "its session, and its address");
+
+        let mut known = agent("coder");
+        known.visibility = Visibility::All;
+        let plan = decide_with(
+            &Command::RegisterAgent(registration()),
+            &Facts { agent: Some(known.clone()), ..facts() },
+        )
+        .unwrap();
+        let changed = Agent { name: "Coder".into(), host: made.host.clone(), ..known };
+        assert!(matches!(&plan.events[0].event, Event::AgentChanged { agent, .. } if **agent == changed));
+        assert_eq!((plan.changes.len(), plan.routes.len()), (1, 0));
+    }
+
+    #[test]
+    fn what_was_removed_while_its_gateway_was_away_is_not_brought_back() {
+        let mut hosted = agent("coder");
+        hosted.host.gateway = Some(GatewayId::stored("laptop"));
+        let remove = Command::RemoveAgent { id: AgentId::stored("coder") };
+        let removed = |away: Option<Time>| {
+            let gateways = vec![gateway("laptop", away), gateway("desk", away)];
+            let facts =
+                Facts { agent: Some(hosted.clone()), agents: vec![hosted.clone()], gateways, ..facts() };
+            let plan = decide_with(&remove, &facts).unwrap();
+            plan.changes.into_iter().find_map(|change| match change {
+                Change::PutGateway(gateway) => Some(gateway),
+                _ => None,
+            })
+        };
+        assert_eq!(removed(None), None, "one that is there is told at once");
+        let away = removed(Some(Time(5))).unwrap();
+        assert_eq!(
+            (away.id.as_str(), &away.pending_removals[..]),
+            ("laptop", &[AgentId::stored("coder")][..])
+        );
+
+        let known = Some(Gateway::clone(&away));
+        let back =
+            decide_with(&super::tests::connect("laptop"), &Facts { gateway: known, ..facts() }).unwrap();
+        let Receipt::Gateway(back) = back.receipt else { panic!("not a gateway") };
+        assert_eq!(back.pending_removals, away.pending_removals);
+        let register = |given: Facts| decide_with(&Command::RegisterAgent(registration()), &given).unwrap();
+        let known = Facts { gateway: Some(Gateway::clone(&back)), ..facts() };
+        let plan = register(known.clone());
+        assert_eq!(plan.receipt, Receipt::Dismissed(AgentId::stored("coder")));
+        let [Change::PutGateway(told)] = &plan.changes[..] else { panic!("{:?}", plan.changes) };
+        assert_eq!(told.pending_removals, [], "once");
+        let anew = register(Facts { agent: Some(agent("coder")), ..known });
+        assert!(matches!(anew.receipt, Receipt::Agent { .. }), "one that was made since stays");
+    }
+
+    #[test]
+    fn an_agent_was_last_seen_when_its_gateway_went() {
+        let disconnect = Command::DisconnectGateway { gateway: GatewayId::stored("laptop") };
+        let agents = vec![agent("coder")];
+        let facts = Facts { gateway: Some(gateway("laptop", None)), agents, ..facts() };
+        let plan = decide_with(&disconnect, &facts).unwrap();
+        let [Change::PutGateway(gone), Change::PutAgent(seen)] = &plan.changes[..] else {
+            panic!("the gateway, its agent: {:?}", plan.changes)
+        };
+        assert_eq!((gone.disconnected_at, seen.host.seen_at), (Some(NOW), Some(NOW)));
+        let ephemeral = Some(Gateway { ephemeral: true, ..gateway("laptop", None) });
+        let plan = decide_with(&disconnect, &Facts { gateway: ephemeral, ..facts }).unwrap();
+        assert!(matches!(&plan.changes[..], [Change::RemoveGateway(_), Change::PutAgent(_)]));
+    }
+}

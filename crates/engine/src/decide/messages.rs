@@ -1,0 +1,351 @@
+//! What people say in rooms.
+
+use super::{Change, Effects, EffectsBuilder, approvals, routing, runs, uploads};
+use crate::ports::FirstRequest;
+use parlor_model::command::{Posted, RewindResult};
+use parlor_model::{
+    Agent, Command, Destination, EntityKind, Event, Forwarded, Message, MessageId, MessageKind, Post,
+    Receipt, Refusal, Revision, RoomId, RunOutcome, Sender, Seq, mention,
+};
+use std::sync::Arc;
+
+pub fn decide(command: &Command, draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    match command {
+        Command::Post(post) => say(post, draft),
+        Command::Edit { text, .. } => edit(text, draft),
+        Command::Delete { .. } => {
+            let message = draft.facts.message.as_ref().ok_or(Refusal::NotFound(EntityKind::Message))?;
+            delete([&**message], draft)
+        }
+        Command::DeleteMany { .. } => {
+            let found = draft.facts.batch.iter().filter_map(|(message, _)| message.as_deref());
+            delete(found, draft)
+        }
+        Command::Rewind { room, .. } => rewind(room, draft),
+        Command::Forward { room, client_message_id, .. } => {
+            forward(room, client_message_id.as_deref(), draft)
+        }
+        Command::MarkRead { room } => {
+            let mut draft = draft;
+            let user = draft.actor()?;
+            let through = draft.facts.newest.unwrap_or_default();
+            let at = draft.facts.now;
+            draft.change(Change::MarkRead { room: room.clone(), user: user.id.clone(), through, at });
+            draft.tell(Event::RoomRead {
+                room: room.clone(),
+                user: user.id.clone(),
+                username: user.username.clone(),
+                at,
+            });
+            draft.done(Receipt::Done)
+        }
+        Command::MarkAllRead => mark_all_read(draft),
+        _ => unreachable!("the dispatcher sends only message commands here"),
+    }
+}
+
+pub fn say(post: &Post, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    if let Some(repeated) = first_receipt(&draft)? {
+        return draft.done(Receipt::Posted(repeated));
+    }
+    let actor = draft.actor()?;
+    let attachments = uploads::attachments(post, &draft)?;
+    if let Some(wanted) = &post.reply_to {
+        let same_room =
+            draft.facts.reply.as_ref().is_some_and(|reply| reply.destination.room() == Some(&post.room));
+        if !same_room {
+            return Err(Refusal::invalid("replyToId", "no such message in this room"));
+        }
+        debug_assert_eq!(draft.facts.reply.as_ref().map(|reply| &reply.id), Some(wanted));
+    }
+    let message = Message {
+        id: MessageId::stored(draft.mint.ids.next()),
+        seq: draft.next_seq(),
+        at: draft.facts.now,
+        destination: Destination::Room(post.room.clone()),
+        sender: Sender::User(actor.id.clone()),
+        sender_name: actor.display_name.clone(),
+        kind: MessageKind::Text,
+        text: post.text.clone(),
+        mentions: mention::resolve(&post.text, &post.mentions, &draft.facts.members),
+        reply_to: post.reply_to.clone(),
+        // Who answers an answer goes on with the same thread.
+        thread: draft.facts.reply.as_ref().map(|reply| reply.thread.as_ref().unwrap_or(&reply.id).clone()),
+        reactions: Vec::new(),
+        forwarded: None,
+        attachments,
+        client_message_id: post.client_message_id.clone(),
+        command: None,
+        payload: None,
+        source: "internal".into(),
+        external_id: None,
+        edited_at: None,
+        run_output: None,
+    };
+    let posted = post_and_start_runs(message, &mut draft);
+    draft.done(Receipt::Posted(posted))
+}
+
+/// The receipt of the first time, if this is a retry; a refusal, if the key stood for something else.
+pub fn first_receipt(draft: &EffectsBuilder) -> Result<Option<Posted>, Refusal> {
+    let Some(once) = &draft.facts.once else { return Ok(None) };
+    let Some(first) = &once.first else { return Ok(None) };
+    if first.digest != once.digest {
+        return Err(Refusal::Conflict { first: first.message.clone() });
+    }
+    Ok(Some(Posted {
+        id: first.message.clone(),
+        position: draft.position(first.seq),
+        message: once.first_message.clone(),
+        deliveries: once.first_deliveries.clone().into(),
+        repeated: true,
+    }))
+}
+
+/// Puts a message where it belongs, and gives the agents that it addresses their turns.
+pub fn post_and_start_runs(message: Message, draft: &mut EffectsBuilder) -> Posted {
+    let posted = post(message, draft);
+    if let Some(message) = &posted.message {
+        runs::create_runs(message, None, None, draft);
+    }
+    posted
+}
+
+/// Puts a message where it belongs, with the mailboxes it reaches, and remembers its key.
+pub fn post(message: Message, draft: &mut EffectsBuilder) -> Posted {
+    let (id, seq) = (message.id.clone(), message.seq);
+    let deliveries = routing::deliveries(&message, draft);
+    let message = Arc::new(message);
+    draft.change(Change::PutMessage(message.clone()));
+    for attachment in &message.attachments {
+        draft.change(Change::Attach { upload: attachment.id.clone(), message: id.clone() });
+    }
+    for delivery in deliveries.iter() {
+        draft.change(Change::PutDelivery { delivery: delivery.clone(), seq });
+    }
+    if let Some(once) = &draft.facts.once {
+        let first = FirstRequest { digest: once.digest, message: id.clone(), seq };
+        draft.change(Change::RememberIdempotencyKey { key: once.key.clone(), first, at: draft.facts.now });
+    }
+    draft.tell(Event::MessagePosted { message: message.clone(), deliveries: deliveries.clone() });
+    Posted { id, position: draft.position(seq), message: Some(message), deliveries, repeated: false }
+}
+
+fn edit(text: &Arc<str>, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    let old = draft.facts.message.as_ref().ok_or(Refusal::NotFound(EntityKind::Message))?;
+    if old.text == *text {
+        let same = old.clone();
+        return draft.done(Receipt::Message(same));
+    }
+    let now = draft.facts.now;
+    let previous = Revision { message: old.id.clone(), text: (&*old.text).into(), edited_at: now };
+    let message = Arc::new(Message {
+        text: text.clone(),
+        mentions: mention::resolve(text, &[], &draft.facts.members),
+        edited_at: Some(now),
+        ..Message::clone(old)
+    });
+    draft.change(Change::Revise { message: message.clone(), previous });
+    draft.tell(Event::MessageEdited(message.clone()));
+    draft.done(Receipt::Message(message))
+}
+
+/// Passes on what was said, as somebody else's words: whom they mention is not called again.
+fn forward(
+    room: &RoomId,
+    client_message_id: Option<&str>,
+    mut draft: EffectsBuilder,
+) -> Result<Effects, Refusal> {
+    if let Some(repeated) = first_receipt(&draft)? {
+        return draft.done(Receipt::Posted(repeated));
+    }
+    let actor = draft.actor()?;
+    let first = draft.facts.message.as_ref().ok_or(Refusal::NotFound(EntityKind::Message))?;
+    let (limit, got) = (draft.mint.limits.message_characters, first.text.chars().count());
+    if got > limit {
+        return Err(Refusal::TooLarge { limit, got });
+    }
+    // What was passed on already keeps the name of who said it first.
+    let forwarded = first.forwarded.clone().unwrap_or_else(|| {
+        Box::new(Forwarded {
+            message: first.id.clone(),
+            sender: first.sender.clone(),
+            sender_name: first.sender_name.clone(),
+            at: first.at,
+        })
+    });
+    let attachments = uploads::copies(&mut draft)?;
+    let message = Message {
+        id: MessageId::stored(draft.mint.ids.next()),
+        seq: draft.next_seq(),
+        at: draft.facts.now,
+        destination: Destination::Room(room.clone()),
+        sender: Sender::User(actor.id.clone()),
+        sender_name: actor.display_name.clone(),
+        kind: MessageKind::Text,
+        text: first.text.clone(),
+        mentions: Vec::new(),
+        reply_to: None,
+        attachments,
+        thread: None,
+        reactions: Vec::new(),
+        forwarded: Some(forwarded),
+        client_message_id: client_message_id.map(Into::into),
+        command: None,
+        payload: None,
+        source: "internal".into(),
+        external_id: None,
+        edited_at: None,
+        run_output: None,
+    };
+    let posted = post_and_start_runs(message, &mut draft);
+    draft.done(Receipt::Posted(posted))
+}
+
+fn delete<'a>(
+    messages: impl IntoIterator<Item = &'a Message>,
+    mut draft: EffectsBuilder<'a>,
+) -> Result<Effects, Refusal> {
+    for message in messages {
+        let room = message.destination.room().cloned().ok_or(Refusal::NotFound(EntityKind::Message))?;
+        draft.change(Change::DeleteMessage(message.id.clone()));
+        draft.tell(Event::MessageDeleted { room, message: message.id.clone() });
+    }
+    draft.done(Receipt::Done)
+}
+
+/// How much is taken back at once.
+pub const MOST_REWOUND: usize = 1000;
+/// What an agent is able to that can forget what it was told.
+const CAPABILITY: &str = "rewind";
+
+/// Every agent there forgets it too, or nothing is taken back: they would go on from what nobody else can see.
+fn rewind(room: &RoomId, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    let facts = draft.facts;
+    let message = facts.message.clone().ok_or(Refusal::NotFound(EntityKind::Message))?;
+    let able = |agent: &Agent| agent.host.capabilities.iter().any(|able| **able == *CAPABILITY);
+    if !facts.agents.iter().all(able) {
+        return Err(Refusal::invalid("roomId", "has an agent in it that cannot be rewound"));
+    }
+    if facts.messages_from_target.len() > MOST_REWOUND {
+        return Err(Refusal::invalid("messageId", "is followed by more than 1000 others"));
+    }
+    approvals::withdraw(&mut draft);
+    let open = facts.open_runs.iter();
+    let ended = open.filter_map(|run| run.ended(RunOutcome::Cancelled, None, facts.now).ok());
+    let ended = ended.map(|run| runs::put(run, &mut draft)).collect();
+    for message in &facts.messages_from_target {
+        draft.change(Change::DeleteMessage(message.id.clone()));
+        draft.tell(Event::MessageDeleted { room: room.clone(), message: message.id.clone() });
+    }
+    let rewound = RewindResult {
+        message,
+        removed: facts.messages_from_target.iter().map(|message| message.id.clone()).collect(),
+        ended,
+        agents: facts.agents.iter().map(|agent| agent.id.clone()).collect(),
+        through: Seq(draft.next_seq().0 - 1),
+    };
+    draft.done(Receipt::Rewound(Box::new(rewound)))
+}
+
+fn mark_all_read(mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    let user = draft.actor()?;
+    let at = draft.facts.now;
+    for membership in &draft.facts.memberships {
+        let Some(through) = membership.newest.filter(|newest| *newest > membership.member.read_through)
+        else {
+            continue;
+        };
+        let room = membership.room.id.clone();
+        draft.change(Change::MarkRead { room: room.clone(), user: user.id.clone(), through, at });
+        draft.tell(Event::RoomRead { room, user: user.id.clone(), username: user.username.clone(), at });
+    }
+    draft.done(Receipt::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::test_fixtures::{NOW, agent, decide_with, facts, mail};
+    use super::*;
+    use crate::facts::Facts;
+    use parlor_model::{
+        AddressedBy, AgentId, ConversationId, DeliveryState, Lineage, Run, RunId, RunState, Usage,
+    };
+
+    fn room() -> RoomId {
+        RoomId::stored("a")
+    }
+
+    fn said(number: usize) -> Arc<Message> {
+        let (message, _) = mail(&format!("m{number}"), "coder", DeliveryState::Pending, 0);
+        Arc::new(Message { destination: Destination::Room(room()), ..Message::clone(&message) })
+    }
+
+    fn run(id: &str, state: RunState) -> Run {
+        Run {
+            id: RunId::stored(id),
+            agent: AgentId::stored("coder"),
+            room: room(),
+            trigger: None,
+            task: None,
+            asked_by: None,
+            arrival: None,
+            addressed: AddressedBy::Directly,
+            lineage: Lineage::start(ConversationId::stored("c"), AgentId::stored("coder")),
+            parent: None,
+            state,
+            reply: None,
+            usage: Usage::default(),
+            queued_at: NOW,
+            started_at: None,
+            ended_at: None,
+        }
+    }
+
+    fn given(later: usize, able: &[bool]) -> Facts {
+        let agents = able.iter().map(|able| {
+            let mut agent = agent("coder");
+            agent.host.capabilities.extend(able.then(|| CAPABILITY.into()));
+            agent
+        });
+        Facts {
+            message: Some(said(0)),
+            messages_from_target: (0..later).map(said).collect(),
+            open_runs: vec![run("1", RunState::Running), run("2", RunState::Queued)],
+            agents: agents.collect(),
+            ..facts()
+        }
+    }
+
+    #[test]
+    fn turns_end_and_everything_from_the_message_on_is_erased() {
+        let rewind = Command::Rewind { room: room(), message: MessageId::stored("m0") };
+        let plan = decide_with(&rewind, &given(2, &[true, true])).unwrap();
+        let events: Vec<String> = plan
+            .events
+            .iter()
+            .map(|logged| match &logged.event {
+                Event::RunChanged(run) => format!("{} {:?}", run.id, run.state),
+                Event::MessageDeleted { message, .. } => format!("{message} is gone"),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(events, ["1 Ended(Cancelled)", "2 Ended(Cancelled)", "m0 is gone", "m1 is gone"]);
+        let Receipt::Rewound(rewound) = plan.receipt else { panic!("not rewound") };
+        assert_eq!(rewound.removed, ["m0", "m1"].map(MessageId::stored));
+        assert_eq!((rewound.ended.len(), rewound.agents.len()), (2, 2));
+        assert_eq!(rewound.through, plan.events[3].seq);
+    }
+
+    #[test]
+    fn nothing_is_taken_back_that_an_agent_would_remember_or_that_is_too_much() {
+        let rewind = Command::Rewind { room: room(), message: MessageId::stored("m0") };
+        let field = |facts: &Facts| match decide_with(&rewind, facts) {
+            Err(Refusal::Invalid(flaws)) => flaws[0].field,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(field(&given(2, &[true, false])), "roomId");
+        assert_eq!(field(&given(MOST_REWOUND + 1, &[true])), "messageId");
+        assert!(decide_with(&rewind, &given(MOST_REWOUND, &[])).is_ok());
+    }
+}

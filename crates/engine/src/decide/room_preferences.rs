@@ -1,0 +1,42 @@
+//! How one member keeps a room for themselves.
+
+use super::{Change, Effects, EffectsBuilder};
+use parlor_model::{
+    EntityKind, Event, Member, Receipt, Refusal, RoomId, RoomPreferenceChange, RoomPreferences,
+};
+use std::sync::Arc;
+
+pub fn decide(
+    room: &RoomId,
+    how: RoomPreferenceChange,
+    mut draft: EffectsBuilder,
+) -> Result<Effects, Refusal> {
+    let (now, head) = (draft.facts.now, draft.facts.head);
+    let own = draft.facts.membership.as_deref().cloned().ok_or(Refusal::NotFound(EntityKind::Member))?;
+    let old = own.arrangement;
+    let new = match how {
+        RoomPreferenceChange::Pin => RoomPreferences { pinned_at: toggled(old.pinned_at, now), ..old },
+        RoomPreferenceChange::Archive => {
+            RoomPreferences { archived_at: toggled(old.archived_at, now), ..old }
+        }
+        RoomPreferenceChange::Clear => {
+            RoomPreferences { cleared_at: Some(now), cleared_through: head, ..old }
+        }
+        RoomPreferenceChange::Notify(notifications) => RoomPreferences { notifications, ..old },
+    };
+    let member = Arc::new(Member { arrangement: new, ..own });
+    if new != old {
+        draft.change(Change::PutMember(member.clone()));
+        draft.tell(match how {
+            RoomPreferenceChange::Clear => {
+                Event::RoomCleared { room: room.clone(), user: draft.actor()?.id.clone(), at: now }
+            }
+            _ => Event::RoomPreferencesChanged(member.clone()),
+        });
+    }
+    draft.done(Receipt::Member(member))
+}
+
+fn toggled<T>(since: Option<T>, now: T) -> Option<T> {
+    since.is_none().then_some(now)
+}

@@ -1,0 +1,305 @@
+//! Rooms and their members.
+
+use super::{Change, Effects, EffectsBuilder, approvals, missions};
+use crate::facts::{MAX_MEMBERS_IN_EVENT, Membership, NameAndHandle};
+use parlor_model::command::RoomChanges;
+use parlor_model::{
+    AgentId, AnswerPolicy, Command, EntityKind, Event, Frozen, Member, MemberChange, MemberId, Receipt,
+    Refusal, Room, RoomId, RoomKind, RoomPreferences, RoomRole, Seq, Time, UserId,
+};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+pub fn decide(command: &Command, draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    match command {
+        Command::CreateRoom { changes, members } => create(changes, members, draft),
+        Command::ChangeRoom { changes, .. } => change(changes, draft),
+        Command::SetProjectRoot { root, .. } => set_root(root.as_deref(), draft),
+        Command::DeleteRoom { room } => delete(room, draft),
+        Command::Freeze { .. } => freeze(true, draft),
+        Command::Thaw { .. } => freeze(false, draft),
+        Command::AddMember { member, role, description, .. } => {
+            add(member, *role, description.clone(), draft)
+        }
+        Command::ChangeMember { role, description, .. } => change_member(*role, description.as_ref(), draft),
+        Command::RemoveMember { .. } => remove(draft),
+        _ => unreachable!("the dispatcher sends only room commands here"),
+    }
+}
+
+fn create(
+    changes: &RoomChanges,
+    invited: &[MemberId],
+    mut draft: EffectsBuilder,
+) -> Result<Effects, Refusal> {
+    let actor = draft.actor()?;
+    let now = draft.facts.now;
+    let mut room = Room {
+        id: RoomId::stored(draft.mint.ids.next()),
+        name: "".into(),
+        kind: RoomKind::Group,
+        policy: AnswerPolicy::Mention,
+        system_prompt: None,
+        agent_command_role: RoomRole::Member,
+        approve_role: RoomRole::Member,
+        router: None,
+        frozen: None,
+        project_root: None,
+        created_by: actor.id.clone(),
+        created_at: now,
+        updated_at: now,
+    };
+    apply(changes, &mut room);
+    let room = Arc::new(room);
+    let own = NameAndHandle { name: actor.display_name.clone(), handle: actor.username.clone() };
+    let mut members = vec![member(&room, MemberId::User(actor.id.clone()), RoomRole::Owner, &own, now)];
+    for wanted in invited {
+        if members.iter().any(|member| member.member == *wanted) {
+            continue;
+        }
+        let name =
+            draft.facts.users.iter().find(|(id, _)| id == wanted).and_then(|(_, names)| names.as_ref());
+        let name = name.ok_or(Refusal::NotFound(EntityKind::User))?;
+        members.push(member(&room, wanted.clone(), RoomRole::Member, name, now));
+    }
+    draft.change(Change::PutRoom(room.clone()));
+    for member in &members {
+        draft.change(Change::PutMember(Arc::new(member.clone())));
+    }
+    let told: Arc<[Member]> = members_for_event(&members);
+    for member in members {
+        let change = MemberChange::Added(member.member);
+        draft.tell(Event::MembersChanged { room: room.clone(), change, members: told.clone() });
+    }
+    draft.done(Receipt::Room(room))
+}
+
+fn apply(changes: &RoomChanges, room: &mut Room) {
+    if let Some(name) = &changes.name {
+        room.name = name.trim().into();
+    }
+    if let Some(kind) = changes.kind {
+        room.kind = kind;
+    }
+    if let Some(policy) = changes.policy {
+        room.policy = policy;
+    }
+    if let Some(prompt) = &changes.system_prompt {
+        room.system_prompt = prompt.clone();
+    }
+    if let Some(role) = changes.agent_command_role {
+        room.agent_command_role = role;
+    }
+    if let Some(role) = changes.approve_role {
+        room.approve_role = role;
+    }
+    if let Some(router) = &changes.router {
+        room.router = router.clone();
+    }
+}
+
+pub fn member(
+    room: &Room,
+    member: MemberId,
+    role: RoomRole,
+    names: &NameAndHandle,
+    joined_at: Time,
+) -> Member {
+    Member {
+        room: room.id.clone(),
+        member,
+        role,
+        role_description: None,
+        name: names.name.clone(),
+        handle: names.handle.clone(),
+        joined_at,
+        read_through: Seq(0),
+        read_at: None,
+        arrangement: RoomPreferences::default(),
+    }
+}
+
+/// A change of members carries all of them while they are few; a large room is read by pages.
+pub fn members_for_event(members: &[Member]) -> Arc<[Member]> {
+    if members.len() > MAX_MEMBERS_IN_EVENT {
+        return Arc::new([]);
+    }
+    members.iter().map(Member::seen_by_others).collect()
+}
+
+fn people(members: &[Member]) -> Arc<[UserId]> {
+    members.iter().filter_map(|member| member.member.user().cloned()).collect()
+}
+
+fn the_room(draft: &EffectsBuilder) -> Result<Room, Refusal> {
+    draft.facts.room.as_deref().cloned().ok_or(Refusal::NotFound(EntityKind::Room))
+}
+
+fn change(changes: &RoomChanges, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    let mut room = the_room(&draft)?;
+    apply(changes, &mut room);
+    room.updated_at = draft.facts.now;
+    let room = Arc::new(room);
+    draft.change(Change::PutRoom(room.clone()));
+    draft.tell(Event::RoomChanged(room.clone()));
+    draft.done(Receipt::Room(room))
+}
+
+/// What is frozen already stays so by whom and since when it is.
+fn freeze(wanted: bool, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    let mut room = the_room(&draft)?;
+    if room.is_frozen() != wanted {
+        let by = draft.facts.standing.as_ref().map(|standing| standing.user.id.clone());
+        room.frozen = wanted.then_some(Frozen { by, at: draft.facts.now });
+        room.updated_at = draft.facts.now;
+        draft.change(Change::PutRoom(Arc::new(room.clone())));
+        draft.tell(Event::RoomChanged(Arc::new(room.clone())));
+    }
+    draft.done(Receipt::Room(Arc::new(room)))
+}
+
+fn set_root(root: Option<&str>, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    let mut room = the_room(&draft)?;
+    if room.project_root.as_deref() != root {
+        missions::leave_realm(&room.id, &mut draft);
+        room.project_root = root.map(Into::into);
+        room.updated_at = draft.facts.now;
+        draft.change(Change::PutRoom(Arc::new(room.clone())));
+        draft.tell(Event::RoomChanged(Arc::new(room.clone())));
+    }
+    draft.done(Receipt::Room(Arc::new(room)))
+}
+
+fn delete(room: &RoomId, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    let people = people(&draft.facts.members);
+    approvals::withdraw(&mut draft);
+    missions::leave_realm(room, &mut draft);
+    draft.change(Change::RemoveRoom(room.clone()));
+    draft.tell(Event::RoomRemoved { room: room.clone(), people });
+    draft.done(Receipt::Done)
+}
+
+fn add(
+    wanted: &MemberId,
+    role: RoomRole,
+    description: Option<Box<str>>,
+    mut draft: EffectsBuilder,
+) -> Result<Effects, Refusal> {
+    let room = the_room(&draft)?;
+    if draft.facts.target.is_some() {
+        return Err(Refusal::AlreadyExists(EntityKind::Member));
+    }
+    let thing = if wanted.user().is_some() { EntityKind::User } else { EntityKind::Agent };
+    let name =
+        draft.facts.users.first().and_then(|(_, names)| names.as_ref()).ok_or(Refusal::NotFound(thing))?;
+    let mut new = member(&room, wanted.clone(), role, name, draft.facts.now);
+    // What was said before they came is history to them, not unread.
+    new.read_through = draft.facts.head;
+    new.role_description = description;
+    let room = Arc::new(room);
+    let mut members = draft.facts.members.to_vec();
+    members.push(new.clone());
+    let new = Arc::new(new);
+    draft.change(Change::PutMember(new.clone()));
+    let change = MemberChange::Added(wanted.clone());
+    draft.tell(Event::MembersChanged { room, change, members: members_for_event(&members) });
+    draft.done(Receipt::Member(new))
+}
+
+fn change_member(
+    role: Option<RoomRole>,
+    description: Option<&Option<Box<str>>>,
+    mut draft: EffectsBuilder,
+) -> Result<Effects, Refusal> {
+    let room = Arc::new(the_room(&draft)?);
+    let target = draft.facts.target.clone().ok_or(Refusal::NotFound(EntityKind::Member))?;
+    let mut changed = vec![Member {
+        role: role.unwrap_or(target.role),
+        role_description: description.cloned().unwrap_or_else(|| target.role_description.clone()),
+        ..target
+    }];
+    if role == Some(RoomRole::Owner) {
+        // A room has one owner: who gives the room away stays as an admin.
+        let giver =
+            draft.facts.membership.as_deref().cloned().ok_or(Refusal::NotFound(EntityKind::Member))?;
+        changed.push(Member { role: RoomRole::Admin, ..giver });
+    }
+    let mut members = draft.facts.members.to_vec();
+    for member in &changed {
+        if let Some(old) = members.iter_mut().find(|old| old.member == member.member) {
+            *old = member.clone();
+        }
+        draft.change(Change::PutMember(Arc::new(member.clone())));
+    }
+    let told = members_for_event(&members);
+    for member in &changed {
+        let change = MemberChange::Changed(member.member.clone());
+        draft.tell(Event::MembersChanged { room: room.clone(), change, members: told.clone() });
+    }
+    draft.done(Receipt::Member(Arc::new(changed.swap_remove(0))))
+}
+
+/// Takes somebody out. A person's agents go with them: nobody listens on in a room they are no longer in.
+fn remove(mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    let room = Arc::new(the_room(&draft)?);
+    let target = draft.facts.target.clone().ok_or(Refusal::NotFound(EntityKind::Member))?;
+    let own: HashSet<&AgentId> = draft.facts.agents.iter().map(|agent| &agent.id).collect();
+    let is_own = |member: &MemberId| member.agent().is_some_and(|agent| own.contains(agent));
+    let mut leaving = vec![target.member.clone()];
+    leaving.extend(draft.facts.members.iter().map(|member| member.member.clone()).filter(is_own));
+    let mut members = draft.facts.members.to_vec();
+    members.retain(|member| member.member != target.member && !is_own(&member.member));
+    let told = members_for_event(&members);
+    for member in leaving {
+        draft.change(Change::RemoveMember(room.id.clone(), member.clone()));
+        let change = MemberChange::Removed(member);
+        draft.tell(Event::MembersChanged { room: room.clone(), change, members: told.clone() });
+    }
+    draft.done(Receipt::Done)
+}
+
+/// Takes a person whose account ends, and their agents, out of every room. An owned room passes to the
+/// highest-ranking person who stays, the oldest among equals; a room without people ends.
+pub fn leave_all(draft: &mut EffectsBuilder) {
+    let facts = draft.facts;
+    approvals::withdraw(draft);
+    let leaving: HashSet<&MemberId> = facts.memberships.iter().map(|m| &m.member.member).collect();
+    let mut ended: HashSet<&RoomId> = HashSet::new();
+    for Membership { room, member, everyone, .. } in &facts.memberships {
+        if ended.contains(&room.id) {
+            continue;
+        }
+        let mut staying: Vec<Member> =
+            everyone.iter().filter(|other| !leaving.contains(&other.member)).cloned().collect();
+        let heir = staying
+            .iter()
+            .enumerate()
+            .filter(|(_, member)| member.member.user().is_some())
+            .max_by_key(|(index, member)| (member.role, std::cmp::Reverse(*index)))
+            .map(|(index, _)| index);
+        let Some(heir) = heir else {
+            ended.insert(&room.id);
+            draft.change(Change::RemoveRoom(room.id.clone()));
+            draft.tell(Event::RoomRemoved { room: room.id.clone(), people: Arc::new([]) });
+            continue;
+        };
+        let mut gone = everyone.iter().filter(|other| leaving.contains(&other.member));
+        if gone.any(|gone| gone.role == RoomRole::Owner) {
+            staying[heir].role = RoomRole::Owner;
+        }
+        let room = Arc::new(room.clone());
+        draft.change(Change::RemoveMember(room.id.clone(), member.member.clone()));
+        if member.role == RoomRole::Owner {
+            let heir = staying[heir].clone();
+            let change = MemberChange::Changed(heir.member.clone());
+            draft.change(Change::PutMember(Arc::new(heir)));
+            draft.tell(Event::MembersChanged {
+                room: room.clone(),
+                change,
+                members: members_for_event(&staying),
+            });
+        }
+        let change = MemberChange::Removed(member.member.clone());
+        draft.tell(Event::MembersChanged { room, change, members: members_for_event(&staying) });
+    }
+}

@@ -1,0 +1,218 @@
+//! Files: sent, put on messages, and taken away.
+
+use super::{Change, Effects, EffectsBuilder};
+use parlor_model::command::NewUpload;
+use parlor_model::{
+    Attachment, BlobDigest, Command, File, Post, Receipt, Refusal, Upload, UploadId, UploadPurpose, UserId,
+};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// How many uploads of one person may wait for a message, so that nobody fills the disk with what nobody sees.
+pub const MOST_WAITING_UPLOADS: usize = 50;
+
+pub fn decide(command: &Command, draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    match command {
+        Command::Upload(new) => add(new, draft),
+        Command::TakeUnreferencedBlobs { .. } => {
+            let mut draft = draft;
+            let released = draft.facts.released.clone();
+            if !released.is_empty() {
+                draft.change(Change::ForgetReleased(released.clone()));
+            }
+            draft.done(Receipt::Released(released))
+        }
+        _ => unreachable!("the dispatcher sends only commands about files here"),
+    }
+}
+
+fn add(new: &NewUpload, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+    let owner = draft.actor()?.id.clone();
+    if new.avatar {
+        if !new.file.media.is_image() {
+            return Err(Refusal::invalid("file", "must be a JPEG, PNG, GIF or WebP image"));
+        }
+        // The one that is shown stays: whether the new one takes its place is said afterwards.
+        let shown = draft.actor()?.avatar_url.as_deref();
+        forget_avatars(shown, &mut draft);
+    } else if draft.facts.uploads_waiting >= MOST_WAITING_UPLOADS {
+        return Err(Refusal::TooManyUploads { limit: MOST_WAITING_UPLOADS });
+    }
+    let purpose = if new.avatar { UploadPurpose::Avatar } else { UploadPurpose::Unattached };
+    let upload = put(owner, &new.file, new.digest, purpose, &mut draft);
+    draft.done(Receipt::Upload(upload))
+}
+
+fn put(
+    owner: UserId,
+    file: &File,
+    digest: BlobDigest,
+    purpose: UploadPurpose,
+    draft: &mut EffectsBuilder,
+) -> Arc<Upload> {
+    let upload = Arc::new(Upload {
+        id: UploadId::stored(draft.mint.ids.next()),
+        owner,
+        file: file.clone(),
+        digest,
+        created_at: draft.facts.now,
+        purpose,
+    });
+    draft.change(Change::PutUpload(upload.clone()));
+    upload
+}
+
+/// What is shown is a picture that the actor sent, or what was shown before.
+pub fn is_own_avatar(shown: Option<&str>, draft: &EffectsBuilder) -> Result<(), Refusal> {
+    let Some(url) = shown else { return Ok(()) };
+    let known = draft.facts.avatars.iter().any(|avatar| is_at(avatar, url));
+    if known || draft.actor()?.avatar_url.as_deref() == shown {
+        return Ok(());
+    }
+    Err(Refusal::invalid("avatarUrl", "must name a picture that you sent to /api/upload/avatar"))
+}
+
+fn is_at(upload: &Upload, url: &str) -> bool {
+    url.split('/').nth(2) == Some(upload.id.as_str())
+}
+
+/// Removes the actor's pictures, but for the one at the address that their profile shows.
+pub fn forget_avatars(shown: Option<&str>, draft: &mut EffectsBuilder) {
+    for avatar in &draft.facts.avatars {
+        let is_shown = shown.is_some_and(|url| is_at(avatar, url));
+        if !is_shown {
+            draft.change(Change::RemoveUpload(avatar.id.clone()));
+        }
+    }
+}
+
+/// What was on a message that is passed on, as files of who passes it on: they outlast the first.
+pub fn copies(draft: &mut EffectsBuilder) -> Result<Vec<Attachment>, Refusal> {
+    let owner = &draft.actor()?.id;
+    let copied = draft.facts.uploads.iter().map(|first| {
+        let copy = put(owner.clone(), &first.file, first.digest, UploadPurpose::Unattached, draft);
+        Attachment { id: copy.id.clone(), file: copy.file.clone() }
+    });
+    Ok(copied.collect())
+}
+
+/// What a message brings along: uploads of its sender that are on no message yet. What is somebody else's, on
+/// another message or not there at all is refused alike.
+pub fn attachments(post: &Post, draft: &EffectsBuilder) -> Result<Vec<Attachment>, Refusal> {
+    let actor = draft.actor()?;
+    let mut named = HashSet::new();
+    let attached = post.attachments.iter().map(|wanted| {
+        if !named.insert(wanted) {
+            return Err(Refusal::invalid("attachmentIds", "names an upload twice"));
+        }
+        let found = draft.facts.uploads.iter().find(|upload| upload.id.as_str() == &**wanted);
+        let own =
+            found.filter(|upload| upload.owner == actor.id && upload.purpose == UploadPurpose::Unattached);
+        own.map(|upload| Attachment { id: upload.id.clone(), file: upload.file.clone() })
+            .ok_or(Refusal::invalid("attachmentIds", "no such upload"))
+    });
+    attached.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::test_fixtures::{decide_with, facts, user};
+    use super::*;
+    use crate::facts::AuthContext;
+    use parlor_model::command::ProfileChanges;
+    use parlor_model::{MediaType, RoomId, Time};
+
+    fn file(media: MediaType) -> File {
+        File { name: "cat".into(), media, size: 3 }
+    }
+
+    fn upload(id: &str, owner: &str, purpose: UploadPurpose) -> Upload {
+        Upload {
+            id: UploadId::stored(id),
+            owner: user(owner).id,
+            file: file(MediaType::Png),
+            digest: BlobDigest([1; 32]),
+            created_at: Time(1),
+            purpose,
+        }
+    }
+
+    fn send(media: MediaType, avatar: bool) -> Command {
+        Command::Upload(NewUpload { file: file(media), digest: BlobDigest([1; 32]), avatar })
+    }
+
+    #[test]
+    fn so_many_files_may_wait_and_not_one_more() {
+        let mut facts = facts();
+        facts.uploads_waiting = MOST_WAITING_UPLOADS - 1;
+        assert!(decide_with(&send(MediaType::Zip, false), &facts).is_ok());
+        facts.uploads_waiting = MOST_WAITING_UPLOADS;
+        let refused = Err(Refusal::TooManyUploads { limit: MOST_WAITING_UPLOADS });
+        assert_eq!(decide_with(&send(MediaType::Zip, false), &facts).map(|plan| plan.receipt), refused);
+    }
+
+    #[test]
+    fn an_avatar_is_an_image_and_the_one_that_is_shown_stays_until_another_is() {
+        let mut facts = facts();
+        assert!(decide_with(&send(MediaType::Pdf, true), &facts).is_err());
+        facts.avatars = ["a", "b", "c"].map(|id| upload(id, "ann", UploadPurpose::Avatar)).into();
+        let mut ann = user("ann");
+        ann.avatar_url = Some("/uploads/b".into());
+        facts.standing = Some(Arc::new(AuthContext { user: ann, scopes: None }));
+        let removed = |command: &Command| {
+            let removed = |change: &Change| match change {
+                Change::RemoveUpload(id) => Some(id.to_string()),
+                _ => None,
+            };
+            decide_with(command, &facts).unwrap().changes.iter().filter_map(removed).collect::<Vec<_>>()
+        };
+        let show = |url: Option<Option<&str>>| {
+            let avatar_url = url.map(|url| url.map(Into::into));
+            Command::ChangeProfile(ProfileChanges { display_name: None, avatar_url })
+        };
+        assert_eq!(removed(&send(MediaType::Png, true)), ["a", "c"]);
+        assert_eq!(removed(&show(Some(Some("/uploads/c/me.png")))), ["a", "b"]);
+        assert_eq!(removed(&show(Some(None))), ["a", "b", "c"]);
+        for other in ["/uploads/d", "/uploads/x/a", "/uploads/a.png"] {
+            assert!(
+                matches!(decide_with(&show(Some(Some(other))), &facts), Err(Refusal::Invalid(_))),
+                "{other}"
+            );
+        }
+        facts.avatars = Vec::new();
+        assert!(decide_with(&show(Some(Some("/uploads/b"))), &facts).is_ok(), "as before");
+    }
+
+    #[track_caller]
+    fn check(wanted: &[&str], expected: Result<usize, &'static str>) {
+        let mut facts = facts();
+        facts.uploads = vec![
+            upload("mine", "ann", UploadPurpose::Unattached),
+            upload("other", "ann", UploadPurpose::Unattached),
+            upload("bound", "ann", UploadPurpose::Message(parlor_model::MessageId::stored("m"))),
+            upload("face", "ann", UploadPurpose::Avatar),
+            upload("bobs", "bob", UploadPurpose::Unattached),
+        ];
+        let post = Post {
+            room: RoomId::stored("lobby"),
+            text: "look".into(),
+            mentions: Vec::new(),
+            reply_to: None,
+            attachments: wanted.iter().map(|id| (*id).into()).collect(),
+            client_message_id: None,
+        };
+        let attached = decide_with(&Command::Post(post), &facts)
+            .map(|plan| plan.changes.iter().filter(|change| matches!(change, Change::Attach { .. })).count());
+        assert_eq!(attached, expected.map_err(|rule| Refusal::invalid("attachmentIds", rule)), "{wanted:?}");
+    }
+
+    #[test]
+    fn only_ones_own_uploads_that_are_on_no_message_can_be_put_on_one() {
+        check(&[], Ok(0));
+        check(&["mine", "other"], Ok(2));
+        for foreign in ["bound", "face", "bobs", "none", "../mine", ""] {
+            check(&["mine", foreign], Err("no such upload"));
+        }
+        check(&["mine", "mine"], Err("names an upload twice"));
+    }
+}

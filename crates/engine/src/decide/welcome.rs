@@ -1,0 +1,81 @@
+//! The first room of a hub, and the guide in it: whoever is new finds somebody to talk to.
+
+use super::{Change, EffectsBuilder, agents, rooms, runs};
+use crate::facts::NameAndHandle;
+use parlor_model::{
+    Agent, AgentHost, AgentId, Event, GatewayId, MemberChange, MemberId, Refusal, Room, RoomId, RoomKind,
+    RoomRole, SiteRole, User, Visibility,
+};
+use std::sync::Arc;
+
+pub const ROOM: &str = "welcome";
+pub const GUIDE: &str = "guide";
+/// What hosts the agents that live in the hub itself.
+pub const HUB: &str = "hub";
+
+/// Brings somebody new into the first room, which is made for the first admin, and has the guide greet them.
+pub fn welcome(user: &User, draft: &mut EffectsBuilder) -> Result<(), Refusal> {
+    if !draft.mint.limits.welcome {
+        return Ok(());
+    }
+    let first = draft.facts.admins == 0 && user.role == SiteRole::Admin;
+    let room = match &draft.facts.room {
+        Some(room) => room.clone(),
+        None if first && draft.facts.agent.is_none() => found(user, draft)?,
+        // Whoever removed it did not want it.
+        None => return Ok(()),
+    };
+    let names = NameAndHandle { name: user.display_name.clone(), handle: user.username.clone() };
+    let role = if first { RoomRole::Owner } else { RoomRole::Member };
+    let new = MemberId::User(user.id.clone());
+    let mut member = rooms::member(&room, new.clone(), role, &names, draft.facts.now);
+    member.read_through = draft.facts.head;
+    let mut members = draft.facts.members.to_vec();
+    members.push(member.clone());
+    draft.change(Change::PutMember(Arc::new(member)));
+    let told = rooms::members_for_event(&members);
+    draft.tell(Event::MembersChanged { room: room.clone(), change: MemberChange::Added(new), members: told });
+    let guide_is_there = first || draft.facts.target.is_some();
+    if guide_is_there {
+        runs::greet(&AgentId::stored(GUIDE), &room, &user.id, draft);
+    }
+    Ok(())
+}
+
+fn found(owner: &User, draft: &mut EffectsBuilder) -> Result<Arc<Room>, Refusal> {
+    let now = draft.facts.now;
+    let guide = Agent {
+        id: AgentId::stored(GUIDE),
+        owner: owner.id.clone(),
+        name: GUIDE.into(),
+        description: "Shows what agents can do here".into(),
+        settings: Default::default(),
+        host: AgentHost { gateway: Some(GatewayId::stored(HUB)), kind: GUIDE.into(), ..AgentHost::default() },
+        visibility: Visibility::All,
+        created_at: now,
+    };
+    let room = Arc::new(Room {
+        id: RoomId::stored(ROOM),
+        name: ROOM.into(),
+        kind: RoomKind::Group,
+        policy: Default::default(),
+        system_prompt: None,
+        agent_command_role: RoomRole::Member,
+        approve_role: RoomRole::Member,
+        router: None,
+        frozen: None,
+        project_root: None,
+        created_by: owner.id.clone(),
+        created_at: now,
+        updated_at: now,
+    });
+    let (guide, _) = agents::apply_profile(guide, &[], draft)?;
+    draft.change(Change::PutRoom(room.clone()));
+    let names = NameAndHandle { name: guide.name.clone(), handle: guide.name.clone() };
+    let member = MemberId::Agent(guide.id.clone());
+    let membership = rooms::member(&room, member.clone(), RoomRole::Member, &names, now);
+    let members = rooms::members_for_event(std::slice::from_ref(&membership));
+    draft.change(Change::PutMember(Arc::new(membership)));
+    draft.tell(Event::MembersChanged { room: room.clone(), change: MemberChange::Added(member), members });
+    Ok(room)
+}

@@ -1,0 +1,129 @@
+//! Frames that are made once and go to many.
+
+use super::{Egress, FanoutState, Outbox, SubscriberId, TopicSubscriber};
+use bytes::{Bytes, BytesMut};
+use parlor_model::{Epoch, Event, LoggedEvent, RoomId};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Neighbouring messages of a batch: those of one room go to each viewer as one buffer.
+#[derive(Default)]
+pub struct RoomBatches {
+    by_room: HashMap<RoomId, Vec<LoggedEvent>>,
+    /// The same for those who hear of all their rooms in one order: only what lies side by side is told together.
+    in_order: Vec<(RoomId, Vec<LoggedEvent>)>,
+}
+
+impl RoomBatches {
+    pub fn add(&mut self, logged: LoggedEvent, also_in_order: bool) {
+        let Some(room) = logged.event.room() else { return };
+        if also_in_order {
+            match self.in_order.last_mut().filter(|(last, _)| last == room) {
+                Some((_, events)) => events.push(logged.clone()),
+                None => self.in_order.push((room.clone(), vec![logged.clone()])),
+            }
+        }
+        self.by_room.entry(room.clone()).or_default().push(logged);
+    }
+
+    pub fn flush(&mut self, state: &FanoutState, epoch: Epoch) {
+        for (room, events) in self.by_room.drain() {
+            tell(state, epoch, &room, &events, false);
+        }
+        for (room, events) in self.in_order.drain(..) {
+            tell(state, epoch, &room, &events, true);
+        }
+    }
+}
+
+fn tell(state: &FanoutState, epoch: Epoch, room: &RoomId, events: &[LoggedEvent], in_order: bool) {
+    let mut encoded = EncodedByProtocol::default();
+    let others = |seat: &TopicSubscriber| seat.keeps_one_order != in_order;
+    state.rooms.each(room, |seat| {
+        if others(seat) {
+            return;
+        }
+        let bytes = encoded.by(&seat.egress, |egress| {
+            let mut frames = events.iter().filter_map(|logged| egress.event(logged, epoch));
+            let first = frames.next()?;
+            let Some(second) = frames.next() else { return Some(first) };
+            let mut joined = BytesMut::from(&first[..]);
+            joined.extend_from_slice(&second);
+            frames.for_each(|frame| joined.extend_from_slice(&frame));
+            Some(joined.freeze())
+        });
+        if let Some(bytes) = bytes {
+            seat.outbox.push_events(bytes, events.len() as u64);
+        }
+    });
+}
+
+/// New mail of a batch: each connection that listens gets it as one buffer, or as a few if it is long.
+#[derive(Default)]
+pub struct MailBatch(foldhash::HashMap<SubscriberId, (Arc<Outbox>, BytesMut)>);
+
+/// How long such a buffer becomes.
+const MAIL_BATCH_BYTES: usize = 64 * 1024;
+
+impl MailBatch {
+    pub fn add(&mut self, seat: &TopicSubscriber, frame: Bytes) {
+        let (outbox, frames) =
+            self.0.entry(seat.viewer).or_insert_with(|| (seat.outbox.clone(), BytesMut::new()));
+        frames.extend_from_slice(&frame);
+        if frames.len() >= MAIL_BATCH_BYTES {
+            outbox.push(frames.split().freeze());
+        }
+    }
+
+    pub fn flush(&mut self) {
+        for (_, (outbox, frames)) in self.0.drain() {
+            if !frames.is_empty() {
+                outbox.push(frames.freeze());
+            }
+        }
+    }
+}
+
+/// What each door makes of one thing, made once. Doors are few, so a list is the fastest map.
+#[derive(Default)]
+pub struct EncodedByProtocol(Vec<(Arc<dyn Egress>, Option<Bytes>)>);
+
+impl EncodedByProtocol {
+    pub fn by(
+        &mut self,
+        egress: &Arc<dyn Egress>,
+        encode: impl FnOnce(&dyn Egress) -> Option<Bytes>,
+    ) -> Option<Bytes> {
+        if let Some((_, bytes)) = self.0.iter().find(|(known, _)| Arc::ptr_eq(known, egress)) {
+            return bytes.clone();
+        }
+        let bytes = encode(&**egress);
+        self.0.push((egress.clone(), bytes.clone()));
+        bytes
+    }
+}
+
+/// Something that was told lately, and what doors made of it for those who came back: many come back at once, and
+/// all of them under the lock of the fan-out.
+pub struct ReplayEvent {
+    pub logged: LoggedEvent,
+    encoded: EncodedByProtocol,
+}
+
+impl ReplayEvent {
+    pub fn new(logged: LoggedEvent) -> Self {
+        Self { logged, encoded: EncodedByProtocol::default() }
+    }
+
+    pub fn by(&mut self, egress: &Arc<dyn Egress>, epoch: Epoch) -> Option<Bytes> {
+        if !egress.is_shared() {
+            return egress.event(&self.logged, epoch);
+        }
+        self.encoded.by(egress, |egress| egress.event(&self.logged, epoch))
+    }
+
+    /// Its content is gone.
+    pub fn fade(&mut self) {
+        (self.logged.event, self.encoded) = (Event::Tombstone, EncodedByProtocol::default());
+    }
+}

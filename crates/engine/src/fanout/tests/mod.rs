@@ -1,0 +1,163 @@
+pub mod replies;
+
+use super::*;
+use parlor_model::{AgentId, DeliveryState, Destination, MessageKind, Path, Sender, Time};
+
+fn clock() -> Arc<dyn Clock> {
+    Arc::new(crate::local::SystemClock)
+}
+
+fn said(seq: u64, length: usize) -> LoggedEvent {
+    let message = Message {
+        id: MessageId::stored(format!("m{seq}")),
+        seq: Seq(seq),
+        at: Time(0),
+        destination: Destination::Room(RoomId::stored("lobby")),
+        sender: Sender::Source("test".into()),
+        sender_name: "test".into(),
+        kind: MessageKind::Text,
+        text: "x".repeat(length).into(),
+        mentions: Vec::new(),
+        reply_to: None,
+        thread: None,
+        reactions: Vec::new(),
+        forwarded: None,
+        attachments: Vec::new(),
+        client_message_id: None,
+        command: None,
+        payload: None,
+        source: "test".into(),
+        external_id: None,
+        edited_at: None,
+        run_output: None,
+    };
+    let event = Event::MessagePosted { message: Arc::new(message), deliveries: Arc::new([]) };
+    LoggedEvent { seq: Seq(seq), at: Time(0), event }
+}
+
+/// Said on a path, with a copy for one mailbox.
+fn mailed(seq: u64) -> LoggedEvent {
+    let Event::MessagePosted { message, .. } = said(seq, 1).event else { unreachable!() };
+    let place = Destination::Path(Path::stored("slack/x"));
+    let message = Arc::new(Message { destination: place, ..Message::clone(&message) });
+    let copy = Delivery {
+        message: message.id.clone(),
+        mailbox: Mailbox::of(AgentId::stored("coder")),
+        state: DeliveryState::Pending,
+        attempts: 0,
+        handled_by: Vec::new(),
+    };
+    let event = Event::MessagePosted { message, deliveries: Arc::new([copy]) };
+    LoggedEvent { seq: Seq(seq), at: Time(0), event }
+}
+
+fn viewer(switchboard: &Fanout, outbox: &Arc<Outbox>) -> Subscriber {
+    Subscriber {
+        id: switchboard.viewer_id(),
+        user: UserId::stored("ann"),
+        principal: Principal::Operator,
+        egress: Arc::new(Plain),
+        outbox: outbox.clone(),
+        present: false,
+    }
+}
+
+fn kept(switchboard: &Fanout) -> Vec<u64> {
+    switchboard.state.lock().replay_buffer.iter().map(|kept| kept.logged.seq.0).collect()
+}
+
+#[test]
+fn what_is_kept_for_those_who_come_back_is_bounded_in_number_and_length() {
+    let limits = Limits { recent_events: 3, recent_bytes: 100, ..Limits::default() };
+    let switchboard = Fanout::new(Epoch(1), Seq(0), &limits, clock());
+    switchboard.publish(&[said(1, 1), said(2, 1), said(3, 1), said(4, 1)]);
+    assert_eq!(kept(&switchboard), [2, 3, 4]);
+    switchboard.publish(&[said(5, 99)]);
+    assert_eq!(kept(&switchboard), [4, 5]);
+    let (room, message) = (RoomId::stored("lobby"), MessageId::stored("m5"));
+    let deleted = Event::MessageDeleted { room, message };
+    switchboard.publish(&[LoggedEvent { seq: Seq(6), at: Time(0), event: deleted }]);
+    assert_eq!((kept(&switchboard).len(), switchboard.state.lock().recent_bytes), (3, 1));
+    switchboard.publish(&[said(7, 1000)]);
+    assert_eq!(kept(&switchboard), [], "too long to keep at all");
+}
+
+#[test]
+fn what_is_only_for_mailboxes_takes_no_place_from_what_happened_in_rooms() {
+    let limits = Limits { recent_events: 2, ..Limits::default() };
+    let switchboard = Fanout::new(Epoch(1), Seq(0), &limits, clock());
+    switchboard.publish(&[mailed(1), said(2, 1), mailed(3), mailed(4), mailed(5)]);
+    assert_eq!((kept(&switchboard), switchboard.state.lock().replay_floor), (vec![2], Seq(1)));
+    switchboard.publish(&[said(6, 1), mailed(7), said(8, 1)]);
+    assert_eq!((kept(&switchboard), switchboard.state.lock().replay_floor), (vec![6, 8], Seq(3)));
+}
+
+struct Plain;
+
+impl Egress for Plain {
+    fn event(&self, _: &LoggedEvent, _: Epoch) -> Option<Bytes> {
+        Some(Bytes::from_static(b"event"))
+    }
+
+    fn room_lost(&self, _: &RoomId, _: &LoggedEvent) -> Option<Bytes> {
+        None
+    }
+
+    fn delivery(&self, message: &Message, _: &Delivery) -> Option<Bytes> {
+        Some(Bytes::copy_from_slice(message.id.as_str().as_bytes()))
+    }
+
+    fn signal(&self, _: &Signal, _: SignalStamp) -> Option<Bytes> {
+        None
+    }
+
+    fn disconnect_frame(&self, _: DisconnectReason) -> Bytes {
+        Bytes::new()
+    }
+}
+
+#[test]
+fn a_replay_that_leaves_no_room_for_its_answer_is_read_from_the_store() {
+    let switchboard = Fanout::new(Epoch(1), Seq(0), &Limits::default(), clock());
+    switchboard.publish(&[said(1, 1), said(2, 1)]);
+    let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 1000, buffers: 3 }, Bytes::new()));
+    let viewer = viewer(&switchboard, &outbox);
+    let id = viewer.id;
+    switchboard
+        .connect(viewer, Bytes::from_static(b"greeting"), || Ok(Ok(((), ReceivesEvents(true)))))
+        .unwrap()
+        .unwrap();
+    let room = RoomId::stored("lobby");
+    let welcome = |_| Some(Bytes::from_static(b"joined"));
+    let joined = switchboard.join(id, &room, Some(Seq(0)), || Ok(true), welcome).unwrap();
+    assert!(matches!(joined, Some(JoinResult::NeedsReplay)));
+    assert!(!outbox.is_closed() && !switchboard.is_in(id, &room));
+    let joined = switchboard.join(id, &room, Some(Seq(1)), || Ok(true), welcome).unwrap();
+    assert!(matches!(joined, Some(JoinResult::Live { .. })));
+    assert!(!outbox.is_closed() && switchboard.is_in(id, &room));
+}
+
+#[tokio::test]
+async fn new_mail_of_a_batch_is_one_buffer_for_each_who_listens_and_comes_before_what_follows_it() {
+    let switchboard = Fanout::new(Epoch(1), Seq(0), &Limits::default(), clock());
+    let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 1000, buffers: 9 }, Bytes::new()));
+    let viewer = viewer(&switchboard, &outbox);
+    let id = viewer.id;
+    switchboard
+        .connect(viewer, Bytes::from_static(b"greeting"), || Ok(Ok(((), ReceivesEvents(true)))))
+        .unwrap()
+        .unwrap();
+    let mailbox = Mailbox::of(AgentId::stored("coder"));
+    assert!(switchboard.listen(id, mailbox, || Ok(true)).unwrap());
+    let removed = Event::AgentRemoved { agent: AgentId::stored("other"), circle: Arc::default() };
+    switchboard.publish(&[
+        mailed(1),
+        mailed(2),
+        LoggedEvent { seq: Seq(3), at: Time(0), event: removed },
+        mailed(4),
+        mailed(5),
+    ]);
+    let mut told = Vec::new();
+    outbox.take(&mut told, 9).await;
+    assert_eq!(told, [&b"greeting"[..], b"m1m2", b"m4m5"]);
+}

@@ -1,0 +1,406 @@
+//! The routing index: which mailboxes listen to a path.
+//!
+//! A trie over pattern segments: the cost of a look-up grows with the length of the path and the
+//! number of matches, not with the number of subscriptions. Owned by the writer, changed in its order.
+//! Patterns with a gap can nearly match in many ways, so how many of them there are is counted for each person.
+
+use parlor_model::{Agent, AgentId, Mailbox, Path, Pattern, Subscription, UserId};
+use std::collections::{BTreeSet, HashMap};
+
+/// A mailbox that a path reaches.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Recipient {
+    pub mailbox: Mailbox,
+}
+
+/// A step that keeps the index in step with the store.
+#[derive(Debug, Clone)]
+pub enum RouteChange {
+    Add { pattern: Pattern, mailbox: Mailbox, owner: UserId },
+    Remove { pattern: Pattern, mailbox: Mailbox },
+    RemoveAgent(AgentId),
+}
+
+#[derive(Debug, Default)]
+pub struct RoutingIndex {
+    root: Node,
+    /// The other way round, so that what an agent leaves behind is found without a search.
+    by_agent: HashMap<AgentId, AgentSubscriptions>,
+    /// How many patterns with a gap the agents of each person have.
+    gaps: HashMap<UserId, usize>,
+}
+
+#[derive(Debug)]
+struct AgentSubscriptions {
+    owner: UserId,
+    patterns: BTreeSet<(Pattern, Mailbox)>,
+}
+
+#[derive(Debug, Default)]
+struct Node {
+    children: HashMap<Box<str>, Node>,
+    mailboxes: BTreeSet<Mailbox>,
+}
+
+impl RoutingIndex {
+    pub fn build(agents: Vec<Agent>, subscriptions: Vec<Subscription>) -> Self {
+        let mut routes = Self::default();
+        for Agent { id, owner, .. } in agents {
+            let own = Pattern::stored(Path::of_agent(&id).as_str());
+            routes.add(&own, Mailbox::of(id), &owner);
+        }
+        for Subscription { agent, session, pattern, .. } in subscriptions {
+            if let Some(owner) = routes.by_agent.get(&agent).map(|known| known.owner.clone()) {
+                routes.add(&pattern, Mailbox { agent, session }, &owner);
+            }
+        }
+        routes
+    }
+
+    pub fn apply(&mut self, change: &RouteChange) {
+        match change {
+            RouteChange::Add { pattern, mailbox, owner } => self.add(pattern, mailbox.clone(), owner),
+            RouteChange::Remove { pattern, mailbox } => self.remove(pattern, mailbox),
+            RouteChange::RemoveAgent(agent) => {
+                let Some(AgentSubscriptions { owner, patterns }) = self.by_agent.remove(agent) else {
+                    return;
+                };
+                for (pattern, mailbox) in patterns {
+                    self.forget(&pattern, &mailbox, &owner);
+                }
+            }
+        }
+    }
+
+    /// The mailboxes of one agent that listen to a path.
+    pub fn of_agent(&self, agent: &AgentId, path: &Path) -> Vec<Recipient> {
+        let own = self.by_agent.get(agent).into_iter().flat_map(|known| &known.patterns);
+        let found: BTreeSet<&Mailbox> =
+            own.filter(|(pattern, _)| pattern.matches(path)).map(|(_, mailbox)| mailbox).collect();
+        found.into_iter().map(|mailbox| Recipient { mailbox: mailbox.clone() }).collect()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.by_agent.is_empty()
+    }
+
+    /// How many patterns with a gap a person's agents have together.
+    pub fn globstar_patterns_of(&self, owner: &UserId) -> usize {
+        self.gaps.get(owner).copied().unwrap_or_default()
+    }
+
+    fn add(&mut self, pattern: &Pattern, mailbox: Mailbox, owner: &UserId) {
+        let known = self.by_agent.entry(mailbox.agent.clone());
+        let known =
+            known.or_insert_with(|| AgentSubscriptions { owner: owner.clone(), patterns: BTreeSet::new() });
+        if !known.patterns.insert((pattern.clone(), mailbox.clone())) {
+            return;
+        }
+        if pattern.has_inner_globstar() {
+            *self.gaps.entry(owner.clone()).or_default() += 1;
+        }
+        let mut node = &mut self.root;
+        for segment in pattern.segments() {
+            node = node.children.entry(segment.into()).or_default();
+        }
+        node.mailboxes.insert(mailbox);
+    }
+
+    fn remove(&mut self, pattern: &Pattern, mailbox: &Mailbox) {
+        let Some(known) = self.by_agent.get_mut(&mailbox.agent) else { return };
+        if !known.patterns.remove(&(pattern.clone(), mailbox.clone())) {
+            return;
+        }
+        let owner = known.owner.clone();
+        if known.patterns.is_empty() {
+            self.by_agent.remove(&mailbox.agent);
+        }
+        self.forget(pattern, mailbox, &owner);
+    }
+
+    fn forget(&mut self, pattern: &Pattern, mailbox: &Mailbox, owner: &UserId) {
+        let segments: Vec<&str> = pattern.segments().collect();
+        self.root.remove(&segments, mailbox);
+        if pattern.has_inner_globstar()
+            && let Some(gaps) = self.gaps.get_mut(owner)
+        {
+            *gaps -= 1;
+            if *gaps == 0 {
+                self.gaps.remove(owner);
+            }
+        }
+    }
+
+    /// Every mailbox that a broadcast to `path` reaches: its pattern matches the path, or the path, read as a
+    /// pattern, matches it. Costs as much as there is below what the path covers.
+    pub fn matching_broadcast(&self, path: &Path) -> Vec<Recipient> {
+        let mut found: BTreeSet<Recipient> = self.matching(path).into_iter().collect();
+        let wanted: Vec<&str> = path.segments().collect();
+        let mut reached = vec![false; wanted.len() + 1];
+        reached[0] = true;
+        open_wildcards(&wanted, &mut reached);
+        self.root.cover(&wanted, &reached, &mut found);
+        found.into_iter().collect()
+    }
+
+    /// Every mailbox with a pattern that matches, each once, in a fixed order.
+    pub fn matching(&self, path: &Path) -> Vec<Recipient> {
+        let mut search = TrieWalk::of(path);
+        search.visit(&self.root, 1);
+        let mut found = search.found;
+        found.sort_unstable();
+        found.dedup();
+        found.into_iter().map(|mailbox| Recipient { mailbox: mailbox.clone() }).collect()
+    }
+}
+
+/// A walk over the nodes whose patterns match some beginning of a path. How long these beginnings are is a set of
+/// numbers up to 32, kept as the bits of one word, so a node is visited once whatever its `**` stand for.
+struct TrieWalk<'node, 'path> {
+    /// What a pattern can go on with besides `**`, and where each of these stands; `*` stands everywhere. A list,
+    /// because most paths are short and looking through a handful is quicker than hashing.
+    segments: Vec<(&'path str, u64)>,
+    /// The beginning that is the whole path.
+    whole: u64,
+    found: Vec<&'node Mailbox>,
+}
+
+impl<'node, 'path> TrieWalk<'node, 'path> {
+    fn of(path: &'path Path) -> Self {
+        let mut segments: Vec<(&str, u64)> = vec![("*", 0)];
+        let mut whole = 1;
+        for segment in path.segments() {
+            segments[0].1 |= whole;
+            match segments.iter_mut().find(|(known, _)| *known == segment) {
+                Some((_, places)) => *places |= whole,
+                None => segments.push((segment, whole)),
+            }
+            whole <<= 1;
+        }
+        Self { segments, whole, found: Vec::new() }
+    }
+
+    /// Which beginnings are matched once a pattern goes on with this segment.
+    fn after(&self, reached: u64, segment: &str) -> u64 {
+        if segment == "**" {
+            return self.after_gap(reached);
+        }
+        let known = self.segments.iter().find(|(known, _)| *known == segment);
+        (reached & known.map_or(0, |(_, places)| *places)) << 1
+    }
+
+    /// The shortest that was reached, and every longer one.
+    fn after_gap(&self, reached: u64) -> u64 {
+        (reached | reached.wrapping_neg()) & ((self.whole << 1) - 1)
+    }
+
+    /// Says how many nodes it looked at: of each one's children all, or those the path can go on with, whichever
+    /// are fewer.
+    fn visit(&mut self, node: &'node Node, reached: u64) -> usize {
+        if reached == 0 {
+            return 1;
+        }
+        if reached & self.whole != 0 {
+            self.found.extend(&node.mailboxes);
+        }
+        let mut looked_at = 1;
+        if node.children.len() <= self.segments.len() {
+            for (segment, child) in &node.children {
+                looked_at += self.visit(child, self.after(reached, segment));
+            }
+        } else {
+            if let Some(child) = node.children.get("**") {
+                looked_at += self.visit(child, self.after_gap(reached));
+            }
+            for index in 0..self.segments.len() {
+                let (segment, places) = self.segments[index];
+                if reached & places != 0
+                    && let Some(child) = node.children.get(segment)
+                {
+                    looked_at += self.visit(child, (reached & places) << 1);
+                }
+            }
+        }
+        looked_at
+    }
+}
+
+/// A `**` in the broadcast's path may also stand for nothing.
+fn open_wildcards(wanted: &[&str], reached: &mut [bool]) {
+    for at in 0..wanted.len() {
+        if reached[at] && wanted[at] == "**" {
+            reached[at + 1] = true;
+        }
+    }
+}
+
+impl Node {
+    /// `reached[i]`: the pattern on the way to this node is matched by the first `i` segments wanted.
+    fn cover(&self, wanted: &[&str], reached: &[bool], found: &mut BTreeSet<Recipient>) {
+        if reached[wanted.len()] {
+            found.extend(self.mailboxes.iter().map(|mailbox| Recipient { mailbox: mailbox.clone() }));
+        }
+        for (segment, child) in &self.children {
+            let mut next = vec![false; wanted.len() + 1];
+            for at in (0..wanted.len()).filter(|at| reached[*at]) {
+                match wanted[at] {
+                    "**" => next[at] = true,
+                    "*" => next[at + 1] = true,
+                    plain => next[at + 1] |= plain == &**segment,
+                }
+            }
+            open_wildcards(wanted, &mut next);
+            if next.contains(&true) {
+                child.cover(wanted, &next, found);
+            }
+        }
+    }
+
+    /// Takes a mailbox out, and every node that is empty afterwards.
+    fn remove(&mut self, pattern: &[&str], mailbox: &Mailbox) {
+        let Some((segment, rest)) = pattern.split_first() else {
+            self.mailboxes.remove(mailbox);
+            return;
+        };
+        if let Some(child) = self.children.get_mut(*segment) {
+            child.remove(rest, mailbox);
+            if child.children.is_empty() && child.mailboxes.is_empty() {
+                self.children.remove(*segment);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn owner() -> UserId {
+        UserId::stored("ann")
+    }
+
+    fn mailbox(name: usize) -> Mailbox {
+        Mailbox::of(AgentId::stored(format!("a{name}")))
+    }
+
+    #[test]
+    fn a_removed_agent_leaves_nothing_behind() {
+        let mut routes = RoutingIndex::default();
+        for pattern in ["slack/**", "**/x", "**/x"] {
+            routes.add(&Pattern::parse(pattern).unwrap(), mailbox(1), &owner());
+        }
+        assert_eq!(routes.globstar_patterns_of(&owner()), 1);
+        routes.apply(&RouteChange::RemoveAgent(mailbox(1).agent));
+        assert!(routes.is_empty() && routes.root.children.is_empty() && routes.gaps.is_empty());
+        assert_eq!(routes.matching(&Path::parse("slack/x").unwrap()), []);
+    }
+
+    fn listening(patterns: impl IntoIterator<Item = String>) -> RoutingIndex {
+        let mut routes = RoutingIndex::default();
+        for (index, pattern) in patterns.into_iter().enumerate() {
+            routes.add(&Pattern::parse(&pattern).unwrap(), mailbox(index), &owner());
+        }
+        routes
+    }
+
+    /// How many nodes a look-up looks at, and how many mailboxes it finds.
+    fn cost(routes: &RoutingIndex, path: &str) -> (usize, usize) {
+        let path = Path::parse(path).unwrap();
+        let mut search = TrieWalk::of(&path);
+        (search.visit(&routes.root, 1), search.found.len())
+    }
+
+    #[test]
+    fn more_subscriptions_elsewhere_do_not_make_a_look_up_dearer() {
+        let ordinary = |count: usize| {
+            let patterns = (0..count).flat_map(|number| {
+                let (team, channel) = (number / 100, number % 100);
+                [
+                    format!("slack/team-{team}/#{channel}"),
+                    format!("slack/*/#{channel}-{team}"),
+                    format!("email/**/from-{number}"),
+                    format!("team-{team}/**"),
+                ]
+            });
+            listening(patterns)
+        };
+        let (few, many) = (ordinary(100), ordinary(20_000));
+        for path in ["slack/team-0/#7", "email/to/from-7", "team-0/any/thing"] {
+            let ((at_few, found), (at_many, as_many)) = (cost(&few, path), cost(&many, path));
+            assert!(found > 0 && found == as_many, "{path}");
+            assert!(at_many <= at_few.max(20), "{path}: {at_few} nodes, then {at_many}");
+        }
+    }
+
+    #[test]
+    fn patterns_that_nearly_match_are_each_followed_once() {
+        let middle = |number: usize| {
+            let middle = (0..10).map(|bit| if number >> bit & 1 == 1 { "*" } else { "a" });
+            middle.collect::<Vec<_>>().join("/")
+        };
+        let hostile = (0..1000).map(|number| format!("**/{}/**/{}/b", middle(number), middle(number)));
+        let routes = listening(hostile);
+        let (looked_at, found) = cost(&routes, &vec!["a"; 32].join("/"));
+        assert_eq!(found, 0);
+        // As many as there are nodes, at most: where in the path a pattern could stand costs nothing more.
+        assert!(looked_at <= 1000 * 23, "{looked_at} nodes");
+        assert_eq!(routes.globstar_patterns_of(&owner()), 1000);
+    }
+
+    proptest! {
+        #![proptest_config(parlor_seed::proptest_config())]
+
+        #[test]
+        fn a_broadcast_reaches_exactly_what_matches_in_either_direction(
+            patterns in prop::collection::vec(prop::collection::vec("[ab]|\\*\\*?", 1..5), 1..12),
+            path in prop::collection::vec("[ab]|\\*\\*?", 1..5),
+            removed in 0usize..12,
+        ) {
+            let patterns: Vec<Pattern> =
+                patterns.iter().filter_map(|segments| Pattern::parse(&segments.join("/")).ok()).collect();
+            let path = Path::parse(&path.join("/")).unwrap();
+            let mut routes = RoutingIndex::default();
+            for (index, pattern) in patterns.iter().enumerate() {
+                routes.add(pattern, mailbox(index), &owner());
+            }
+            if let Some(pattern) = patterns.get(removed) {
+                routes.apply(&RouteChange::Remove { pattern: pattern.clone(), mailbox: mailbox(removed) });
+            }
+            let found: BTreeSet<_> = routes.matching_broadcast(&path).into_iter().map(|r| r.mailbox).collect();
+            let matches = parlor_model::path::matches;
+            let expected: BTreeSet<_> = patterns
+                .iter()
+                .enumerate()
+                .filter(|(index, _)| *index != removed)
+                .filter(|(_, p)| matches(p.as_str(), path.as_str()) || matches(path.as_str(), p.as_str()))
+                .map(|(index, _)| mailbox(index))
+                .collect();
+            prop_assert_eq!(found, expected);
+        }
+
+        #[test]
+        fn the_index_finds_exactly_what_the_matcher_matches(
+            patterns in prop::collection::vec(prop::collection::vec("[ab]|\\*\\*?", 1..5), 1..12),
+            path in prop::collection::vec("[abc]", 1..6),
+        ) {
+            let patterns: Vec<Pattern> =
+                patterns.iter().filter_map(|segments| Pattern::parse(&segments.join("/")).ok()).collect();
+            let path = Path::parse(&path.join("/")).unwrap();
+            let mut routes = RoutingIndex::default();
+            for (index, pattern) in patterns.iter().enumerate() {
+                routes.add(pattern, mailbox(index), &owner());
+            }
+            let found: BTreeSet<_> = routes.matching(&path).into_iter().map(|r| r.mailbox).collect();
+            let expected: BTreeSet<_> = patterns
+                .iter()
+                .enumerate()
+                .filter(|(_, pattern)| pattern.matches(&path))
+                .map(|(index, _)| mailbox(index))
+                .collect();
+            prop_assert_eq!(&found, &expected);
+            let one_by_one = (0..patterns.len()).flat_map(|index| routes.of_agent(&mailbox(index).agent, &path));
+            prop_assert_eq!(one_by_one.map(|r| r.mailbox).collect::<BTreeSet<_>>(), expected);
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Turns a text into the words it is found by.
+//!
+//! The index, what is not in it yet, every store and the reading of what is asked for take their words from here:
+//! that is why search finds what a look at every message would find.
+
+use std::ops::Range;
+use unicode_normalization::char::{compose, decompose_compatible, is_combining_mark};
+
+/// The words of one text, lower-cased and without diacritics, each with its place in that text.
+///
+/// Letters and digits that follow each other are a word; in scripts without spaces, and among emoji, each
+/// character is one, so that every part of what was written can be found.
+#[derive(Debug, Default)]
+pub struct TokenizedText {
+    folded: String,
+    spans: Vec<Span>,
+}
+
+#[derive(Debug)]
+struct Span {
+    folded: Range<usize>,
+    source: Range<usize>,
+}
+
+/// Longer than every post of a person; of a reply that goes on for megabytes, this much can be found.
+const MOST_WORDS: usize = 100_000;
+/// What follows within one word is not looked at: nobody types it, and keys and hashes fill an index.
+const MOST_BYTES: usize = 120;
+
+impl TokenizedText {
+    /// Names the rules by which words are made: an index by others is of no use.
+    pub fn rules() -> String {
+        format!("1 {:?} {:?}", unicode_normalization::UNICODE_VERSION, char::UNICODE_VERSION)
+    }
+
+    pub fn of(text: &str) -> Self {
+        let mut making = Tokenizer { words: Self::default(), open: false, alone: None };
+        making.words.folded.reserve(text.len() + 8);
+        for (start, c) in text.char_indices() {
+            making.take(c, start..start + c.len_utf8());
+            if making.words.spans.len() > MOST_WORDS {
+                making.words.spans.pop();
+                break;
+            }
+        }
+        making.words
+    }
+
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    pub fn get(&self, index: usize) -> &str {
+        &self.folded[self.spans[index].folded.clone()]
+    }
+
+    /// Where the word stands in the text, in bytes.
+    pub fn place(&self, index: usize) -> Range<usize> {
+        self.spans[index].source.clone()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.spans.iter().map(|span| &self.folded[span.folded.clone()])
+    }
+
+    /// All of them with a space between, as an index takes them.
+    pub fn joined(&self) -> &str {
+        &self.folded[..self.spans.last().map_or(0, |last| last.folded.end)]
+    }
+}
+
+struct Tokenizer {
+    words: TokenizedText,
+    /// Whether the last word goes on.
+    open: bool,
+    /// The last word, if it is one character that another may still become part of: か and its ゛.
+    alone: Option<char>,
+}
+
+impl Tokenizer {
+    fn take(&mut self, c: char, source: Range<usize>) {
+        if c.is_ascii() {
+            match c.is_ascii_alphanumeric() {
+                true => self.add(c.to_ascii_lowercase(), source),
+                false => self.end(),
+            }
+        } else if c.is_alphanumeric() || is_combining_mark(c) || is_emoji(c) || is_silent(c) {
+            decompose_compatible(c, |part| self.take_part(part, source.clone()));
+        } else {
+            self.end();
+        }
+    }
+
+    fn take_part(&mut self, part: char, source: Range<usize>) {
+        if let Some(whole) = self.alone.and_then(|last| compose(last, part)) {
+            self.words.folded.pop();
+            self.words.folded.push(whole);
+            self.alone = Some(whole);
+            return self.lengthen(source.end);
+        }
+        if is_silent(part) {
+            return self.lengthen(source.end);
+        }
+        for letter in part.to_lowercase() {
+            // Some letters are made of others and a sign between, as a fraction is.
+            if !letter.is_alphanumeric() && !is_combining_mark(letter) && !is_emoji(letter) {
+                continue;
+            }
+            if stands_alone(letter) {
+                self.end();
+                self.add(letter, source.clone());
+                self.open = false;
+                self.alone = Some(letter);
+            } else {
+                // One letter, of which Greek writes another form at the end of a word.
+                self.add(if letter == 'ς' { 'σ' } else { letter }, source.clone());
+            }
+        }
+    }
+
+    fn add(&mut self, letter: char, source: Range<usize>) {
+        let TokenizedText { folded, spans } = &mut self.words;
+        self.alone = None;
+        match spans.last_mut().filter(|_| self.open) {
+            Some(span) => {
+                if folded.len() - span.folded.start + letter.len_utf8() <= MOST_BYTES {
+                    folded.push(letter);
+                }
+                span.folded.end = folded.len();
+                span.source.end = source.end;
+            }
+            None => {
+                if !spans.is_empty() {
+                    folded.push(' ');
+                }
+                let start = folded.len();
+                folded.push(letter);
+                spans.push(Span { folded: start..folded.len(), source });
+                self.open = true;
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        self.open = false;
+        self.alone = None;
+    }
+
+    /// What is not heard still belongs to the word that it follows.
+    fn lengthen(&mut self, end: usize) {
+        if let Some(span) = self.words.spans.last_mut().filter(|_| self.open || self.alone.is_some()) {
+            span.folded.end = self.words.folded.len();
+            span.source.end = end;
+        }
+    }
+}
+
+/// Diacritics, the vowel points that Hebrew and Arabic may leave out, skin tones, and what only joins or hides.
+pub fn is_silent(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{200c}' | '\u{200d}' | '\u{2060}' | '\u{feff}'
+        | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' | '\u{1f3fb}'..='\u{1f3ff}'
+        | '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}'
+        | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}' | '\u{3099}' | '\u{309a}'
+        | '\u{591}'..='\u{5bd}' | '\u{5bf}' | '\u{5c1}'..='\u{5c2}' | '\u{5c4}'..='\u{5c5}' | '\u{5c7}'
+        | '\u{610}'..='\u{61a}' | '\u{640}' | '\u{64b}'..='\u{65f}' | '\u{670}' | '\u{6d6}'..='\u{6ed}')
+}
+
+fn is_emoji(c: char) -> bool {
+    matches!(c, '\u{2600}'..='\u{27bf}' | '\u{1f000}'..='\u{1faff}')
+}
+
+/// Scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, Hangul, kana, bopomofo, ideographs.
+fn stands_alone(c: char) -> bool {
+    is_emoji(c)
+        || matches!(c,
+            '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
+            | '\u{1100}'..='\u{11ff}' | '\u{a960}'..='\u{a97f}' | '\u{ac00}'..='\u{d7ff}'
+            | '\u{2e80}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        assert_eq!(TokenizedText::of(text).joined(), expected, "{text:?}");
+    }
+
+    #[test]
+    fn words_are_letters_and_digits_in_lower_case() {
+        check("", "");
+        check(" ,.- ", "");
+        check("Hello, World 2!", "hello world 2");
+        check("snake_case kebab-case a.b@c", "snake case kebab case a b c");
+        check("line\nbreak\tand\0more", "line break and more");
+        check("İstanbul ΣΊΣΥΦΟΣ Σίσυφος ẞ", "istanbul σισυφοσ σισυφοσ ß");
+    }
+
+    #[test]
+    fn diacritics_and_forms_do_not_matter() {
+        check("Café cafe\u{301} CAFÉ", "cafe cafe cafe");
+        check("ﬁne x² ½ Ⅳ", "fine x2 12 iv");
+        check("ｆｕｌｌ　ｗｉｄｔｈ", "full width");
+        check("co\u{ad}operate zero\u{200d}width", "cooperate zerowidth");
+        check("שָׁלוֹם مُحَمَّد", "שלום محمد");
+        check("हिन्दी", "हिन्दी");
+    }
+
+    #[test]
+    fn where_no_spaces_are_written_each_character_is_a_word() {
+        check("你好world再见", "你 好 world 再 见");
+        check("ガラス か\u{3099} ｶﾞ", "ガ ラ ス が ガ");
+        check("한국 \u{1112}\u{1161}\u{11ab}", "한 국 한");
+        check("ไทย", "ไ ท ย");
+        check("中・文。", "中 文");
+        check("go🎉now 👍🏽 ❤\u{fe0f}", "go 🎉 now 👍 ❤");
+    }
+
+    #[test]
+    fn a_word_knows_its_place_in_the_text() {
+        let text = "«Ein Cafe\u{301}», か\u{3099}!";
+        let words = TokenizedText::of(text);
+        let places: Vec<&str> = (0..words.len()).map(|index| &text[words.place(index)]).collect();
+        assert_eq!(places, ["Ein", "Cafe\u{301}", "か\u{3099}"]);
+        assert_eq!(words.iter().collect::<Vec<_>>(), ["ein", "cafe", "が"]);
+    }
+
+    #[test]
+    fn what_is_very_long_is_found_by_its_beginning() {
+        let words = TokenizedText::of(&"x".repeat(1000));
+        assert_eq!((words.len(), words.get(0).len(), words.place(0)), (1, MOST_BYTES, 0..1000));
+        let words = TokenizedText::of(&"a ".repeat(MOST_WORDS + 5));
+        assert_eq!((words.len(), words.joined().len()), (MOST_WORDS, 2 * MOST_WORDS - 1));
+    }
+
+    proptest! {
+        #![proptest_config(parlor_seed::proptest_config())]
+
+        #[test]
+        fn words_of_words_are_the_same_and_keep_to_the_text(text in ".{0,60}") {
+            let words = TokenizedText::of(&text);
+            let again = TokenizedText::of(words.joined());
+            prop_assert_eq!(words.joined(), again.joined());
+            prop_assert_eq!(words.joined(), words.iter().collect::<Vec<_>>().join(" "));
+            for index in 0..words.len() {
+                prop_assert!(!text[words.place(index)].is_empty());
+                // The tokeniser of the index splits at every other ASCII character.
+                let plain = |b: u8| !b.is_ascii() || b.is_ascii_lowercase() || b.is_ascii_digit();
+                prop_assert!(words.get(index).bytes().all(plain));
+            }
+        }
+    }
+}

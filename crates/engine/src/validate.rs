@@ -1,0 +1,541 @@
+//! The first step: is the command well formed? Needs neither the caller nor the store.
+
+use crate::Limits;
+use crate::search::SearchTerms;
+use parlor_model::characters::{is_deceptive, is_visible};
+use parlor_model::command::{
+    AgentProfile, AgentRegistration, ModelChanges, NewUser, PlanDecision, RoomChanges, TaskChanges,
+};
+use parlor_model::{
+    AgentId, AgentReply, Chunk, Command, Device, FieldError, File, GatewayRequest, IdlePrompt, Mission, Post,
+    Query, Refusal, Route, SettingChanges, Visibility,
+};
+use std::collections::BTreeSet;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// What a model's address, name and key are called where they are given.
+#[derive(Clone, Copy)]
+struct Fields {
+    base_url: &'static str,
+    model: &'static str,
+    key: &'static str,
+}
+
+const ROUTER: Fields = Fields { base_url: "llmBaseUrl", model: "llmModel", key: "llmApiKey" };
+const SERVICE: Fields = Fields { base_url: "config.baseUrl", model: "config.model", key: "config.apiKey" };
+
+/// As long as a path can be.
+const LONGEST_PATH: usize = 4096;
+/// Four answers in people's own words, as they are written.
+const LONGEST_ANSWERS: usize = 64 * 1024;
+
+pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
+    let mut flaws = FieldErrors::default();
+    match command {
+        Command::SetUp { account, .. } | Command::CreateUser(account) | Command::Register { account, .. } => {
+            flaws.account(account);
+        }
+        Command::ChangeSettings(changes) => flaws.settings(changes),
+        Command::CreateInvitation(new) => {
+            flaws.unless((1..=1000).contains(&new.uses), "uses", "must be between 1 and 1000");
+            if let Some(note) = &new.note {
+                flaws.line("note", note, 200);
+            }
+        }
+        Command::ChangeUser { changes, .. } => {
+            if let Some(name) = &changes.display_name {
+                flaws.line("displayName", name, 100);
+            }
+            if changes.max_connections == Some(Some(0)) {
+                flaws.add("maxConnections", "must be at least 1");
+            }
+            let few = changes.hears.as_ref().is_none_or(|patterns| patterns.len() <= 100);
+            flaws.unless(few, "hears", "at most 100");
+        }
+        Command::ChangeProfile(changes) => {
+            if let Some(name) = &changes.display_name {
+                flaws.line("displayName", name, 100);
+            }
+            if let Some(Some(url)) = &changes.avatar_url {
+                flaws.unless(is_upload(url), "avatarUrl", "must name an upload, such as /uploads/…");
+            }
+        }
+        Command::CreateKey { name, scopes, .. } => {
+            flaws.line("name", name, 100);
+            flaws.unless(!scopes.is_empty(), "scopes", "at least one scope is required");
+        }
+        Command::Pair { name, .. } => flaws.line("name", name, 100),
+        Command::CreateRouter(new) => {
+            flaws.line("name", &new.name, 100);
+            flaws.model(Some(&new.model.base_url), Some(&new.model.model), ROUTER);
+        }
+        Command::ChangeRouter { changes, .. } => {
+            if let Some(name) = &changes.name {
+                flaws.line("name", name, 100);
+            }
+            flaws.model_changes(&changes.model, ROUTER);
+        }
+        Command::CreateService(new) => {
+            flaws.model(Some(&new.model.base_url), Some(&new.model.model), SERVICE);
+            let (description, fallback) = (Some(&*new.description), new.fallback.as_deref());
+            flaws.service(Some(&new.name), description, fallback, new.instructions.as_deref());
+            flaws.most_tokens(new.most_tokens);
+        }
+        Command::ChangeService { changes, .. } => {
+            flaws.model_changes(&changes.model, SERVICE);
+            let fallback = changes.fallback.as_ref().and_then(Option::as_deref);
+            let instructions = changes.instructions.as_ref().and_then(Option::as_deref);
+            flaws.service(changes.name.as_deref(), changes.description.as_deref(), fallback, instructions);
+            flaws.most_tokens(changes.most_tokens.flatten());
+        }
+        Command::CreateRoom { changes, members } => {
+            flaws.unless(changes.name.is_some(), "name", "is required");
+            flaws.room(changes);
+            flaws.unless(members.len() <= 100, "memberIds", "at most 100 members at once");
+        }
+        Command::ChangeRoom { changes, .. } => flaws.room(changes),
+        Command::SetProjectRoot { root, .. } => {
+            let plain = root.as_deref().is_none_or(is_plain_folder);
+            flaws.unless(plain, "projectRoot", "must be the whole path of a folder");
+        }
+        Command::SetMission { text, agents, .. } => {
+            flaws.body("text", text, 10_000);
+            flaws.unless(agents.len() <= Mission::MOST_AGENTS, "agents", "at most 50");
+            let different: BTreeSet<&AgentId> = agents.iter().map(|(agent, _)| agent).collect();
+            flaws.unless(different.len() == agents.len(), "agents", "must be different ones");
+            agents.iter().for_each(|(_, idle)| flaws.idle(idle));
+        }
+        Command::SetIdlePrompt { idle: Some(idle), .. } => {
+            let says = *idle != IdlePrompt::default();
+            flaws.unless(says, "idle_prompt", "or idle_interval_secs must be given");
+            flaws.idle(idle);
+        }
+        Command::AddMember { description: Some(description), .. }
+        | Command::ChangeMember { description: Some(Some(description)), .. } => {
+            flaws.line("roleDescription", description, 500);
+        }
+        Command::ChangeMember { role: None, description: None, .. } => flaws.add("role", "is required"),
+        Command::AddMember { .. } | Command::ChangeMember { .. } => {}
+        Command::CreateTask(new) => flaws.task(Some(&new.title), new.description.as_deref(), None),
+        Command::ChangeTask { changes, .. } => {
+            let description = changes.description.as_ref().and_then(Option::as_deref);
+            let result = changes.result.as_ref().and_then(Option::as_deref);
+            flaws.unless(*changes != TaskChanges::default(), "status", "is required");
+            flaws.task(changes.title.as_deref(), description, result);
+        }
+        Command::ReportTask { result, .. } => flaws.task(None, None, result.as_deref()),
+        Command::Post(post) | Command::Chat { post, .. } => flaws.post(post, limits)?,
+        Command::Edit { text, .. } => {
+            flaws.unless(!text.trim().is_empty(), "content", "must not be empty");
+            fits(text, limits.message_characters)?;
+        }
+        Command::DeleteMany { messages } => {
+            flaws.unless((1..=50).contains(&messages.len()), "messageIds", "must be 1 to 50");
+        }
+        Command::Forward { client_message_id, .. } => flaws.client_message_id(client_message_id.as_deref()),
+        Command::React { emoji, .. } => flaws.emoji(emoji),
+        Command::CreateAgent { profile, subscriptions, .. } => {
+            flaws.profile(profile);
+            flaws.unless(subscriptions.len() <= 100, "subscriptions", "at most 100");
+        }
+        Command::ChangeAgent { profile, .. } => flaws.profile(profile),
+        Command::ConnectGateway(new) => flaws.device(&new.device),
+        Command::RegisterAgent(new) | Command::HostAgent { new, .. } => flaws.registration(new),
+        Command::Receive { lease, .. } => {
+            let fits = lease.is_none_or(|lease| (1..=86_400_000).contains(&lease.as_millis()));
+            flaws.unless(fits, "lease", "must be between a millisecond and a day");
+        }
+        Command::Acknowledge { messages, .. } => {
+            flaws.unless(messages.len() <= 1000, "messageIds", "at most 1000");
+        }
+        Command::Route(route) => flaws.route(route),
+        Command::Upload(new) => flaws.file(&new.file),
+        Command::FinishRun(finished) => flaws.said(finished.said.as_ref(), limits)?,
+        Command::PostLateReply { said, .. } => flaws.said(Some(said), limits)?,
+        Command::AskApproval(new) => {
+            flaws.line("requestId", &new.request, 200);
+            flaws.line("toolName", &new.tool, 200);
+        }
+        Command::DecideApproval(judgement) => {
+            let reason = judgement.reason.as_deref().unwrap_or_default();
+            flaws.unless(reason.chars().count() <= 1000, "denyReason", "is longer than 1000 characters");
+        }
+        Command::DecidePlan { verdict: PlanDecision::Approve(post), .. } => flaws.post(post, limits)?,
+        Command::DecidePlan { verdict: PlanDecision::Edit(text), .. } => {
+            flaws.unless(!text.trim().is_empty(), "text", "must not be empty");
+            flaws.unless(text.chars().count() <= 12_000, "text", "is longer than 12000 characters");
+        }
+        Command::AnswerQuestions { answers, .. } => {
+            flaws.unless(answers.0.len() <= LONGEST_ANSWERS, "answers", "are too long");
+        }
+        Command::OfferSetup { .. }
+        | Command::UpdatePlan { .. }
+        | Command::DecidePlan { verdict: PlanDecision::Reject, .. }
+        | Command::ExpireApproval { .. }
+        | Command::RevokeApprovalRule { .. }
+        | Command::StartRun { .. }
+        | Command::MergeRun { .. }
+        | Command::StartUnpromptedRun { .. }
+        | Command::ReportUsage { .. }
+        | Command::NoteBackup { .. }
+        | Command::AppendNoop
+        | Command::TakeUnreferencedBlobs { .. }
+        | Command::RemoveUser { .. }
+        | Command::ChangePassword { .. }
+        | Command::SignIn(_)
+        | Command::SignInFailed { .. }
+        | Command::Refresh { .. }
+        | Command::EndSignIn { .. }
+        | Command::RevokeKey { .. }
+        | Command::RevokeInvitation { .. }
+        | Command::OfferPairing { .. }
+        | Command::RemoveRouter { .. }
+        | Command::RemoveService { .. }
+        | Command::OfferSecondFactor { .. }
+        | Command::ConfirmSecondFactor { .. }
+        | Command::DropSecondFactor { .. }
+        | Command::DeleteRoom { .. }
+        | Command::RemoveTask { .. }
+        | Command::EndMission { .. }
+        | Command::SetIdlePrompt { idle: None, .. }
+        | Command::PromptIdle { .. }
+        | Command::Freeze { .. }
+        | Command::Thaw { .. }
+        | Command::RemoveMember { .. }
+        | Command::ChangeRoomPreferences { .. }
+        | Command::Delete { .. }
+        | Command::Rewind { .. }
+        | Command::Pin { .. }
+        | Command::Unpin { .. }
+        | Command::Bookmark { .. }
+        | Command::RemoveBookmark { .. }
+        | Command::MarkRead { .. }
+        | Command::MarkAllRead
+        | Command::RemoveAgent { .. }
+        | Command::DisconnectGateway { .. }
+        | Command::RemoveGateway { .. }
+        | Command::Subscribe { .. }
+        | Command::Unsubscribe { .. }
+        | Command::ClearDeadLetters => {}
+    }
+    flaws.verdict()
+}
+
+/// The same for what is read.
+pub fn validate_query(query: &Query) -> Result<(), Refusal> {
+    match query {
+        Query::Search(asked) => SearchTerms::parse(&asked.text).map(drop),
+        _ => Ok(()),
+    }
+}
+
+/// The same for what is asked of a gateway.
+pub fn validate_gateway_request(errand: &GatewayRequest) -> Result<(), Refusal> {
+    let mut flaws = FieldErrors::default();
+    // What is about credentials is the gateway's to judge.
+    if let GatewayRequest::Spawn(spawn) = errand {
+        flaws.line("agentType", &spawn.kind, 64);
+        flaws.line("name", &spawn.name, 100);
+        if let Some(folder) = &spawn.working_directory {
+            flaws.line("workingDirectory", folder, 4096);
+        }
+        if let Some(credential) = &spawn.credential {
+            flaws.line("credentialId", credential, 100);
+        }
+    }
+    flaws.verdict()
+}
+
+/// The rules for a new password; empty when it is good. The password itself never enters a command.
+pub fn password_errors(password: &str) -> Vec<FieldError> {
+    let mut flaws = FieldErrors::default();
+    let length = password.chars().count();
+    flaws.unless(length >= 8, "password", "must have at least 8 characters");
+    flaws.unless(length <= 128, "password", "must have at most 128 characters");
+    flaws.unless(password.chars().any(char::is_lowercase), "password", "needs a lower-case letter");
+    flaws.unless(password.chars().any(char::is_uppercase), "password", "needs an upper-case letter");
+    flaws.unless(password.chars().any(|c| c.is_ascii_digit()), "password", "needs a digit");
+    flaws.0
+}
+
+fn fits(text: &str, limit: usize) -> Result<(), Refusal> {
+    // Bytes bound characters from above, so the common short message is never counted.
+    if text.len() <= limit {
+        return Ok(());
+    }
+    match text.chars().count() {
+        got if got > limit => Err(Refusal::TooLarge { limit, got }),
+        _ => Ok(()),
+    }
+}
+
+/// Whole, and without a step that leads back or nowhere.
+fn is_plain_folder(path: &str) -> bool {
+    let steps = path.strip_prefix('/').filter(|_| path.len() <= LONGEST_PATH && !path.contains('\0'));
+    let goes_down = |step: &str| !matches!(step, "" | "." | "..");
+    steps.is_some_and(|steps| steps.is_empty() || steps.split('/').all(goes_down))
+}
+
+#[derive(Default)]
+struct FieldErrors(Vec<FieldError>);
+
+impl FieldErrors {
+    fn add(&mut self, field: &'static str, rule: &'static str) {
+        self.0.push(FieldError { field, rule });
+    }
+
+    /// Of some length, with something in it.
+    fn body(&mut self, field: &'static str, text: &str, most: usize) {
+        self.unless(text.chars().any(is_visible), field, "must not be empty");
+        self.unless(text.chars().count() <= most, field, "is longer than 10000 characters");
+    }
+
+    fn idle(&mut self, idle: &IdlePrompt) {
+        if let Some(prompt) = &idle.prompt {
+            self.body("idle_prompt", prompt, 10_000);
+        }
+        let fits = idle.interval.is_none_or(|seconds| {
+            (IdlePrompt::MIN_INTERVAL_SECS..=IdlePrompt::MAX_INTERVAL_SECS).contains(&seconds)
+        });
+        self.unless(fits, "idle_interval_secs", "must lie between 30 and 86400");
+    }
+
+    fn unless(&mut self, good: bool, field: &'static str, rule: &'static str) {
+        if !good {
+            self.add(field, rule);
+        }
+    }
+
+    /// One line of text that people read: a name, a title.
+    fn line(&mut self, field: &'static str, text: &str, most: usize) {
+        self.unless(text.chars().any(is_visible), field, "must not be empty");
+        self.unless(text.chars().count() <= most, field, "is too long");
+        self.unless(!text.chars().any(is_deceptive), field, "must not contain control characters");
+    }
+
+    fn model(&mut self, base_url: Option<&str>, model: Option<&str>, fields: Fields) {
+        if let Some(url) = base_url {
+            self.unless(url.len() <= 500, fields.base_url, "is too long");
+        }
+        if let Some(model) = model {
+            self.line(fields.model, model, 200);
+        }
+    }
+
+    fn model_changes(&mut self, changes: &ModelChanges, fields: Fields) {
+        self.model(changes.base_url.as_deref(), changes.model.as_deref(), fields);
+        let keyless = changes.base_url.is_some() && changes.key.is_none();
+        self.unless(!keyless, fields.key, "must be given again for another address");
+    }
+
+    fn service(
+        &mut self,
+        name: Option<&str>,
+        description: Option<&str>,
+        fallback: Option<&str>,
+        instructions: Option<&str>,
+    ) {
+        if let Some(name) = name {
+            self.line("name", name, 100);
+        }
+        if let Some(fallback) = fallback {
+            self.line("config.fallbackModel", fallback, 200);
+        }
+        let short = |text: Option<&str>, most| text.is_none_or(|text| text.chars().count() <= most);
+        self.unless(short(description, 2000), "description", "is longer than 2000 characters");
+        let rule = "is longer than 20000 characters";
+        self.unless(short(instructions, 20_000), "config.systemPrompt", rule);
+    }
+
+    fn most_tokens(&mut self, most: Option<u32>) {
+        self.unless(most != Some(0), "config.maxTokens", "must be above 0");
+    }
+
+    fn account(&mut self, account: &NewUser) {
+        let name = &account.username;
+        self.unless((3..=50).contains(&name.len()), "username", "must have 3 to 50 characters");
+        let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+        self.unless(plain, "username", "may contain letters, digits, _ and - only");
+        if let Some(name) = &account.display_name {
+            self.line("displayName", name, 100);
+        }
+    }
+
+    fn settings(&mut self, changes: &SettingChanges) {
+        if let Some(Some(name)) = &changes.name {
+            self.line("hubName", name, 60);
+        }
+        let within = |value: &Option<Option<u32>>, most| {
+            value.flatten().is_none_or(|value| (1..=most).contains(&value))
+        };
+        let failures = within(&changes.lockout_failures, 1000);
+        self.unless(failures, "lockoutFailures", "must be between 1 and 1000");
+        let seconds = within(&changes.lockout_seconds, 30 * 86_400);
+        self.unless(seconds, "lockoutSeconds", "must be between a second and 30 days");
+    }
+
+    fn room(&mut self, changes: &RoomChanges) {
+        if let Some(name) = &changes.name {
+            self.line("name", name, 100);
+        }
+        if let Some(Some(prompt)) = &changes.system_prompt {
+            self.unless(prompt.chars().count() <= 10_000, "systemPrompt", "is longer than 10000 characters");
+        }
+    }
+
+    fn post(&mut self, post: &Post, limits: &Limits) -> Result<(), Refusal> {
+        fits(&post.text, limits.message_characters)?;
+        let says_something = !post.text.trim().is_empty() || !post.attachments.is_empty();
+        self.unless(says_something, "content", "must not be empty");
+        self.unless(post.mentions.len() <= 50, "mentions", "at most 50");
+        self.unless(post.attachments.len() <= limits.attachments, "attachmentIds", "too many attachments");
+        self.client_message_id(post.client_message_id.as_deref());
+        Ok(())
+    }
+
+    fn said(&mut self, said: Option<&AgentReply>, limits: &Limits) -> Result<(), Refusal> {
+        let Some(said) = said else { return Ok(()) };
+        let (limit, got) = (limits.reply_bytes, said.text.len());
+        if got > limit {
+            return Err(Refusal::TooLarge { limit, got });
+        }
+        let got = said.chunks.iter().map(Chunk::length).sum();
+        if got > 2 * limit {
+            return Err(Refusal::TooLarge { limit: 2 * limit, got });
+        }
+        self.unless(said.chunks.len() <= limits.reply_chunks, "chunks", "too many");
+        Ok(())
+    }
+
+    fn client_message_id(&mut self, id: Option<&str>) {
+        let fits = id.is_none_or(|id| (1..=128).contains(&id.len()));
+        self.unless(fits, "clientMessageId", "must have 1 to 128 characters");
+    }
+
+    /// Characters are counted as people do: an emoji that is joined of several is one.
+    fn emoji(&mut self, emoji: &str) {
+        let short = emoji.len() <= 64 && (1..=8).contains(&emoji.graphemes(true).count());
+        self.unless(short, "emoji", "must have 1 to 8 characters");
+        let blank = emoji.chars().any(|c| is_deceptive(c) || c.is_whitespace());
+        self.unless(!blank, "emoji", "must not contain spaces or control characters");
+    }
+
+    fn file(&mut self, file: &File) {
+        self.line("filename", &file.name, 200);
+        self.unless(!file.name.contains(['/', '\\']), "filename", "must not be a path");
+        self.unless(file.size > 0, "file", "must not be empty");
+    }
+
+    fn profile(&mut self, profile: &AgentProfile) {
+        if let Some(name) = &profile.name {
+            self.line("name", name, 100);
+        }
+        let description = profile.description.as_deref().unwrap_or_default();
+        self.unless(description.chars().count() <= 2000, "description", "is longer than 2000 characters");
+        let size: usize = profile.settings.iter().map(|(key, value)| key.len() + value.0.len()).sum();
+        self.unless(size <= 65_536, "config", "is larger than 64 KB");
+        if let Some(kind) = &profile.kind {
+            self.line("type", kind, 100);
+        }
+        if let Some(Visibility::List(people)) = &profile.visibility {
+            self.unless(people.len() <= 1000, "visibilityList", "at most 1000");
+        }
+    }
+
+    fn task(&mut self, title: Option<&str>, description: Option<&str>, result: Option<&str>) {
+        if let Some(title) = title {
+            self.line("title", title, 200);
+        }
+        let long = |text: Option<&str>, most| text.is_some_and(|text| text.chars().count() > most);
+        self.unless(!long(description, 10_000), "description", "is longer than 10000 characters");
+        self.unless(!long(result, 100_000), "result", "is longer than 100000 characters");
+    }
+
+    fn device(&mut self, device: &Device) {
+        let Device { hostname, platform, arch, runtime } = device;
+        let short = [hostname, platform, arch, runtime]
+            .iter()
+            .all(|word| word.chars().count() <= 255 && !word.chars().any(is_deceptive));
+        self.unless(short, "deviceInfo", "must be of at most 255 plain characters each");
+    }
+
+    fn registration(&mut self, new: &AgentRegistration) {
+        self.line("name", &new.name, 100);
+        self.line("type", &new.kind, 100);
+        let directory = new.working_directory.as_deref().unwrap_or_default();
+        let plain = directory.chars().count() <= 4096 && !directory.chars().any(is_deceptive);
+        self.unless(plain, "workingDirectory", "must be of at most 4096 plain characters");
+        if let Some(model) = &new.model {
+            self.line("model", model, 200);
+        }
+        self.unless(new.capabilities.len() <= 100, "capabilities", "at most 100");
+        for capability in &new.capabilities {
+            self.line("capabilities", capability, 100);
+        }
+        let lists = [&new.slash_commands, &new.mcp_servers];
+        let size: usize = lists.into_iter().flatten().map(|list| list.0.len()).sum();
+        self.unless(size <= 262_144, "agent", "has lists of more than 256 KB");
+    }
+
+    fn route(&mut self, route: &Route) {
+        self.line("from", &route.from, 600);
+        self.line("command", &route.command, 100);
+        self.line("source", &route.source, 100);
+        if let Some(id) = &route.external_id {
+            self.unless((1..=500).contains(&id.len()), "externalId", "must have 1 to 500 characters");
+        }
+    }
+
+    fn verdict(self) -> Result<(), Refusal> {
+        if self.0.is_empty() { Ok(()) } else { Err(Refusal::Invalid(self.0)) }
+    }
+}
+
+/// A picture of this hub: never an address elsewhere, which would tell its owner who looks at it.
+fn is_upload(url: &str) -> bool {
+    let plain = |segment: &str| {
+        let known = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+        !segment.is_empty() && !segment.starts_with('.') && segment.bytes().all(known)
+    };
+    url.len() <= 200 && url.strip_prefix("/uploads/").is_some_and(|rest| rest.split('/').all(plain))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parlor_model::{AgentId, MessageId};
+
+    #[test]
+    fn a_name_can_be_seen_and_turns_nothing() {
+        let taken = |name: &str| {
+            let profile = AgentProfile { name: Some(name.into()), ..Default::default() };
+            let command = Command::ChangeAgent { id: AgentId::stored("coder"), profile };
+            validate(&command, &Limits::default()).is_ok()
+        };
+        for good in ["Ada", "شبكه\u{200c}های", "क्\u{200d}ष", "\u{2764}\u{fe0f}"] {
+            assert!(taken(good), "{good:?}");
+        }
+        for bad in
+            ["", " ", "\u{200b}\u{200b}", "\u{3164}", "\u{2800}", "A\u{200f}da", "A\u{202e}da", "A\u{2028}da"]
+        {
+            assert!(!taken(bad), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn an_emoji_is_short_to_the_eye_and_in_bytes() {
+        let taken = |emoji: &str| {
+            let command = Command::React { message: MessageId::stored("m"), emoji: emoji.into() };
+            validate(&command, &Limits::default()).is_ok()
+        };
+        let family = "\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}\u{200d}\u{1f466}";
+        for good in ["\u{1f44d}\u{1f3fd}", family, "\u{2764}\u{fe0f}", "thumbsup", "+1", "ß"] {
+            assert!(taken(good), "{good:?}");
+        }
+        let tower = format!("a{}", "\u{301}".repeat(40));
+        for bad in ["", " ", "a b", "thumbsup!", "\n", "a\u{202e}b", "\u{2003}", &tower, &"x".repeat(100_000)]
+        {
+            assert!(!taken(bad), "{bad:.20?}");
+        }
+    }
+}

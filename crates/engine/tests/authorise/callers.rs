@@ -1,0 +1,185 @@
+//! The columns of the table: every kind of caller, with what the store would say about it.
+
+use parlor_engine::facts::{AuthContext, Facts};
+use parlor_model::{
+    AgentId, Caller, Epoch, KeyId, Member, MemberId, Room, RoomId, RoomKind, RoomRole, Scope, Seq, SignInId,
+    SiteRole, Time, User, UserId,
+};
+use std::sync::Arc;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallerKind {
+    /// Not signed in.
+    Outsider,
+    /// The owner of the room, with a sign-in or key that has ended.
+    Revoked,
+    /// Signed in, and in none of the rooms.
+    Stranger,
+    Member,
+    RoomAdmin,
+    RoomOwner,
+    /// A site admin who is not in the room.
+    SiteAdmin,
+    /// Owns the agent in question; not in the room.
+    Keeper,
+    /// Owns another agent; not in the room.
+    OtherKeeper,
+    /// A key of somebody who may do everything, with every scope but the one needed.
+    KeyWithout,
+    /// The same, with the needed scope and no other; with all of them where no scope is enough.
+    KeyWith,
+    Operator,
+}
+
+pub const COLUMNS: [CallerKind; 12] = [
+    CallerKind::Outsider,
+    CallerKind::Revoked,
+    CallerKind::Stranger,
+    CallerKind::Member,
+    CallerKind::RoomAdmin,
+    CallerKind::RoomOwner,
+    CallerKind::SiteAdmin,
+    CallerKind::Keeper,
+    CallerKind::OtherKeeper,
+    CallerKind::KeyWithout,
+    CallerKind::KeyWith,
+    CallerKind::Operator,
+];
+
+/// Owns the agent `coder`; behind the keys this person is also site admin and owner of the room.
+const KEEPER: &str = "keeper";
+
+impl CallerKind {
+    pub fn user(self) -> Option<UserId> {
+        let id = match self {
+            Self::Outsider | Self::Operator => return None,
+            Self::Keeper | Self::KeyWithout | Self::KeyWith => KEEPER,
+            Self::Revoked => "revoked",
+            Self::Stranger => "stranger",
+            Self::Member => "member",
+            Self::RoomAdmin => "admin",
+            Self::RoomOwner => "owner",
+            Self::SiteAdmin => "site-admin",
+            Self::OtherKeeper => "other-keeper",
+        };
+        Some(UserId::stored(id))
+    }
+
+    pub fn caller(self) -> Caller {
+        match (self, self.user()) {
+            (Self::Operator, _) => Caller::OPERATOR,
+            (Self::KeyWithout | Self::KeyWith, Some(user)) => Caller::program(user, KeyId::stored("key")),
+            (_, Some(user)) => Caller::person(user, SignInId::stored("device")),
+            (_, None) => Caller::ANONYMOUS,
+        }
+    }
+
+    /// What is true about this caller before the row adds what its command is about.
+    pub fn facts(self, needed: Option<Scope>) -> Facts {
+        let mut facts = Facts::empty(Time(1_000), Epoch(1), Seq(10));
+        facts.room = Some(Arc::new(room()));
+        facts.standing = self.standing(needed).map(Arc::new);
+        let role = self.role();
+        let own = self.user().zip(role).map(|(user, role)| member(MemberId::User(user), role));
+        facts.membership = own.map(Arc::new);
+        facts
+    }
+
+    fn standing(self, needed: Option<Scope>) -> Option<AuthContext> {
+        let scopes = match (self, needed) {
+            (Self::Outsider | Self::Revoked | Self::Operator, _) => return None,
+            (Self::KeyWithout, Some(scope)) => {
+                Some(Scope::ALL.into_iter().filter(|other| !other.covers(scope)).collect())
+            }
+            (Self::KeyWithout, None) => Some(Vec::new()),
+            (Self::KeyWith, Some(scope)) => Some(vec![scope]),
+            (Self::KeyWith, None) => Some(Scope::ALL.to_vec()),
+            _ => None,
+        };
+        let site_admin = matches!(self, Self::SiteAdmin | Self::KeyWithout | Self::KeyWith);
+        let role = if site_admin { SiteRole::Admin } else { SiteRole::User };
+        Some(AuthContext { user: user(&self.user()?, role), scopes })
+    }
+
+    fn role(self) -> Option<RoomRole> {
+        match self {
+            Self::Member => Some(RoomRole::Member),
+            Self::RoomAdmin => Some(RoomRole::Admin),
+            Self::RoomOwner | Self::Revoked | Self::KeyWithout | Self::KeyWith => Some(RoomRole::Owner),
+            _ => None,
+        }
+    }
+}
+
+pub fn user(id: &UserId, role: SiteRole) -> User {
+    User {
+        id: id.clone(),
+        username: id.as_str().into(),
+        display_name: id.as_str().into(),
+        role,
+        avatar_url: None,
+        password_hash: "hash".into(),
+        second_factor: false,
+        failed_sign_ins: 0,
+        locked_until: None,
+        max_connections: None,
+        source_patterns: Vec::new(),
+        created_at: Time(1),
+        updated_at: Time(1),
+    }
+}
+
+pub fn lobby() -> RoomId {
+    RoomId::stored("lobby")
+}
+
+fn room() -> Room {
+    Room {
+        id: lobby(),
+        name: "Lobby".into(),
+        kind: RoomKind::Group,
+        policy: Default::default(),
+        system_prompt: None,
+        agent_command_role: RoomRole::Member,
+        approve_role: RoomRole::Member,
+        router: None,
+        frozen: None,
+        project_root: None,
+        created_by: UserId::stored("owner"),
+        created_at: Time(1),
+        updated_at: Time(1),
+    }
+}
+
+pub fn member(member: MemberId, role: RoomRole) -> Member {
+    let (name, handle) = (member.as_str().into(), member.as_str().into());
+    Member {
+        room: lobby(),
+        member,
+        role,
+        role_description: None,
+        name,
+        handle,
+        joined_at: Time(2),
+        read_through: Seq(0),
+        read_at: None,
+        arrangement: Default::default(),
+    }
+}
+
+/// Somebody who is none of the callers.
+pub fn someone() -> UserId {
+    UserId::stored("someone")
+}
+
+pub fn somebody() -> MemberId {
+    MemberId::User(someone())
+}
+
+pub fn person(id: &str) -> MemberId {
+    MemberId::User(UserId::stored(id))
+}
+
+pub fn coder_member() -> MemberId {
+    MemberId::Agent(AgentId::stored("coder"))
+}

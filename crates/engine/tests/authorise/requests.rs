@@ -1,0 +1,724 @@
+//! The commands and queries of the table, as short as it needs them, and the scopes.
+
+use crate::callers::{lobby, someone};
+use parlor_model::audit::AuditFilter;
+use parlor_model::command::{
+    AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway, NewInvitation, NewRouter,
+    NewService, NewSignIn, NewTask, NewUpload, NewUser, PlanDecision, ProfileChanges, RoomChanges,
+    RouterChanges, ServiceChanges, TaskChanges, UserChanges,
+};
+use parlor_model::query::{AgentCards, MailPage, Page, RunDetail, Search, SearchCursor};
+use parlor_model::run_event::PlanState;
+use parlor_model::{
+    AgentId, AgentReply, ApprovalId, ApprovalKind, BlobDigest, Command, Device, File, GatewayId, IdlePrompt,
+    InputDigest, Inquiry, InvitationId, KeyId, Mailbox, MediaType, MemberId, MessageId, MissionId,
+    ModelAccess, ModelApi, Path, Pattern, Payload, Post, Query, RoomId, RoomPreferenceChange, RoomRole,
+    Route, RouterId, RunFinish, RunId, RunOutcome, Scope, SecretHash, Seq, SessionId, SettingChanges,
+    SignInId, SiteRole, TaskId, TaskStatus, Time, UploadId, Usage, UserId, WorkspaceRequest,
+};
+
+pub use crate::callers::{coder_member, person, somebody};
+
+pub const READ: Option<Scope> = Some(Scope::Read);
+pub const WRITE: Option<Scope> = Some(Scope::Write);
+pub const AGENTS: Option<Scope> = Some(Scope::Agents);
+pub const HOSTING: Option<Scope> = Some(Scope::Hosting);
+pub const SOURCES: Option<Scope> = Some(Scope::Sources);
+pub const LETTERS: Option<Scope> = Some(Scope::DeadLetters);
+pub const METRICS: Option<Scope> = Some(Scope::Metrics);
+pub const ADMINS: Option<Scope> = Some(Scope::Admin);
+/// No key may.
+pub const PERSON: Option<Scope> = None;
+
+/// What anybody may give to a key of their own; the rest is for admins to give.
+pub const COMMON: [Scope; 5] = [Scope::Read, Scope::Write, Scope::Agents, Scope::Hosting, Scope::Admin];
+
+const TOKEN: SecretHash = SecretHash([7; 32]);
+const LATER: Time = Time(9_000);
+
+pub fn offer_setup() -> Command {
+    Command::OfferSetup { token: TOKEN, expires_at: LATER }
+}
+
+pub fn set_up() -> Command {
+    Command::SetUp { token: TOKEN, account: account() }
+}
+
+pub fn create_user() -> Command {
+    Command::CreateUser(account())
+}
+
+fn account() -> NewUser {
+    let (username, password_hash) = ("new".into(), "hash".into());
+    NewUser { username, display_name: None, role: SiteRole::Admin, password_hash }
+}
+
+pub fn change_user() -> Command {
+    Command::ChangeUser { user: someone(), changes: UserChanges::default() }
+}
+
+pub fn set_password() -> Command {
+    let changes = UserChanges { password_hash: Some("hash".into()), ..Default::default() };
+    Command::ChangeUser { user: someone(), changes }
+}
+
+pub fn remove_user() -> Command {
+    Command::RemoveUser { user: someone() }
+}
+
+pub fn create_invitation() -> Command {
+    let (role, expires_at) = (SiteRole::Admin, LATER);
+    Command::CreateInvitation(NewInvitation { role, note: None, uses: 1, expires_at, secret: TOKEN })
+}
+
+pub fn change_settings() -> Command {
+    Command::ChangeSettings(SettingChanges { invitations: Some(Some(false)), ..Default::default() })
+}
+
+pub fn revoke_invitation() -> Command {
+    Command::RevokeInvitation { invitation: InvitationId::stored("invitation") }
+}
+
+pub fn offer_pairing() -> Command {
+    Command::OfferPairing { code: TOKEN, expires_at: LATER }
+}
+
+pub fn pair() -> Command {
+    Command::Pair { code: TOKEN, name: "laptop".into(), secret: TOKEN }
+}
+
+pub fn register() -> Command {
+    Command::Register { token: TOKEN, account: account() }
+}
+
+pub fn may_register() -> Query {
+    Query::MayRegister { token: TOKEN }
+}
+
+pub fn change_profile() -> Command {
+    Command::ChangeProfile(ProfileChanges { display_name: Some("New".into()), avatar_url: None })
+}
+
+pub fn change_password() -> Command {
+    Command::ChangePassword { verified_password_hash: "old hash".into(), password_hash: "new hash".into() }
+}
+
+pub fn sign_in() -> Command {
+    Command::SignIn(NewSignIn {
+        user: someone(),
+        verified_password_hash: "hash".into(),
+        second: None,
+        refresh: TOKEN,
+        device: "phone".into(),
+        address: "127.0.0.1".into(),
+        expires_at: LATER,
+    })
+}
+
+pub fn sign_in_failed() -> Command {
+    Command::SignInFailed { user: Some(someone()), second_factor: false, lock_after: 5, lock_until: LATER }
+}
+
+pub fn refresh() -> Command {
+    let grace = std::time::Duration::from_secs(10);
+    Command::Refresh { token: TOKEN, next: SecretHash([8; 32]), expires_at: LATER, grace }
+}
+
+pub fn offer_second_factor() -> Command {
+    Command::OfferSecondFactor { sealed: [1, 2].into() }
+}
+
+pub fn confirm_second_factor() -> Command {
+    Command::ConfirmSecondFactor { sealed: [1, 2].into(), step: 1, backup_codes: vec![TOKEN] }
+}
+
+pub fn drop_second_factor(user: &str) -> Command {
+    Command::DropSecondFactor { user: UserId::stored(user), verified_password_hash: Some("hash".into()) }
+}
+
+pub fn end_sign_in() -> Command {
+    Command::EndSignIn { sign_in: SignInId::stored("device") }
+}
+
+pub fn create_key(scopes: &[Scope]) -> Command {
+    key_for(None, scopes)
+}
+
+pub fn create_key_for_someone(scopes: &[Scope]) -> Command {
+    key_for(Some(someone()), scopes)
+}
+
+fn key_for(owner: Option<UserId>, scopes: &[Scope]) -> Command {
+    Command::CreateKey { owner, name: "script".into(), scopes: scopes.to_vec(), secret: TOKEN }
+}
+
+pub fn revoke_key() -> Command {
+    Command::RevokeKey { key: KeyId::stored("key") }
+}
+
+pub fn create_room(member: MemberId) -> Command {
+    Command::CreateRoom { changes: RoomChanges::default(), members: vec![member] }
+}
+
+pub fn create_router(shared: bool) -> Command {
+    Command::CreateRouter(NewRouter { name: "picker".into(), shared, model: a_model() })
+}
+
+pub fn change_router(shared: Option<bool>) -> Command {
+    let changes = RouterChanges { shared, ..RouterChanges::default() };
+    Command::ChangeRouter { router: RouterId::stored("router"), changes }
+}
+
+pub fn remove_router() -> Command {
+    Command::RemoveRouter { router: RouterId::stored("router") }
+}
+
+fn a_model() -> ModelAccess {
+    ModelAccess { api: ModelApi::OpenAi, base_url: "https://a.b".into(), model: "m".into(), key: None }
+}
+
+pub fn create_service() -> Command {
+    Command::CreateService(NewService {
+        name: "Sage".into(),
+        description: "".into(),
+        active: true,
+        model: a_model(),
+        fallback: None,
+        instructions: None,
+        most_tokens: None,
+    })
+}
+
+pub fn change_service() -> Command {
+    Command::ChangeService { agent: AgentId::stored("coder"), changes: ServiceChanges::default() }
+}
+
+pub fn remove_service() -> Command {
+    Command::RemoveService { agent: AgentId::stored("coder") }
+}
+
+pub fn service() -> Query {
+    Query::Service { agent: AgentId::stored("coder") }
+}
+
+pub fn own_router() -> Query {
+    Query::OwnRouter { router: RouterId::stored("router") }
+}
+
+fn with_router() -> RoomChanges {
+    RoomChanges { router: Some(Some(RouterId::stored("router"))), ..RoomChanges::default() }
+}
+
+pub fn create_routed_room() -> Command {
+    Command::CreateRoom { changes: with_router(), members: Vec::new() }
+}
+
+pub fn route_room() -> Command {
+    Command::ChangeRoom { room: lobby(), changes: with_router() }
+}
+
+pub fn set_project_root() -> Command {
+    Command::SetProjectRoot { room: lobby(), root: Some("/srv/code".into()), there: true }
+}
+
+pub fn set_mission() -> Command {
+    Command::SetMission { room: lobby(), text: "Tea".into(), agents: Vec::new() }
+}
+
+pub fn end_mission() -> Command {
+    Command::EndMission { room: lobby() }
+}
+
+pub fn set_idle(room: Option<RoomId>) -> Command {
+    Command::SetIdlePrompt { agent: AgentId::stored("coder"), room, idle: Some(IdlePrompt::default()) }
+}
+
+pub fn prompt_idle() -> Command {
+    Command::PromptIdle { mission: MissionId::stored("mission"), agent: AgentId::stored("coder") }
+}
+
+pub fn missions() -> Query {
+    Query::Missions { room: lobby(), limit: 1 }
+}
+
+pub fn idle(room: Option<RoomId>) -> Query {
+    Query::Idle { agent: AgentId::stored("coder"), room }
+}
+
+pub fn workspace() -> Query {
+    Query::Workspace { room: lobby() }
+}
+
+pub fn rooms_at(room: Option<RoomId>) -> Query {
+    Query::RoomsAt { root: "/srv/code".into(), room }
+}
+
+pub fn change_room() -> Command {
+    Command::ChangeRoom { room: lobby(), changes: RoomChanges::default() }
+}
+
+pub fn create_task(by: Option<&str>) -> Command {
+    Command::CreateTask(NewTask {
+        room: lobby(),
+        by: by.map(AgentId::stored),
+        title: "Tidy up".into(),
+        description: None,
+        due_at: None,
+        assignee: None,
+    })
+}
+
+pub fn change_status() -> Command {
+    let changes = TaskChanges { status: Some(TaskStatus::Completed), ..TaskChanges::default() };
+    Command::ChangeTask { task: task(), changes }
+}
+
+pub fn change_task() -> Command {
+    let changes = TaskChanges {
+        status: Some(TaskStatus::Completed),
+        title: Some("New".into()),
+        ..TaskChanges::default()
+    };
+    Command::ChangeTask { task: task(), changes }
+}
+
+pub fn remove_task() -> Command {
+    Command::RemoveTask { task: task() }
+}
+
+pub fn report_task() -> Command {
+    Command::ReportTask { task: task(), agent: coder(), status: TaskStatus::Completed, result: None }
+}
+
+pub fn tasks() -> Query {
+    Query::Tasks { room: lobby() }
+}
+
+fn task() -> TaskId {
+    TaskId::stored("task")
+}
+
+pub fn freeze() -> Command {
+    Command::Freeze { room: lobby() }
+}
+
+pub fn thaw() -> Command {
+    Command::Thaw { room: lobby() }
+}
+
+pub fn delete_room() -> Command {
+    Command::DeleteRoom { room: lobby() }
+}
+
+pub fn add(member: MemberId, role: RoomRole) -> Command {
+    Command::AddMember { room: lobby(), member, role, description: None }
+}
+
+pub fn change(member: MemberId, role: RoomRole) -> Command {
+    Command::ChangeMember { room: lobby(), member, role: Some(role), description: None }
+}
+
+pub fn describe(member: MemberId) -> Command {
+    let description = Some(Some("takes notes".into()));
+    Command::ChangeMember { room: lobby(), member, role: None, description }
+}
+
+pub fn arrange(how: RoomPreferenceChange) -> Command {
+    Command::ChangeRoomPreferences { room: lobby(), how }
+}
+
+pub fn remove(member: MemberId) -> Command {
+    Command::RemoveMember { room: lobby(), member }
+}
+
+pub fn a_run() -> Query {
+    Query::Run { run: RunId::stored("run"), what: RunDetail::Itself }
+}
+
+pub fn runs(room: Option<RoomId>) -> Query {
+    Query::Runs { room, limit: 10 }
+}
+
+pub fn chat() -> Command {
+    let Command::Post(post) = post() else { unreachable!("a post is a post") };
+    Command::Chat { agent: coder(), post }
+}
+
+pub fn post() -> Command {
+    Command::Post(Post {
+        room: lobby(),
+        text: "hello".into(),
+        mentions: Vec::new(),
+        reply_to: None,
+        attachments: Vec::new(),
+        client_message_id: None,
+    })
+}
+
+pub fn edit() -> Command {
+    Command::Edit { message: MessageId::stored("message"), text: "other words".into() }
+}
+
+pub fn delete() -> Command {
+    Command::Delete { message: MessageId::stored("message") }
+}
+
+fn message() -> MessageId {
+    MessageId::stored("message")
+}
+
+pub fn rewind(room: &str) -> Command {
+    Command::Rewind { room: RoomId::stored(room), message: message() }
+}
+
+pub fn delete_many() -> Command {
+    Command::DeleteMany { messages: vec![message(), MessageId::stored("other")] }
+}
+
+pub fn forward() -> Command {
+    Command::Forward { message: message(), room: lobby(), client_message_id: None }
+}
+
+pub fn react() -> Command {
+    Command::React { message: message(), emoji: "+1".into() }
+}
+
+pub fn pin() -> Command {
+    Command::Pin { message: message() }
+}
+
+pub fn unpin() -> Command {
+    Command::Unpin { message: message() }
+}
+
+pub fn bookmark() -> Command {
+    Command::Bookmark { message: message() }
+}
+
+pub fn remove_bookmark() -> Command {
+    Command::RemoveBookmark { message: message() }
+}
+
+pub fn mark_read() -> Command {
+    Command::MarkRead { room: lobby() }
+}
+
+pub fn create_agent(subscriptions: &[&str]) -> Command {
+    let subscriptions = subscriptions.iter().map(|text| Pattern::parse(text).unwrap()).collect();
+    Command::CreateAgent { id: coder(), profile: AgentProfile::default(), subscriptions }
+}
+
+pub fn upload(avatar: bool) -> Command {
+    let file = File { name: "cat.png".into(), media: MediaType::Png, size: 3 };
+    Command::Upload(NewUpload { file, digest: BlobDigest([3; 32]), avatar })
+}
+
+pub fn note_backup() -> Command {
+    Command::NoteBackup { through: parlor_model::Seq(7) }
+}
+
+pub fn take_released() -> Command {
+    Command::TakeUnreferencedBlobs { limit: 10 }
+}
+
+pub fn change_agent() -> Command {
+    Command::ChangeAgent { id: coder(), profile: AgentProfile::default() }
+}
+
+pub fn remove_agent() -> Command {
+    Command::RemoveAgent { id: coder() }
+}
+
+pub fn connect_gateway(id: &str) -> Command {
+    let id = GatewayId::stored(id);
+    Command::ConnectGateway(NewGateway { id, device: Device::default(), ephemeral: false })
+}
+
+pub fn disconnect_gateway() -> Command {
+    Command::DisconnectGateway { gateway: laptop() }
+}
+
+pub fn remove_gateway() -> Command {
+    Command::RemoveGateway { gateway: laptop() }
+}
+
+pub fn register_agent() -> Command {
+    Command::RegisterAgent(AgentRegistration {
+        gateway: laptop(),
+        id: coder(),
+        name: "Coder".into(),
+        kind: "codex".into(),
+        working_directory: None,
+        capabilities: Vec::new(),
+        model: None,
+        slash_commands: None,
+        mcp_servers: None,
+    })
+}
+
+fn laptop() -> GatewayId {
+    GatewayId::stored("laptop")
+}
+
+pub fn subscribe(session: Option<&str>, pattern: &str) -> Command {
+    Command::Subscribe { mailbox: mailbox(session), pattern: Pattern::parse(pattern).unwrap() }
+}
+
+pub fn unsubscribe(session: Option<&str>, pattern: &str) -> Command {
+    Command::Unsubscribe { mailbox: mailbox(session), pattern: Pattern::parse(pattern).unwrap() }
+}
+
+pub fn route(from: &str, path: &str) -> Command {
+    Command::Route(Route {
+        from: from.into(),
+        path: Path::parse(path).unwrap(),
+        command: "say".into(),
+        payload: Payload("{}".into()),
+        text: Some("hello".into()),
+        source: "test".into(),
+        external_id: None,
+    })
+}
+
+pub fn receive() -> Command {
+    Command::Receive { mailbox: mailbox(None), limit: 10, lease: None }
+}
+
+pub fn receive_in_session() -> Command {
+    let lease = Some(std::time::Duration::from_secs(30));
+    Command::Receive { mailbox: mailbox(Some("main")), limit: 10, lease }
+}
+
+pub fn acknowledge(session: Option<&str>) -> Command {
+    Command::Acknowledge { mailbox: mailbox(session), messages: vec![MessageId::stored("message")] }
+}
+
+pub fn users() -> Query {
+    Query::Users { limit: 10, offset: 0 }
+}
+
+pub fn audit() -> Query {
+    Query::Audit(AuditFilter::default())
+}
+
+pub fn search() -> Query {
+    Query::SearchUsers { text: "a".into() }
+}
+
+pub fn search_messages(room: Option<RoomId>) -> Query {
+    Query::Search(Box::new(Search {
+        text: "hello".into(),
+        room,
+        sender: None,
+        sender_kind: None,
+        kind: None,
+        from: None,
+        to: None,
+        from_place: SearchCursor::default(),
+        limit: 10,
+    }))
+}
+
+pub fn room() -> Query {
+    Query::Room { room: lobby() }
+}
+
+pub fn members() -> Query {
+    Query::Members { room: lobby(), limit: 10, offset: 0 }
+}
+
+pub fn history() -> Query {
+    Query::History { room: lobby(), page: Page::Before(None), limit: 10 }
+}
+
+pub fn revisions() -> Query {
+    Query::Revisions { message: MessageId::stored("message") }
+}
+
+pub fn thread() -> Query {
+    Query::Thread { message: message(), after: Seq(0), limit: 10 }
+}
+
+pub fn reply_count() -> Query {
+    Query::ReplyCount { message: message() }
+}
+
+pub fn pins() -> Query {
+    Query::Pins { room: lobby() }
+}
+
+pub fn bookmarks() -> Query {
+    Query::Bookmarks { before: None, limit: 10 }
+}
+
+pub fn read_upload() -> Query {
+    Query::Upload { id: UploadId::stored("upload") }
+}
+
+pub fn may_follow() -> Query {
+    Query::MayFollow { room: lobby() }
+}
+
+pub fn may_stop() -> Query {
+    Query::MayStop { room: lobby() }
+}
+
+pub fn command() -> Inquiry {
+    Inquiry::Command { command: "clear".into(), args: "".into() }
+}
+
+pub fn file(path: &str) -> Inquiry {
+    Inquiry::Workspace(WorkspaceRequest::File { path: path.into() })
+}
+
+pub fn inquire(inquiry: Inquiry) -> Query {
+    Query::MayInquire { agent: coder(), room: Some(lobby()), inquiry }
+}
+
+pub fn inquire_anywhere(inquiry: Inquiry) -> Query {
+    Query::MayInquire { agent: coder(), room: None, inquiry }
+}
+
+pub fn may_spawn() -> Query {
+    Query::MaySpawn { gateway: laptop() }
+}
+
+pub fn may_manage_credentials() -> Query {
+    Query::MayManageCredentials { gateway: laptop() }
+}
+
+pub fn runs_of() -> Query {
+    Query::RunsOf { message: MessageId::stored("message") }
+}
+
+pub fn start_run() -> Command {
+    Command::StartRun { run: RunId::stored("run") }
+}
+
+pub fn join_run() -> Command {
+    Command::MergeRun { run: RunId::stored("next"), into: RunId::stored("run") }
+}
+
+pub fn open_run() -> Command {
+    Command::StartUnpromptedRun { agent: AgentId::stored("coder"), room: lobby() }
+}
+
+pub fn finish_run() -> Command {
+    let run = RunId::stored("run");
+    Command::FinishRun(RunFinish { run, outcome: RunOutcome::Complete, said: None })
+}
+
+pub fn host_agent() -> Command {
+    let Command::RegisterAgent(new) = register_agent() else { unreachable!("it registers") };
+    Command::HostAgent { owner: someone(), new }
+}
+
+pub fn say_late() -> Command {
+    let said =
+        AgentReply { message: None, text: "hi".into(), chunks: Vec::new(), target: None, claimed_depth: 0 };
+    Command::PostLateReply { agent: AgentId::stored("coder"), room: lobby(), said, run: None }
+}
+
+pub fn report_usage() -> Command {
+    Command::ReportUsage { run: RunId::stored("run"), usage: Usage::default() }
+}
+
+pub fn ask_approval() -> Command {
+    Command::AskApproval(NewApproval {
+        run: RunId::stored("run"),
+        gateway: GatewayId::stored("gateway"),
+        request: "1".into(),
+        tool: "Bash".into(),
+        kind: ApprovalKind::Tool,
+        input: Payload("{}".into()),
+        digest: InputDigest([1; 32]),
+        timeout: std::time::Duration::from_secs(60),
+    })
+}
+
+pub fn decide_approval(allow: bool) -> Command {
+    let approval = ApprovalId::stored("approval");
+    Command::DecideApproval(ApprovalDecision { approval, allow, always: allow, reason: None, digest: None })
+}
+
+pub fn tell_plan() -> Command {
+    Command::UpdatePlan { run: RunId::stored("run"), plan: Payload("{}".into()), state: PlanState::Planned }
+}
+
+pub fn judge_plan() -> Command {
+    Command::DecidePlan { room: lobby(), agent: coder(), rev: 1, verdict: PlanDecision::Reject }
+}
+
+pub fn plans(room: Option<RoomId>) -> Query {
+    Query::Plans { room }
+}
+
+pub fn answer_questions() -> Command {
+    Command::AnswerQuestions { approval: ApprovalId::stored("approval"), answers: Payload("[]".into()) }
+}
+
+pub fn a_question() -> Query {
+    Query::Question { approval: ApprovalId::stored("approval") }
+}
+
+pub fn expire_approval() -> Command {
+    Command::ExpireApproval { approval: ApprovalId::stored("approval") }
+}
+
+pub fn revoke_rule() -> Command {
+    Command::RevokeApprovalRule { room: lobby(), agent: coder(), tool: "Bash".into() }
+}
+
+pub fn approvals() -> Query {
+    Query::Approvals { room: lobby() }
+}
+
+pub fn approval_rules() -> Query {
+    Query::ApprovalRules { room: lobby() }
+}
+
+pub fn may_listen() -> Query {
+    Query::MayListen { agent: coder() }
+}
+
+pub fn agent() -> Query {
+    Query::Agent { id: coder() }
+}
+
+pub fn agent_card() -> Query {
+    Query::AgentCards(AgentCards::One(coder()))
+}
+
+pub fn runs_by() -> Query {
+    Query::RunsBy { agent: coder(), limit: 10 }
+}
+
+pub fn rooms_with() -> Query {
+    Query::RoomsWith { agent: coder() }
+}
+
+pub fn shared_agents() -> Query {
+    Query::AgentCards(AgentCards::Shared { limit: 10, offset: 0 })
+}
+
+pub fn subscriptions(session: Option<&str>) -> Query {
+    Query::Subscriptions { mailbox: mailbox(session) }
+}
+
+pub fn mail(session: Option<&str>) -> Query {
+    Query::Mail { mailbox: mailbox(session), page: MAIL_PAGE }
+}
+
+pub fn dead_letters() -> Query {
+    Query::DeadLetters { page: MAIL_PAGE }
+}
+
+const MAIL_PAGE: MailPage = MailPage { limit: 10, from: None, to: None };
+
+fn mailbox(session: Option<&str>) -> Mailbox {
+    Mailbox { agent: coder(), session: session.map(SessionId::stored) }
+}
+
+fn coder() -> AgentId {
+    AgentId::stored("coder")
+}
