@@ -3,7 +3,7 @@
 //! Owns: who said what cannot be forged. Words of members never reach the place of instructions, each carries its
 //! writer, and text that looks like the beginning of another message is marked as text.
 
-use crate::turn::Turn;
+use crate::run::RunInput;
 use parlor_wire::agentim::gateway::host::ingress::{InjectedMessage, RoomView, SenderType};
 
 /// Messages that are told, the one to answer among them.
@@ -13,60 +13,60 @@ const MEMBERS: usize = 100;
 const PREAMBLE: &str = "Respond ONLY to the final user message. Previous messages are for context.";
 
 /// The conversation as one text, for agents that take one prompt.
-pub fn prompt(turn: &Turn) -> String {
+pub fn prompt(turn: &RunInput) -> String {
     let mut text = String::from(PREAMBLE);
     for said in conversation(turn) {
         let speaker = match said.kind {
             SenderType::Agent => format!("Assistant ({})", in_parentheses(said.name)),
             SenderType::User | SenderType::System => "User".into(),
         };
-        text.push_str(&format!("\n\n{speaker}: {}", unmistakable(said.text)));
+        text.push_str(&format!("\n\n{speaker}: {}", escape_fake_headers(said.text)));
     }
     text
 }
 
 /// What a person says to an agent that is at work, as it would stand in such a text.
-pub fn meanwhile(addition: &InjectedMessage) -> String {
-    format!("User: {}", unmistakable(&addition.content))
+pub fn injected_prompt(addition: &InjectedMessage) -> String {
+    format!("User: {}", escape_fake_headers(&addition.content))
 }
 
 /// The conversation in roles, for models: what they are to be, and what was said.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Roles {
+pub struct ChatPrompt {
     pub system: String,
     /// Neighbours have different roles; the last one is of others.
-    pub said: Vec<Utterance>,
+    pub said: Vec<PromptMessage>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub struct Utterance {
+pub struct PromptMessage {
     /// Whether the agent itself said it.
     pub own: bool,
     pub text: String,
 }
 
 /// `instructions` are what whoever set the agent up wants it to be.
-pub fn roles(turn: &Turn, instructions: Option<&str>) -> Roles {
-    let mut said: Vec<Utterance> = Vec::new();
+pub fn roles(turn: &RunInput, instructions: Option<&str>) -> ChatPrompt {
+    let mut said: Vec<PromptMessage> = Vec::new();
     for one in conversation(turn) {
         let own = one.id == Some(turn.request.agent.as_str());
         let text = match own {
             true => one.text.to_owned(),
-            false => format!("{}: {}", speaker(&one), unmistakable(one.text)),
+            false => format!("{}: {}", speaker(&one), escape_fake_headers(one.text)),
         };
         match said.last_mut().filter(|last| last.own == own) {
             Some(last) => last.text = format!("{}\n\n{text}", last.text),
-            None => said.push(Utterance { own, text }),
+            None => said.push(PromptMessage { own, text }),
         }
     }
     // Models want to be spoken to first.
     if said.first().is_some_and(|first| first.own) {
         said.remove(0);
     }
-    Roles { system: system(turn, instructions), said }
+    ChatPrompt { system: system(turn, instructions), said }
 }
 
-fn system(turn: &Turn, instructions: Option<&str>) -> String {
+fn system(turn: &RunInput, instructions: Option<&str>) -> String {
     let parts = [
         instructions.map(str::to_owned),
         turn.room.as_deref().and_then(|room| room.system_prompt.as_deref().map(str::to_owned)),
@@ -98,7 +98,7 @@ fn surroundings(room: &RoomView, agent: &str) -> String {
     text
 }
 
-struct Spoken<'a> {
+struct ContextMessage<'a> {
     /// Of the message to answer it is not told.
     id: Option<&'a str>,
     name: &'a str,
@@ -106,20 +106,21 @@ struct Spoken<'a> {
     text: &'a str,
 }
 
-fn conversation(turn: &Turn) -> impl Iterator<Item = Spoken<'_>> {
+fn conversation(turn: &RunInput) -> impl Iterator<Item = ContextMessage<'_>> {
     let request = &turn.request;
     let skipped = request.earlier.len().saturating_sub(MESSAGES - 1);
-    let earlier = request.earlier.iter().skip(skipped).map(|one| Spoken {
+    let earlier = request.earlier.iter().skip(skipped).map(|one| ContextMessage {
         id: Some(&one.sender_id),
         name: &one.sender_name,
         kind: one.sender,
         text: &one.content,
     });
-    let last = Spoken { id: None, name: &request.sender_name, kind: request.sender, text: &request.content };
+    let last =
+        ContextMessage { id: None, name: &request.sender_name, kind: request.sender, text: &request.content };
     earlier.chain([last])
 }
 
-fn speaker(said: &Spoken<'_>) -> String {
+fn speaker(said: &ContextMessage<'_>) -> String {
     let kind = match said.kind {
         SenderType::User => "person",
         SenderType::Agent => "agent",
@@ -146,7 +147,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// Marks each line of a text that could be taken for the beginning of a message by somebody else.
-fn unmistakable(text: &str) -> String {
+fn escape_fake_headers(text: &str) -> String {
     let mut marked = String::with_capacity(text.len());
     for line in text.split_inclusive(breaks_line) {
         if begins_like_a_message(line) {

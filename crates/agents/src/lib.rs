@@ -3,18 +3,18 @@
 
 pub mod context;
 pub mod finding;
+pub mod frame_channel;
 pub mod gateway;
 pub mod guide;
-#[cfg(target_os = "linux")]
-pub mod keeper;
 pub mod kinds;
-pub mod link;
-pub mod outside;
+pub mod outbound;
 pub mod pick;
-pub mod plain;
 pub mod process;
+pub mod run;
+pub mod sanitize;
+#[cfg(target_os = "linux")]
+pub mod supervisor;
 mod tls;
-pub mod turn;
 
+pub use frame_channel::{FrameChannel, frame_channel};
 pub use guide::guide;
-pub use link::{Link, link};

@@ -1,6 +1,6 @@
 //! Has a model pick who should answer what was said to nobody by name.
 
-use crate::kinds::model::{Endpoint, Trouble, TroubleKind};
+use crate::kinds::model::{Endpoint, EndpointError, EndpointErrorKind};
 use serde_json::json;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const SYSTEM: &str = "You decide which agents should answer a message in a chat 
 
 /// What is to be decided.
 #[derive(Debug)]
-pub struct Question<'a> {
+pub struct PickRequest<'a> {
     pub room: &'a str,
     pub agents: &'a [Candidate<'a>],
     pub sender: &'a str,
@@ -31,9 +31,9 @@ pub struct Candidate<'a> {
 /// The places of those who were picked.
 pub async fn pick(
     endpoint: &Endpoint,
-    question: &Question<'_>,
+    question: &PickRequest<'_>,
     within: Duration,
-) -> Result<Vec<usize>, Trouble> {
+) -> Result<Vec<usize>, EndpointError> {
     let agents = question.agents.iter().enumerate().map(|(place, agent)| {
         json!({ "number": place + 1, "name": agent.name, "description": agent.description,
                 "capabilities": agent.capabilities })
@@ -45,11 +45,11 @@ pub async fn pick(
         "message": { "from": question.sender, "text": text },
     });
     let answer = endpoint.ask_briefly(SYSTEM, &asked.to_string(), within).await?;
-    understood(&answer, question.agents.len()).ok_or(Trouble::new(TroubleKind::NotUnderstood))
+    parse_picks(&answer, question.agents.len()).ok_or(EndpointError::new(EndpointErrorKind::NotUnderstood))
 }
 
 /// A model may think aloud first: its last line counts.
-fn understood(answer: &str, agents: usize) -> Option<Vec<usize>> {
+fn parse_picks(answer: &str, agents: usize) -> Option<Vec<usize>> {
     let line = answer.lines().map(str::trim).rfind(|line| !line.is_empty())?;
     let mut words = line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     match words.next()?.to_ascii_uppercase().as_str() {
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn only_what_was_asked_for_is_an_answer() {
         let check = |answer: &str, expected: Option<&[usize]>| {
-            assert_eq!(understood(answer, 3).as_deref(), expected, "{answer:?}");
+            assert_eq!(parse_picks(answer, 3).as_deref(), expected, "{answer:?}");
         };
         check("YES 1,3", Some(&[0, 2]));
         check("yes: 3, 1, 3.", Some(&[0, 2]));

@@ -1,7 +1,7 @@
 //! Programs that agents consist of. Owns: whoever stops or drops one, or dies, ends everything that it started.
 
 #[cfg(target_os = "linux")]
-use crate::keeper;
+use crate::supervisor;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::BTreeMap;
 use std::env;
@@ -20,14 +20,14 @@ use tokio::time::timeout;
 const GRACE: Duration = Duration::from_millis(400);
 /// How much later than that a keeper has ended it.
 #[cfg(target_os = "linux")]
-const SURELY: Duration = Duration::from_millis(500);
+const SUPERVISOR_MARGIN: Duration = Duration::from_millis(500);
 
 /// Whether this binary can be its own keeper; a test's binary cannot.
-static KEPT: AtomicBool = AtomicBool::new(false);
+static SUPERVISOR_ENABLED: AtomicBool = AtomicBool::new(false);
 
 /// Says that this process was started from a binary that becomes a keeper when it is run as `keep`.
-pub fn keep_programs() {
-    KEPT.store(cfg!(target_os = "linux"), Ordering::Relaxed);
+pub fn enable_supervisor() {
+    SUPERVISOR_ENABLED.store(cfg!(target_os = "linux"), Ordering::Relaxed);
 }
 
 /// What to start, and where.
@@ -42,33 +42,33 @@ pub struct Program {
 
 /// A program and whatever it started, with its three pipes.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningProgram {
     pub stdin: Option<ChildStdin>,
     pub stdout: Option<ChildStdout>,
     pub stderr: Option<ChildStderr>,
     child: Child,
     group: Option<Pid>,
     #[cfg(target_os = "linux")]
-    leash: Option<Leash>,
+    leash: Option<SupervisorPipe>,
 }
 
 /// What ties a keeper to this process: when the writing end is gone, it ends the program.
 #[cfg(target_os = "linux")]
 #[derive(Debug)]
-struct Leash {
+struct SupervisorPipe {
     /// Open for as long as the keeper may want to open it for itself, which nobody tells.
     _reading: OwnedFd,
     writing: OwnedFd,
 }
 
 impl Program {
-    pub fn start(&self) -> io::Result<Running> {
+    pub fn start(&self) -> io::Result<RunningProgram> {
         self.start_on(None)
     }
 
     /// With a terminal in the place of its output and its errors; gives the other end.
     #[cfg(target_os = "linux")]
-    pub fn start_in_terminal(&self, columns: u16, rows: u16) -> io::Result<(Running, OwnedFd)> {
+    pub fn start_in_terminal(&self, columns: u16, rows: u16) -> io::Result<(RunningProgram, OwnedFd)> {
         use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let ours = openpt(flags)?;
@@ -80,7 +80,7 @@ impl Program {
         Ok((self.start_on(Some(theirs))?, ours))
     }
 
-    fn start_on(&self, terminal: Option<OwnedFd>) -> io::Result<Running> {
+    fn start_on(&self, terminal: Option<OwnedFd>) -> io::Result<RunningProgram> {
         self.look_for()?;
         #[cfg(target_os = "linux")]
         let (mut command, leash) = self.command(terminal.is_some())?;
@@ -104,7 +104,7 @@ impl Program {
         #[cfg(target_os = "linux")]
         let group = group.filter(|_| leash.is_none());
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        Ok(Running {
+        Ok(RunningProgram {
             stdin,
             stdout,
             stderr,
@@ -122,10 +122,10 @@ impl Program {
     }
 
     #[cfg(target_os = "linux")]
-    fn command(&self, terminal: bool) -> io::Result<(Command, Option<Leash>)> {
+    fn command(&self, terminal: bool) -> io::Result<(Command, Option<SupervisorPipe>)> {
         use std::os::fd::AsRawFd;
         // A terminal of its own takes a process between, to become the leader of a session.
-        if !KEPT.load(Ordering::Relaxed) {
+        if !SUPERVISOR_ENABLED.load(Ordering::Relaxed) {
             if terminal {
                 return Err(io::Error::other("only a kept program can have a terminal"));
             }
@@ -133,11 +133,11 @@ impl Program {
         }
         let (reading, writing) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let mut command = Command::new("/proc/self/exe");
-        command.arg(keeper::KEEP).arg(std::process::id().to_string());
+        command.arg(supervisor::SUPERVISE).arg(std::process::id().to_string());
         command.arg(reading.as_raw_fd().to_string()).arg(rustix::fs::fstat(&reading)?.st_ino.to_string());
-        command.arg(if terminal { keeper::TTY } else { keeper::NO_TTY });
+        command.arg(if terminal { supervisor::TTY } else { supervisor::NO_TTY });
         command.arg(&self.program).args(&self.arguments);
-        Ok((command, Some(Leash { _reading: reading, writing })))
+        Ok((command, Some(SupervisorPipe { _reading: reading, writing })))
     }
 
     /// Says what is missing before anything is started: a keeper could only say it later.
@@ -183,7 +183,7 @@ fn runs(file: &Path) -> bool {
     file.metadata().is_ok_and(|about| about.permissions().mode() & 0o111 != 0)
 }
 
-impl Running {
+impl RunningProgram {
     /// Until it ended by itself; what it started and left behind is ended then too.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait().await;
@@ -196,8 +196,8 @@ impl Running {
         self.stdin = None;
         #[cfg(target_os = "linux")]
         if let Some(leash) = &self.leash {
-            let _ = rustix::io::write(&leash.writing, &[keeper::STOP]);
-            if timeout(GRACE + SURELY, self.child.wait()).await.is_err() {
+            let _ = rustix::io::write(&leash.writing, &[supervisor::STOP]);
+            if timeout(GRACE + SUPERVISOR_MARGIN, self.child.wait()).await.is_err() {
                 self.leash = None;
             }
             let _ = self.child.wait().await;
@@ -216,7 +216,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
     }

@@ -1,6 +1,6 @@
 //! The guide at the other end of a link, read as the hub reads it.
 
-use parlor_agents::{Link, guide, link};
+use parlor_agents::{FrameChannel, frame_channel, guide};
 use parlor_model::{Activity, ChunkKind, PlanState, RunEvent, StepState, SubagentChange};
 use parlor_wire::agentim::gateway::ingress::{GatewayMessage, MOST_CHUNKS, PermissionForm, Status, read};
 use parlor_wire::agentim::ingress::FrameLimits;
@@ -16,7 +16,7 @@ const LIMITS: FrameLimits =
 
 /// The hub's end.
 struct Hub {
-    link: Link,
+    link: FrameChannel,
     guide: JoinHandle<()>,
 }
 
@@ -27,7 +27,7 @@ impl Hub {
     }
 
     async fn with_room_for(frames: usize) -> Self {
-        let (here, there) = link(frames);
+        let (here, there) = frame_channel(frames);
         let mut hub = Self { link: here, guide: tokio::spawn(guide(there)) };
         let GatewayMessage::Register(form) = hub.next().await else { panic!("it did not register") };
         assert_eq!((form.id.as_str(), &*form.name, &*form.kind), ("guide", "guide", "guide"));

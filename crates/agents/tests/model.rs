@@ -1,9 +1,9 @@
 //! A model as an agent, against an endpoint on loopback that says what the test wants.
 
 use parlor_agents::finding::Health;
-use parlor_agents::kinds::model::{Dialect, Endpoint, Key, Model, Patience, TroubleKind};
-use parlor_agents::outside::{self, Reach};
-use parlor_agents::turn::{Ending, Said, Stage, Turn};
+use parlor_agents::kinds::model::{Dialect, Endpoint, EndpointErrorKind, Key, Model, Timeouts};
+use parlor_agents::outbound::{self, AddressPolicy};
+use parlor_agents::run::{AgentOutput, RunInput, RunIo, RunResult};
 use parlor_model::{ChunkKind, RunEvent};
 use parlor_testkit::model_endpoint::{Act, ModelEndpoint};
 use parlor_wire::agentim::gateway::host::ingress::{Instruction, read};
@@ -19,7 +19,7 @@ async fn it_streams_thoughts_and_text_and_tells_what_it_cost() {
         let mut server = ModelEndpoint::start().await.unwrap();
         server.will(Act::Say { thoughts: vec!["hm".into()], text: vec!["Hello".into(), " wörld".into()] });
         let played = play(&model(&server, dialect)).await;
-        assert_eq!(played.ending, Ending::Finished);
+        assert_eq!(played.ending, RunResult::Finished);
         assert_eq!((&*played.thoughts, &*played.text), ("hm", "Hello wörld"));
         assert_eq!(played.pieces, 3, "as it was said");
         assert_eq!(played.spent, Some((25, 7)));
@@ -54,7 +54,7 @@ async fn what_may_pass_is_tried_again_and_what_cannot_is_not() {
                 .will(Act::status(status, "later"))
                 .will(Act::say("at last"));
             let played = play(&model(&server, dialect)).await;
-            assert_eq!((played.ending, &*played.text), (Ending::Finished, "at last"), "{status}");
+            assert_eq!((played.ending, &*played.text), (RunResult::Finished, "at last"), "{status}");
             assert_eq!(server.unseen(), 3);
         }
         for (status, words) in [
@@ -64,7 +64,7 @@ async fn what_may_pass_is_tried_again_and_what_cannot_is_not() {
         ] {
             let mut server = ModelEndpoint::start().await.unwrap();
             server.will(Act::status(status, "too\n odd"));
-            assert_eq!(play(&model(&server, dialect)).await.ending, Ending::Failed(words.into()));
+            assert_eq!(play(&model(&server, dialect)).await.ending, RunResult::Failed(words.into()));
             assert_eq!(server.unseen(), 1);
         }
     }
@@ -86,7 +86,7 @@ async fn it_waits_as_long_as_it_is_asked_to_but_not_for_ever() {
 
     server.will(limited("3600"));
     let words = "The model's server wants fewer requests, or its quota is used up.";
-    assert_eq!(play(&model(&server, Dialect::OpenAi)).await.ending, Ending::Failed(words.into()));
+    assert_eq!(play(&model(&server, Dialect::OpenAi)).await.ending, RunResult::Failed(words.into()));
     assert_eq!(server.unseen(), 1, "an hour is too long for a conversation");
 }
 
@@ -102,7 +102,7 @@ async fn another_model_takes_over_and_that_is_said() {
     model.second = Some(endpoint(&second, Dialect::OpenAi));
     model.second.as_mut().unwrap().model = "large".into();
     let played = play(&model).await;
-    assert_eq!((played.ending, &*played.text), (Ending::Finished, "I am here"));
+    assert_eq!((played.ending, &*played.text), (RunResult::Finished, "I am here"));
     let fallback = RunEvent::ModelFallback {
         preferred: "small".into(),
         actual: "large".into(),
@@ -137,7 +137,7 @@ async fn once_something_was_said_nothing_is_asked_again() {
             if stalls {
                 tokio::time::resume();
             }
-            assert_eq!((played.ending, &*played.text), (Ending::Failed(words.into()), "half a"));
+            assert_eq!((played.ending, &*played.text), (RunResult::Failed(words.into()), "half a"));
             assert_eq!(server.unseen(), 1, "a reply has one beginning");
         }
     }
@@ -161,12 +161,12 @@ async fn silence_garbage_and_floods_end_and_say_so() {
             if matches!(act, Act::Hang) {
                 model.first.patience.silence = Duration::from_millis(50);
             }
-            assert_eq!(play(&model).await.ending, Ending::Failed(words.into()), "{act:?}");
+            assert_eq!(play(&model).await.ending, RunResult::Failed(words.into()), "{act:?}");
         }
         let server = ModelEndpoint::start().await.unwrap();
         server.will(Act::Flood);
         let played = play(&model(&server, dialect)).await;
-        assert_eq!(played.ending, Ending::Failed("The model said more than fits.".into()));
+        assert_eq!(played.ending, RunResult::Failed("The model said more than fits.".into()));
         assert!(played.text.len() <= 10 * 1024 * 1024);
     }
 }
@@ -177,7 +177,7 @@ async fn an_answer_that_was_cut_short_says_so() {
         let server = ModelEndpoint::start().await.unwrap();
         server.will(Act::CutShort("so far".into()));
         let played = play(&model(&server, dialect)).await;
-        assert_eq!((played.ending, &*played.text), (Ending::Finished, "so far"));
+        assert_eq!((played.ending, &*played.text), (RunResult::Finished, "so far"));
         assert_eq!(played.errors, "The model stopped here: it may not say more at once.");
     }
 }
@@ -187,15 +187,15 @@ async fn a_stop_ends_it_at_once() {
     let server = ModelEndpoint::start().await.unwrap();
     server.will(Act::Stall("a word".into()));
     let mut model = model(&server, Dialect::Anthropic);
-    model.first.patience = Patience::default();
-    let (stage, mut heard, stop) = Stage::new(8);
+    model.first.patience = Timeouts::default();
+    let (stage, mut heard, stop) = RunIo::new(8);
     let turn = turn();
     let listening = async {
-        while !matches!(heard.recv().await, Some(Said::Chunk(_))) {}
+        while !matches!(heard.recv().await, Some(AgentOutput::Chunk(_))) {}
         stop.cancel();
     };
-    let (ending, ()) = tokio::join!(model.play(&turn, &stage), listening);
-    assert_eq!(ending, Ending::Stopped);
+    let (ending, ()) = tokio::join!(model.execute(&turn, &stage), listening);
+    assert_eq!(ending, RunResult::Stopped);
 }
 
 #[tokio::test]
@@ -203,7 +203,7 @@ async fn the_key_is_shown_nowhere() {
     let server = ModelEndpoint::start().await.unwrap();
     server.will(Act::status(401, &format!("Incorrect key {CANARY} given")));
     let model = model(&server, Dialect::OpenAi);
-    let Ending::Failed(words) = play(&model).await.ending else { panic!("not failed") };
+    let RunResult::Failed(words) = play(&model).await.ending else { panic!("not failed") };
     assert_eq!(&*words, "The model's server does not accept the key: Incorrect key … given.");
     assert!(!format!("{model:?}").contains("canary"));
 }
@@ -215,7 +215,7 @@ async fn a_redirect_is_not_followed() {
     let headers = vec![("location".into(), format!("{}/v1/chat/completions", elsewhere.url))];
     server.will(Act::Status { status: 307, headers, body: String::new() });
     let words = "The model's server wants to be asked at another address.";
-    assert_eq!(play(&model(&server, Dialect::OpenAi)).await.ending, Ending::Failed(words.into()));
+    assert_eq!(play(&model(&server, Dialect::OpenAi)).await.ending, RunResult::Failed(words.into()));
     assert_eq!(elsewhere.unseen(), 0);
 }
 
@@ -224,10 +224,10 @@ async fn what_others_chose_reaches_no_private_network() {
     let mut server = ModelEndpoint::start().await.unwrap();
     let url = server.url.replace("127.0.0.1", "localhost");
     // As a name that led elsewhere when it was looked at.
-    let base = outside::address(&url, Reach::Everywhere).unwrap();
-    let endpoint = Endpoint::new(Dialect::OpenAi, base, Key::new(CANARY), "small", Reach::Public);
+    let base = outbound::address(&url, AddressPolicy::Everywhere).unwrap();
+    let endpoint = Endpoint::new(Dialect::OpenAi, base, Key::new(CANARY), "small", AddressPolicy::Public);
     let trouble = endpoint.ask_briefly("", "hello?", Duration::from_secs(5)).await.unwrap_err();
-    assert_eq!(trouble.kind, TroubleKind::Barred);
+    assert_eq!(trouble.kind, EndpointErrorKind::AddressBlocked);
     assert_eq!(server.unseen(), 0);
 }
 
@@ -248,7 +248,7 @@ async fn a_look_at_it_says_what_is_wrong_and_what_to_do() {
 }
 
 struct Played {
-    ending: Ending,
+    ending: RunResult,
     text: String,
     thoughts: String,
     errors: String,
@@ -263,15 +263,15 @@ async fn play(model: &Model) -> Played {
 
 /// Does something with each piece of text as it is heard.
 async fn play_and(model: &Model, mut hear: impl FnMut(&str)) -> Played {
-    let (stage, mut heard, _stop) = Stage::new(4);
+    let (stage, mut heard, _stop) = RunIo::new(4);
     let turn = turn();
     let playing = async {
-        let ending = model.play(&turn, &stage).await;
+        let ending = model.execute(&turn, &stage).await;
         drop(stage);
         ending
     };
     let mut played = Played {
-        ending: Ending::Stopped,
+        ending: RunResult::Stopped,
         text: String::new(),
         thoughts: String::new(),
         errors: String::new(),
@@ -282,7 +282,7 @@ async fn play_and(model: &Model, mut hear: impl FnMut(&str)) -> Played {
     let listening = async {
         while let Some(said) = heard.recv().await {
             match said {
-                Said::Chunk(chunk) => {
+                AgentOutput::Chunk(chunk) => {
                     played.pieces += 1;
                     match chunk.kind {
                         ChunkKind::Thinking => played.thoughts.push_str(&chunk.content),
@@ -293,11 +293,11 @@ async fn play_and(model: &Model, mut hear: impl FnMut(&str)) -> Played {
                         }
                     }
                 }
-                Said::Event(RunEvent::Usage(report)) => {
+                AgentOutput::Event(RunEvent::Usage(report)) => {
                     played.spent = report.spent.map(|spent| (spent.input_tokens, spent.output_tokens));
                 }
-                Said::Event(RunEvent::Status { .. }) => {}
-                Said::Event(event) => played.told.push(event),
+                AgentOutput::Event(RunEvent::Status { .. }) => {}
+                AgentOutput::Event(event) => played.told.push(event),
                 other => panic!("{other:?}"),
             }
         }
@@ -312,17 +312,17 @@ fn model(server: &ModelEndpoint, dialect: Dialect) -> Model {
 }
 
 fn endpoint(server: &ModelEndpoint, dialect: Dialect) -> Endpoint {
-    let base = outside::address(&server.url, Reach::Everywhere).unwrap();
-    let mut endpoint = Endpoint::new(dialect, base, Key::new(CANARY), "small", Reach::Everywhere);
+    let base = outbound::address(&server.url, AddressPolicy::Everywhere).unwrap();
+    let mut endpoint = Endpoint::new(dialect, base, Key::new(CANARY), "small", AddressPolicy::Everywhere);
     // Who has to wait for an answer waits long: a busy machine is slow.
     let (pause, longest_pause) = (Duration::from_millis(10), Duration::from_secs(5));
-    endpoint.patience = Patience { pause, longest_pause, ..Patience::default() };
+    endpoint.patience = Timeouts { pause, longest_pause, ..Timeouts::default() };
     endpoint
 }
 
-fn turn() -> Turn {
+fn turn() -> RunInput {
     let asked = json!({ "type": "server:send_to_agent", "agentId": "coder", "roomId": "r", "messageId": "m",
         "content": "What now?", "senderName": "ada", "senderType": "user" });
     let Ok(Some(Instruction::Answer(request))) = read(&asked.to_string()) else { panic!("{asked}") };
-    Turn { request, room: None, session: None }
+    RunInput { request, room: None, session: None }
 }

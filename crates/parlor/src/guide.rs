@@ -15,7 +15,7 @@ pub async fn keep(app: Arc<App>) {
         return;
     }
     while let Ok(Some(agent)) = app.hub.hosted_agent(&id, &hub).await {
-        let (ours, theirs) = parlor_agents::link(WAITING);
+        let (ours, theirs) = parlor_agents::frame_channel(WAITING);
         let hosting = parlor_server::host_locally(&app, &agent.owner, ours.incoming, ours.outgoing);
         tokio::select! {
             hosted = hosting => {

@@ -6,7 +6,7 @@ use crate::house;
 use crate::settings::Settings;
 use anyhow::Context;
 use parlor_agents::kinds::model::{Dialect, Endpoint, Key, Model};
-use parlor_agents::outside::{self, Barred, Client, Reach};
+use parlor_agents::outbound::{self, AddressPolicy, AddressRejected, Client};
 use parlor_model::{ModelAccess, ModelApi, Service};
 use parlor_server::{MODEL_KEYS, Models, Seal};
 use std::pin::Pin;
@@ -32,7 +32,7 @@ pub struct Reached {
 
 impl Reached {
     pub fn new(settings: &Settings) -> anyhow::Result<Arc<Self>> {
-        let everywhere: LazyLock<Client> = LazyLock::new(|| outside::client(Reach::Everywhere));
+        let everywhere: LazyLock<Client> = LazyLock::new(|| outbound::client(AddressPolicy::Everywhere));
         let triage = match (&settings.triage_url, &settings.triage_model) {
             (Some(url), Some(model)) => {
                 let key = settings.triage_key.as_ref();
@@ -40,8 +40,8 @@ impl Reached {
                     .map(|key| Key::new(key.expose()).context("triage_key cannot be a key"))
                     .transpose()?;
                 // The word of whoever runs the hub: a model on the same machine is as good as any.
-                let base =
-                    outside::address(url.as_str(), Reach::Everywhere).context("triage_url cannot be used")?;
+                let base = outbound::address(url.as_str(), AddressPolicy::Everywhere)
+                    .context("triage_url cannot be used")?;
                 let dialect = settings.triage_api.dialect();
                 Some(Arc::new(Endpoint::through(Client::clone(&everywhere), dialect, base, key, model)))
             }
@@ -50,7 +50,7 @@ impl Reached {
         Ok(Arc::new(Self {
             keys: Seal::new(&house::token_secret(settings)?, MODEL_KEYS),
             allowed: settings.allowed_endpoints.clone(),
-            public: LazyLock::new(|| outside::client(Reach::Public)),
+            public: LazyLock::new(|| outbound::client(AddressPolicy::Public)),
             everywhere,
             triage,
             patience: settings.triage_timeout,
@@ -73,8 +73,8 @@ impl Reached {
             }
         };
         let client = match reach {
-            Reach::Public => &self.public,
-            Reach::Everywhere => &self.everywhere,
+            AddressPolicy::Public => &self.public,
+            AddressPolicy::Everywhere => &self.everywhere,
         };
         let dialect = match model.api {
             ModelApi::OpenAi => Dialect::OpenAi,
@@ -91,12 +91,12 @@ impl Reached {
         Ok(Model { first, second, instructions: service.instructions.clone() })
     }
 
-    fn checked(&self, text: &str) -> Result<(Url, Reach), Barred> {
-        let url = outside::address(text, Reach::Everywhere)?;
+    fn checked(&self, text: &str) -> Result<(Url, AddressPolicy), AddressRejected> {
+        let url = outbound::address(text, AddressPolicy::Everywhere)?;
         let place = url.host_str().zip(url.port_or_known_default());
         let is_allowed = place.is_some_and(|(host, port)| self.allowed.contains(&format!("{host}:{port}")));
-        let reach = if is_allowed { Reach::Everywhere } else { Reach::Public };
-        Ok((outside::address(text, reach)?, reach))
+        let reach = if is_allowed { AddressPolicy::Everywhere } else { AddressPolicy::Public };
+        Ok((outbound::address(text, reach)?, reach))
     }
 }
 

@@ -21,7 +21,7 @@ use std::{
 pub fn run() -> ExitCode {
     #[cfg(target_os = "linux")]
     if let Some(kept) = kept() {
-        return parlor_agents::keeper::run(kept);
+        return parlor_agents::supervisor::run(kept);
     }
     let arguments = Arguments::of_process();
     let flags = arguments.flags();
@@ -96,7 +96,7 @@ pub fn run() -> ExitCode {
 #[cfg(target_os = "linux")]
 fn kept() -> Option<impl Iterator<Item = std::ffi::OsString>> {
     let mut arguments = std::env::args_os().skip(1);
-    (arguments.next()? == parlor_agents::keeper::KEEP).then_some(arguments)
+    (arguments.next()? == parlor_agents::supervisor::SUPERVISE).then_some(arguments)
 }
 
 fn loaded(sources: &Sources) -> anyhow::Result<Loaded> {

@@ -32,7 +32,7 @@ use tokio::task::JoinHandle;
 
 /// Starts the hub, prints how to reach it, and serves until a signal ends it.
 pub async fn serve(settings: Settings, config: Option<PathBuf>) -> anyhow::Result<()> {
-    parlor_agents::process::keep_programs();
+    parlor_agents::process::enable_supervisor();
     let log = log::start(&settings)?;
     let mut terminate = signal(SignalKind::terminate()).context("cannot wait for signals")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for signals")?;

@@ -8,7 +8,7 @@ mod protobuf;
 mod recorder;
 
 use anyhow::Context;
-use parlor_agents::outside::{self, Client, Reach};
+use parlor_agents::outbound::{self, AddressPolicy, Client};
 use recorder::{Recorder, Span};
 use std::env;
 use std::time::Duration;
@@ -45,7 +45,8 @@ where
         "/" => endpoint.join("v1/traces").context("otlp_endpoint")?,
         _ => endpoint.clone(),
     };
-    let collector = Collector { client: outside::client(Reach::Everywhere), address, headers: headers() };
+    let collector =
+        Collector { client: outbound::client(AddressPolicy::Everywhere), address, headers: headers() };
     let (finished, queue) = mpsc::channel(QUEUE);
     let (stop, stopped) = oneshot::channel();
     let exporter = tokio::spawn(export(collector, queue, stopped));

@@ -3,7 +3,7 @@
 use crate::models::Reached;
 use parking_lot::Mutex;
 use parlor_agents::kinds::model::Endpoint;
-use parlor_agents::pick::{Candidate, Question, pick};
+use parlor_agents::pick::{Candidate, PickRequest, pick};
 use parlor_engine::ports::{Triage, TriageCase, TriageFuture};
 use parlor_engine::runs::RuleBasedTriage;
 use parlor_engine::{Fault, Severity};
@@ -73,7 +73,7 @@ async fn picked(
         description: &agent.description,
         capabilities: agent.host.capabilities.iter().map(AsRef::as_ref).collect(),
     });
-    let question = Question {
+    let question = PickRequest {
         room: &case.room.name,
         agents: &candidates.collect::<Vec<_>>(),
         sender: &case.message.sender_name,

@@ -1,8 +1,8 @@
 //! What people ask of agents and gateways besides turns.
 
-use super::data::new_id;
-use super::{Gateway, Plan, register, slash_commands, workspace};
-use crate::kinds::Recipe;
+use super::store::new_id;
+use super::{AgentSpec, Gateway, register, slash_commands, workspace};
+use crate::kinds::AgentConfig;
 use parlor_model::{AgentId, RoomId};
 use parlor_wire::agentim::gateway::host::ingress::{Instruction, RelayKind};
 use serde_json::{Value, json};
@@ -118,7 +118,7 @@ impl Gateway {
         let mut answer = json!({ "type": "gateway:agent_info", "agentId": agent.as_str(),
             "slashCommands": slash_commands(hosted.map_or(&[], |hosted| &hosted.commands)),
             "mcpServers": [], "permissionLevel": "interactive" });
-        let model = hosted.and_then(|hosted| hosted.recipe.further.get("model"));
+        let model = hosted.and_then(|hosted| hosted.recipe.extra.get("model"));
         if let Some(model) = model.and_then(Value::as_str) {
             answer["model"] = model.into();
         }
@@ -142,8 +142,9 @@ impl Gateway {
         if self.agents.values().any(|hosted| &*hosted.name == name) {
             return Err(format!("There is an agent of the name {name} here already.").into());
         }
-        let recipe = Recipe { kind: kind.into(), directory: folder.map(Into::into), ..Recipe::default() };
-        let plan = Plan { id: AgentId::stored(new_id()), name: name.into(), recipe };
+        let recipe =
+            AgentConfig { kind: kind.into(), directory: folder.map(Into::into), ..AgentConfig::default() };
+        let plan = AgentSpec { id: AgentId::stored(new_id()), name: name.into(), recipe };
         let id = plan.id.clone();
         self.add(plan.clone())?;
         if let Err(error) = self.data.put_spawned(&plan) {

@@ -22,7 +22,7 @@ const CUT: &str = "\\ The rest is left out\n";
 const NOTHING: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
 /// A folder as it was when a turn began.
-pub struct Before {
+pub struct FolderSnapshot {
     folder: PathBuf,
     /// The commit that everything is compared with, also when there are others by then.
     head: String,
@@ -49,12 +49,12 @@ enum State {
 type Stamp = Option<(SystemTime, u64)>;
 
 /// `None` if git does not keep it, or does not answer in time.
-pub async fn look(folder: &Path) -> Option<Before> {
+pub async fn snapshot(folder: &Path) -> Option<FolderSnapshot> {
     let git = Git::of(folder).await?;
     let head = git.says(&["rev-parse", "-q", "--verify", "HEAD"]).await;
     let head = head.map_or(NOTHING.to_owned(), |head| head.trim().to_owned());
     let changed = changed(&git, folder, &head).await?;
-    Some(Before { folder: folder.to_owned(), head, changed })
+    Some(FolderSnapshot { folder: folder.to_owned(), head, changed })
 }
 
 async fn changed(git: &Git, folder: &Path, head: &str) -> Option<Changed> {
@@ -90,7 +90,7 @@ fn stamp(path: &Path) -> Stamp {
     Some((about.modified().ok()?, about.len()))
 }
 
-impl Before {
+impl FolderSnapshot {
     /// What changed since; `None` if nothing did.
     pub async fn changes(self) -> Option<ChangeReport> {
         // Anew: the turn may have set something else.
@@ -185,7 +185,7 @@ mod tests {
         fs::write(elsewhere.join("a"), "secret\n").unwrap();
         run(&folder, &["config", "core.worktree", elsewhere.to_str().unwrap()]);
 
-        let before = look(&folder).await.unwrap();
+        let before = snapshot(&folder).await.unwrap();
         fs::write(folder.join("a"), "22\n").unwrap();
         let report = before.changes().await.unwrap();
         assert!(!ran.exists(), "something ran");
@@ -198,10 +198,10 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("work");
         fs::create_dir(&folder).unwrap();
-        assert!(look(&folder).await.is_none(), "git does not keep it");
+        assert!(snapshot(&folder).await.is_none(), "git does not keep it");
         run(place.path(), &["init", "-q"]);
         fs::write(folder.join("first"), "1").unwrap();
-        let empty = look(&folder).await.expect("a repository without a commit");
+        let empty = snapshot(&folder).await.expect("a repository without a commit");
         fs::write(folder.join("second"), "2").unwrap();
         assert_eq!(summaries(empty.changes().await), [("second".into(), "Added".into())]);
         run(place.path(), &["add", "-A"]);
@@ -209,8 +209,8 @@ mod tests {
         fs::write(folder.join("first"), "11").unwrap();
         fs::write(folder.join("third"), "3").unwrap();
 
-        assert!(look(&folder).await.unwrap().changes().await.is_none(), "nothing happened");
-        let before = look(&folder).await.unwrap();
+        assert!(snapshot(&folder).await.unwrap().changes().await.is_none(), "nothing happened");
+        let before = snapshot(&folder).await.unwrap();
         fs::write(place.path().join("outside"), "x").unwrap();
         fs::write(folder.join("second"), "22").unwrap();
         run(place.path(), &["commit", "-aqm", "y"]);
@@ -232,7 +232,7 @@ mod tests {
     async fn much_is_cut_to_what_one_frame_takes() {
         let place = tempfile::tempdir().unwrap();
         run(place.path(), &["init", "-q"]);
-        let before = look(place.path()).await.unwrap();
+        let before = snapshot(place.path()).await.unwrap();
         for number in 0..25 {
             fs::write(place.path().join(format!("{number:02}")), "\u{1}\n".repeat(20_000)).unwrap();
         }
@@ -253,7 +253,7 @@ mod tests {
         for number in 0..1200 {
             fs::write(place.path().join(name(number)), "").unwrap();
         }
-        let before = look(place.path()).await.unwrap();
+        let before = snapshot(place.path()).await.unwrap();
         for number in [3, 1199] {
             fs::write(place.path().join(name(number)), "changed").unwrap();
         }

@@ -1,9 +1,9 @@
-//! A connection to the hub's `/ws/gateway` as a [`Link`]: one task reads, one writes, and both end when the hub is
+//! A connection to the hub's `/ws/gateway` as a [`FrameChannel`]: one task reads, one writes, and both end when the hub is
 //! silent for too long.
 
-use super::sign_in::{Refused, SignIn};
+use super::sign_in::{ConnectError, SignIn};
 use super::trust::{self, Trust};
-use crate::Link;
+use crate::FrameChannel;
 use futures_util::{SinkExt, StreamExt};
 use parlor_model::GatewayId;
 use parlor_wire::agentim::gateway::host::egress;
@@ -23,16 +23,16 @@ use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 use url::Url;
 
 /// For everything until the hub says welcome.
-const OPENING: Duration = Duration::from_secs(15);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 const PING: Duration = Duration::from_secs(15);
 /// A hub that has been silent for so long is gone.
-const SILENCE: Duration = Duration::from_secs(40);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(40);
 /// Frames that wait to be written: few, so that what is said meanwhile goes together.
 const WRITING: usize = 4;
 const READ: usize = 256;
 
 pub struct Connection {
-    pub link: Link,
+    pub link: FrameChannel,
     /// Ends with the connection, and says why.
     pub over: JoinHandle<String>,
 }
@@ -42,15 +42,19 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
 type Socket = WebSocketStream<Box<dyn Stream>>;
 
-pub async fn connect(server: &Url, gateway: &GatewayId, sign_in: &mut SignIn) -> Result<Connection, Refused> {
+pub async fn connect(
+    server: &Url,
+    gateway: &GatewayId,
+    sign_in: &mut SignIn,
+) -> Result<Connection, ConnectError> {
     let token = sign_in.token(false).await?;
-    let late = |_| Refused::NotNow("the hub does not answer".into());
-    let mut socket = timeout(OPENING, open(server, sign_in.trust())).await.map_err(late)??;
-    if !timeout(OPENING, welcome(&mut socket, gateway, token)).await.map_err(late)?? {
+    let late = |_| ConnectError::NotNow("the hub does not answer".into());
+    let mut socket = timeout(CONNECT_TIMEOUT, open(server, sign_in.trust())).await.map_err(late)??;
+    if !timeout(CONNECT_TIMEOUT, welcome(&mut socket, gateway, token)).await.map_err(late)?? {
         // On the same socket: the last token may have been too old.
         let token = sign_in.token(true).await?;
-        if !timeout(OPENING, welcome(&mut socket, gateway, token)).await.map_err(late)?? {
-            return Err(Refused::Wrong("the hub does not take this sign-in".into()));
+        if !timeout(CONNECT_TIMEOUT, welcome(&mut socket, gateway, token)).await.map_err(late)?? {
+            return Err(ConnectError::Wrong("the hub does not take this sign-in".into()));
         }
     }
     let (ours, theirs) = channels();
@@ -58,16 +62,19 @@ pub async fn connect(server: &Url, gateway: &GatewayId, sign_in: &mut SignIn) ->
     Ok(Connection { link: ours, over })
 }
 
-fn channels() -> (Link, Link) {
+fn channels() -> (FrameChannel, FrameChannel) {
     let (to_hub, from_gateway) = mpsc::channel(WRITING);
     let (to_gateway, from_hub) = mpsc::channel(READ);
-    (Link { incoming: from_hub, outgoing: to_hub }, Link { incoming: from_gateway, outgoing: to_gateway })
+    (
+        FrameChannel { incoming: from_hub, outgoing: to_hub },
+        FrameChannel { incoming: from_gateway, outgoing: to_gateway },
+    )
 }
 
-async fn open(server: &Url, trust: &Trust) -> Result<Socket, Refused> {
+async fn open(server: &Url, trust: &Trust) -> Result<Socket, ConnectError> {
     let failed = |error: std::io::Error| trust::failed("the hub cannot be reached", &error);
     let secure = matches!(server.scheme(), "https" | "wss");
-    let host = server.host_str().ok_or(Refused::Wrong("the server's address has no host".into()))?;
+    let host = server.host_str().ok_or(ConnectError::Wrong("the server's address has no host".into()))?;
     let port = server.port().unwrap_or(if secure { 443 } else { 80 });
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let stream = TcpStream::connect((bare, port)).await.map_err(failed)?;
@@ -75,37 +82,39 @@ async fn open(server: &Url, trust: &Trust) -> Result<Socket, Refused> {
     let _ = stream.set_nodelay(true);
     let stream: Box<dyn Stream> = if secure {
         let name = ServerName::try_from(bare.to_owned());
-        let name = name.map_err(|_| Refused::Wrong("the server's address has no name".into()))?;
+        let name = name.map_err(|_| ConnectError::Wrong("the server's address has no name".into()))?;
         Box::new(TlsConnector::from(trust.config().clone()).connect(name, stream).await.map_err(failed)?)
     } else {
         Box::new(stream)
     };
-    let mut url = server.join("ws/gateway").map_err(|error| Refused::Wrong(error.to_string()))?;
+    let mut url = server.join("ws/gateway").map_err(|error| ConnectError::Wrong(error.to_string()))?;
     let _ = url.set_scheme(if secure { "wss" } else { "ws" });
     let limits =
         WebSocketConfig::default().max_message_size(Some(LIMITS.bytes)).max_frame_size(Some(LIMITS.bytes));
     let opened = client_async_with_config(url.as_str(), stream, Some(limits)).await;
-    let (socket, _) = opened.map_err(|error| Refused::NotNow(format!("this is no Parlor: {error}")))?;
+    let (socket, _) = opened.map_err(|error| ConnectError::NotNow(format!("this is no Parlor: {error}")))?;
     Ok(socket)
 }
 
 /// Whether the hub took the token.
-async fn welcome(socket: &mut Socket, gateway: &GatewayId, token: String) -> Result<bool, Refused> {
+async fn welcome(socket: &mut Socket, gateway: &GatewayId, token: String) -> Result<bool, ConnectError> {
     let auth = auth(gateway, &token);
-    let lost = |error: Error| Refused::NotNow(format!("the hub hung up: {error}"));
+    let lost = |error: Error| ConnectError::NotNow(format!("the hub hung up: {error}"));
     socket.send(Message::text(auth)).await.map_err(lost)?;
     loop {
         let Some(message) = socket.next().await else {
-            return Err(Refused::NotNow("the hub hung up".into()));
+            return Err(ConnectError::NotNow("the hub hung up".into()));
         };
         let Message::Text(text) = message.map_err(lost)? else { continue };
         match read(&text) {
             Ok(Some(Instruction::Welcome)) => return Ok(true),
             Ok(Some(Instruction::AuthFailed { error })) => match &*error {
                 "Authentication failed" => return Ok(false),
-                other => return Err(Refused::NotNow(other.to_owned())),
+                other => return Err(ConnectError::NotNow(other.to_owned())),
             },
-            Ok(Some(Instruction::Refused { message, .. })) => return Err(Refused::Wrong(message.into())),
+            Ok(Some(Instruction::Refused { message, .. })) => {
+                return Err(ConnectError::Wrong(message.into()));
+            }
             _ => {}
         }
     }
@@ -129,8 +138,8 @@ pub fn auth(gateway: &GatewayId, token: &str) -> String {
 }
 
 /// Carries frames both ways until either side ends.
-async fn pump(socket: Socket, theirs: Link) -> String {
-    let Link { mut incoming, outgoing } = theirs;
+async fn pump(socket: Socket, theirs: FrameChannel) -> String {
+    let FrameChannel { mut incoming, outgoing } = theirs;
     let (mut sink, mut stream) = socket.split();
     let writing = async {
         let mut pings = interval(PING);
@@ -155,7 +164,7 @@ async fn pump(socket: Socket, theirs: Link) -> String {
     let reading = async {
         let mut heard = Instant::now();
         loop {
-            let message = match tokio::time::timeout_at(heard + SILENCE, stream.next()).await {
+            let message = match tokio::time::timeout_at(heard + IDLE_TIMEOUT, stream.next()).await {
                 Ok(Some(Ok(message))) => message,
                 Ok(Some(Err(error))) => return error.to_string(),
                 Ok(None) => return "the hub hung up".to_owned(),

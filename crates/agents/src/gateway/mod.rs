@@ -7,45 +7,45 @@
 mod answers;
 mod changes;
 pub mod connect;
-pub mod data;
-mod form;
+mod registration;
 pub mod remote;
 mod reply;
+mod runs;
 pub mod sign_in;
+pub mod store;
 pub mod trust;
-mod turns;
 mod workspace;
 
-use crate::Link;
-use crate::kinds::{Kind, Recipe, SlashCommand};
-use data::{Data, Kept};
-use form::{register, slash_commands};
+use crate::FrameChannel;
+use crate::kinds::{AgentConfig, AgentKind, SlashCommand};
 use parlor_model::{AgentId, MessageId, RoomId, RunId, RunOutcome};
 use parlor_wire::agentim::gateway::host::egress;
 use parlor_wire::agentim::gateway::host::ingress::{Instruction, RoomView, read};
 use parlor_wire::agentim::gateway::ingress::{GatewayMessage, ReplyTarget as Place};
-use reply::{Mark, Next, Reply};
+use registration::{register, slash_commands};
+use reply::{Mark, OutgoingPiece, Reply};
+use runs::{RunFinished, RunHandle};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
+use store::{GatewayStore, PersistedRun};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
-use turns::{Act, Over};
 
 /// Answers that wait to be sent; who asks faster than they go is not answered.
 const ANSWERS: usize = 1024;
 
 /// An agent, as it is to be hosted.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+pub struct AgentSpec {
     pub id: AgentId,
     pub name: Box<str>,
-    pub recipe: Recipe,
+    pub recipe: AgentConfig,
 }
 
 /// What happens, for who runs the gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum News {
+pub enum GatewayNotice {
     Began {
         agent: Box<str>,
         room: Box<str>,
@@ -68,51 +68,51 @@ pub enum News {
 
 /// What owners may make on this machine from afar.
 #[derive(Debug, Clone, Default)]
-pub struct Spawning {
+pub struct SpawnPolicy {
     /// Kinds; none by default.
     pub kinds: Vec<String>,
 }
 
 pub struct Gateway {
-    data: Arc<Data>,
-    agents: HashMap<AgentId, Hosted>,
+    data: Arc<GatewayStore>,
+    agents: HashMap<AgentId, HostedAgent>,
     /// By the number under which they are kept.
-    turns: BTreeMap<u64, Playing>,
+    turns: BTreeMap<u64, HostedRun>,
     next: u64,
-    acts: JoinSet<Over>,
+    tasks: JoinSet<RunFinished>,
     /// Answers for which a disk is looked at; a stop does not wait for that.
     looks: JoinSet<String>,
     /// Rings when there may be something to send.
-    bell: Arc<Notify>,
+    output_ready: Arc<Notify>,
     /// Frames that belong to no turn, or to one that is over.
     frames: VecDeque<String>,
     /// Something could not be told: the connection ends, for on the next one everything that counts is told anew.
     overfull: bool,
     /// Whose turn it is to be sent something of.
     last_sent: u64,
-    spawning: Spawning,
-    news: mpsc::Sender<News>,
+    spawning: SpawnPolicy,
+    news: mpsc::Sender<GatewayNotice>,
 }
 
-struct Hosted {
+struct HostedAgent {
     name: Box<str>,
-    recipe: Recipe,
-    kind: Arc<Kind>,
+    recipe: AgentConfig,
+    kind: Arc<AgentKind>,
     /// What it understood after a slash when the hub was last told.
     commands: Vec<SlashCommand>,
     rooms: HashMap<RoomId, Arc<RoomView>>,
 }
 
-struct Playing {
-    kept: Kept,
+struct HostedRun {
+    kept: PersistedRun,
     agent: AgentId,
     room: RoomId,
     run: RunId,
     reply: MessageId,
     /// Absent when it was begun by an earlier process.
-    act: Option<Act>,
-    said: Arc<turns::Said>,
-    standing: Standing,
+    act: Option<RunHandle>,
+    said: Arc<runs::RunTranscript>,
+    standing: HubRunState,
     ending: Option<RunOutcome>,
     /// Whether the hub was told of the ending, on this connection.
     told: bool,
@@ -122,7 +122,7 @@ struct Playing {
 
 /// What the hub knows of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum HubRunState {
     /// The connection is new, and the hub has not said yet how far it is.
     Unknown,
     GoesOn,
@@ -134,9 +134,13 @@ enum Standing {
 
 impl Gateway {
     /// With everything that an earlier process left to do.
-    pub fn new(data: Arc<Data>, spawning: Spawning, news: mpsc::Sender<News>) -> io::Result<Self> {
+    pub fn new(
+        data: Arc<GatewayStore>,
+        spawning: SpawnPolicy,
+        news: mpsc::Sender<GatewayNotice>,
+    ) -> io::Result<Self> {
         let mut turns = BTreeMap::new();
-        for (number, kept) in data.left()? {
+        for (number, kept) in data.unfinished_runs()? {
             let Some((agent, room, run, reply)) = kept.ids() else {
                 data.forget(number);
                 continue;
@@ -150,10 +154,10 @@ impl Gateway {
                 None => (Vec::new(), RunOutcome::Interrupted),
             };
             let taken = kept.taken.iter().filter_map(|id| RunId::parse(id).ok()).collect();
-            let said = Arc::new(turns::Said::of(Reply::of(parts), taken));
-            let standing = Standing::Unknown;
+            let said = Arc::new(runs::RunTranscript::of(Reply::of(parts), taken));
+            let standing = HubRunState::Unknown;
             let ending = Some(ending);
-            let playing = Playing {
+            let playing = HostedRun {
                 kept,
                 agent,
                 room,
@@ -174,9 +178,9 @@ impl Gateway {
             agents: HashMap::new(),
             turns,
             next,
-            acts: JoinSet::new(),
+            tasks: JoinSet::new(),
             looks: JoinSet::new(),
-            bell: Arc::default(),
+            output_ready: Arc::default(),
             frames: VecDeque::new(),
             overfull: false,
             last_sent: 0,
@@ -195,18 +199,18 @@ impl Gateway {
     }
 
     /// Hosts an agent from the next connection on.
-    pub fn add(&mut self, plan: Plan) -> Result<(), Box<str>> {
-        let kind = Kind::new(&plan.recipe)?;
-        self.add_made(plan, kind);
+    pub fn add(&mut self, plan: AgentSpec) -> Result<(), Box<str>> {
+        let kind = AgentKind::new(&plan.recipe)?;
+        self.add_with_kind(plan, kind);
         Ok(())
     }
 
     /// The same, where there is more to its kind than a recipe may say.
-    pub fn add_made(&mut self, plan: Plan, kind: Kind) {
-        let Plan { id, name, recipe } = plan;
+    pub fn add_with_kind(&mut self, plan: AgentSpec, kind: AgentKind) {
+        let AgentSpec { id, name, recipe } = plan;
         let commands = kind.commands();
         let kind = Arc::new(kind);
-        self.agents.insert(id, Hosted { name, recipe, kind, commands, rooms: HashMap::new() });
+        self.agents.insert(id, HostedAgent { name, recipe, kind, commands, rooms: HashMap::new() });
     }
 
     /// Hosts no others any more.
@@ -218,10 +222,10 @@ impl Gateway {
     }
 
     /// Until the connection is lost. What agents do goes on meanwhile, if this is called again or `idle` is.
-    pub async fn serve(&mut self, link: Link) {
-        let Link { mut incoming, outgoing } = link;
+    pub async fn serve(&mut self, link: FrameChannel) {
+        let FrameChannel { mut incoming, outgoing } = link;
         self.begin_connection();
-        let bell = self.bell.clone();
+        let bell = self.output_ready.clone();
         while !self.overfull {
             let waiting = self.has_frames();
             tokio::select! {
@@ -231,7 +235,7 @@ impl Gateway {
                     Some(frame) => self.hear(&frame),
                     None => break,
                 },
-                Some(over) = self.acts.join_next(), if !self.acts.is_empty() => self.is_over(over),
+                Some(over) = self.tasks.join_next(), if !self.tasks.is_empty() => self.is_over(over),
                 Some(Ok(answer)) = self.looks.join_next(), if !self.looks.is_empty() => self.say(answer),
                 permit = outgoing.reserve(), if waiting => match permit {
                     Ok(permit) => {
@@ -250,7 +254,7 @@ impl Gateway {
     /// Attends to what agents do while there is no connection. Never ends by itself.
     pub async fn idle(&mut self) {
         loop {
-            match self.acts.join_next().await {
+            match self.tasks.join_next().await {
                 Some(over) => self.is_over(over),
                 None => std::future::pending().await,
             }
@@ -265,7 +269,7 @@ impl Gateway {
             }
         }
         // Not noted as over: the next process tells the hub that they were interrupted.
-        while self.acts.join_next().await.is_some() {}
+        while self.tasks.join_next().await.is_some() {}
     }
 
     fn begin_connection(&mut self) {
@@ -276,13 +280,13 @@ impl Gateway {
         let forms: Vec<String> = self.agents.iter().map(|(id, hosted)| register(id, hosted)).collect();
         self.frames.extend(forms);
         for playing in self.turns.values_mut() {
-            playing.standing = Standing::Unknown;
+            playing.standing = HubRunState::Unknown;
             playing.told = false;
             let (agent, room, run) = (playing.agent.clone(), playing.room.clone(), playing.run.clone());
             self.frames.push_back(egress::write(&GatewayMessage::Resume { agent, room, run }));
         }
         // A hub that no agent of an old turn is hosted at cannot be asked for it.
-        let unhosted = |playing: &Playing| !self.agents.contains_key(&playing.agent);
+        let unhosted = |playing: &HostedRun| !self.agents.contains_key(&playing.agent);
         let gone: Vec<u64> = self.turns.iter().filter(|(_, one)| unhosted(one)).map(|(n, _)| *n).collect();
         for number in gone {
             self.forget(number);
@@ -291,18 +295,18 @@ impl Gateway {
 
     fn end_connection(&mut self) {
         for playing in self.turns.values() {
-            playing.said.let_go();
+            playing.said.disconnect();
         }
     }
 
     fn has_frames(&self) -> bool {
-        let due = |playing: &Playing| match playing.standing {
-            Standing::GoesOn => {
+        let due = |playing: &HostedRun| match playing.standing {
+            HubRunState::GoesOn => {
                 let said = playing.said.reply.lock();
                 !said.is_told() || (playing.ending.is_some() && !playing.told)
             }
-            Standing::GivenUp => playing.ending.is_some() && !playing.told,
-            Standing::Unknown | Standing::Over => false,
+            HubRunState::GivenUp => playing.ending.is_some() && !playing.told,
+            HubRunState::Unknown | HubRunState::Over => false,
         };
         !self.frames.is_empty() || self.turns.values().any(due)
     }
@@ -336,8 +340,9 @@ impl Gateway {
                 }
             }
             Instruction::Stop { agent, room } => {
-                let meant =
-                    |one: &Playing| one.agent == agent && room.as_ref().is_none_or(|room| one.room == *room);
+                let meant = |one: &HostedRun| {
+                    one.agent == agent && room.as_ref().is_none_or(|room| one.room == *room)
+                };
                 for playing in self.turns.values_mut().filter(|one| meant(one)) {
                     playing.called_off();
                 }
@@ -345,7 +350,7 @@ impl Gateway {
             Instruction::Ended { run, interrupted } => self.ended(&run, interrupted),
             Instruction::Resumed { run, parts, bytes } => {
                 if let Some(playing) = self.turns.values_mut().find(|one| one.run == run) {
-                    playing.standing = Standing::GoesOn;
+                    playing.standing = HubRunState::GoesOn;
                     playing.said.reply.lock().resume(Mark { part: parts, byte: bytes });
                     playing.said.ask_again(&mut self.frames);
                     self.frames.extend(playing.taken());
@@ -356,7 +361,7 @@ impl Gateway {
                 own.any(|one| one.said.decided(&request, &verdict));
             }
             Instruction::Remove { agent } => self.dismissed(&agent),
-            Instruction::Refused { message, .. } => self.tell(News::Refused { message }),
+            Instruction::Refused { message, .. } => self.tell(GatewayNotice::Refused { message }),
             // No agent of its own asks people anything but permission.
             Instruction::Welcome
             | Instruction::Answered { .. }
@@ -373,8 +378,8 @@ impl Gateway {
         let done = playing.told || playing.ending == Some(RunOutcome::Interrupted);
         match (interrupted && !done, playing.ending.is_some()) {
             (true, _) => {
-                playing.standing = Standing::GivenUp;
-                playing.said.let_go();
+                playing.standing = HubRunState::GivenUp;
+                playing.said.disconnect();
             }
             (false, true) => self.forget(number),
             (false, false) => {
@@ -392,7 +397,7 @@ impl Gateway {
         if let Err(error) = self.data.forget_spawned(agent) {
             tracing::warn!(%error, "an agent that was made from afar cannot be forgotten");
         }
-        self.tell(News::Dismissed { agent: hosted.name });
+        self.tell(GatewayNotice::Dismissed { agent: hosted.name });
     }
 
     fn forget(&mut self, number: u64) {
@@ -407,17 +412,17 @@ impl Gateway {
         } else if !self.overfull {
             tracing::warn!("the hub does not take what it is told: connecting anew");
             self.overfull = true;
-            self.bell.notify_one();
+            self.output_ready.notify_one();
         }
     }
 
-    fn tell(&self, news: News) {
+    fn tell(&self, news: GatewayNotice) {
         // Who does not listen misses it.
         let _ = self.news.try_send(news);
     }
 }
 
-impl Playing {
+impl HostedRun {
     fn place(&self) -> Place {
         Place {
             agent: self.agent.clone(),
@@ -433,21 +438,21 @@ impl Playing {
         self.said
             .taken()
             .into_iter()
-            .map(|added| turns::added(&self.agent, &self.room, &self.run, added))
+            .map(|added| runs::added(&self.agent, &self.room, &self.run, added))
             .collect()
     }
 
     fn next_frame(&mut self) -> Option<String> {
         let next = match self.standing {
-            Standing::GoesOn => self.said.next(),
-            Standing::GivenUp => None,
-            Standing::Unknown | Standing::Over => return None,
+            HubRunState::GoesOn => self.said.next(),
+            HubRunState::GivenUp => None,
+            HubRunState::Unknown | HubRunState::Over => return None,
         };
         match next {
-            Some(Next::Chunk(chunk)) => {
+            Some(OutgoingPiece::Chunk(chunk)) => {
                 Some(egress::write(&GatewayMessage::Chunk { reply: self.place(), chunk }))
             }
-            Some(Next::Signal(frame)) => Some(frame),
+            Some(OutgoingPiece::Signal(frame)) => Some(frame),
             None if self.told => None,
             None => {
                 let outcome = self.ending.clone()?;
@@ -459,8 +464,8 @@ impl Playing {
 
     /// The end of the reply. What was heard is its text; where the hub gave up hearing, it is told as a whole.
     fn complete(&self, outcome: RunOutcome) -> String {
-        let whole = (self.standing == Standing::GivenUp).then(|| self.said.reply.lock().text());
-        let text = whole.map(|text| reply::head(&text, turns::IN_ONE_FRAME).into());
+        let whole = (self.standing == HubRunState::GivenUp).then(|| self.said.reply.lock().text());
+        let text = whole.map(|text| reply::head(&text, runs::IN_ONE_FRAME).into());
         egress::write(&GatewayMessage::Complete {
             reply: self.place(),
             text,
@@ -473,8 +478,8 @@ impl Playing {
 
     /// Nobody wants to hear more of it.
     fn called_off(&mut self) {
-        self.standing = Standing::Over;
-        self.said.let_go();
+        self.standing = HubRunState::Over;
+        self.said.disconnect();
         if let Some(act) = &self.act {
             act.stop();
         }

@@ -2,8 +2,8 @@
 
 use super::Gateway;
 use super::connect::{self, Connection, connect};
-use super::data::Data;
-use super::sign_in::{Refused, SignIn};
+use super::sign_in::{ConnectError, SignIn};
+use super::store::GatewayStore;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -13,11 +13,11 @@ use url::Url;
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// A connection that held for so long was a good one.
-const GOOD: Duration = Duration::from_secs(2);
+const STABLE_AFTER: Duration = Duration::from_secs(2);
 
 /// How the connection does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Line {
+pub enum ConnectionStatus {
     Connected,
     Lost { why: String, again: Duration },
 }
@@ -26,13 +26,13 @@ pub enum Line {
 pub struct Remote {
     pub server: Url,
     pub sign_in: SignIn,
-    pub data: Arc<Data>,
-    pub line: mpsc::Sender<Line>,
+    pub data: Arc<GatewayStore>,
+    pub line: mpsc::Sender<ConnectionStatus>,
 }
 
 impl Remote {
     /// For ever, unless the hub turns the gateway away before it ever took it.
-    pub async fn host(mut self, gateway: &mut Gateway) -> Result<(), Refused> {
+    pub async fn host(mut self, gateway: &mut Gateway) -> Result<(), ConnectError> {
         let id = self.data.gateway();
         let (mut wait, mut known) = (FIRST_WAIT, false);
         loop {
@@ -43,7 +43,7 @@ impl Remote {
             let why = match connected {
                 Ok(Connection { link, over }) => {
                     known = true;
-                    let _ = self.line.try_send(Line::Connected);
+                    let _ = self.line.try_send(ConnectionStatus::Connected);
                     let began = Instant::now();
                     let outgoing = link.outgoing.clone();
                     let renewing = renew(&mut self.sign_in, &id, outgoing);
@@ -51,18 +51,18 @@ impl Remote {
                         () = gateway.serve(link) => {}
                         () = renewing => {}
                     }
-                    if began.elapsed() >= GOOD {
+                    if began.elapsed() >= STABLE_AFTER {
                         wait = FIRST_WAIT;
                     }
                     over.await.unwrap_or_else(|_| "the connection broke down".into())
                 }
-                Err(Refused::Wrong(why)) if !known => return Err(Refused::Wrong(why)),
+                Err(ConnectError::Wrong(why)) if !known => return Err(ConnectError::Wrong(why)),
                 Err(refused) => refused.to_string(),
             };
             // Gateways that were lost together do not come back together.
             let again = wait.mul_f64(0.5 + fraction());
             wait = (wait * 2).min(LONGEST_WAIT);
-            let _ = self.line.try_send(Line::Lost { why, again });
+            let _ = self.line.try_send(ConnectionStatus::Lost { why, again });
             tokio::select! {
                 () = sleep(again) => {}
                 () = gateway.idle() => {}

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Of a text that flows, so much goes into one frame, as it is written there.
-const PIECE: usize = 32 * 1024;
+const MAX_CHUNK_BYTES: usize = 32 * 1024;
 /// What does not flow goes as a whole, up to this.
-const WHOLE: usize = 160 * 1024;
+const MAX_UNSPLIT_BYTES: usize = 160 * 1024;
 const METADATA: usize = 64 * 1024;
 /// What is told besides and waits to be.
 const SIGNALS: usize = 256;
@@ -47,7 +47,7 @@ pub struct Mark {
 
 /// The next thing to tell.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum OutgoingPiece {
     Chunk(Chunk),
     /// A frame as it is.
     Signal(String),
@@ -55,7 +55,7 @@ pub enum Next {
 
 /// It is long enough.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Cut;
+pub struct ReplyTruncated;
 
 impl Part {
     fn kind(&self) -> ChunkKind {
@@ -88,14 +88,14 @@ impl Reply {
         texts.map(|part| part.content.as_str()).collect()
     }
 
-    pub fn push(&mut self, chunk: &Chunk) -> Result<(), Cut> {
+    pub fn push(&mut self, chunk: &Chunk) -> Result<(), ReplyTruncated> {
         if self.cut {
-            return Err(Cut);
+            return Err(ReplyTruncated);
         }
         let flows = chunk.kind.is_mergeable() && chunk.metadata.is_none();
         let metadata = chunk.metadata.as_ref().filter(|metadata| metadata.0.len() <= METADATA);
         let weight = metadata.map_or(0, |metadata| metadata.0.len());
-        let fits = head(&chunk.content, if flows { usize::MAX } else { WHOLE - weight });
+        let fits = head(&chunk.content, if flows { usize::MAX } else { MAX_UNSPLIT_BYTES - weight });
         let mut content = fits.to_owned();
         if content.len() < chunk.content.len() {
             content += SHORTENED;
@@ -112,7 +112,7 @@ impl Reply {
         if too_long {
             self.add(ChunkKind::Text, CUT, None);
             self.cut = true;
-            return Err(Cut);
+            return Err(ReplyTruncated);
         }
         Ok(())
     }
@@ -132,7 +132,7 @@ impl Reply {
 
     /// The last words, whatever there is already.
     pub fn fail(&mut self, reason: &str) {
-        self.add(ChunkKind::Error, head(reason, WHOLE), None);
+        self.add(ChunkKind::Error, head(reason, MAX_UNSPLIT_BYTES), None);
     }
 
     /// A frame that goes when everything before it was told.
@@ -172,20 +172,20 @@ impl Reply {
         self.signals.is_empty() && self.sent >= self.end()
     }
 
-    pub fn next(&mut self) -> Option<Next> {
+    pub fn next(&mut self) -> Option<OutgoingPiece> {
         if self.signals.front().is_some_and(|(after, _)| *after <= self.sent) {
-            return self.signals.pop_front().map(|(_, frame)| Next::Signal(frame));
+            return self.signals.pop_front().map(|(_, frame)| OutgoingPiece::Signal(frame));
         }
         loop {
             let part = self.parts.get(self.sent.part)?;
             if !part.flows() {
                 self.sent = Mark { part: self.sent.part + 1, byte: 0 };
-                return Some(Next::Chunk(part.chunk(&part.content)));
+                return Some(OutgoingPiece::Chunk(part.chunk(&part.content)));
             }
-            let piece = head(&part.content[self.sent.byte..], PIECE);
+            let piece = head(&part.content[self.sent.byte..], MAX_CHUNK_BYTES);
             if !piece.is_empty() {
                 self.sent.byte += piece.len();
-                return Some(Next::Chunk(part.chunk(piece)));
+                return Some(OutgoingPiece::Chunk(part.chunk(piece)));
             }
             if self.sent.part + 1 == self.parts.len() {
                 return None;
@@ -227,8 +227,8 @@ mod tests {
 
     fn told(reply: &mut Reply) -> Vec<String> {
         let next = |reply: &mut Reply| match reply.next()? {
-            Next::Chunk(chunk) => Some(format!("{} {}", chunk.kind.as_str(), chunk.content)),
-            Next::Signal(frame) => Some(frame),
+            OutgoingPiece::Chunk(chunk) => Some(format!("{} {}", chunk.kind.as_str(), chunk.content)),
+            OutgoingPiece::Signal(frame) => Some(frame),
         };
         std::iter::from_fn(|| next(reply)).collect()
     }
@@ -290,9 +290,9 @@ mod tests {
         let mut reply = Reply::default();
         reply.push(&tool(&"\u{1}".repeat(1_000_000))).unwrap();
         reply.push(&text(&"\u{1}\"".repeat(1_000_000))).unwrap();
-        while let Some(Next::Chunk(chunk)) = reply.next() {
+        while let Some(OutgoingPiece::Chunk(chunk)) = reply.next() {
             let written = serde_json::to_string(&*chunk.content).unwrap();
-            assert!(written.len() <= WHOLE + 100, "{}", written.len());
+            assert!(written.len() <= MAX_UNSPLIT_BYTES + 100, "{}", written.len());
         }
     }
 
@@ -316,7 +316,7 @@ mod tests {
                 reply.resume(hub.end());
                 let mut left = few;
                 while let Some(next) = reply.next() {
-                    let Next::Chunk(chunk) = next else { continue };
+                    let OutgoingPiece::Chunk(chunk) = next else { continue };
                     if left == 0 { break }
                     left -= 1;
                     hub.push(&chunk).unwrap();

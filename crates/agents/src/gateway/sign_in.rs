@@ -13,7 +13,7 @@ use url::Url;
 /// Between two renewals, at the least.
 const SHORTEST: Duration = Duration::from_secs(5);
 /// An answer that takes longer is none.
-const PATIENCE: Duration = Duration::from_secs(20);
+const HTTP_TIMEOUT: Duration = Duration::from_secs(20);
 /// A sign-in lives while it is renewed; this often if the hub does not say how long a token is good.
 const RENEW: Duration = Duration::from_secs(5 * 60);
 
@@ -34,14 +34,14 @@ impl fmt::Debug for Credentials {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refused {
+pub enum ConnectError {
     /// The hub does not know this key, name or password.
     Wrong(String),
     /// It may be tried again.
     NotNow(String),
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Wrong(why) | Self::NotNow(why) => f.write_str(why),
@@ -65,7 +65,7 @@ struct Tokens {
 }
 
 impl SignIn {
-    pub fn new(server: Url, trust: Trust, credentials: Credentials) -> Result<Self, Refused> {
+    pub fn new(server: Url, trust: Trust, credentials: Credentials) -> Result<Self, ConnectError> {
         Ok(Self { http: client(&trust)?, trust, server, credentials, tokens: None })
     }
 
@@ -74,11 +74,11 @@ impl SignIn {
     }
 
     /// What to show the hub; asks it for something newer if it did not take the last one.
-    pub async fn token(&mut self, refused: bool) -> Result<String, Refused> {
+    pub async fn token(&mut self, refused: bool) -> Result<String, ConnectError> {
         let (user, password) = match &self.credentials {
             Credentials::Key(key) if refused => {
                 let _ = key;
-                return Err(Refused::Wrong("the hub does not take this key: was it revoked?".into()));
+                return Err(ConnectError::Wrong("the hub does not take this key: was it revoked?".into()));
             }
             Credentials::Key(key) => return Ok(key.clone()),
             Credentials::Password { user, password } => (user, password),
@@ -91,22 +91,22 @@ impl SignIn {
                 let body = json!({ "refreshToken": tokens.refresh_token });
                 post(&self.http, &self.server, "api/auth/refresh", &body).await
             }
-            None => Err(Refused::Wrong(String::new())),
+            None => Err(ConnectError::Wrong(String::new())),
         };
         let data = match renewed {
             Ok(data) => data,
-            Err(Refused::NotNow(why)) => return Err(Refused::NotNow(why)),
-            Err(Refused::Wrong(_)) => {
+            Err(ConnectError::NotNow(why)) => return Err(ConnectError::NotNow(why)),
+            Err(ConnectError::Wrong(_)) => {
                 let body = json!({ "username": user, "password": password });
                 post(&self.http, &self.server, "api/auth/login", &body).await?
             }
         };
         if data["totpRequired"] == true {
             let why = format!("{user} has a second factor: use a key (parlor join, or Settings → API keys)");
-            return Err(Refused::Wrong(why));
+            return Err(ConnectError::Wrong(why));
         }
         let tokens: Tokens =
-            serde_json::from_value(data).map_err(|_| Refused::NotNow("the hub answers oddly".into()))?;
+            serde_json::from_value(data).map_err(|_| ConnectError::NotNow("the hub answers oddly".into()))?;
         Ok(self.tokens.insert(tokens).access_token.clone())
     }
 
@@ -135,27 +135,27 @@ fn good_for(token: &str) -> Option<Duration> {
     Some(Duration::from_secs(exp.checked_sub(iat)?))
 }
 
-fn client(trust: &Trust) -> Result<Client, Refused> {
-    let client = Client::builder().timeout(PATIENCE).redirect(reqwest::redirect::Policy::none());
+fn client(trust: &Trust) -> Result<Client, ConnectError> {
+    let client = Client::builder().timeout(HTTP_TIMEOUT).redirect(reqwest::redirect::Policy::none());
     let config = trust.config().as_ref().clone();
     client
         .tls_backend_preconfigured(config)
         .build()
-        .map_err(|error| Refused::NotNow(format!("no HTTP here: {error}")))
+        .map_err(|error| ConnectError::NotNow(format!("no HTTP here: {error}")))
 }
 
 /// Gives a pairing code for the key it stands for.
-pub async fn pair(server: &Url, trust: &Trust, code: &str, name: &str) -> Result<String, Refused> {
+pub async fn pair(server: &Url, trust: &Trust, code: &str, name: &str) -> Result<String, ConnectError> {
     let body = json!({ "code": code, "name": name });
     let data = post(&client(trust)?, server, "api/pairing/exchange", &body).await?;
     match data["key"].as_str() {
         Some(key) => Ok(key.to_owned()),
-        None => Err(Refused::NotNow("the hub answers oddly".into())),
+        None => Err(ConnectError::NotNow("the hub answers oddly".into())),
     }
 }
 
-async fn post(http: &Client, server: &Url, path: &str, body: &Value) -> Result<Value, Refused> {
-    let url = server.join(path).map_err(|error| Refused::Wrong(error.to_string()))?;
+async fn post(http: &Client, server: &Url, path: &str, body: &Value) -> Result<Value, ConnectError> {
+    let url = server.join(path).map_err(|error| ConnectError::Wrong(error.to_string()))?;
     let asked = http.post(url).json(body).send().await;
     // Without the URL, which the reader knows, and without the body, which is secret.
     let answered = asked.map_err(|error| trust::failed("the hub cannot be reached", &error.without_url()))?;
@@ -166,8 +166,8 @@ async fn post(http: &Client, server: &Url, path: &str, body: &Value) -> Result<V
     }
     let said = answer["error"].as_str().map_or_else(|| format!("the hub answered {status}"), str::to_owned);
     Err(match status {
-        StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => Refused::NotNow(said),
-        status if status.is_client_error() => Refused::Wrong(said),
-        _ => Refused::NotNow(said),
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => ConnectError::NotNow(said),
+        status if status.is_client_error() => ConnectError::Wrong(said),
+        _ => ConnectError::NotNow(said),
     })
 }

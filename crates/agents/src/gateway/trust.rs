@@ -1,6 +1,6 @@
 //! Whom a gateway takes for its hub: whoever this system trusts, and whom its owner names besides.
 
-use super::sign_in::Refused;
+use super::sign_in::ConnectError;
 use crate::tls;
 use std::error::Error;
 use std::io;
@@ -30,13 +30,13 @@ impl Trust {
 }
 
 /// What became of a connection. It is in vain to try again where it was made to somebody who is not trusted.
-pub fn failed(what: &str, error: &(dyn Error + 'static)) -> Refused {
+pub fn failed(what: &str, error: &(dyn Error + 'static)) -> ConnectError {
     let cause = innermost(error);
     match is_untrusted(error) {
-        true => Refused::Wrong(format!(
+        true => ConnectError::Wrong(format!(
             "{what}: {cause}. A certificate that this system does not know is made known with --ca-file"
         )),
-        false => Refused::NotNow(format!("{what}: {cause}")),
+        false => ConnectError::NotNow(format!("{what}: {cause}")),
     }
 }
 
@@ -64,10 +64,12 @@ mod tests {
     fn who_is_not_trusted_is_told_apart_from_who_is_not_there() {
         let unknown = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
         let wrapped = io::Error::other(io::Error::other(unknown));
-        let Refused::Wrong(why) = failed("no hub", &wrapped) else { panic!("it may not be tried again") };
+        let ConnectError::Wrong(why) = failed("no hub", &wrapped) else {
+            panic!("it may not be tried again")
+        };
         assert!(why.starts_with("no hub: invalid peer certificate: UnknownIssuer. "), "{why}");
         let away = io::Error::from(io::ErrorKind::ConnectionRefused);
-        assert_eq!(failed("no hub", &away), Refused::NotNow("no hub: connection refused".into()));
+        assert_eq!(failed("no hub", &away), ConnectError::NotNow("no hub: connection refused".into()));
     }
 
     #[test]

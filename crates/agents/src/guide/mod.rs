@@ -4,19 +4,19 @@
 //! Owns: one reply for each message it is given, in as many rooms at once as the hub lets it; a stop ends a reply at
 //! once. It remembers nothing but what runs, and says the same every time.
 
-mod performer;
+mod player;
 mod request;
 mod script;
 
-use crate::Link;
+use crate::FrameChannel;
 use futures_util::future::{AbortHandle, abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use parlor_model::{AgentId, AnswerKind, MessageId, Payload, RoomId};
 use parlor_wire::agentim::gateway::host::egress;
 use parlor_wire::agentim::gateway::host::ingress::{Instruction, RunRequest, SenderType, read};
 use parlor_wire::agentim::gateway::ingress::{AgentForm, GatewayMessage, RelayedAnswer, Status};
-use performer::{Heard, Performer};
-use script::Scene;
+use player::{ScriptPlayer, UserResponse};
+use script::ScriptContext;
 use serde_json::json;
 use std::collections::HashMap;
 use std::future::Future;
@@ -27,13 +27,13 @@ use tokio::sync::mpsc;
 pub const NAME: &str = "guide";
 
 /// Lives until the hub drops its end of the link, or removes the agent.
-pub async fn guide(link: Link) {
-    let Link { mut incoming, outgoing } = link;
+pub async fn guide(link: FrameChannel) {
+    let FrameChannel { mut incoming, outgoing } = link;
     if outgoing.send(egress::write(&GatewayMessage::Register(form()))).await.is_err() {
         return;
     }
     let mut stage =
-        Stage { parts: HashMap::new(), acting: FuturesUnordered::new(), outgoing: outgoing.clone() };
+        ActiveReplies { parts: HashMap::new(), acting: FuturesUnordered::new(), outgoing: outgoing.clone() };
     let mut told_busy = false;
     loop {
         let busy = !stage.parts.is_empty();
@@ -69,29 +69,33 @@ type Acting = Pin<Box<dyn Future<Output = Option<MessageId>> + Send>>;
 
 /// What runs. All of it is driven by the one future of the guide, so what is stopped has said its last word when
 /// the stop was read.
-struct Stage {
+struct ActiveReplies {
     /// By the id of the reply; as many as the hub has runs of the guide, which is one for each room.
-    parts: HashMap<MessageId, Part>,
+    parts: HashMap<MessageId, ActiveReply>,
     acting: FuturesUnordered<Acting>,
     outgoing: mpsc::Sender<String>,
 }
 
-struct Part {
+struct ActiveReply {
     room: RoomId,
     stop: AbortHandle,
-    answers: mpsc::Sender<(Box<str>, Heard)>,
+    answers: mpsc::Sender<(Box<str>, UserResponse)>,
 }
 
 /// A reply asks twice; what comes beyond that was not asked for.
 const ANSWERS: usize = 4;
 
-impl Stage {
+impl ActiveReplies {
     fn follow(&mut self, instruction: Instruction) -> std::ops::ControlFlow<()> {
         match instruction {
             Instruction::Answer(request) => self.begin(request),
             Instruction::Stop { room, .. } => self.stop(room.as_ref()),
-            Instruction::Decided { request, verdict, .. } => self.heard(request, Heard::Verdict(verdict)),
-            Instruction::Answered { question, answers, .. } => self.heard(question, Heard::Answers(answers)),
+            Instruction::Decided { request, verdict, .. } => {
+                self.heard(request, UserResponse::Verdict(verdict))
+            }
+            Instruction::Answered { question, answers, .. } => {
+                self.heard(question, UserResponse::Answers(answers))
+            }
             Instruction::Remove { .. } => return std::ops::ControlFlow::Break(()),
             Instruction::Command { agent, room, command, .. } => {
                 let words = "I know no commands. Mention me, and I show you around.";
@@ -134,7 +138,7 @@ impl Stage {
         if self.parts.contains_key(&reply) {
             return;
         }
-        let scene = Scene {
+        let scene = ScriptContext {
             asked_by: &request.sender_name,
             sender: request.sender,
             by_policy: request.by_policy,
@@ -142,17 +146,17 @@ impl Stage {
         };
         // The hub itself says who came.
         let wish = match request.sender {
-            SenderType::System => request::Wish::Greeting,
+            SenderType::System => request::GuideRequest::Greeting,
             SenderType::User | SenderType::Agent => request::wish(&request.content),
         };
         let steps = script::steps(&wish, &scene);
         let (answers, heard) = mpsc::channel(ANSWERS);
         let room = request.room.clone();
         let outgoing = self.outgoing.clone();
-        let performer = Performer { request, reply: reply.clone(), outgoing, answers: heard };
-        let (farewell, outgoing) = (performer.farewell(), self.outgoing.clone());
+        let performer = ScriptPlayer { request, reply: reply.clone(), outgoing, answers: heard };
+        let (farewell, outgoing) = (performer.stopped_frame(), self.outgoing.clone());
         let (acting, stop) = abortable(performer.perform(steps));
-        self.parts.insert(reply.clone(), Part { room, stop, answers });
+        self.parts.insert(reply.clone(), ActiveReply { room, stop, answers });
         self.acting.push(Box::pin(async move {
             // Who said stop is told that nothing more comes.
             if acting.await.is_err() {
@@ -169,7 +173,7 @@ impl Stage {
     }
 
     /// The name of a question begins with that of its reply; the reply itself knows which one it waits for.
-    fn heard(&self, question: Box<str>, heard: Heard) {
+    fn heard(&self, question: Box<str>, heard: UserResponse) {
         for (_, part) in self.parts.iter().filter(|(reply, _)| question.starts_with(reply.as_str())) {
             let _ = part.answers.try_send((question.clone(), heard.clone()));
         }

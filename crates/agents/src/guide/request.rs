@@ -3,18 +3,18 @@
 use super::NAME;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wish {
+pub enum GuideRequest {
     /// Nothing that the guide could show: it says who it is.
     Greeting,
     /// A text that needs a model to be answered.
     Talk,
     Everything,
-    Acts(Vec<Act>),
+    Acts(Vec<Demo>),
 }
 
 /// One thing that the guide can show.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Act {
+pub enum Demo {
     Think,
     Tool,
     Permission,
@@ -39,7 +39,7 @@ const GREETINGS: &[&str] = &["hi", "hello", "hey", "hallo", "help", "start", "th
 /// As long as a name may be, and not a story.
 const LONGEST_NAME: usize = 60;
 
-pub fn wish(text: &str) -> Wish {
+pub fn wish(text: &str) -> GuideRequest {
     let words: Vec<&str> = text.split_whitespace().filter(|word| !word.starts_with('@')).collect();
     let plain = |word: &&str| {
         let word = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
@@ -47,46 +47,46 @@ pub fn wish(text: &str) -> Wish {
     };
     let known: Vec<String> = words.iter().filter_map(plain).collect();
     if known.is_empty() {
-        return Wish::Greeting;
+        return GuideRequest::Greeting;
     }
     if known.len() > MOST_WORDS {
-        return Wish::Talk;
+        return GuideRequest::Talk;
     }
     if known.iter().any(|word| matches!(&**word, "everything" | "all")) {
-        return Wish::Everything;
+        return GuideRequest::Everything;
     }
-    let mut acts: Vec<Act> = Vec::new();
+    let mut acts: Vec<Demo> = Vec::new();
     for word in &known {
         if word == "chain" {
             // Whatever follows is a name, even if it sounds like a request.
-            acts.push(Act::Chain(named(text)));
+            acts.push(Demo::Chain(named(text)));
             break;
         }
         acts.extend(act(word).filter(|act| !acts.contains(act)));
     }
     match acts.is_empty() {
-        false => Wish::Acts(acts),
-        true if known.iter().any(|word| GREETINGS.contains(&&**word)) => Wish::Greeting,
-        true => Wish::Talk,
+        false => GuideRequest::Acts(acts),
+        true if known.iter().any(|word| GREETINGS.contains(&&**word)) => GuideRequest::Greeting,
+        true => GuideRequest::Talk,
     }
 }
 
-fn act(word: &str) -> Option<Act> {
+fn act(word: &str) -> Option<Demo> {
     Some(match word {
-        "think" | "thinking" | "thoughts" => Act::Think,
-        "tool" | "tools" => Act::Tool,
-        "permission" | "permissions" | "approval" | "approve" => Act::Permission,
-        "task" | "tasks" => Act::Task,
-        "question" | "questions" => Act::Question,
-        "plan" | "plans" => Act::Plan,
-        "subagent" | "subagents" => Act::Subagent,
-        "usage" | "tokens" | "cost" => Act::Usage,
-        "change" | "changes" | "diff" => Act::Changes,
-        "fallback" => Act::Fallback,
-        "error" | "errors" => Act::Error,
-        "terminal" => Act::Terminal,
-        "long" => Act::Long,
-        "slow" | "slowly" => Act::Slow,
+        "think" | "thinking" | "thoughts" => Demo::Think,
+        "tool" | "tools" => Demo::Tool,
+        "permission" | "permissions" | "approval" | "approve" => Demo::Permission,
+        "task" | "tasks" => Demo::Task,
+        "question" | "questions" => Demo::Question,
+        "plan" | "plans" => Demo::Plan,
+        "subagent" | "subagents" => Demo::Subagent,
+        "usage" | "tokens" | "cost" => Demo::Usage,
+        "change" | "changes" | "diff" => Demo::Changes,
+        "fallback" => Demo::Fallback,
+        "error" | "errors" => Demo::Error,
+        "terminal" => Demo::Terminal,
+        "long" => Demo::Long,
+        "slow" | "slowly" => Demo::Slow,
         _ => return None,
     })
 }
@@ -106,34 +106,34 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(text: &str, expected: Wish) {
+    fn check(text: &str, expected: GuideRequest) {
         assert_eq!(wish(text), expected, "{text:?}");
     }
 
-    fn chain(name: &str) -> Wish {
-        Wish::Acts(vec![Act::Chain(Some(name.into()))])
+    fn chain(name: &str) -> GuideRequest {
+        GuideRequest::Acts(vec![Demo::Chain(Some(name.into()))])
     }
 
     #[test]
     fn one_word_is_enough_wherever_it_stands() {
-        check("@guide plan", Wish::Acts(vec![Act::Plan]));
-        check("@Guide, show me a PLAN please!", Wish::Acts(vec![Act::Plan]));
-        check("think and tool, then think", Wish::Acts(vec![Act::Think, Act::Tool]));
-        check("@guide show me everything", Wish::Everything);
-        check("@guide plan, no: everything!", Wish::Everything);
+        check("@guide plan", GuideRequest::Acts(vec![Demo::Plan]));
+        check("@Guide, show me a PLAN please!", GuideRequest::Acts(vec![Demo::Plan]));
+        check("think and tool, then think", GuideRequest::Acts(vec![Demo::Think, Demo::Tool]));
+        check("@guide show me everything", GuideRequest::Everything);
+        check("@guide plan, no: everything!", GuideRequest::Everything);
     }
 
     #[test]
     fn who_only_says_hello_is_greeted() {
         for text in ["", "@guide", "@guide ?", "@guide hi!", "Hello @guide", "@guide help me"] {
-            check(text, Wish::Greeting);
+            check(text, GuideRequest::Greeting);
         }
     }
 
     #[test]
     fn what_needs_a_model_is_no_request() {
-        check("@guide what is the capital of France?", Wish::Talk);
-        check("@guide we have a plan for the release and I wonder whether it is good", Wish::Talk);
+        check("@guide what is the capital of France?", GuideRequest::Talk);
+        check("@guide we have a plan for the release and I wonder whether it is good", GuideRequest::Talk);
     }
 
     #[test]
@@ -141,7 +141,7 @@ mod tests {
         check("@guide chain @coder", chain("coder"));
         check("@guide chain coder.", chain("coder"));
         check("@guide Chain @Plan Writer", chain("Plan Writer"));
-        check("@guide chain", Wish::Acts(vec![Act::Chain(None)]));
-        check("@guide chain @guide", Wish::Acts(vec![Act::Chain(None)]));
+        check("@guide chain", GuideRequest::Acts(vec![Demo::Chain(None)]));
+        check("@guide chain @guide", GuideRequest::Acts(vec![Demo::Chain(None)]));
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! Text of others that is repeated stands in code or without `@`: the guide never calls somebody by accident.
 
-mod acts;
 mod cards;
+mod demos;
 mod tips;
 
-use super::request::{Act, Wish};
+use super::request::{Demo, GuideRequest};
 use parlor_model::{Activity, ChunkKind, RunEvent};
 use parlor_wire::agentim::gateway::host::ingress::{PermissionOutcome, QuestionReply, SenderType};
 use serde_json::Value;
@@ -42,7 +42,7 @@ pub enum Step {
 
 /// For whom it is, and where.
 #[derive(Debug)]
-pub struct Scene<'a> {
+pub struct ScriptContext<'a> {
     pub asked_by: &'a str,
     pub sender: SenderType,
     /// Nobody named the guide: the room wants it to hear everything.
@@ -52,54 +52,56 @@ pub struct Scene<'a> {
 }
 
 /// What belongs into a tour: what waits for a stop, or speaks for long, is shown on its own.
-const TOUR: [Act; 12] = [
-    Act::Think,
-    Act::Tool,
-    Act::Permission,
-    Act::Plan,
-    Act::Subagent,
-    Act::Question,
-    Act::Task,
-    Act::Usage,
-    Act::Changes,
-    Act::Fallback,
-    Act::Terminal,
-    Act::Error,
+const TOUR: [Demo; 12] = [
+    Demo::Think,
+    Demo::Tool,
+    Demo::Permission,
+    Demo::Plan,
+    Demo::Subagent,
+    Demo::Question,
+    Demo::Task,
+    Demo::Usage,
+    Demo::Changes,
+    Demo::Fallback,
+    Demo::Terminal,
+    Demo::Error,
 ];
 
-pub fn steps(wish: &Wish, scene: &Scene) -> Vec<Step> {
+pub fn steps(wish: &GuideRequest, scene: &ScriptContext) -> Vec<Step> {
     match wish {
-        Wish::Greeting | Wish::Talk if scene.sender == SenderType::Agent => vec![say(format!(
-            "Hello {}. I am the guide of this hub: I show people what agents can do here, and leave the rest to you.",
-            plain_name(scene.asked_by)
-        ))],
+        GuideRequest::Greeting | GuideRequest::Talk if scene.sender == SenderType::Agent => {
+            vec![say(format!(
+                "Hello {}. I am the guide of this hub: I show people what agents can do here, and leave the rest to you.",
+                plain_name(scene.asked_by)
+            ))]
+        }
         // In a room where it hears everything, it must not fill it with what it could do.
-        Wish::Greeting | Wish::Talk if scene.by_policy => {
+        GuideRequest::Greeting | GuideRequest::Talk if scene.by_policy => {
             vec![Step::Say("I am only the guide here: write `@guide` when you want to see something.".into())]
         }
-        Wish::Greeting => vec![say(format!("{}\n\n{TO_TRY}", hello(scene.asked_by)))],
-        Wish::Talk => vec![say(format!(
+        GuideRequest::Greeting => vec![say(format!("{}\n\n{TO_TRY}", hello(scene.asked_by)))],
+        GuideRequest::Talk => vec![say(format!(
             "I read that, {}, but I have no model, so I cannot answer it: I only show what agents can do here.\n\n{TO_TRY}",
             plain_name(scene.asked_by)
         ))],
-        Wish::Everything => {
+        GuideRequest::Everything => {
             let mut steps = vec![Step::Say(TOUR_BEGINS.into())];
             for act in &TOUR {
                 steps.push(Step::Say("\n\n".into()));
                 // A tour waits once, for a permission.
-                let shown = acts::steps(act, scene).into_iter();
+                let shown = demos::steps(act, scene).into_iter();
                 steps.extend(shown.filter(|step| !matches!(step, Step::Hear { .. })));
             }
             steps.extend([Step::Say(TOUR_ENDS.into()), idle()]);
             steps
         }
-        Wish::Acts(acts) => {
+        GuideRequest::Acts(acts) => {
             let mut steps = Vec::new();
             for (index, act) in acts.iter().enumerate() {
                 if index > 0 {
                     steps.push(Step::Say("\n\n".into()));
                 }
-                steps.extend(acts::steps(act, scene));
+                steps.extend(demos::steps(act, scene));
             }
             steps.push(idle());
             steps

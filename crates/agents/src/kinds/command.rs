@@ -1,11 +1,11 @@
 //! Any program: the conversation on its standard input, its output is the answer.
 
-use super::Recipe;
+use super::AgentConfig;
 use crate::context;
 use crate::finding::{Finding, Health};
-use crate::plain::{Plain, Utf8};
-use crate::process::{Program, Running};
-use crate::turn::{Deserted, Ending, Stage, Turn};
+use crate::process::{Program, RunningProgram};
+use crate::run::{OutputClosed, RunInput, RunIo, RunResult};
+use crate::sanitize::{EscapeStripper, Utf8Decoder};
 use parlor_model::{ChunkKind, RoomId, RunEvent, Stream};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -31,28 +31,29 @@ const COLUMNS: u16 = 100;
 const ROWS: u16 = 30;
 
 #[derive(Debug)]
-pub struct Command {
+pub struct CommandAgent {
     program: Program,
     /// Whether it is given a terminal, which people see beside the answer.
     terminal: bool,
 }
 
-impl Command {
-    pub fn new(recipe: &Recipe) -> Result<Self, Box<str>> {
-        recipe.knows_only(&["terminal"])?;
+impl CommandAgent {
+    pub fn new(recipe: &AgentConfig) -> Result<Self, Box<str>> {
+        recipe.reject_unknown_keys(&["terminal"])?;
         if recipe.command.is_empty() {
             return Err("a command agent needs the program to run (on the command line after --)".into());
         }
-        let terminal = match recipe.further.get("terminal") {
+        let terminal = match recipe.extra.get("terminal") {
             None => false,
             Some(value) => value.as_bool().ok_or("terminal is true or false")?,
         };
         Ok(Self { program: recipe.program(Program::default()), terminal })
     }
 
-    pub async fn play(&self, turn: &Turn, stage: &Stage) -> Ending {
+    pub async fn execute(&self, turn: &RunInput, stage: &RunIo) -> RunResult {
         let played = self.run(&context::prompt(turn), stage).await;
-        played.unwrap_or_else(|error| Ending::Failed(format!("The program cannot be run: {error}.").into()))
+        played
+            .unwrap_or_else(|error| RunResult::Failed(format!("The program cannot be run: {error}.").into()))
     }
 
     pub(super) fn program(&self) -> &Program {
@@ -92,7 +93,7 @@ impl Command {
         Path::new(&self.program.program)
     }
 
-    async fn run(&self, prompt: &str, stage: &Stage) -> io::Result<Ending> {
+    async fn run(&self, prompt: &str, stage: &RunIo) -> io::Result<RunResult> {
         let (mut running, mut output) = self.start()?;
         let (stdin, stderr) = (running.stdin.take(), running.stderr.take());
         let mut complaint = None;
@@ -106,7 +107,7 @@ impl Command {
             };
             let spoken = self.speak(&mut output, stage);
             let complained = self.complain(stderr, stage, &mut complaint);
-            let ended = async { running.wait().await.map_err(Fault::Broken) };
+            let ended = async { running.wait().await.map_err(ProgramFailure::Broken) };
             tokio::try_join!(ask, spoken, complained, ended)
         };
         let over = tokio::select! {
@@ -115,15 +116,15 @@ impl Command {
         };
         match over {
             Some(Ok((_, _, _, status))) => Ok(ending(status, complaint)),
-            Some(Err(Fault::Broken(error))) => Err(error),
-            None | Some(Err(Fault::Deserted)) => {
+            Some(Err(ProgramFailure::Broken(error))) => Err(error),
+            None | Some(Err(ProgramFailure::Deserted)) => {
                 running.stop().await;
-                Ok(Ending::Stopped)
+                Ok(RunResult::Stopped)
             }
         }
     }
 
-    fn start(&self) -> io::Result<(Running, Output)> {
+    fn start(&self) -> io::Result<(RunningProgram, Output)> {
         #[cfg(target_os = "linux")]
         if self.terminal {
             let (running, terminal) = self.program.start_in_terminal(COLUMNS, ROWS)?;
@@ -135,11 +136,11 @@ impl Command {
         Ok((running, Output::Pipe(stdout)))
     }
 
-    async fn speak(&self, output: &mut Output, stage: &Stage) -> Result<(), Fault> {
-        let (mut plain, mut seen) = (Plain::default(), Utf8::default());
+    async fn speak(&self, output: &mut Output, stage: &RunIo) -> Result<(), ProgramFailure> {
+        let (mut plain, mut seen) = (EscapeStripper::default(), Utf8Decoder::default());
         let mut piece = vec![0; PIECE];
         loop {
-            let count = output.read(&mut piece).await.map_err(Fault::Broken)?;
+            let count = output.read(&mut piece).await.map_err(ProgramFailure::Broken)?;
             let shown = seen.read(&piece[..count]);
             if self.terminal && !shown.is_empty() {
                 stage.print(&*shown).await?;
@@ -158,17 +159,17 @@ impl Command {
     async fn complain(
         &self,
         stderr: Option<ChildStderr>,
-        stage: &Stage,
+        stage: &RunIo,
         last: &mut Option<String>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProgramFailure> {
         let Some(mut stderr) = stderr else { return Ok(()) };
         let tool: Box<str> = self.name().file_name().unwrap_or_default().to_string_lossy().into();
-        let (mut plain, mut seen) = (Plain::default(), Utf8::default());
+        let (mut plain, mut seen) = (EscapeStripper::default(), Utf8Decoder::default());
         let mut piece = vec![0; PIECE];
         let mut line = String::new();
         let (mut shown, mut since) = (0, Instant::now());
         loop {
-            let count = stderr.read(&mut piece).await.map_err(Fault::Broken)?;
+            let count = stderr.read(&mut piece).await.map_err(ProgramFailure::Broken)?;
             let text = plain.pass(&seen.read(&piece[..count]));
             for part in text.split_inclusive('\n') {
                 let room = LINE.saturating_sub(line.chars().count());
@@ -192,7 +193,12 @@ impl Command {
     }
 }
 
-async fn show(tool: &str, line: String, stage: &Stage, last: &mut Option<String>) -> Result<(), Fault> {
+async fn show(
+    tool: &str,
+    line: String,
+    stage: &RunIo,
+    last: &mut Option<String>,
+) -> Result<(), ProgramFailure> {
     if line.trim().is_empty() {
         return Ok(());
     }
@@ -202,25 +208,25 @@ async fn show(tool: &str, line: String, stage: &Stage, last: &mut Option<String>
     Ok(stage.tell(event).await?)
 }
 
-enum Fault {
+enum ProgramFailure {
     Broken(io::Error),
     Deserted,
 }
 
-impl From<Deserted> for Fault {
-    fn from(_: Deserted) -> Self {
+impl From<OutputClosed> for ProgramFailure {
+    fn from(_: OutputClosed) -> Self {
         Self::Deserted
     }
 }
 
-fn ending(status: ExitStatus, complaint: Option<String>) -> Ending {
+fn ending(status: ExitStatus, complaint: Option<String>) -> RunResult {
     let how = match (status.code(), status.signal()) {
-        (Some(0), _) => return Ending::Finished,
+        (Some(0), _) => return RunResult::Finished,
         (Some(code), _) => format!("The program ended with code {code}"),
         (None, Some(signal)) => format!("The program was ended by signal {signal}"),
         (None, None) => "The program did not end well".into(),
     };
-    Ending::Failed(complaint.map_or(format!("{how}."), |said| format!("{how}: {said}")).into())
+    RunResult::Failed(complaint.map_or(format!("{how}."), |said| format!("{how}: {said}")).into())
 }
 
 enum Output {

@@ -1,26 +1,26 @@
 //! The kinds of agents that a gateway can host. Each plays turns in its own way; the list is closed.
 //!
-//! A kind is a file here with a type that has `fn new(recipe: &Recipe) -> Result<Self, Box<str>>`,
-//! `async fn play(&self, turn: &Turn, stage: &Stage) -> Ending` (many rooms at once, one turn in each),
+//! A kind is a file here with a type that has `fn new(recipe: &AgentConfig) -> Result<Self, Box<str>>`,
+//! `async fn execute(&self, turn: &RunInput, stage: &RunIo) -> RunResult` (many rooms at once, one turn in each),
 //! `fn forget(&self, room: &RoomId)` (the session of that room is over) and
-//! `async fn examine(&self) -> Vec<Finding>` (what `doctor` says of it). [`Kind`] knows it by name.
+//! `async fn examine(&self) -> Vec<Finding>` (what `doctor` says of it). [`AgentKind`] knows it by name.
 
 pub mod acp;
 pub mod claude;
 pub mod command;
-mod last_words;
 mod lines;
-mod lookup;
 pub mod model;
+mod prompt;
+mod stderr_tail;
 mod tools;
-mod words;
+mod version_probe;
 
 use crate::finding::Finding;
 use crate::process::Program;
-use crate::turn::{Ending, Stage, Turn};
+use crate::run::{RunInput, RunIo, RunResult};
 use acp::Acp;
 use claude::Claude;
-use command::Command;
+use command::CommandAgent;
 use model::Model;
 use parlor_model::RoomId;
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ use std::path::PathBuf;
 
 /// What an agent is made of, as people write it down.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Recipe {
+pub struct AgentConfig {
     /// Such as `command`, or `acp:claude`: a kind, and a preset of it.
     pub kind: String,
     /// Where it works.
@@ -45,14 +45,14 @@ pub struct Recipe {
     pub environment: BTreeMap<String, String>,
     /// What only this kind knows.
     #[serde(flatten)]
-    pub further: Map<String, Value>,
+    pub extra: Map<String, Value>,
 }
 
 /// Says what is set and not what it is set to.
-impl std::fmt::Debug for Recipe {
+impl std::fmt::Debug for AgentConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let environment: Vec<_> = self.environment.keys().collect();
-        let further: Vec<_> = self.further.keys().collect();
+        let further: Vec<_> = self.extra.keys().collect();
         f.debug_struct("Recipe")
             .field("kind", &self.kind)
             .field("directory", &self.directory)
@@ -63,7 +63,7 @@ impl std::fmt::Debug for Recipe {
     }
 }
 
-impl Recipe {
+impl AgentConfig {
     /// The kind, and what is said more closely of it.
     pub fn kind(&self) -> (&str, Option<&str>) {
         match self.kind.split_once(':') {
@@ -87,8 +87,8 @@ impl Recipe {
     }
 
     /// What is left when a kind has taken what it knows: most likely misspelt.
-    pub fn knows_only(&self, known: &[&str]) -> Result<(), Box<str>> {
-        match self.further.keys().find(|key| !known.contains(&key.as_str())) {
+    pub fn reject_unknown_keys(&self, known: &[&str]) -> Result<(), Box<str>> {
+        match self.extra.keys().find(|key| !known.contains(&key.as_str())) {
             Some(key) => Err(format!("{key} is nothing that the kind {} knows", self.kind().0).into()),
             None => Ok(()),
         }
@@ -97,21 +97,21 @@ impl Recipe {
 
 /// An agent of some kind.
 #[derive(Debug)]
-pub enum Kind {
+pub enum AgentKind {
     Acp(Acp),
     Claude(Claude),
-    Command(Command),
+    Command(CommandAgent),
     Model(Model),
 }
 
-impl Kind {
+impl AgentKind {
     pub const NAMES: &[&str] = &["acp", "claude", "command", "model"];
 
-    pub fn new(recipe: &Recipe) -> Result<Self, Box<str>> {
+    pub fn new(recipe: &AgentConfig) -> Result<Self, Box<str>> {
         Ok(match recipe.kind().0 {
             "acp" => Self::Acp(Acp::new(recipe)?),
             "claude" => Self::Claude(Claude::new(recipe)?),
-            "command" => Self::Command(Command::new(recipe)?),
+            "command" => Self::Command(CommandAgent::new(recipe)?),
             "model" => Self::Model(Model::new(recipe)?),
             other if acp::PRESETS.iter().any(|preset| preset.name == other) => {
                 return Err(format!("{other:?} is no kind of agent: say acp:{other}").into());
@@ -122,12 +122,12 @@ impl Kind {
         })
     }
 
-    pub async fn play(&self, turn: &Turn, stage: &Stage) -> Ending {
+    pub async fn execute(&self, turn: &RunInput, stage: &RunIo) -> RunResult {
         match self {
-            Self::Acp(acp) => acp.play(turn, stage).await,
-            Self::Claude(claude) => claude.play(turn, stage).await,
-            Self::Command(command) => command.play(turn, stage).await,
-            Self::Model(model) => model.play(turn, stage).await,
+            Self::Acp(acp) => acp.execute(turn, stage).await,
+            Self::Claude(claude) => claude.execute(turn, stage).await,
+            Self::Command(command) => command.execute(turn, stage).await,
+            Self::Model(model) => model.execute(turn, stage).await,
         }
     }
 
@@ -150,7 +150,7 @@ impl Kind {
     }
 
     /// Whether it listens while it plays a turn.
-    pub fn takes_more(&self) -> bool {
+    pub fn accepts_injection(&self) -> bool {
         match self {
             Self::Claude(_) => true,
             Self::Acp(_) | Self::Command(_) | Self::Model(_) => false,

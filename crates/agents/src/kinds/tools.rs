@@ -2,7 +2,7 @@
 //!
 //! Owns: that nobody is asked about more than they can see.
 
-use crate::turn::{Deserted, Stage};
+use crate::run::{OutputClosed, RunIo};
 use parlor_model::{Chunk, ChunkKind, Payload, Plan, PlanState, PlanStep, RunEvent, StepState};
 use parlor_wire::agentim::gateway::host::ingress::PermissionOutcome;
 use parlor_wire::json::{JsonLimits, check};
@@ -39,7 +39,7 @@ fn chunk(kind: ChunkKind, content: &str, metadata: serde_json::Value) -> Chunk {
 }
 
 /// Asks people whether an agent may use a tool with exactly this input, a JSON object.
-pub(super) async fn may(stage: &Stage, tool: &str, input: &str) -> Result<PermissionOutcome, Deserted> {
+pub(super) async fn may(stage: &RunIo, tool: &str, input: &str) -> Result<PermissionOutcome, OutputClosed> {
     let unseen = if input.len() > LARGEST_QUESTION {
         "This is too long to be shown to the people who would have to allow it."
     } else if !input.trim_start().starts_with('{') || check(input, FORM).is_err() {
@@ -105,7 +105,7 @@ pub(super) fn cut(text: &str, most: usize) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::turn::Said;
+    use crate::run::AgentOutput;
 
     #[test]
     fn what_is_long_is_cut_between_characters() {
@@ -120,7 +120,7 @@ mod tests {
         let deep = format!("{{\"a\":{}{}}}", "[".repeat(20), "]".repeat(20));
         let long = json!({ "command": "x".repeat(LARGEST_QUESTION) }).to_string();
         for input in [&*deep, &long, "[]", "{\"a\":1,\"a\":2}", "{", ""] {
-            let (stage, mut heard, _) = Stage::new(1);
+            let (stage, mut heard, _) = RunIo::new(1);
             let verdict = may(&stage, "Bash", input).await.unwrap();
             assert!(
                 matches!(verdict, PermissionOutcome::Denied { reason: Some(_) }),
@@ -134,9 +134,9 @@ mod tests {
 
     #[tokio::test]
     async fn people_are_asked_about_exactly_what_is_to_be_done() {
-        let (stage, mut heard, _) = Stage::new(1);
+        let (stage, mut heard, _) = RunIo::new(1);
         let asked = tokio::spawn(async move { may(&stage, "Bash\nx", r#"{"b":1.0,"a":"x"}"#).await });
-        let Some(Said::Question { tool, input, answer }) = heard.recv().await else { panic!() };
+        let Some(AgentOutput::Question { tool, input, answer }) = heard.recv().await else { panic!() };
         assert_eq!((&*tool, &*input.0), ("Bash x", r#"{"b":1.0,"a":"x"}"#));
         answer.send(PermissionOutcome::Allowed).unwrap();
         assert_eq!(asked.await.unwrap().unwrap(), PermissionOutcome::Allowed);

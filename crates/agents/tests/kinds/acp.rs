@@ -2,8 +2,8 @@
 
 use crate::stage::{PATIENCE, Played, Playing, turn};
 use parlor_agents::finding::Health;
-use parlor_agents::kinds::{Kind, Recipe};
-use parlor_agents::turn::Ending;
+use parlor_agents::kinds::{AgentConfig, AgentKind};
+use parlor_agents::run::RunResult;
 use parlor_model::{ChunkKind, PlanState, RunEvent, StepState, Usage};
 use parlor_testkit::program::program;
 use parlor_wire::agentim::gateway::host::ingress::PermissionOutcome;
@@ -13,17 +13,17 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use tokio::time::timeout;
 
-fn actor(options: &[&str]) -> Arc<Kind> {
+fn actor(options: &[&str]) -> Arc<AgentKind> {
     let program = program("acp-actor").to_str().unwrap().to_owned();
     let command = [program].into_iter().chain(options.iter().map(ToString::to_string)).collect();
-    made(&Recipe { command, ..Recipe::default() })
+    made(&AgentConfig { command, ..AgentConfig::default() })
 }
 
-fn made(recipe: &Recipe) -> Arc<Kind> {
-    Arc::new(Kind::new(&Recipe { kind: "acp".into(), ..recipe.clone() }).unwrap())
+fn made(recipe: &AgentConfig) -> Arc<AgentKind> {
+    Arc::new(AgentKind::new(&AgentConfig { kind: "acp".into(), ..recipe.clone() }).unwrap())
 }
 
-async fn play(actor: &Arc<Kind>, script: &str) -> Played {
+async fn play(actor: &Arc<AgentKind>, script: &str) -> Played {
     Playing::begin(actor, turn("room", script, None)).end().await
 }
 
@@ -124,7 +124,7 @@ async fn a_yes_for_once_is_never_a_yes_for_ever() {
     answer.send(PermissionOutcome::Allowed).unwrap();
     // The agent takes the called-off question for a no and waits; a person stops it.
     playing.stop.cancel();
-    assert_eq!(playing.end().await.ending, Some(Ending::Stopped));
+    assert_eq!(playing.end().await.ending, Some(RunResult::Stopped));
 }
 
 #[tokio::test]
@@ -141,7 +141,7 @@ async fn a_stop_ends_a_turn_and_the_session_goes_on() {
     let mut playing = Playing::begin(&actor, turn("room", "stream hang", first.session.as_deref()));
     playing.until("three.").await;
     playing.stop.cancel();
-    assert_eq!(playing.end().await.ending, Some(Ending::Stopped));
+    assert_eq!(playing.end().await.ending, Some(RunResult::Stopped));
     let third =
         Playing::begin(&actor, turn("room", "count", first.session.as_deref())).end().await.finished();
     assert_eq!(third.text(), format!("turn 3 of {}", first.session.unwrap()));
@@ -152,7 +152,7 @@ async fn a_question_is_called_off_by_a_stop() {
     let mut playing = Playing::begin(&actor(&[]), turn("room", "ask", None));
     let (_, _, answer) = playing.question().await;
     playing.stop.cancel();
-    assert_eq!(playing.end().await.ending, Some(Ending::Stopped));
+    assert_eq!(playing.end().await.ending, Some(RunResult::Stopped));
     assert!(answer.is_closed());
 }
 
@@ -164,7 +164,7 @@ async fn who_does_not_stop_is_ended_with_all_it_started() {
     let child = text.split_whitespace().nth(1).unwrap().to_owned();
     assert!(Path::new("/proc").join(&child).exists());
     playing.stop.cancel();
-    assert_eq!(playing.end().await.ending, Some(Ending::Stopped));
+    assert_eq!(playing.end().await.ending, Some(RunResult::Stopped));
     gone(&child).await;
     // The next turn has a new process, in which the old session is not known.
     assert!(play(&actor, "count").await.finished().text().starts_with("turn 1 of s1-"));
@@ -203,7 +203,7 @@ async fn rooms_share_a_process_and_have_sessions_of_their_own() {
     assert!(session.starts_with("s2-") && waiting.until("").await.is_empty(), "{session} {process}");
     assert_eq!(third.text(), format!("turn 2 of {session}"));
     waiting.stop.cancel();
-    assert_eq!(waiting.end().await.ending, Some(Ending::Stopped));
+    assert_eq!(waiting.end().await.ending, Some(RunResult::Stopped));
 }
 
 #[tokio::test]
@@ -290,7 +290,7 @@ async fn a_flood_waits_for_its_readers() {
     println!("{} bytes of a flood were taken", written(process));
     assert!(written(process) < 1 << 19);
     playing.stop.cancel();
-    assert_eq!(playing.end().await.ending, Some(Ending::Stopped));
+    assert_eq!(playing.end().await.ending, Some(RunResult::Stopped));
 }
 
 #[tokio::test]
@@ -307,7 +307,7 @@ fn written(process: &str) -> u64 {
 
 #[tokio::test]
 async fn programs_that_cannot_be_used_say_why() {
-    let missing = made(&Recipe { command: vec!["no-such-program".into()], ..Recipe::default() });
+    let missing = made(&AgentConfig { command: vec!["no-such-program".into()], ..AgentConfig::default() });
     let why = "no-such-program cannot be started: no-such-program is not installed.";
     assert_eq!(play(&missing, "stream").await.why_failed(), why);
     let played = play(&actor(&["--stillborn"]), "stream").await;
@@ -323,7 +323,7 @@ async fn a_program_that_never_answers_can_be_stopped() {
     // It says that it starts, and then nothing.
     assert!(playing.next().await.is_some());
     playing.stop.cancel();
-    assert_eq!(playing.end().await.ending, Some(Ending::Stopped));
+    assert_eq!(playing.end().await.ending, Some(RunResult::Stopped));
 }
 
 #[tokio::test]
@@ -334,9 +334,12 @@ async fn the_doctor_says_what_is_missing_and_one_thing_to_do() {
         (findings[0].state, &*findings[0].what),
         (Health::Ok, "acp-actor 1.0.0 answers and is ready.")
     );
-    let missing = made(&Recipe { command: vec!["no-such-program".into()], ..Recipe::default() });
-    let homeless =
-        Recipe { directory: Some("/no/such/folder".into()), command: vec!["sh".into()], ..Recipe::default() };
+    let missing = made(&AgentConfig { command: vec!["no-such-program".into()], ..AgentConfig::default() });
+    let homeless = AgentConfig {
+        directory: Some("/no/such/folder".into()),
+        command: vec!["sh".into()],
+        ..AgentConfig::default()
+    };
     for (agent, what) in [
         (missing, "no-such-program is not installed."),
         (made(&homeless), "Its directory /no/such/folder is missing."),
@@ -356,7 +359,7 @@ fn recipes_that_make_no_sense_are_refused() {
         ("acp:nobody", &[], "acp:nobody is not known here: claude, codex, gemini, opencode"),
     ] {
         let command = command.iter().map(ToString::to_string).collect();
-        let refused = Kind::new(&Recipe { kind: kind.into(), command, ..Recipe::default() });
+        let refused = AgentKind::new(&AgentConfig { kind: kind.into(), command, ..AgentConfig::default() });
         assert_eq!(&*refused.unwrap_err(), why);
     }
 }

@@ -2,17 +2,19 @@
 
 use crate::stage::{Playing, turn};
 use parlor_agents::finding::Health;
-use parlor_agents::kinds::{Kind, Recipe};
-use parlor_agents::turn::Ending;
+use parlor_agents::kinds::{AgentConfig, AgentKind};
+use parlor_agents::run::RunResult;
 use parlor_model::RunEvent;
 use std::process::Command;
 use std::sync::Arc;
 use tempfile::TempDir;
 
 /// Options of the CLI follow, which a shell takes for arguments of the script.
-fn instead(script: &str) -> Arc<Kind> {
+fn instead(script: &str) -> Arc<AgentKind> {
     let command = ["sh", "-c", script, "claude"].map(Into::into).into();
-    Arc::new(Kind::new(&Recipe { kind: "claude".into(), command, ..Recipe::default() }).unwrap())
+    Arc::new(
+        AgentKind::new(&AgentConfig { kind: "claude".into(), command, ..AgentConfig::default() }).unwrap(),
+    )
 }
 
 #[tokio::test]
@@ -32,7 +34,7 @@ async fn who_does_not_stop_is_ended() {
     );
     assert!(playing.next().await.is_some());
     playing.stop.cancel();
-    assert_eq!(playing.end().await.ending, Some(Ending::Stopped));
+    assert_eq!(playing.end().await.ending, Some(RunResult::Stopped));
 }
 
 /// Says back each line that it gets, as the CLI does when its model has it.
@@ -76,10 +78,16 @@ async fn what_is_no_protocol_is_passed_over() {
 #[tokio::test]
 async fn the_doctor_says_what_is_missing_and_one_thing_to_do() {
     let folder = TempDir::new().unwrap();
-    let missing =
-        Recipe { kind: "claude".into(), command: vec!["no-such-claude".into()], ..Recipe::default() };
-    let nowhere =
-        Recipe { kind: "claude".into(), directory: Some("/no/such/folder".into()), ..Recipe::default() };
+    let missing = AgentConfig {
+        kind: "claude".into(),
+        command: vec!["no-such-claude".into()],
+        ..AgentConfig::default()
+    };
+    let nowhere = AgentConfig {
+        kind: "claude".into(),
+        directory: Some("/no/such/folder".into()),
+        ..AgentConfig::default()
+    };
     for (recipe, what, fix) in [
         (missing, "no-such-claude is not installed.", "npm install -g @anthropic-ai/claude-code"),
         (nowhere, "Its directory /no/such/folder is missing.", "mkdir -p /no/such/folder"),
@@ -94,16 +102,16 @@ async fn the_doctor_says_what_is_missing_and_one_thing_to_do() {
             "npm install -g @anthropic-ai/claude-code",
         ),
     ] {
-        let findings = Kind::new(&recipe).unwrap().examine().await;
+        let findings = AgentKind::new(&recipe).unwrap().examine().await;
         assert_eq!((findings.len(), findings[0].state), (1, Health::Failure));
         assert_eq!((&*findings[0].what, findings[0].fix.as_deref()), (what, Some(fix)));
     }
-    let silent = Kind::new(&of_version(&folder, "2.1.0 (Claude Code)")).unwrap().examine().await;
+    let silent = AgentKind::new(&of_version(&folder, "2.1.0 (Claude Code)")).unwrap().examine().await;
     assert_eq!(silent[0].state, Health::Warning);
 }
 
 /// A program that says one thing, whatever it is asked.
-fn of_version(folder: &TempDir, says: &str) -> Recipe {
+fn of_version(folder: &TempDir, says: &str) -> AgentConfig {
     let file = folder.path().join(says.split(' ').next().unwrap());
     // Written by another process: one that is started here at this moment would inherit the open file, and a file that
     // is open for writing cannot be run.
@@ -111,11 +119,11 @@ fn of_version(folder: &TempDir, says: &str) -> Recipe {
     let written = Command::new("sh").args(["-c", write, "sh"]).arg(&file).arg(says).status().unwrap();
     assert!(written.success());
     let command = vec![file.to_str().unwrap().into()];
-    Recipe { kind: "claude".into(), command, ..Recipe::default() }
+    AgentConfig { kind: "claude".into(), command, ..AgentConfig::default() }
 }
 
 #[test]
 fn recipes_that_make_no_sense_are_refused() {
-    let refused = Kind::new(&Recipe { kind: "claude:opus".into(), ..Recipe::default() });
+    let refused = AgentKind::new(&AgentConfig { kind: "claude:opus".into(), ..AgentConfig::default() });
     assert_eq!(&*refused.unwrap_err(), "claude:opus is not known here; say claude, or acp:claude");
 }

@@ -2,8 +2,8 @@
 
 use crate::stage::{Playing, turn};
 use parlor_agents::finding::Health;
-use parlor_agents::kinds::{Kind, Recipe};
-use parlor_agents::turn::{Ending, Said};
+use parlor_agents::kinds::{AgentConfig, AgentKind};
+use parlor_agents::run::{AgentOutput, RunResult};
 use parlor_model::{ChunkKind, RunEvent, Usage};
 use parlor_testkit::messages::{Messages, TOOL_COMMAND};
 use parlor_wire::agentim::gateway::host::ingress::PermissionOutcome;
@@ -32,7 +32,7 @@ impl World {
         self.folder.path().join("work")
     }
 
-    fn recipe(&self) -> Recipe {
+    fn recipe(&self) -> AgentConfig {
         let programs = std::env::var("XTASK_REAL_AGENTS").expect("`cargo xtask test real-agents` sets it");
         let program = if self.kind == "claude" { "claude" } else { "claude-agent-acp" };
         let home = self.folder.path().join("home");
@@ -43,18 +43,18 @@ impl World {
             ("NO_PROXY", "127.0.0.1"),
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
         ];
-        Recipe {
+        AgentConfig {
             kind: self.kind.into(),
             directory: Some(self.work()),
             command: vec![format!("{programs}/node_modules/.bin/{program}")],
             environment: environment.map(|(name, value)| (name.into(), value.into())).into(),
-            ..Recipe::default()
+            ..AgentConfig::default()
         }
     }
 
     /// A new process, with all that the earlier ones left in their home.
-    fn agent(&self) -> Arc<Kind> {
-        Arc::new(Kind::new(&self.recipe()).unwrap())
+    fn agent(&self) -> Arc<AgentKind> {
+        Arc::new(AgentKind::new(&self.recipe()).unwrap())
     }
 }
 
@@ -134,7 +134,7 @@ async fn a_stop_ends_the_turn_and_the_session_goes_on(world: World) {
     let mut playing = Playing::begin(&agent, turn("room", "play:slow", first.session.as_deref()));
     playing.until("One ").await;
     playing.stop.cancel();
-    assert_eq!(playing.end().await.ending, Some(Ending::Stopped));
+    assert_eq!(playing.end().await.ending, Some(RunResult::Stopped));
     let third =
         Playing::begin(&agent, turn("room", "play:again", first.session.as_deref())).end().await.finished();
     assert!(third.text().starts_with("I have answered "), "{}", third.text());
@@ -162,7 +162,7 @@ async fn a_model_that_is_busy_is_asked_again(world: World) {
     if world.kind == "claude" {
         loop {
             match playing.next().await.unwrap() {
-                Said::Event(RunEvent::Status { detail: Some(detail), .. }) => {
+                AgentOutput::Event(RunEvent::Status { detail: Some(detail), .. }) => {
                     assert!(detail.starts_with("The model has too much to do; trying again in "), "{detail}");
                     break;
                 }
@@ -184,7 +184,7 @@ async fn the_doctor_finds_it_well(world: World) {
     if world.kind == "claude" {
         let mut stranger = world.recipe();
         stranger.environment.remove("ANTHROPIC_API_KEY");
-        let findings = Kind::new(&stranger).unwrap().examine().await;
+        let findings = AgentKind::new(&stranger).unwrap().examine().await;
         assert_eq!(findings[0].state, Health::Failure);
         assert!(findings[0].what.ends_with("is not signed in."), "{findings:?}");
     }

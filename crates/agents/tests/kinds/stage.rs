@@ -1,7 +1,7 @@
 //! A room with one person in it, who sees and answers everything.
 
-use parlor_agents::kinds::Kind;
-use parlor_agents::turn::{Ending, Said, Stage, Turn};
+use parlor_agents::kinds::AgentKind;
+use parlor_agents::run::{AgentOutput, RunInput, RunIo, RunResult};
 use parlor_model::{AgentId, Chunk, ChunkKind, MessageId, RoomId, RunEvent, RunId};
 use parlor_wire::agentim::gateway::host::ingress::{
     InjectedMessage, PermissionOutcome, RunRequest, SenderType,
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-pub fn turn(room: &str, content: &str, session: Option<&str>) -> Turn {
+pub fn turn(room: &str, content: &str, session: Option<&str>) -> RunInput {
     let request = RunRequest {
         agent: AgentId::parse("actor").unwrap(),
         room: RoomId::parse(room).unwrap(),
@@ -30,24 +30,24 @@ pub fn turn(room: &str, content: &str, session: Option<&str>) -> Turn {
         depth: 0,
         earlier: Vec::new(),
     };
-    Turn { request, room: None, session: session.map(Into::into) }
+    RunInput { request, room: None, session: session.map(Into::into) }
 }
 
 /// A turn that is under way.
 pub struct Playing {
     pub stop: CancellationToken,
-    pub heard: mpsc::Receiver<Said>,
-    pub task: JoinHandle<Ending>,
+    pub heard: mpsc::Receiver<AgentOutput>,
+    pub task: JoinHandle<RunResult>,
 }
 
 impl Playing {
-    pub fn begin(agent: &Arc<Kind>, turn: Turn) -> Self {
+    pub fn begin(agent: &Arc<AgentKind>, turn: RunInput) -> Self {
         Self::begin_with(agent, turn, &[])
     }
 
     /// With something that is said to it as soon as it listens.
-    pub fn begin_with(agent: &Arc<Kind>, turn: Turn, meanwhile: &[&str]) -> Self {
-        let (stage, heard, stop) = Stage::new(8);
+    pub fn begin_with(agent: &Arc<AgentKind>, turn: RunInput, meanwhile: &[&str]) -> Self {
+        let (stage, heard, stop) = RunIo::new(8);
         let (more, waiting) = mpsc::channel(8);
         for (number, content) in meanwhile.iter().enumerate() {
             let RunRequest { agent, room, .. } = turn.request.clone();
@@ -56,11 +56,11 @@ impl Playing {
         }
         let stage = stage.open_to(waiting);
         let agent = agent.clone();
-        let task = tokio::spawn(async move { agent.play(&turn, &stage).await });
+        let task = tokio::spawn(async move { agent.execute(&turn, &stage).await });
         Self { stop, heard, task }
     }
 
-    pub async fn next(&mut self) -> Option<Said> {
+    pub async fn next(&mut self) -> Option<AgentOutput> {
         timeout(PATIENCE, self.heard.recv()).await.expect("it says nothing more")
     }
 
@@ -69,7 +69,7 @@ impl Playing {
         let mut text = String::new();
         while !text.contains(words) {
             match self.next().await {
-                Some(Said::Chunk(chunk)) if chunk.kind == ChunkKind::Text => text += &chunk.content,
+                Some(AgentOutput::Chunk(chunk)) if chunk.kind == ChunkKind::Text => text += &chunk.content,
                 Some(_) => {}
                 None => panic!("it ended with {text}"),
             }
@@ -80,7 +80,7 @@ impl Playing {
     pub async fn question(&mut self) -> (Box<str>, Value, oneshot::Sender<PermissionOutcome>) {
         loop {
             match self.next().await.expect("it ended without a question") {
-                Said::Question { tool, input, answer } => {
+                AgentOutput::Question { tool, input, answer } => {
                     return (tool, serde_json::from_str(&input.0).unwrap(), answer);
                 }
                 _ => continue,
@@ -93,12 +93,12 @@ impl Playing {
         let mut played = Played::default();
         while let Some(said) = self.next().await {
             match said {
-                Said::Chunk(chunk) => played.chunks.push(chunk),
-                Said::Event(event) => played.events.push(event),
-                Said::Session(session) => played.session = Some(session),
-                Said::Question { tool, .. } => panic!("it asked for {tool}"),
-                Said::Took(run) => played.taken.push(run),
-                Said::Terminal(_) => {}
+                AgentOutput::Chunk(chunk) => played.chunks.push(chunk),
+                AgentOutput::Event(event) => played.events.push(event),
+                AgentOutput::Session(session) => played.session = Some(session),
+                AgentOutput::Question { tool, .. } => panic!("it asked for {tool}"),
+                AgentOutput::Took(run) => played.taken.push(run),
+                AgentOutput::Terminal(_) => {}
             }
         }
         played.ending = Some(timeout(PATIENCE, self.task).await.expect("it does not end").unwrap());
@@ -113,7 +113,7 @@ pub struct Played {
     pub events: Vec<RunEvent>,
     pub session: Option<Box<str>>,
     pub taken: Vec<RunId>,
-    pub ending: Option<Ending>,
+    pub ending: Option<RunResult>,
 }
 
 impl Played {
@@ -137,13 +137,13 @@ impl Played {
     }
 
     pub fn finished(self) -> Self {
-        assert_eq!(self.ending, Some(Ending::Finished), "{:?}", self.chunks);
+        assert_eq!(self.ending, Some(RunResult::Finished), "{:?}", self.chunks);
         self
     }
 
     pub fn why_failed(&self) -> &str {
         match &self.ending {
-            Some(Ending::Failed(why)) => why,
+            Some(RunResult::Failed(why)) => why,
             other => panic!("it ended with {other:?}"),
         }
     }

@@ -9,7 +9,7 @@ use crate::listing::listing;
 use crate::paint::{Paint, harmless};
 use crate::settings::Settings;
 use anyhow::Context;
-use parlor_agents::kinds::Recipe;
+use parlor_agents::kinds::AgentConfig;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,8 @@ pub async fn run(
         AgentCommand::Add { name, kind, dir, owner, settings, program } => {
             let directory = Some(absolute(dir.as_deref().unwrap_or(Path::new(".")))?);
             let further = settings.iter().map(|text| setting(text)).collect::<anyhow::Result<Map<_, _>>>()?;
-            let recipe = Recipe { kind, directory, command: program, further, ..Recipe::default() };
+            let recipe =
+                AgentConfig { kind, directory, command: program, extra: further, ..AgentConfig::default() };
             let entry = AgentEntry { name, recipe };
             if let Some(missing) = entry.check()?.missing() {
                 note = format!("{}: parlor doctor says what to do.\n", harmless(&missing.to_string()));

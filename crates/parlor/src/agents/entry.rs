@@ -1,7 +1,7 @@
 //! An agent as people write it down: `NAME=KIND[:DIR]` on the command line, `[[agent]]` in a file.
 
 use anyhow::{Context, bail};
-use parlor_agents::kinds::{Kind, Recipe};
+use parlor_agents::kinds::{AgentConfig, AgentKind};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ const LONGEST_NAME: usize = 64;
 pub struct AgentEntry {
     pub name: String,
     #[serde(flatten)]
-    pub recipe: Recipe,
+    pub recipe: AgentConfig,
 }
 
 impl AgentEntry {
@@ -32,7 +32,8 @@ impl AgentEntry {
             None => (rest.to_owned(), None),
         };
         let directory = directory.map(|directory| absolute(Path::new(directory))).transpose()?;
-        let entry = Self { name: name.into(), recipe: Recipe { kind, directory, ..Recipe::default() } };
+        let entry =
+            Self { name: name.into(), recipe: AgentConfig { kind, directory, ..AgentConfig::default() } };
         entry.has_a_name()?;
         Ok(entry)
     }
@@ -48,9 +49,9 @@ impl AgentEntry {
     }
 
     /// Whether an agent can be made of it, without starting one.
-    pub fn check(&self) -> anyhow::Result<Kind> {
+    pub fn check(&self) -> anyhow::Result<AgentKind> {
         self.has_a_name()?;
-        Kind::new(&self.recipe).map_err(|problem| anyhow::anyhow!("the agent {}: {problem}", self.name))
+        AgentKind::new(&self.recipe).map_err(|problem| anyhow::anyhow!("the agent {}: {problem}", self.name))
     }
 }
 

@@ -9,11 +9,11 @@ use crate::paint::Paint;
 use crate::secret::Secret;
 use anyhow::{Context, bail};
 use clap::Args;
-use parlor_agents::gateway::data::Data;
 use parlor_agents::gateway::remote::Remote;
 use parlor_agents::gateway::sign_in::{Credentials, SignIn};
+use parlor_agents::gateway::store::GatewayStore;
 use parlor_agents::gateway::trust::Trust;
-use parlor_agents::gateway::{Gateway, Plan, Spawning};
+use parlor_agents::gateway::{AgentSpec, Gateway, SpawnPolicy};
 use serde::Deserialize;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -84,7 +84,7 @@ struct Settled {
     user: Option<String>,
     key_file: Option<PathBuf>,
     ca_file: Option<PathBuf>,
-    spawning: Spawning,
+    spawning: SpawnPolicy,
     agents: Vec<AgentEntry>,
 }
 
@@ -132,7 +132,7 @@ impl HostingArguments {
             user: self.user.clone().or(file.user),
             key_file: self.key_file.clone().or(file.key_file),
             ca_file: self.ca_file.clone().or(file.ca_file),
-            spawning: Spawning { kinds },
+            spawning: SpawnPolicy { kinds },
             agents,
         })
     }
@@ -143,7 +143,7 @@ pub async fn run(
     data: Option<&str>,
     config: Option<&Path>,
 ) -> anyhow::Result<()> {
-    parlor_agents::process::keep_programs();
+    parlor_agents::process::enable_supervisor();
     let directory = directory(data)?;
     let Settled { server, user, key_file, ca_file, spawning, agents } = arguments.settle(config)?;
     if agents.is_empty() && spawning.kinds.is_empty() {
@@ -164,13 +164,14 @@ pub async fn run(
         None => trust(joined.as_ref().and_then(|joined| joined.ca.as_deref()))?,
     };
     let credentials = credentials(user, key_file, joined)?;
-    let data =
-        Arc::new(Data::open(&directory).with_context(|| format!("cannot use {}", directory.display()))?);
+    let data = Arc::new(
+        GatewayStore::open(&directory).with_context(|| format!("cannot use {}", directory.display()))?,
+    );
     let (news, mut heard) = mpsc::channel(NEWS);
     let mut gateway = Gateway::new(data.clone(), spawning, news).context("cannot read what was kept")?;
     for agent in &agents {
         let (id, name) = (data.agent(&agent.name)?, agent.name.as_str().into());
-        let plan = Plan { id, name, recipe: agent.recipe.clone() };
+        let plan = AgentSpec { id, name, recipe: agent.recipe.clone() };
         gateway.add(plan).map_err(|problem| anyhow::anyhow!("the agent {}: {problem}", agent.name))?;
     }
     let paint = Paint::for_stdout();

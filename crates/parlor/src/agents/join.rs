@@ -4,8 +4,8 @@ use super::gateway::{address, certificates, directory, trust};
 use crate::secret::Secret;
 use anyhow::{Context, bail};
 use clap::Args;
-use parlor_agents::gateway::data::replace;
-use parlor_agents::gateway::sign_in::{Refused, pair};
+use parlor_agents::gateway::sign_in::{ConnectError, pair};
+use parlor_agents::gateway::store::replace;
 use serde::{Deserialize, Serialize};
 use std::fs::DirBuilder;
 use std::io;
@@ -65,8 +65,8 @@ pub async fn run(arguments: &JoinArguments, data: Option<&str>) -> anyhow::Resul
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let key = match pair(&server, &trust, arguments.code.trim(), &name).await {
         Ok(key) => Secret::new(key),
-        Err(Refused::Wrong(why)) => bail!("the hub did not take this code: {why}"),
-        Err(Refused::NotNow(why)) => bail!("{why}"),
+        Err(ConnectError::Wrong(why)) => bail!("the hub did not take this code: {why}"),
+        Err(ConnectError::NotNow(why)) => bail!("{why}"),
     };
     let joined = Joined { server: server.to_string(), key, ca };
     replace(&directory.join(FILE), &serde_json::to_vec_pretty(&joined)?)

@@ -6,8 +6,8 @@
 use super::entry::{self, AgentEntry};
 use super::within;
 use anyhow::{Context, bail};
-use parlor_agents::gateway::data::{Data, replace};
-use parlor_agents::gateway::{Gateway, Plan};
+use parlor_agents::gateway::store::{GatewayStore, replace};
+use parlor_agents::gateway::{AgentSpec, Gateway};
 use parlor_engine::decide::HUB;
 use parlor_model::command::AgentRegistration;
 use parlor_model::{AgentId, Answer, Caller, Command, GatewayId, Query, Refusal, SiteRole, UserId};
@@ -165,7 +165,7 @@ async fn host(app: &App, roster: &Roster) -> anyhow::Result<()> {
 async fn arrange(
     app: &App,
     roster: &Roster,
-    data: &Data,
+    data: &GatewayStore,
     gateway: &mut Gateway,
 ) -> anyhow::Result<Option<UserId>> {
     let (mut some_owner, mut known) = (None, Vec::new());
@@ -183,7 +183,7 @@ async fn arrange(
         match app.hub.execute(&Caller::OPERATOR, Command::HostAgent { owner: of.clone(), new }).await {
             Ok(_) => {
                 some_owner.get_or_insert(of);
-                let plan = Plan { id, name: entry.name.as_str().into(), recipe: entry.recipe };
+                let plan = AgentSpec { id, name: entry.name.as_str().into(), recipe: entry.recipe };
                 if let Err(problem) = gateway.add(plan) {
                     tracing::warn!(agent = entry.name, %problem, "an agent of this hub cannot be hosted");
                 }
@@ -204,7 +204,7 @@ fn registration(id: &AgentId, entry: &AgentEntry) -> AgentRegistration {
         kind: entry.recipe.kind.as_str().into(),
         working_directory: directory,
         capabilities: vec!["rewind".into()],
-        model: entry.recipe.further.get("model").and_then(|model| model.as_str()).map(Into::into),
+        model: entry.recipe.extra.get("model").and_then(|model| model.as_str()).map(Into::into),
         slash_commands: None,
         mcp_servers: None,
     }

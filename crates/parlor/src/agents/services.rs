@@ -3,8 +3,8 @@
 use super::within;
 use crate::models::Reached;
 use anyhow::Context;
-use parlor_agents::gateway::{Gateway, Plan};
-use parlor_agents::kinds::{Kind, Recipe};
+use parlor_agents::gateway::{AgentSpec, Gateway};
+use parlor_agents::kinds::{AgentConfig, AgentKind};
 use parlor_model::{Answer, Caller, Query, Refusal, UserId};
 use parlor_server::App;
 use serde_json::{Map, json};
@@ -52,8 +52,8 @@ async fn host(app: &App, models: &Reached, directory: &Path) -> anyhow::Result<(
 /// An agent that is to answer, and whose it is.
 struct Wanted {
     owner: UserId,
-    plan: Plan,
-    kind: Kind,
+    plan: AgentSpec,
+    kind: AgentKind,
 }
 
 async fn wanted(app: &App, models: &Reached) -> Result<Vec<Wanted>, Refusal> {
@@ -70,9 +70,10 @@ async fn wanted(app: &App, models: &Reached) -> Result<Vec<Wanted>, Refusal> {
             }
         };
         let further = Map::from_iter([("model".to_owned(), json!(service.model.model))]);
-        let recipe = Recipe { kind: agent.host.kind.to_string(), further, ..Recipe::default() };
-        let plan = Plan { id: agent.id, name: agent.name, recipe };
-        wanted.push(Wanted { owner: agent.owner, plan, kind: Kind::Model(model) });
+        let recipe =
+            AgentConfig { kind: agent.host.kind.to_string(), extra: further, ..AgentConfig::default() };
+        let plan = AgentSpec { id: agent.id, name: agent.name, recipe };
+        wanted.push(Wanted { owner: agent.owner, plan, kind: AgentKind::Model(model) });
     }
     Ok(wanted)
 }
@@ -83,7 +84,7 @@ fn arrange(gateway: &mut Gateway, wanted: Vec<Wanted>) -> Option<UserId> {
     gateway.keep_only(&known);
     let mut some_owner = None;
     for Wanted { owner, plan, kind } in wanted {
-        gateway.add_made(plan, kind);
+        gateway.add_with_kind(plan, kind);
         some_owner.get_or_insert(owner);
     }
     some_owner

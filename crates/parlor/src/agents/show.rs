@@ -2,8 +2,8 @@
 
 use super::AgentEntry;
 use crate::paint::{Paint, harmless};
-use parlor_agents::gateway::News;
-use parlor_agents::gateway::remote::Line;
+use parlor_agents::gateway::GatewayNotice;
+use parlor_agents::gateway::remote::ConnectionStatus;
 use parlor_model::RunOutcome;
 use std::fmt::Write;
 use std::path::Path;
@@ -27,10 +27,10 @@ pub fn beginning(server: &Url, data: &Path, agents: &[AgentEntry], paint: Paint)
     title + &text + "\n"
 }
 
-pub fn line(line: &Line, paint: Paint) -> String {
+pub fn line(line: &ConnectionStatus, paint: Paint) -> String {
     match line {
-        Line::Connected => format!("  {} connected\n", paint.good("●")),
-        Line::Lost { why, again } => {
+        ConnectionStatus::Connected => format!("  {} connected\n", paint.good("●")),
+        ConnectionStatus::Lost { why, again } => {
             let seconds = again.as_secs_f32();
             let again = paint.dim(format!("again in {seconds:.1} s"));
             format!("  {} lost: {}, {again}\n", paint.warning("○"), harmless(why))
@@ -38,13 +38,13 @@ pub fn line(line: &Line, paint: Paint) -> String {
     }
 }
 
-pub fn news(news: &News, paint: Paint) -> String {
+pub fn news(news: &GatewayNotice, paint: Paint) -> String {
     match news {
-        News::Began { agent, room, by } => {
+        GatewayNotice::Began { agent, room, by } => {
             let asked = paint.dim(format!("asked by {} in {}", harmless(by), harmless(room)));
             format!("  {} {}\n", paint.bold(harmless(agent)), asked)
         }
-        News::Ended { agent, room, how } => {
+        GatewayNotice::Ended { agent, room, how } => {
             let word = match how {
                 RunOutcome::Complete => paint.good("answered"),
                 RunOutcome::Failed(_) => paint.bad("failed"),
@@ -56,9 +56,9 @@ pub fn news(news: &News, paint: Paint) -> String {
                 paint.dim(format!("in {}", harmless(room)))
             )
         }
-        News::Dismissed { agent } => {
+        GatewayNotice::Dismissed { agent } => {
             format!("  {} is hosted elsewhere now, or was removed\n", paint.bold(harmless(agent)))
         }
-        News::Refused { message } => format!("  {} {}\n", paint.warning("!"), harmless(message)),
+        GatewayNotice::Refused { message } => format!("  {} {}\n", paint.warning("!"), harmless(message)),
     }
 }

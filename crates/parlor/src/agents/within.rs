@@ -1,7 +1,7 @@
 //! A gateway within the hub: over a link in the same process, and with no way around the hub's rules.
 
-use parlor_agents::gateway::data::Data;
-use parlor_agents::gateway::{Gateway, Spawning};
+use parlor_agents::gateway::store::GatewayStore;
+use parlor_agents::gateway::{Gateway, SpawnPolicy};
 use parlor_model::UserId;
 use parlor_server::App;
 use std::path::Path;
@@ -14,17 +14,17 @@ const WAITING: usize = 256;
 /// Between two tries to have agents hosted.
 pub const AGAIN: Duration = Duration::from_secs(1);
 
-pub fn open(directory: &Path) -> anyhow::Result<(Arc<Data>, Gateway)> {
-    let data = Arc::new(Data::open(directory)?);
+pub fn open(directory: &Path) -> anyhow::Result<(Arc<GatewayStore>, Gateway)> {
+    let data = Arc::new(GatewayStore::open(directory)?);
     // They are in the room; the log needs no more of them.
     let (news, _) = mpsc::channel(1);
-    let gateway = Gateway::new(data.clone(), Spawning::default(), news)?;
+    let gateway = Gateway::new(data.clone(), SpawnPolicy::default(), news)?;
     Ok((data, gateway))
 }
 
 /// One connection, until it is lost or something changed. What agents do goes on over the next one.
 pub async fn connect(app: &App, owner: &UserId, gateway: &mut Gateway, changed: impl Future<Output = ()>) {
-    let (ours, theirs) = parlor_agents::link(WAITING);
+    let (ours, theirs) = parlor_agents::frame_channel(WAITING);
     let hosting = parlor_server::host_locally(app, owner, ours.incoming, ours.outgoing);
     tokio::pin!(hosting);
     let lost = tokio::select! {

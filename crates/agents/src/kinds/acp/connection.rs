@@ -3,10 +3,10 @@
 //! Owns: the process; which session hears what; that nothing piles up in front of a room that is slow. The protocol's
 //! crate queues without bounds between the pipe and our handlers, so lines are read only while no handler waits.
 
-use super::super::last_words::LastWords;
 use super::super::lines::{Line, Lines};
+use super::super::stderr_tail::StderrTail;
 use super::super::{SlashCommand, tools};
-use crate::process::{Program, Running};
+use crate::process::{Program, RunningProgram};
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
@@ -31,9 +31,9 @@ use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// The first start may have to fetch the program.
-const PATIENCE: Duration = Duration::from_secs(180);
+const START_TIMEOUT: Duration = Duration::from_secs(180);
 /// For everything but a prompt.
-const ANSWER: Duration = Duration::from_secs(60);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// Between the end of what a program prints and its own end.
 const LAG: Duration = Duration::from_millis(500);
 /// For what a program said before it ended, at the pace of the slowest room.
@@ -41,20 +41,20 @@ const REST: Duration = Duration::from_secs(5);
 /// A file that was read, or a picture, comes in one line.
 const LONGEST_LINE: usize = 16 * 1024 * 1024;
 /// What a session has told and its turn has not taken yet.
-const ROOM: usize = 256;
+const EVENT_QUEUE: usize = 256;
 
 pub(super) type PermissionResponder = v1::Responder<RequestPermissionResponse>;
 
 /// What an agent says of one session.
-pub(super) enum Heard {
+pub(super) enum SessionEvent {
     Update(Box<SessionUpdate>),
-    Permission(Box<(RequestPermissionRequest, Question)>),
+    Permission(Box<(RequestPermissionRequest, PendingPermission)>),
 }
 
 /// A question that the agent waits for. Whoever drops it calls it off.
-pub(super) struct Question(Option<PermissionResponder>);
+pub(super) struct PendingPermission(Option<PermissionResponder>);
 
-impl Question {
+impl PendingPermission {
     pub(super) fn answer(mut self, outcome: RequestPermissionOutcome) {
         if let Some(responder) = self.0.take() {
             let _ = responder.respond(RequestPermissionResponse::new(outcome));
@@ -62,7 +62,7 @@ impl Question {
     }
 }
 
-impl Drop for Question {
+impl Drop for PendingPermission {
     fn drop(&mut self) {
         if let Some(responder) = self.0.take() {
             let _ = responder.respond(RequestPermissionResponse::new(RequestPermissionOutcome::Cancelled));
@@ -72,8 +72,8 @@ impl Drop for Question {
 
 /// Which session is listened to, and what is known of each.
 #[derive(Default)]
-struct Board {
-    listeners: Mutex<HashMap<SessionId, mpsc::Sender<Heard>>>,
+struct SessionRegistry {
+    listeners: Mutex<HashMap<SessionId, mpsc::Sender<SessionEvent>>>,
     /// Sessions that this process knows, with what they have cost as far as it said so, in millionths of a dollar.
     sessions: Mutex<HashMap<SessionId, Option<u64>>>,
     commands: Mutex<Vec<SlashCommand>>,
@@ -83,7 +83,7 @@ pub(super) struct Connection {
     agent: ConnectionTo<Agent>,
     pub(super) abilities: AgentCapabilities,
     pub(super) info: Option<Implementation>,
-    board: Arc<Board>,
+    board: Arc<SessionRegistry>,
     /// In words for people, once it is over.
     why_ended: Arc<OnceLock<Box<str>>>,
     ended: CancellationToken,
@@ -101,16 +101,16 @@ impl Connection {
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err(format!("{name} has no pipes to talk through.").into());
         };
-        let (board, why_ended) = (Arc::<Board>::default(), Arc::<OnceLock<_>>::default());
+        let (board, why_ended) = (Arc::<SessionRegistry>::default(), Arc::<OnceLock<_>>::default());
         let (kill, ended) = (CancellationToken::new(), CancellationToken::new());
         let (connected, connection) = oneshot::channel();
         tokio::spawn({
             let (board, why_ended, kill) = (board.clone(), why_ended.clone(), kill.clone());
             let (name, ended) = (Box::<str>::from(name), ended.clone().drop_guard());
-            let last_words = LastWords::of(stderr);
+            let last_words = StderrTail::of(stderr);
             async move {
                 let status = converse(running, stdin, stdout, board, connected, &kill).await;
-                let why = obituary(&name, status, &kill, last_words.hear().await);
+                let why = exit_reason(&name, status, &kill, last_words.finish().await);
                 let _ = why_ended.set(why);
                 drop(ended);
             }
@@ -127,7 +127,7 @@ impl Connection {
             Some((agent.send_request(greeting).block_task().await, agent))
         };
         let greeted = tokio::select! {
-            greeted = timeout(PATIENCE, greeting) => greeted,
+            greeted = timeout(START_TIMEOUT, greeting) => greeted,
             why = over => return Err(why),
         };
         match greeted {
@@ -152,7 +152,7 @@ impl Connection {
                 Err(why.unwrap_or_else(|| format!("{name} does not greet us: {}.", told(&error)).into()))
             }
             Ok(None) => Err(format!("{name} ended before it said anything.").into()),
-            Err(_) => Err(format!("{name} says nothing, after {} seconds.", PATIENCE.as_secs()).into()),
+            Err(_) => Err(format!("{name} says nothing, after {} seconds.", START_TIMEOUT.as_secs()).into()),
         }
     }
 
@@ -167,14 +167,14 @@ impl Connection {
     }
 
     /// Why it ended, if it has or is about to.
-    pub(super) async fn obituary(&self) -> Option<Box<str>> {
+    pub(super) async fn exit_reason(&self) -> Option<Box<str>> {
         let _ = timeout(LAG + LAG, self.ended.cancelled()).await;
         self.why_ended.get().cloned()
     }
 
     /// A request that is answered soon.
     pub(super) async fn request<R: JsonRpcRequest>(&self, request: R) -> Result<R::Response, Error> {
-        let answer = timeout(ANSWER, self.agent.send_request(request).block_task()).await;
+        let answer = timeout(REQUEST_TIMEOUT, self.agent.send_request(request).block_task()).await;
         answer.unwrap_or_else(|_| Err(Error::internal_error().data("it did not answer in time")))
     }
 
@@ -215,16 +215,16 @@ impl Connection {
 
     /// What is said of a session from now on, until this is dropped.
     pub(super) fn listen(&self, session: &SessionId) -> Listener {
-        let (heard, listening) = mpsc::channel(ROOM);
+        let (heard, listening) = mpsc::channel(EVENT_QUEUE);
         self.board.listeners.lock().insert(session.clone(), heard);
         Listener { heard: listening, session: session.clone(), board: self.board.clone() }
     }
 }
 
 pub(super) struct Listener {
-    pub(super) heard: mpsc::Receiver<Heard>,
+    pub(super) heard: mpsc::Receiver<SessionEvent>,
     session: SessionId,
-    board: Arc<Board>,
+    board: Arc<SessionRegistry>,
 }
 
 impl Drop for Listener {
@@ -235,10 +235,10 @@ impl Drop for Listener {
 
 /// Runs the connection until it or the program ends or is ended; nothing of the program is left then.
 async fn converse(
-    mut running: Running,
+    mut running: RunningProgram,
     stdin: ChildStdin,
     stdout: ChildStdout,
-    board: Arc<Board>,
+    board: Arc<SessionRegistry>,
     connected: oneshot::Sender<ConnectionTo<Agent>>,
     kill: &CancellationToken,
 ) -> Result<Option<ExitStatus>, Error> {
@@ -250,14 +250,14 @@ async fn converse(
         let (board, gate) = (board.clone(), gate.clone());
         async move |told: SessionNotification, _| {
             board.note(&told);
-            let heard = Heard::Update(Box::new(told.update));
+            let heard = SessionEvent::Update(Box::new(told.update));
             board.pass_on(&told.session_id, heard, &gate).await;
             Ok(())
         }
     };
     let permission = async move |asked: RequestPermissionRequest, responder, _| {
         let session = asked.session_id.clone();
-        let heard = Heard::Permission(Box::new((asked, Question(Some(responder)))));
+        let heard = SessionEvent::Permission(Box::new((asked, PendingPermission(Some(responder)))));
         board.pass_on(&session, heard, &gate).await;
         Ok(())
     };
@@ -292,9 +292,9 @@ async fn converse(
     outcome.map(|()| status)
 }
 
-impl Board {
+impl SessionRegistry {
     /// To whoever listens to that session; what nobody listens to is history that a load repeats, or comes too late.
-    async fn pass_on(&self, session: &SessionId, heard: Heard, gate: &watch::Sender<bool>) {
+    async fn pass_on(&self, session: &SessionId, heard: SessionEvent, gate: &watch::Sender<bool>) {
         let listener = self.listeners.lock().get(session).cloned();
         let Some(listener) = listener else { return };
         if let Err(mpsc::error::TrySendError::Full(heard)) = listener.try_send(heard) {
@@ -357,7 +357,7 @@ fn outgoing(stdin: ChildStdin) -> impl sink::Sink<String, Error = io::Error> + S
     })
 }
 
-fn obituary(
+fn exit_reason(
     name: &str,
     status: Result<Option<ExitStatus>, Error>,
     kill: &CancellationToken,

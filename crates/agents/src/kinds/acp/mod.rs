@@ -10,11 +10,11 @@ mod translate;
 
 pub use preset::{PRESETS, Preset};
 
-use super::words::words;
-use super::{Recipe, SlashCommand};
+use super::prompt::prompt_text;
+use super::{AgentConfig, SlashCommand};
 use crate::finding::{Finding, Health};
 use crate::process::Program;
-use crate::turn::{Ending, Stage, Turn};
+use crate::run::{RunInput, RunIo, RunResult};
 use agent_client_protocol::ErrorCode;
 use agent_client_protocol::v1::schema::{CloseSessionRequest, NewSessionRequest, SessionId};
 use connection::{Connection, told};
@@ -36,8 +36,8 @@ pub struct Acp {
 }
 
 impl Acp {
-    pub fn new(recipe: &Recipe) -> Result<Self, Box<str>> {
-        recipe.knows_only(&[])?;
+    pub fn new(recipe: &AgentConfig) -> Result<Self, Box<str>> {
+        recipe.reject_unknown_keys(&[])?;
         let program = match recipe.kind().1 {
             None if recipe.command.is_empty() => return Err("an acp agent needs the program to run".into()),
             None => Program::default(),
@@ -61,25 +61,25 @@ impl Acp {
         })
     }
 
-    pub async fn play(&self, turn: &Turn, stage: &Stage) -> Ending {
+    pub async fn execute(&self, turn: &RunInput, stage: &RunIo) -> RunResult {
         let connection = tokio::select! {
             biased;
-            () = stage.stopped() => return Ending::Stopped,
+            () = stage.stopped() => return RunResult::Stopped,
             connection = self.connection(Some(stage)) => connection,
         };
         let connection = match connection {
             Ok(connection) => connection,
-            Err(why) => return Ending::Failed(why),
+            Err(why) => return RunResult::Failed(why),
         };
         let session = tokio::select! {
             biased;
-            () = stage.stopped() => return Ending::Stopped,
+            () = stage.stopped() => return RunResult::Stopped,
             session = self.session(&connection, turn, stage) => session,
         };
         let ending = match session {
             Ok(session) => {
                 self.rooms.lock().insert(turn.request.room.clone(), session.clone());
-                let words = words(turn, &connection.commands());
+                let words = prompt_text(turn, &connection.commands());
                 session::play(&connection, &session, &self.name, words, stage).await
             }
             Err(ending) => ending,
@@ -145,7 +145,7 @@ impl Acp {
     }
 
     /// The one that runs, or a new one.
-    async fn connection(&self, stage: Option<&Stage>) -> Result<Arc<Connection>, Box<str>> {
+    async fn connection(&self, stage: Option<&RunIo>) -> Result<Arc<Connection>, Box<str>> {
         let mut current = self.current.lock().await;
         if let Some(connection) = current.as_ref().filter(|connection| !connection.has_ended()) {
             return Ok(connection.clone());
@@ -165,11 +165,12 @@ impl Acp {
     async fn session(
         &self,
         connection: &Connection,
-        turn: &Turn,
-        stage: &Stage,
-    ) -> Result<SessionId, Ending> {
+        turn: &RunInput,
+        stage: &RunIo,
+    ) -> Result<SessionId, RunResult> {
         if let Some(earlier) = turn.session.as_deref().map(SessionId::new)
-            && (connection.knows(&earlier) || session::take_up(connection, &earlier, &self.directory()).await)
+            && (connection.knows(&earlier)
+                || session::resume_session(connection, &earlier, &self.directory()).await)
         {
             return Ok(earlier);
         }
@@ -180,7 +181,7 @@ impl Acp {
         connection.has_session(&opened, Some(0));
         match stage.remember(&*opened.0).await {
             Ok(()) => Ok(opened),
-            Err(_) => Err(Ending::Stopped),
+            Err(_) => Err(RunResult::Stopped),
         }
     }
 

@@ -2,10 +2,10 @@
 //!
 //! Owns: that a stop ends it soon, whatever the agent does; that a question is answered, or called off.
 
-use super::connection::{Connection, Heard, Listener, Question, told};
-use super::translate::{Shown, Translation};
+use super::connection::{Connection, Listener, PendingPermission, SessionEvent, told};
+use super::translate::{AcpOutput, AcpTranslator};
 use crate::kinds::tools;
-use crate::turn::{Deserted, Ending, Stage};
+use crate::run::{OutputClosed, RunIo, RunResult};
 use agent_client_protocol::v1::schema::{
     ContentBlock, LoadSessionRequest, PermissionOption, PermissionOptionKind, PromptRequest, PromptResponse,
     RequestPermissionOutcome, ResumeSessionRequest, SelectedPermissionOutcome, SessionId, StopReason,
@@ -26,7 +26,7 @@ const GRACE: Duration = Duration::from_millis(300);
 const MOST_QUESTIONS: usize = 20;
 
 /// Opens a session of an earlier process again, if the agent can and knows it still.
-pub(super) async fn take_up(connection: &Connection, session: &SessionId, folder: &Path) -> bool {
+pub(super) async fn resume_session(connection: &Connection, session: &SessionId, folder: &Path) -> bool {
     let (abilities, id) = (&connection.abilities, session.clone());
     let opened = if abilities.session_capabilities.resume.is_some() {
         connection.request(ResumeSessionRequest::new(id, folder)).await.is_ok()
@@ -46,30 +46,30 @@ pub(super) async fn play(
     session: &SessionId,
     name: &str,
     words: String,
-    stage: &Stage,
-) -> Ending {
+    stage: &RunIo,
+) -> RunResult {
     let cost_before = connection.cost(session);
     let mut listener = connection.listen(session);
     let words = ContentBlock::Text(TextContent::new(words));
     // Whoever drops this turn in the middle wants the agent to stop, too.
-    let unfinished = Unfinished(Some(connection));
+    let unfinished = KillUnlessFinished(Some(connection));
     let mut answer = pin!(connection.begin(PromptRequest::new(session.clone(), vec![words])));
-    let mut performance = Performance { stage, translation: Translation::default() };
+    let mut performance = PromptRun { stage, translation: AcpTranslator::default() };
     let outcome = tokio::select! {
         biased;
-        () = stage.stopped() => Err(Deserted),
+        () = stage.stopped() => Err(OutputClosed),
         outcome = performance.follow(&mut listener, answer.as_mut()) => outcome,
     };
     let outcome = match outcome {
         Ok(outcome) => outcome,
-        Err(Deserted) => {
+        Err(OutputClosed) => {
             connection.cancel(session);
-            if !wind_up(&mut listener, answer.as_mut()).await {
+            if !await_stop(&mut listener, answer.as_mut()).await {
                 connection.forget(session);
-                return Ending::Stopped;
+                return RunResult::Stopped;
             }
             unfinished.settle();
-            return Ending::Stopped;
+            return RunResult::Stopped;
         }
     };
     unfinished.settle();
@@ -77,34 +77,34 @@ pub(super) async fn play(
     let report = spent.map(|spent| RunEvent::Usage(UsageReport { spent: Some(spent), context: None }));
     for event in performance.translation.changes().into_iter().chain(report) {
         if stage.tell(event).await.is_err() {
-            return Ending::Stopped;
+            return RunResult::Stopped;
         }
     }
     match outcome.map(|answer| answer.stop_reason) {
-        Ok(StopReason::EndTurn) => Ending::Finished,
-        Ok(StopReason::Cancelled) => Ending::Stopped,
+        Ok(StopReason::EndTurn) => RunResult::Finished,
+        Ok(StopReason::Cancelled) => RunResult::Stopped,
         Ok(StopReason::MaxTokens) => {
-            Ending::Failed("The answer grew longer than the model may write.".into())
+            RunResult::Failed("The answer grew longer than the model may write.".into())
         }
         Ok(StopReason::MaxTurnRequests) => {
-            Ending::Failed("The agent asked its model as often as it may in one turn.".into())
+            RunResult::Failed("The agent asked its model as often as it may in one turn.".into())
         }
-        Ok(StopReason::Refusal) => Ending::Failed("The model refuses to go on with this.".into()),
-        Ok(_) => Ending::Failed("The agent ended its turn for a reason that is not known here.".into()),
+        Ok(StopReason::Refusal) => RunResult::Failed("The model refuses to go on with this.".into()),
+        Ok(_) => RunResult::Failed("The agent ended its turn for a reason that is not known here.".into()),
         Err(error) => failure(connection, name, &error).await,
     }
 }
 
 /// Ends the program when it is dropped before the prompt was answered.
-struct Unfinished<'a>(Option<&'a Connection>);
+struct KillUnlessFinished<'a>(Option<&'a Connection>);
 
-impl Unfinished<'_> {
+impl KillUnlessFinished<'_> {
     fn settle(mut self) {
         self.0 = None;
     }
 }
 
-impl Drop for Unfinished<'_> {
+impl Drop for KillUnlessFinished<'_> {
     fn drop(&mut self) {
         if let Some(connection) = self.0 {
             connection.kill();
@@ -113,7 +113,7 @@ impl Drop for Unfinished<'_> {
 }
 
 /// Whether the agent has ended its turn by itself; what it still says is not heard.
-async fn wind_up<A: Future>(listener: &mut Listener, mut answer: Pin<&mut A>) -> bool {
+async fn await_stop<A: Future>(listener: &mut Listener, mut answer: Pin<&mut A>) -> bool {
     let ended = async {
         loop {
             tokio::select! {
@@ -125,18 +125,18 @@ async fn wind_up<A: Future>(listener: &mut Listener, mut answer: Pin<&mut A>) ->
     timeout(GRACE, ended).await.is_ok()
 }
 
-struct Performance<'a> {
-    stage: &'a Stage,
-    translation: Translation,
+struct PromptRun<'a> {
+    stage: &'a RunIo,
+    translation: AcpTranslator,
 }
 
-impl Performance<'_> {
+impl PromptRun<'_> {
     /// Until the agent answers the prompt.
     async fn follow(
         &mut self,
         listener: &mut Listener,
         mut answer: Pin<&mut impl Future<Output = Result<PromptResponse, Error>>>,
-    ) -> Result<Result<PromptResponse, Error>, Deserted> {
+    ) -> Result<Result<PromptResponse, Error>, OutputClosed> {
         let mut questions = FuturesUnordered::new();
         let answer = loop {
             let heard = tokio::select! {
@@ -164,19 +164,19 @@ impl Performance<'_> {
 
     async fn show(
         &mut self,
-        heard: Heard,
-    ) -> Result<Option<(ToolCallUpdate, Vec<PermissionOption>, Question)>, Deserted> {
+        heard: SessionEvent,
+    ) -> Result<Option<(ToolCallUpdate, Vec<PermissionOption>, PendingPermission)>, OutputClosed> {
         match heard {
-            Heard::Update(update) => {
+            SessionEvent::Update(update) => {
                 for shown in self.translation.of(*update) {
                     match shown {
-                        Shown::Chunk(chunk) => self.stage.show(chunk).await?,
-                        Shown::Event(event) => self.stage.tell(event).await?,
+                        AcpOutput::Chunk(chunk) => self.stage.show(chunk).await?,
+                        AcpOutput::Event(event) => self.stage.tell(event).await?,
                     }
                 }
                 Ok(None)
             }
-            Heard::Permission(asked) => {
+            SessionEvent::Permission(asked) => {
                 let (asked, question) = *asked;
                 Ok(Some((asked.tool_call, asked.options, question)))
             }
@@ -185,12 +185,12 @@ impl Performance<'_> {
 }
 
 async fn ask(
-    stage: &Stage,
+    stage: &RunIo,
     tool: String,
     input: String,
     options: Vec<PermissionOption>,
-    question: Question,
-) -> Result<(), Deserted> {
+    question: PendingPermission,
+) -> Result<(), OutputClosed> {
     let verdict = tools::may(stage, &tool, &input).await?;
     question.answer(chosen(&verdict, &options));
     Ok(())
@@ -226,14 +226,14 @@ fn spent(answer: &PromptResponse, cost_before: Option<u64>, cost: Option<u64>) -
     Some(usage)
 }
 
-pub(super) async fn failure(connection: &Connection, name: &str, error: &Error) -> Ending {
+pub(super) async fn failure(connection: &Connection, name: &str, error: &Error) -> RunResult {
     if error.code == ErrorCode::AUTH_REQUIRED {
-        return Ending::Failed(
+        return RunResult::Failed(
             format!("{name} is not signed in on this machine. `parlor doctor` says how to do it.").into(),
         );
     }
     let lost = agent_client_protocol::is_incoming_transport_closed(error)
         || agent_client_protocol::is_connection_terminated(error);
-    let why = if lost { connection.obituary().await } else { None };
-    Ending::Failed(why.unwrap_or_else(|| format!("{name} says: {}.", told(error)).into()))
+    let why = if lost { connection.exit_reason().await } else { None };
+    RunResult::Failed(why.unwrap_or_else(|| format!("{name} says: {}.", told(error)).into()))
 }

@@ -21,14 +21,14 @@ const MOST_LINES: usize = 50;
 const MOST_CALLS: usize = 1_000;
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Shown {
+pub(super) enum AcpOutput {
     Chunk(Chunk),
     Event(RunEvent),
 }
 
 /// What one turn has told.
 #[derive(Debug, Default)]
-pub(super) struct Translation {
+pub(super) struct AcpTranslator {
     calls: HashMap<Box<str>, Call>,
     changed: Vec<ChangedFile>,
     left_out: u32,
@@ -50,8 +50,8 @@ struct Call {
     told: usize,
 }
 
-impl Translation {
-    pub(super) fn of(&mut self, update: SessionUpdate) -> Vec<Shown> {
+impl AcpTranslator {
+    pub(super) fn of(&mut self, update: SessionUpdate) -> Vec<AcpOutput> {
         match update {
             SessionUpdate::AgentMessageChunk(chunk) => said(ChunkKind::Text, chunk.content),
             SessionUpdate::AgentThoughtChunk(chunk) => said(ChunkKind::Thinking, chunk.content),
@@ -67,7 +67,7 @@ impl Translation {
                 self.call(ToolCallUpdate::new(call.tool_call_id, fields))
             }
             SessionUpdate::ToolCallUpdate(update) => self.call(update),
-            SessionUpdate::Plan(plan) => planned(&plan).map(Shown::Event).into_iter().collect(),
+            SessionUpdate::Plan(plan) => planned(&plan).map(AcpOutput::Event).into_iter().collect(),
             SessionUpdate::UsageUpdate(usage) => self.fill(usage.used, usage.size).into_iter().collect(),
             _ => Vec::new(),
         }
@@ -91,7 +91,7 @@ impl Translation {
         (!files.is_empty()).then_some(RunEvent::Changes(ChangeReport { files, left_out }))
     }
 
-    fn call(&mut self, update: ToolCallUpdate) -> Vec<Shown> {
+    fn call(&mut self, update: ToolCallUpdate) -> Vec<AcpOutput> {
         let id: Box<str> = update.tool_call_id.0.as_ref().into();
         if self.calls.len() >= MOST_CALLS && !self.calls.contains_key(&id) {
             self.calls.clear();
@@ -107,15 +107,15 @@ impl Translation {
             call.shown = true;
             let input = call.input.as_ref().filter(|input| !is_empty(input)).cloned();
             let input = input.unwrap_or_else(|| json!({ "title": call.title }));
-            shown.push(Shown::Chunk(tools::used(&id, call.label(), &input.to_string())));
+            shown.push(AcpOutput::Chunk(tools::used(&id, call.label(), &input.to_string())));
         }
         if !ended && call.shown {
-            shown.extend(call.progress().map(Shown::Event));
+            shown.extend(call.progress().map(AcpOutput::Event));
         }
         if ended {
             let call = self.calls.remove(&id).expect("it was entered above");
             let failed = status == ToolCallStatus::Failed;
-            shown.push(Shown::Chunk(tools::returned(&id, call.label(), &call.result(), failed)));
+            shown.push(AcpOutput::Chunk(tools::returned(&id, call.label(), &call.result(), failed)));
             if !failed {
                 self.note(&call.content);
             }
@@ -147,7 +147,7 @@ impl Translation {
         }
     }
 
-    fn fill(&mut self, used: u64, size: u64) -> Option<Shown> {
+    fn fill(&mut self, used: u64, size: u64) -> Option<AcpOutput> {
         if self.window.replace((used, size)) == Some((used, size)) {
             return None;
         }
@@ -162,7 +162,7 @@ impl Translation {
             compressed: false,
             summaries: 0,
         };
-        Some(Shown::Event(RunEvent::Usage(UsageReport { spent: None, context: Some(context) })))
+        Some(AcpOutput::Event(RunEvent::Usage(UsageReport { spent: None, context: Some(context) })))
     }
 }
 
@@ -232,12 +232,12 @@ impl Call {
     }
 }
 
-fn said(kind: ChunkKind, content: ContentBlock) -> Vec<Shown> {
+fn said(kind: ChunkKind, content: ContentBlock) -> Vec<AcpOutput> {
     let text = words(&content);
     if text.is_empty() {
         return Vec::new();
     }
-    vec![Shown::Chunk(Chunk { kind, content: text.into(), metadata: None })]
+    vec![AcpOutput::Chunk(Chunk { kind, content: text.into(), metadata: None })]
 }
 
 fn words(content: &ContentBlock) -> String {
@@ -293,13 +293,13 @@ mod tests {
     use super::*;
 
     /// The lines that are told when an agent has told so much of what came out.
-    fn lines(translation: &mut Translation, text: &str) -> Vec<String> {
+    fn lines(translation: &mut AcpTranslator, text: &str) -> Vec<String> {
         let content = json!([{ "type": "content", "content": { "type": "text", "text": text } }]);
         let update = json!({ "sessionUpdate": "tool_call_update", "toolCallId": "t", "title": "Build",
             "status": "in_progress", "content": content });
         let shown = translation.of(serde_json::from_value(update).unwrap());
-        let line = |shown: Shown| match shown {
-            Shown::Event(RunEvent::ToolProgress { tool, line, .. }) => Some(format!("{tool}: {line}")),
+        let line = |shown: AcpOutput| match shown {
+            AcpOutput::Event(RunEvent::ToolProgress { tool, line, .. }) => Some(format!("{tool}: {line}")),
             _ => None,
         };
         shown.into_iter().filter_map(line).collect()
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn lines_that_come_out_of_a_tool_are_told_once_as_they_come() {
-        let mut translation = Translation::default();
+        let mut translation = AcpTranslator::default();
         assert_eq!(lines(&mut translation, "one\ntw"), ["Build: one"]);
         assert_eq!(lines(&mut translation, "one\ntwo\n\nthree\n"), ["Build: two", "Build: three"]);
         assert_eq!(lines(&mut translation, "one\ntwo\n\nthree\n"), [""; 0]);

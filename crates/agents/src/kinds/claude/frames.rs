@@ -10,11 +10,11 @@ use serde_json::{Map, Value, json};
 pub(super) enum Frame {
     System(System),
     /// A piece of a message while the model writes it.
-    Piece(Piece),
+    Piece(StreamEvent),
     /// A message of the model, or a block of it, whole.
-    Assistant(Whole),
+    Assistant(FullMessage),
     /// What was told to the model: results of tools, mostly.
-    User(Whole),
+    User(FullMessage),
     /// It wants to use a tool.
     Permission(Permission),
     /// It asks us for what we do not do.
@@ -26,7 +26,7 @@ pub(super) enum Frame {
         request: Box<str>,
     },
     /// The turn is over.
-    Result(Box<Outcome>),
+    Result(Box<ResultFrame>),
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -42,13 +42,13 @@ pub(super) struct System {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Piece {
+pub(super) struct StreamEvent {
     pub event: Value,
     pub parent_tool_use_id: Option<Box<str>>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Whole {
+pub(super) struct FullMessage {
     pub message: Message,
     pub parent_tool_use_id: Option<Box<str>>,
     /// Of what was told to the model: which of our lines that was.
@@ -76,7 +76,7 @@ pub(super) struct Permission {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Outcome {
+pub(super) struct ResultFrame {
     pub subtype: Box<str>,
     pub is_error: bool,
     pub result: Option<Box<str>>,
@@ -84,19 +84,19 @@ pub(super) struct Outcome {
     /// Of the whole session.
     pub total_cost_usd: Option<f64>,
     /// Of this turn.
-    pub usage: Tokens,
+    pub usage: TokenUsage,
 }
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Tokens {
+pub(super) struct TokenUsage {
     pub input_tokens: u64,
     pub cache_creation_input_tokens: u64,
     pub cache_read_input_tokens: u64,
     pub output_tokens: u64,
 }
 
-impl Tokens {
+impl TokenUsage {
     pub(super) fn add(&mut self, other: &Self) {
         self.input_tokens += other.input_tokens;
         self.cache_creation_input_tokens += other.cache_creation_input_tokens;
@@ -133,7 +133,7 @@ pub(super) fn read(line: &str) -> Option<Frame> {
 
 fn asked(line: &str) -> Option<Frame> {
     #[derive(Deserialize)]
-    struct Asked {
+    struct ControlRequest {
         request_id: Box<str>,
         request: Request,
     }
@@ -143,7 +143,7 @@ fn asked(line: &str) -> Option<Frame> {
         tool_name: Option<Box<str>>,
         input: Option<Box<RawValue>>,
     }
-    let Asked { request_id, request } = serde_json::from_str(line).ok()?;
+    let ControlRequest { request_id, request } = serde_json::from_str(line).ok()?;
     Some(match (&*request.subtype, request.tool_name, request.input) {
         ("can_use_tool", Some(tool), Some(input)) => {
             Frame::Permission(Permission { request: request_id, tool, input })

@@ -3,15 +3,15 @@
 //! Each turn is a process of its own that takes up the session of its room, so that nothing of it runs between turns
 //! and a restart changes nothing. The CLI knows sessions by UUIDs alone: the one of a room is kept with the room.
 
+mod cli_run;
 mod frames;
-mod play;
 mod translate;
 
-use super::words::words;
-use super::{Recipe, SlashCommand, lookup};
+use super::prompt::prompt_text;
+use super::{AgentConfig, SlashCommand, version_probe};
 use crate::finding::{Finding, Health};
 use crate::process::Program;
-use crate::turn::{Ending, Stage, Turn};
+use crate::run::{RunInput, RunIo, RunResult};
 use parking_lot::Mutex;
 use parlor_model::RoomId;
 use std::collections::HashMap;
@@ -22,18 +22,18 @@ const INSTALL: &str = "npm install -g @anthropic-ai/claude-code";
 /// The first that asks for permission on its standard output.
 const OLDEST: [u32; 2] = [2, 0];
 /// The CLI believes that it runs within another one where it finds these.
-const OF_OTHERS: &[&str] = &["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT"];
+const NESTED_CLI_VARIABLES: &[&str] = &["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT"];
 
 #[derive(Debug)]
 pub struct Claude {
     program: Program,
-    rooms: Mutex<HashMap<RoomId, Known>>,
+    rooms: Mutex<HashMap<RoomId, RoomSession>>,
     commands: Mutex<Vec<SlashCommand>>,
 }
 
 /// What is known of the session of a room. The CLI tells what a session has cost in all, and not the turn.
 #[derive(Debug, Clone, Copy)]
-struct Known {
+struct RoomSession {
     session: Uuid,
     /// In millionths of a dollar.
     cost: u64,
@@ -41,40 +41,39 @@ struct Known {
 
 impl Claude {
     /// `command` is the CLI and options of it, such as `--model`; `claude` alone if there is none.
-    pub fn new(recipe: &Recipe) -> Result<Self, Box<str>> {
-        recipe.knows_only(&[])?;
+    pub fn new(recipe: &AgentConfig) -> Result<Self, Box<str>> {
+        recipe.reject_unknown_keys(&[])?;
         if let (_, Some(preset)) = recipe.kind() {
             return Err(format!("claude:{preset} is not known here; say claude, or acp:claude").into());
         }
         let mut program = recipe.program(Program { program: "claude".into(), ..Program::default() });
-        for name in OF_OTHERS.iter().filter(|name| env::var_os(name).is_some()) {
+        for name in NESTED_CLI_VARIABLES.iter().filter(|name| env::var_os(name).is_some()) {
             program.environment.entry(name.into()).or_default();
         }
         Ok(Self { program, rooms: Mutex::default(), commands: Mutex::default() })
     }
 
-    pub async fn play(&self, turn: &Turn, stage: &Stage) -> Ending {
+    pub async fn execute(&self, turn: &RunInput, stage: &RunIo) -> RunResult {
         let room = &turn.request.room;
         let earlier = turn.session.as_deref().and_then(|session| Uuid::parse_str(session).ok());
-        let words = words(turn, &self.commands());
+        let words = prompt_text(turn, &self.commands());
         let mut session =
-            play::Session { id: earlier.unwrap_or_else(Uuid::now_v7), is_new: earlier.is_none() };
+            cli_run::Session { id: earlier.unwrap_or_else(Uuid::now_v7), is_new: earlier.is_none() };
         loop {
             let known = self.rooms.lock().get(room).copied().filter(|known| known.session == session.id);
             let cost_before = if session.is_new { Some(0) } else { known.map(|known| known.cost) };
-            let performance =
-                play::Performance::new(&self.program, session, cost_before, turn, &words, stage);
+            let performance = cli_run::CliRun::new(&self.program, session, cost_before, turn, &words, stage);
             let played = performance.play().await;
             if !played.commands.is_empty() {
                 *self.commands.lock() = played.commands;
             }
             if let Some(cost) = played.cost {
-                self.rooms.lock().insert(room.clone(), Known { session: session.id, cost });
+                self.rooms.lock().insert(room.clone(), RoomSession { session: session.id, cost });
             }
             match played.ending {
                 Some(ending) => return ending,
                 // What it does not know any more it cannot take up, and begins anew.
-                None => session = play::Session { id: Uuid::now_v7(), is_new: true },
+                None => session = cli_run::Session { id: Uuid::now_v7(), is_new: true },
             }
         }
     }
@@ -108,8 +107,8 @@ impl Claude {
         if let Err(error) = self.program.found() {
             return failure(format!("{error}."), INSTALL.into());
         }
-        let said = lookup::says(&self.program, &["--version"]).await.unwrap_or_default();
-        let Some(version) = lookup::version(&said) else {
+        let said = version_probe::output_of(&self.program, &["--version"]).await.unwrap_or_default();
+        let Some(version) = version_probe::version(&said) else {
             return failure("It does not say its version as the Claude CLI does.".into(), INSTALL.into());
         };
         let number = version.iter().map(u32::to_string).collect::<Vec<_>>().join(".");
@@ -120,7 +119,7 @@ impl Claude {
                 "claude update".into(),
             );
         }
-        let status = lookup::says(&self.program, &["auth", "status"]).await.unwrap_or_default();
+        let status = version_probe::output_of(&self.program, &["auth", "status"]).await.unwrap_or_default();
         let status: serde_json::Value = serde_json::from_str(&status).unwrap_or_default();
         match status["loggedIn"].as_bool() {
             Some(false) => failure(

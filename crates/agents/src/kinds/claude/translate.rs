@@ -1,7 +1,7 @@
 //! From what the Claude CLI prints to what a room is shown. Pure: keeps what a turn has told so far.
 
 use super::super::tools::{self, line};
-use super::frames::{Outcome, Piece, System, Whole, blocks};
+use super::frames::{FullMessage, ResultFrame, StreamEvent, System, blocks};
 use parlor_model::{
     Activity, Chunk, ChunkKind, ContextUsage, RunEvent, StepState, Stream, Subagent, SubagentChange,
     SubagentOutcome, UsageReport,
@@ -20,13 +20,13 @@ const MOST_CALLS: usize = 1_000;
 const MOST_LINES: usize = 50;
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Shown {
+pub(super) enum ClaudeOutput {
     Chunk(Chunk),
     Event(RunEvent),
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Translation {
+pub(super) struct ClaudeTranslator {
     /// The message whose pieces came last: it follows once more, whole.
     in_pieces: Option<Box<str>>,
     /// The tools that were called, by the id of the call.
@@ -41,8 +41,8 @@ pub(super) struct Translation {
     said: bool,
 }
 
-impl Translation {
-    pub(super) fn piece(&mut self, piece: &Piece) -> Option<Shown> {
+impl ClaudeTranslator {
+    pub(super) fn piece(&mut self, piece: &StreamEvent) -> Option<ClaudeOutput> {
         if piece.parent_tool_use_id.is_some() {
             return None;
         }
@@ -64,7 +64,7 @@ impl Translation {
     }
 
     /// How full the model's window is, as it says with each of its messages.
-    fn filled(&mut self, usage: &Value) -> Option<Shown> {
+    fn filled(&mut self, usage: &Value) -> Option<ClaudeOutput> {
         let parts = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
         let tokens: u64 = parts.iter().filter_map(|part| usage[part].as_u64()).sum();
         if tokens == 0 || std::mem::replace(&mut self.window, tokens) == tokens {
@@ -81,17 +81,17 @@ impl Translation {
             compressed: false,
             summaries: 0,
         };
-        Some(Shown::Event(RunEvent::Usage(UsageReport { spent: None, context: Some(context) })))
+        Some(ClaudeOutput::Event(RunEvent::Usage(UsageReport { spent: None, context: Some(context) })))
     }
 
-    pub(super) fn assistant(&mut self, whole: &Whole) -> Vec<Shown> {
+    pub(super) fn assistant(&mut self, whole: &FullMessage) -> Vec<ClaudeOutput> {
         let message = &whole.message;
         if message.model.as_deref() == Some(MADE_UP) {
             return Vec::new();
         }
         let heard = message.id.is_some() && message.id == self.in_pieces;
         let own = message.model.as_deref().filter(|_| whole.parent_tool_use_id.is_none());
-        let mut shown: Vec<Shown> = own.and_then(|model| self.answers(model)).into_iter().collect();
+        let mut shown: Vec<ClaudeOutput> = own.and_then(|model| self.answers(model)).into_iter().collect();
         for block in blocks(&message.content) {
             let text = |field: &str| block.get(field).and_then(Value::as_str).unwrap_or_default();
             match (text("type"), &whole.parent_tool_use_id) {
@@ -105,7 +105,7 @@ impl Translation {
         shown
     }
 
-    pub(super) fn user(&mut self, whole: &Whole) -> Vec<Shown> {
+    pub(super) fn user(&mut self, whole: &FullMessage) -> Vec<ClaudeOutput> {
         if whole.parent_tool_use_id.is_some() {
             return Vec::new();
         }
@@ -119,7 +119,7 @@ impl Translation {
 
     /// Another model answers than was asked first: the CLI says so with its name alone. Names of one model may differ in
     /// what is behind them.
-    fn answers(&mut self, model: &str) -> Option<Shown> {
+    fn answers(&mut self, model: &str) -> Option<ClaudeOutput> {
         let before = self.actual.replace(model.into());
         let preferred = self.preferred.get_or_insert_with(|| model.into());
         let bare = |name: &str| name.split('[').next().unwrap_or_default().to_owned();
@@ -127,14 +127,14 @@ impl Translation {
         if same || before.as_deref() == Some(model) {
             return None;
         }
-        Some(Shown::Event(RunEvent::ModelFallback {
+        Some(ClaudeOutput::Event(RunEvent::ModelFallback {
             preferred: line(preferred, LONGEST_NAME).into(),
             actual: line(model, LONGEST_NAME).into(),
             reason: self.trouble.unwrap_or("unavailable").into(),
         }))
     }
 
-    pub(super) fn system(&mut self, system: &System) -> Option<Shown> {
+    pub(super) fn system(&mut self, system: &System) -> Option<ClaudeOutput> {
         if let Some(model) = system.model.as_ref().filter(|_| &*system.subtype == "init") {
             self.preferred = Some(model.clone());
         }
@@ -154,28 +154,32 @@ impl Translation {
         };
         let seconds = system.retry_delay_ms.unwrap_or(0).div_ceil(1000);
         let detail = Some(format!("{why}; trying again in {seconds} s").into());
-        Some(Shown::Event(RunEvent::Status { activity: Activity::ModelLoading, detail, subagent: None }))
+        Some(ClaudeOutput::Event(RunEvent::Status {
+            activity: Activity::ModelLoading,
+            detail,
+            subagent: None,
+        }))
     }
 
     /// What is left to be said when a turn has ended well: commands of the CLI answer with their result alone.
-    pub(super) fn rest(&mut self, outcome: &Outcome) -> Option<Shown> {
+    pub(super) fn rest(&mut self, outcome: &ResultFrame) -> Option<ClaudeOutput> {
         let result = outcome.result.as_deref().filter(|_| !self.said)?;
         self.say(ChunkKind::Text, result)
     }
 
-    fn say(&mut self, kind: ChunkKind, words: &str) -> Option<Shown> {
+    fn say(&mut self, kind: ChunkKind, words: &str) -> Option<ClaudeOutput> {
         self.said |= kind == ChunkKind::Text && !words.is_empty();
         let chunk = Chunk { kind, content: words.into(), metadata: None };
-        (!words.is_empty()).then_some(Shown::Chunk(chunk))
+        (!words.is_empty()).then_some(ClaudeOutput::Chunk(chunk))
     }
 
-    fn call(&mut self, id: &str, tool: &str, block: &Map<String, Value>) -> Vec<Shown> {
+    fn call(&mut self, id: &str, tool: &str, block: &Map<String, Value>) -> Vec<ClaudeOutput> {
         if self.calls.len() >= MOST_CALLS {
             self.calls.clear();
         }
         self.calls.insert(id.into(), tool.into());
         let input = block.get("input").unwrap_or(&Value::Null);
-        let mut shown = vec![Shown::Chunk(tools::used(id, tool, &input.to_string()))];
+        let mut shown = vec![ClaudeOutput::Chunk(tools::used(id, tool, &input.to_string()))];
         let event = match tool {
             "TodoWrite" => todos(input),
             "Task" | "Agent" => {
@@ -185,23 +189,23 @@ impl Translation {
             }
             _ => None,
         };
-        shown.extend(event.map(Shown::Event));
+        shown.extend(event.map(ClaudeOutput::Event));
         shown
     }
 
-    fn result(&mut self, block: &Map<String, Value>, printed: &Value) -> Vec<Shown> {
+    fn result(&mut self, block: &Map<String, Value>, printed: &Value) -> Vec<ClaudeOutput> {
         let id = block.get("tool_use_id").and_then(Value::as_str).unwrap_or_default();
         let failed = block.get("is_error").and_then(Value::as_bool).unwrap_or(false);
         let text = words(block.get("content").unwrap_or(&Value::Null));
         let tool = self.calls.remove(id).unwrap_or_else(|| "tool".into());
         // It prints nothing of it while the tool runs.
-        let mut shown: Vec<Shown> = lines(&tool, printed).map(Shown::Event).collect();
-        shown.push(Shown::Chunk(tools::returned(id, &tool, &text, failed)));
+        let mut shown: Vec<ClaudeOutput> = lines(&tool, printed).map(ClaudeOutput::Event).collect();
+        shown.push(ClaudeOutput::Chunk(tools::returned(id, &tool, &text, failed)));
         if matches!(&*tool, "Task" | "Agent") {
             let outcome = if failed { SubagentOutcome::Failed } else { SubagentOutcome::Complete };
             let result = text.chars().take(LONGEST_RESULT).collect::<String>();
             let result = (!result.is_empty()).then(|| result.into());
-            shown.push(Shown::Event(subagent(id, SubagentChange::Returned { outcome, result })));
+            shown.push(ClaudeOutput::Event(subagent(id, SubagentChange::Returned { outcome, result })));
         }
         shown
     }
@@ -224,8 +228,8 @@ fn subagent(id: &str, change: SubagentChange) -> RunEvent {
     RunEvent::Subagent(Subagent { id: line(id, LONGEST_NAME).into(), parent: None, change })
 }
 
-fn at_work(subagent: &str, tool: &str) -> Shown {
-    Shown::Event(RunEvent::Status {
+fn at_work(subagent: &str, tool: &str) -> ClaudeOutput {
+    ClaudeOutput::Event(RunEvent::Status {
         activity: Activity::CallingTool,
         detail: Some(line(tool, LONGEST_NAME).into()),
         subagent: Some(line(subagent, LONGEST_NAME).into()),
@@ -268,7 +272,7 @@ mod tests {
 
     /// What a room is shown of these lines: kind and content of chunks, and the events.
     fn shown(lines: &[Value]) -> (Vec<(ChunkKind, String)>, Vec<RunEvent>) {
-        let mut translation = Translation::default();
+        let mut translation = ClaudeTranslator::default();
         let (mut chunks, mut events) = (Vec::new(), Vec::new());
         for line in lines {
             let shown = match frames::read(&line.to_string()).unwrap() {
@@ -281,8 +285,8 @@ mod tests {
             };
             for shown in shown {
                 match shown {
-                    Shown::Chunk(chunk) => chunks.push((chunk.kind, chunk.content.to_string())),
-                    Shown::Event(event) => events.push(event),
+                    ClaudeOutput::Chunk(chunk) => chunks.push((chunk.kind, chunk.content.to_string())),
+                    ClaudeOutput::Event(event) => events.push(event),
                 }
             }
         }

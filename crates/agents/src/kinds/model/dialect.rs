@@ -1,7 +1,7 @@
 //! The two ways of speaking to a model: requests as JSON, answers as events.
 
-use super::trouble::{Trouble, TroubleKind};
-use crate::context::Roles;
+use super::error::{EndpointError, EndpointErrorKind};
+use crate::context::ChatPrompt;
 use serde_json::{Value, json};
 use url::Url;
 
@@ -15,7 +15,7 @@ pub enum Dialect {
 
 /// What an answer is made of.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum AnswerEvent {
     Text(String),
     Thinking(String),
     /// Of the whole answer until now.
@@ -47,7 +47,7 @@ impl Dialect {
     }
 
     /// Where to ask; people give the address with and without its version.
-    pub fn place(self, base: &Url, what: &str) -> Url {
+    pub fn url_for(self, base: &Url, what: &str) -> Url {
         let path = base.path().trim_end_matches('/');
         let versioned = match self {
             Self::OpenAi => !path.is_empty(),
@@ -59,7 +59,7 @@ impl Dialect {
     }
 
     pub fn endpoint(self, base: &Url) -> Url {
-        self.place(
+        self.url_for(
             base,
             match self {
                 Self::OpenAi => "chat/completions",
@@ -79,7 +79,7 @@ impl Dialect {
         }
     }
 
-    pub fn request(self, model: &str, roles: &Roles, most_tokens: Option<u32>) -> Value {
+    pub fn request(self, model: &str, roles: &ChatPrompt, most_tokens: Option<u32>) -> Value {
         let said = roles
             .said
             .iter()
@@ -103,12 +103,12 @@ impl Dialect {
     }
 
     /// What one event says.
-    pub fn read(self, data: &str) -> Result<Vec<Piece>, Trouble> {
+    pub fn read(self, data: &str) -> Result<Vec<AnswerEvent>, EndpointError> {
         if data.trim() == "[DONE]" {
-            return Ok(vec![Piece::Over]);
+            return Ok(vec![AnswerEvent::Over]);
         }
         let event: Value =
-            serde_json::from_str(data).map_err(|_| Trouble::new(TroubleKind::NotUnderstood))?;
+            serde_json::from_str(data).map_err(|_| EndpointError::new(EndpointErrorKind::NotUnderstood))?;
         if let Some(error) = event.get("error").filter(|error| !error.is_null()) {
             return Err(told(error));
         }
@@ -119,29 +119,29 @@ impl Dialect {
     }
 }
 
-fn openai(event: &Value) -> Vec<Piece> {
+fn openai(event: &Value) -> Vec<AnswerEvent> {
     let mut pieces = Vec::new();
     let choice = &event["choices"][0];
     let delta = &choice["delta"];
     for field in ["reasoning_content", "reasoning"] {
-        pieces.extend(text(&delta[field]).map(Piece::Thinking));
+        pieces.extend(text(&delta[field]).map(AnswerEvent::Thinking));
     }
-    pieces.extend(text(&delta["content"]).map(Piece::Text));
-    pieces.extend(text(&delta["refusal"]).map(Piece::Text));
-    pieces.extend(event["usage"]["prompt_tokens"].as_u64().map(Piece::Input));
-    pieces.extend(event["usage"]["completion_tokens"].as_u64().map(Piece::Output));
+    pieces.extend(text(&delta["content"]).map(AnswerEvent::Text));
+    pieces.extend(text(&delta["refusal"]).map(AnswerEvent::Text));
+    pieces.extend(event["usage"]["prompt_tokens"].as_u64().map(AnswerEvent::Input));
+    pieces.extend(event["usage"]["completion_tokens"].as_u64().map(AnswerEvent::Output));
     pieces.extend(choice["finish_reason"].as_str().and_then(|reason| match reason {
-        "length" => Some(Piece::CutShort),
-        "content_filter" => Some(Piece::Declined),
+        "length" => Some(AnswerEvent::CutShort),
+        "content_filter" => Some(AnswerEvent::Declined),
         _ => None,
     }));
     if choice["finish_reason"].is_string() {
-        pieces.push(Piece::Whole);
+        pieces.push(AnswerEvent::Whole);
     }
     pieces
 }
 
-fn anthropic(event: &Value) -> Vec<Piece> {
+fn anthropic(event: &Value) -> Vec<AnswerEvent> {
     let mut pieces = Vec::new();
     match event["type"].as_str() {
         Some("message_start") => {
@@ -150,24 +150,24 @@ fn anthropic(event: &Value) -> Vec<Piece> {
             let input = count("input_tokens")
                 .saturating_add(count("cache_read_input_tokens"))
                 .saturating_add(count("cache_creation_input_tokens"));
-            pieces.push(Piece::Input(input));
+            pieces.push(AnswerEvent::Input(input));
         }
         Some("content_block_start") => {
-            pieces.extend(text(&event["content_block"]["text"]).map(Piece::Text));
+            pieces.extend(text(&event["content_block"]["text"]).map(AnswerEvent::Text));
         }
         Some("content_block_delta") => {
-            pieces.extend(text(&event["delta"]["thinking"]).map(Piece::Thinking));
-            pieces.extend(text(&event["delta"]["text"]).map(Piece::Text));
+            pieces.extend(text(&event["delta"]["thinking"]).map(AnswerEvent::Thinking));
+            pieces.extend(text(&event["delta"]["text"]).map(AnswerEvent::Text));
         }
         Some("message_delta") => {
-            pieces.extend(event["usage"]["output_tokens"].as_u64().map(Piece::Output));
+            pieces.extend(event["usage"]["output_tokens"].as_u64().map(AnswerEvent::Output));
             pieces.extend(event["delta"]["stop_reason"].as_str().and_then(|reason| match reason {
-                "max_tokens" => Some(Piece::CutShort),
-                "refusal" => Some(Piece::Declined),
+                "max_tokens" => Some(AnswerEvent::CutShort),
+                "refusal" => Some(AnswerEvent::Declined),
                 _ => None,
             }));
         }
-        Some("message_stop") => pieces.push(Piece::Over),
+        Some("message_stop") => pieces.push(AnswerEvent::Over),
         _ => {}
     }
     pieces
@@ -178,18 +178,18 @@ fn text(value: &Value) -> Option<String> {
 }
 
 /// What went wrong on the other side, in the middle of an answer.
-fn told(error: &Value) -> Trouble {
+fn told(error: &Value) -> EndpointError {
     let kind = match error["type"].as_str() {
-        Some("overloaded_error") => TroubleKind::Overloaded,
+        Some("overloaded_error") => EndpointErrorKind::Overloaded,
         Some("rate_limit_error" | "rate_limit_exceeded" | "insufficient_quota") => {
-            TroubleKind::TooManyRequests
+            EndpointErrorKind::TooManyRequests
         }
-        Some("authentication_error" | "permission_error") => TroubleKind::KeyRefused,
-        Some("not_found_error") => TroubleKind::ModelUnknown,
-        Some("invalid_request_error") => TroubleKind::Rejected(400),
-        _ => TroubleKind::Broken(500),
+        Some("authentication_error" | "permission_error") => EndpointErrorKind::KeyRefused,
+        Some("not_found_error") => EndpointErrorKind::ModelUnknown,
+        Some("invalid_request_error") => EndpointErrorKind::Rejected(400),
+        _ => EndpointErrorKind::Broken(500),
     };
-    Trouble { said: message(error), ..Trouble::new(kind) }
+    EndpointError { said: message(error), ..EndpointError::new(kind) }
 }
 
 /// What an error says of itself, wherever the endpoint puts it.

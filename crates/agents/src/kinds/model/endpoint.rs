@@ -2,12 +2,12 @@
 //!
 //! Owns: time limits and bounds. Whatever the other side does, it costs no more than these.
 
-use super::dialect::{Dialect, Piece, message};
+use super::dialect::{AnswerEvent, Dialect, message};
+use super::error::{EndpointError, EndpointErrorKind};
 use super::key::Key;
-use super::sse::Events;
-use super::trouble::{Trouble, TroubleKind};
-use crate::context::{Roles, Utterance};
-use crate::outside::{self, Reach};
+use super::sse::SseParser;
+use crate::context::{ChatPrompt, PromptMessage};
+use crate::outbound::{self, AddressPolicy};
 use parlor_model::characters::is_deceptive;
 use reqwest::header::HeaderValue;
 use reqwest::{Client, Response, StatusCode};
@@ -30,13 +30,13 @@ pub struct Endpoint {
     pub key: Option<Key>,
     pub model: Box<str>,
     pub most_tokens: Option<u32>,
-    pub patience: Patience,
+    pub patience: Timeouts,
     client: Client,
 }
 
 /// How long an endpoint is waited for.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub struct Timeouts {
     /// Between two signs of life.
     pub silence: Duration,
     /// For a whole answer.
@@ -47,7 +47,7 @@ pub struct Patience {
     pub longest_pause: Duration,
 }
 
-impl Default for Patience {
+impl Default for Timeouts {
     fn default() -> Self {
         Self {
             silence: Duration::from_secs(120),
@@ -59,13 +59,13 @@ impl Default for Patience {
 }
 
 impl Endpoint {
-    pub fn new(dialect: Dialect, base: Url, key: Option<Key>, model: &str, reach: Reach) -> Self {
-        Self::through(outside::client(reach), dialect, base, key, model)
+    pub fn new(dialect: Dialect, base: Url, key: Option<Key>, model: &str, reach: AddressPolicy) -> Self {
+        Self::through(outbound::client(reach), dialect, base, key, model)
     }
 
     /// Over a client that others share.
     pub fn through(client: Client, dialect: Dialect, base: Url, key: Option<Key>, model: &str) -> Self {
-        let patience = Patience::default();
+        let patience = Timeouts::default();
         Self { dialect, base, key, model: model.into(), most_tokens: None, patience, client }
     }
 
@@ -75,17 +75,17 @@ impl Endpoint {
     }
 
     /// Asks for an answer, which comes piece by piece.
-    pub async fn ask(&self, roles: &Roles) -> Result<Answer<'_>, Trouble> {
+    pub async fn ask(&self, roles: &ChatPrompt) -> Result<AnswerStream<'_>, EndpointError> {
         let until = Instant::now() + self.patience.whole;
         let body = self.dialect.request(&self.model, roles, self.most_tokens);
         let request = self.client.post(self.dialect.endpoint(&self.base)).json(&body);
         let response = self.send(request.header("accept", "text/event-stream"), until).await?;
         let stream = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
         if !stream.is_some_and(|kind| kind.trim().to_ascii_lowercase().starts_with("text/event-stream")) {
-            return Err(Trouble::new(TroubleKind::NotUnderstood));
+            return Err(EndpointError::new(EndpointErrorKind::NotUnderstood));
         }
-        let events = Events::default();
-        Ok(Answer {
+        let events = SseParser::default();
+        Ok(AnswerStream {
             endpoint: self,
             response,
             events,
@@ -103,40 +103,44 @@ impl Endpoint {
         system: &str,
         question: &str,
         within: Duration,
-    ) -> Result<String, Trouble> {
+    ) -> Result<String, EndpointError> {
         /// Of an answer that is a word or two.
         const MOST: usize = 16 * 1024;
-        let said = vec![Utterance { own: false, text: question.into() }];
-        let roles = Roles { system: system.into(), said };
+        let said = vec![PromptMessage { own: false, text: question.into() }];
+        let roles = ChatPrompt { system: system.into(), said };
         let answering = async {
             let mut answer = self.ask(&roles).await?;
             let mut text = String::new();
             while let Some(piece) = answer.next().await? {
-                if let Piece::Text(more) = piece {
+                if let AnswerEvent::Text(more) = piece {
                     text.push_str(&more);
                 }
                 if text.len() > MOST {
-                    return Err(Trouble::new(TroubleKind::TooMuch));
+                    return Err(EndpointError::new(EndpointErrorKind::TooMuch));
                 }
             }
             Ok(text)
         };
-        timeout(within, answering).await.unwrap_or(Err(Trouble::new(TroubleKind::Silent)))
+        timeout(within, answering).await.unwrap_or(Err(EndpointError::new(EndpointErrorKind::Silent)))
     }
 
     /// The names of the models that are there, if the endpoint tells.
-    pub async fn models(&self, within: Duration) -> Result<Vec<String>, Trouble> {
+    pub async fn models(&self, within: Duration) -> Result<Vec<String>, EndpointError> {
         let until = Instant::now() + within;
-        let request = self.client.get(self.dialect.place(&self.base, "models"));
+        let request = self.client.get(self.dialect.url_for(&self.base, "models"));
         let response = self.send(request, until).await?;
         let body = self.body(response, until).await?;
-        let list: Value =
-            serde_json::from_slice(&body).map_err(|_| Trouble::new(TroubleKind::NotUnderstood))?;
-        let list = list["data"].as_array().ok_or(Trouble::new(TroubleKind::NotUnderstood))?;
+        let list: Value = serde_json::from_slice(&body)
+            .map_err(|_| EndpointError::new(EndpointErrorKind::NotUnderstood))?;
+        let list = list["data"].as_array().ok_or(EndpointError::new(EndpointErrorKind::NotUnderstood))?;
         Ok(list.iter().filter_map(|model| model["id"].as_str()).map(str::to_owned).collect())
     }
 
-    async fn send(&self, mut request: reqwest::RequestBuilder, until: Instant) -> Result<Response, Trouble> {
+    async fn send(
+        &self,
+        mut request: reqwest::RequestBuilder,
+        until: Instant,
+    ) -> Result<Response, EndpointError> {
         for (name, value) in self.dialect.headers(self.key.as_ref().map(Key::expose)) {
             // No log of a library shows it either.
             let Ok(mut value) = HeaderValue::from_str(&value) else { continue };
@@ -145,15 +149,16 @@ impl Endpoint {
         }
         let patience = until.min(Instant::now() + self.patience.silence);
         let sent = timeout_at(patience, request.send()).await;
-        let response =
-            sent.map_err(|_| Trouble::new(TroubleKind::Silent))?.map_err(|error| trouble(&error))?;
+        let response = sent
+            .map_err(|_| EndpointError::new(EndpointErrorKind::Silent))?
+            .map_err(|error| trouble(&error))?;
         match response.status() {
             StatusCode::OK => Ok(response),
             status => Err(self.refusal(status, response, patience).await),
         }
     }
 
-    async fn refusal(&self, status: StatusCode, response: Response, until: Instant) -> Trouble {
+    async fn refusal(&self, status: StatusCode, response: Response, until: Instant) -> EndpointError {
         let wait = response.headers().get("retry-after").and_then(|wait| wait.to_str().ok());
         // A date is as good as nothing: clocks differ.
         let wait = wait.and_then(|wait| wait.trim().parse().ok()).map(Duration::from_secs);
@@ -161,7 +166,7 @@ impl Endpoint {
         let said: Option<Value> = serde_json::from_slice(&body).ok();
         let said = said.and_then(|said| message(&said["error"]).or_else(|| message(&said)));
         let said = said.and_then(|said| self.presentable(&said));
-        Trouble { kind: Trouble::of_status(status.as_u16()), said, wait }
+        EndpointError { kind: EndpointError::of_status(status.as_u16()), said, wait }
     }
 
     /// What the other side says: one line, not long, and without the key.
@@ -179,16 +184,17 @@ impl Endpoint {
         (!short.is_empty()).then(|| short.into())
     }
 
-    async fn body(&self, mut response: Response, until: Instant) -> Result<Vec<u8>, Trouble> {
+    async fn body(&self, mut response: Response, until: Instant) -> Result<Vec<u8>, EndpointError> {
         let mut body = Vec::new();
         loop {
             let patience = until.min(Instant::now() + self.patience.silence);
             let read = timeout_at(patience, response.chunk()).await;
-            let read =
-                read.map_err(|_| Trouble::new(TroubleKind::Silent))?.map_err(|error| trouble(&error))?;
+            let read = read
+                .map_err(|_| EndpointError::new(EndpointErrorKind::Silent))?
+                .map_err(|error| trouble(&error))?;
             let Some(bytes) = read else { return Ok(body) };
             if body.len() + bytes.len() > MOST_OTHER_BYTES {
-                return Err(Trouble::new(TroubleKind::TooMuch));
+                return Err(EndpointError::new(EndpointErrorKind::TooMuch));
             }
             body.extend_from_slice(&bytes);
         }
@@ -196,53 +202,55 @@ impl Endpoint {
 }
 
 /// An answer that is on its way.
-pub struct Answer<'a> {
+pub struct AnswerStream<'a> {
     endpoint: &'a Endpoint,
     response: Response,
-    events: Events,
+    events: SseParser,
     /// In reverse.
-    waiting: Vec<Piece>,
+    waiting: Vec<AnswerEvent>,
     until: Instant,
     bytes: usize,
     is_whole: bool,
     /// What went wrong behind what waits: that was said before it.
-    failed: Option<Trouble>,
+    failed: Option<EndpointError>,
 }
 
-impl Answer<'_> {
+impl AnswerStream<'_> {
     /// `None` when it is over.
-    pub async fn next(&mut self) -> Result<Option<Piece>, Trouble> {
+    pub async fn next(&mut self) -> Result<Option<AnswerEvent>, EndpointError> {
         loop {
             match self.waiting.pop() {
-                Some(Piece::Over) => return Ok(None),
-                Some(Piece::Whole) => self.is_whole = true,
+                Some(AnswerEvent::Over) => return Ok(None),
+                Some(AnswerEvent::Whole) => self.is_whole = true,
                 Some(piece) => return Ok(Some(piece)),
                 None => match self.further().await {
                     Ok(true) => {}
                     // What follows the answer is welcome and not needed.
                     Ok(false) | Err(_) if self.is_whole => return Ok(None),
-                    Ok(false) => return Err(Trouble::new(TroubleKind::BrokeOff)),
+                    Ok(false) => return Err(EndpointError::new(EndpointErrorKind::ConnectionLost)),
                     Err(trouble) => return Err(trouble),
                 },
             }
         }
     }
 
-    async fn further(&mut self) -> Result<bool, Trouble> {
+    async fn further(&mut self) -> Result<bool, EndpointError> {
         match self.failed.take() {
             Some(trouble) => Err(trouble),
             None => self.more().await,
         }
     }
 
-    async fn more(&mut self) -> Result<bool, Trouble> {
+    async fn more(&mut self) -> Result<bool, EndpointError> {
         let patience = self.until.min(Instant::now() + self.endpoint.patience.silence);
         let read = timeout_at(patience, self.response.chunk()).await;
-        let read = read.map_err(|_| Trouble::new(TroubleKind::Silent))?.map_err(|error| trouble(&error))?;
+        let read = read
+            .map_err(|_| EndpointError::new(EndpointErrorKind::Silent))?
+            .map_err(|error| trouble(&error))?;
         let Some(bytes) = read else { return Ok(false) };
         self.bytes += bytes.len();
         if self.bytes > MOST_BYTES {
-            return Err(Trouble::new(TroubleKind::TooMuch));
+            return Err(EndpointError::new(EndpointErrorKind::TooMuch));
         }
         let mut found = Vec::new();
         let too_long = self.events.feed(&bytes, &mut found).is_err();
@@ -251,13 +259,13 @@ impl Answer<'_> {
                 Ok(pieces) => self.waiting.extend(pieces),
                 Err(trouble) => {
                     let said = trouble.said.as_deref().and_then(|said| self.endpoint.presentable(said));
-                    self.failed = Some(Trouble { said, ..trouble });
+                    self.failed = Some(EndpointError { said, ..trouble });
                     break;
                 }
             }
         }
         if too_long && self.failed.is_none() {
-            self.failed = Some(Trouble::new(TroubleKind::TooMuch));
+            self.failed = Some(EndpointError::new(EndpointErrorKind::TooMuch));
         }
         self.waiting.reverse();
         Ok(true)
@@ -265,16 +273,16 @@ impl Answer<'_> {
 }
 
 /// Its own words would show the address, and with it whatever somebody put there.
-fn trouble(error: &reqwest::Error) -> Trouble {
-    Trouble::new(if outside::is_barred(error) {
-        TroubleKind::Barred
+fn trouble(error: &reqwest::Error) -> EndpointError {
+    EndpointError::new(if outbound::is_barred(error) {
+        EndpointErrorKind::AddressBlocked
     } else if error.is_timeout() {
-        TroubleKind::Silent
+        EndpointErrorKind::Silent
     } else if error.is_connect() || error.is_request() {
-        TroubleKind::Unreachable
+        EndpointErrorKind::Unreachable
     } else if error.is_body() || error.is_decode() {
-        TroubleKind::BrokeOff
+        EndpointErrorKind::ConnectionLost
     } else {
-        TroubleKind::NotUnderstood
+        EndpointErrorKind::NotUnderstood
     })
 }

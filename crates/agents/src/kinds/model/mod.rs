@@ -4,19 +4,19 @@
 
 mod dialect;
 mod endpoint;
+mod error;
 mod key;
 mod recipe;
 mod sse;
-mod trouble;
 
-pub use dialect::{Dialect, Piece};
-pub use endpoint::{Endpoint, Patience};
+pub use dialect::{AnswerEvent, Dialect};
+pub use endpoint::{Endpoint, Timeouts};
+pub use error::{EndpointError, EndpointErrorKind};
 pub use key::Key;
-pub use trouble::{Trouble, TroubleKind};
 
-use crate::context::{self, Roles};
+use crate::context::{self, ChatPrompt};
 use crate::finding::{Finding, Health};
-use crate::turn::{Deserted, Ending, Stage, Turn};
+use crate::run::{OutputClosed, RunInput, RunIo, RunResult};
 use parlor_model::{Activity, ChunkKind, RoomId, RunEvent, Usage, UsageReport};
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -38,25 +38,25 @@ pub struct Model {
 }
 
 /// Why a request came to nothing.
-enum Failure {
+enum AttemptFailure {
     /// Nothing was said: another may be asked.
-    Before(Trouble),
-    After(Trouble),
+    Before(EndpointError),
+    After(EndpointError),
     Deserted,
 }
 
-impl From<Deserted> for Failure {
-    fn from(_: Deserted) -> Self {
+impl From<OutputClosed> for AttemptFailure {
+    fn from(_: OutputClosed) -> Self {
         Self::Deserted
     }
 }
 
 impl Model {
-    pub async fn play(&self, turn: &Turn, stage: &Stage) -> Ending {
+    pub async fn execute(&self, turn: &RunInput, stage: &RunIo) -> RunResult {
         let roles = context::roles(turn, self.instructions.as_deref());
         tokio::select! {
             biased;
-            () = stage.stopped() => Ending::Stopped,
+            () = stage.stopped() => RunResult::Stopped,
             ending = self.answer(&roles, stage) => ending,
         }
     }
@@ -72,12 +72,12 @@ impl Model {
         findings
     }
 
-    async fn answer(&self, roles: &Roles, stage: &Stage) -> Ending {
-        let trouble = match patiently(&self.first, roles, stage).await {
-            Err(Failure::Before(trouble)) => trouble,
+    async fn answer(&self, roles: &ChatPrompt, stage: &RunIo) -> RunResult {
+        let trouble = match with_retries(&self.first, roles, stage).await {
+            Err(AttemptFailure::Before(trouble)) => trouble,
             other => return ending(other),
         };
-        let Some(second) = &self.second else { return ending(Err(Failure::Before(trouble))) };
+        let Some(second) = &self.second else { return ending(Err(AttemptFailure::Before(trouble))) };
         let fallback = RunEvent::ModelFallback {
             preferred: self.first.model.clone(),
             actual: second.model.clone(),
@@ -87,84 +87,84 @@ impl Model {
         let words =
             format!("{} did not answer: {trouble}. {} answers instead.", self.first.model, second.model);
         if stage.tell(fallback).await.is_err() || stage.say(ChunkKind::Error, words).await.is_err() {
-            return Ending::Stopped;
+            return RunResult::Stopped;
         }
-        ending(patiently(second, roles, stage).await)
+        ending(with_retries(second, roles, stage).await)
     }
 }
 
-fn ending(answered: Result<(), Failure>) -> Ending {
+fn ending(answered: Result<(), AttemptFailure>) -> RunResult {
     match answered {
-        Ok(()) => Ending::Finished,
-        Err(Failure::Before(trouble) | Failure::After(trouble)) => {
-            Ending::Failed(sentence(&trouble.to_string()).into())
+        Ok(()) => RunResult::Finished,
+        Err(AttemptFailure::Before(trouble) | AttemptFailure::After(trouble)) => {
+            RunResult::Failed(sentence(&trouble.to_string()).into())
         }
-        Err(Failure::Deserted) => Ending::Stopped,
+        Err(AttemptFailure::Deserted) => RunResult::Stopped,
     }
 }
 
 /// Asks again, later and later, while nothing was said and it may help.
-async fn patiently(endpoint: &Endpoint, roles: &Roles, stage: &Stage) -> Result<(), Failure> {
+async fn with_retries(endpoint: &Endpoint, roles: &ChatPrompt, stage: &RunIo) -> Result<(), AttemptFailure> {
     let mut tries = 0;
     loop {
         tries += 1;
-        let trouble = match once(endpoint, roles, stage).await {
-            Err(Failure::Before(trouble)) if trouble.may_pass() && tries < TRIES => trouble,
+        let trouble = match attempt(endpoint, roles, stage).await {
+            Err(AttemptFailure::Before(trouble)) if trouble.is_retryable() && tries < TRIES => trouble,
             other => return other,
         };
         let patience = &endpoint.patience;
         let pause = match trouble.wait {
-            Some(wait) if wait > patience.longest_pause => return Err(Failure::Before(trouble)),
+            Some(wait) if wait > patience.longest_pause => return Err(AttemptFailure::Before(trouble)),
             Some(wait) => wait,
-            None => spread(patience.pause * 2u32.pow(tries - 1)),
+            None => with_jitter(patience.pause * 2u32.pow(tries - 1)),
         };
         tokio::time::sleep(pause).await;
     }
 }
 
 /// Between the half and the whole of it, so that those who failed together do not come back together.
-fn spread(pause: Duration) -> Duration {
+fn with_jitter(pause: Duration) -> Duration {
     let part = RandomState::new().hash_one(0u8) % 512;
     pause.mul_f64(0.5 + part as f64 / 1024.0)
 }
 
-async fn once(endpoint: &Endpoint, roles: &Roles, stage: &Stage) -> Result<(), Failure> {
+async fn attempt(endpoint: &Endpoint, roles: &ChatPrompt, stage: &RunIo) -> Result<(), AttemptFailure> {
     let detail = Some(format!("Asking {}", endpoint.model).into());
     stage.tell(RunEvent::Status { activity: Activity::ModelLoading, detail, subagent: None }).await?;
-    let mut answer = endpoint.ask(roles).await.map_err(Failure::Before)?;
+    let mut answer = endpoint.ask(roles).await.map_err(AttemptFailure::Before)?;
     let (mut heard, mut said, mut declined) = (false, 0, false);
     let mut usage = Usage::default();
     let told = loop {
         let piece = match answer.next().await {
             Ok(Some(piece)) => piece,
             Ok(None) => break Ok(()),
-            Err(trouble) if heard => break Err(Failure::After(trouble)),
-            Err(trouble) => return Err(Failure::Before(trouble)),
+            Err(trouble) if heard => break Err(AttemptFailure::After(trouble)),
+            Err(trouble) => return Err(AttemptFailure::Before(trouble)),
         };
         let (kind, text) = match piece {
-            Piece::Text(text) => (ChunkKind::Text, text),
-            Piece::Thinking(text) => (ChunkKind::Thinking, text),
-            Piece::Input(tokens) => {
+            AnswerEvent::Text(text) => (ChunkKind::Text, text),
+            AnswerEvent::Thinking(text) => (ChunkKind::Thinking, text),
+            AnswerEvent::Input(tokens) => {
                 usage.input_tokens = tokens;
                 continue;
             }
-            Piece::Output(tokens) => {
+            AnswerEvent::Output(tokens) => {
                 usage.output_tokens = tokens;
                 continue;
             }
-            Piece::CutShort => {
+            AnswerEvent::CutShort => {
                 (ChunkKind::Error, "The model stopped here: it may not say more at once.".into())
             }
-            Piece::Declined => {
+            AnswerEvent::Declined => {
                 declined = true;
                 continue;
             }
-            Piece::Whole | Piece::Over => continue,
+            AnswerEvent::Whole | AnswerEvent::Over => continue,
         };
         heard = true;
         said += text.len();
         if said > MOST_TEXT {
-            break Err(Failure::After(Trouble::new(TroubleKind::TooMuch)));
+            break Err(AttemptFailure::After(EndpointError::new(EndpointErrorKind::TooMuch)));
         }
         stage.say(kind, text).await?;
     };
@@ -174,10 +174,10 @@ async fn once(endpoint: &Endpoint, roles: &Roles, stage: &Stage) -> Result<(), F
     told?;
     match (heard, declined) {
         (_, true) => {
-            stage.say(ChunkKind::Error, "The model declined to answer.").await.map_err(Failure::from)
+            stage.say(ChunkKind::Error, "The model declined to answer.").await.map_err(AttemptFailure::from)
         }
         (true, false) => Ok(()),
-        (false, false) => Err(Failure::Before(Trouble::new(TroubleKind::SaidNothing))),
+        (false, false) => Err(AttemptFailure::Before(EndpointError::new(EndpointErrorKind::SaidNothing))),
     }
 }
 
@@ -201,15 +201,15 @@ async fn examined(endpoint: &Endpoint) -> Finding {
             finding(Health::Warning, what, Some(format!("Choose one that it has, such as {some}.")))
         }
         // Some answer questions and keep no list.
-        Err(trouble) if trouble.kind == TroubleKind::ModelUnknown => {
+        Err(trouble) if trouble.kind == EndpointErrorKind::ModelUnknown => {
             finding(Health::Warning, format!("{host} is there, and keeps no list of its models."), None)
         }
         Err(trouble) => {
             let fix = match trouble.kind {
-                TroubleKind::KeyRefused => {
+                EndpointErrorKind::KeyRefused => {
                     "Give the key of this server, in its environment variable or file."
                 }
-                TroubleKind::Unreachable | TroubleKind::Silent => {
+                EndpointErrorKind::Unreachable | EndpointErrorKind::Silent => {
                     "Check the address, and that the server is running."
                 }
                 _ => "Check the address.",

@@ -1,8 +1,8 @@
 //! A model as people write it down: its address, its name, and where its key is.
 
 use super::{Dialect, Endpoint, Key, Model};
-use crate::kinds::Recipe;
-use crate::outside::{self, Reach};
+use crate::kinds::AgentConfig;
+use crate::outbound::{self, AddressPolicy};
 use serde_json::{Map, Value};
 use std::path::Path;
 
@@ -13,10 +13,10 @@ const OF_A_MODEL: [&str; 6] = ["base_url", "model", "api", "key_env", "key_file"
 type Wrong = Box<str>;
 
 impl Model {
-    pub fn new(recipe: &Recipe) -> Result<Self, Wrong> {
-        recipe.knows_only(&[&OWN[..], &OF_A_MODEL].concat())?;
-        let first = endpoint(&recipe.further, None)?;
-        let second = match recipe.further.get("fallback") {
+    pub fn new(recipe: &AgentConfig) -> Result<Self, Wrong> {
+        recipe.reject_unknown_keys(&[&OWN[..], &OF_A_MODEL].concat())?;
+        let first = endpoint(&recipe.extra, None)?;
+        let second = match recipe.extra.get("fallback") {
             None => None,
             // Another model of the same server.
             Some(Value::String(model)) => Some(first.with_model(model)),
@@ -28,7 +28,7 @@ impl Model {
             }
             Some(_) => return Err("fallback must be the name of a model, or a table".into()),
         };
-        Ok(Self { first, second, instructions: text(&recipe.further, "instructions")?.map(Into::into) })
+        Ok(Self { first, second, instructions: text(&recipe.extra, "instructions")?.map(Into::into) })
     }
 }
 
@@ -37,7 +37,7 @@ fn endpoint(fields: &Map<String, Value>, other: Option<&Endpoint>) -> Result<End
     let model = text(fields, "model")?.ok_or("a model agent needs model, the name of the model")?;
     let base = match (text(fields, "base_url")?, other) {
         // The word of whoever runs this program.
-        (Some(url), _) => outside::address(url, Reach::Everywhere)
+        (Some(url), _) => outbound::address(url, AddressPolicy::Everywhere)
             .map_err(|barred| format!("base_url {}", barred.rule()))?,
         (None, Some(other)) => other.base.clone(),
         (None, None) => return Err("a model agent needs base_url, such as http://localhost:11434/v1".into()),
@@ -69,7 +69,7 @@ fn endpoint(fields: &Map<String, Value>, other: Option<&Endpoint>) -> Result<End
             Some(number.ok_or("max_tokens must be a number above 0")?)
         }
     };
-    let mut endpoint = Endpoint::new(dialect, base, key, model, Reach::Everywhere);
+    let mut endpoint = Endpoint::new(dialect, base, key, model, AddressPolicy::Everywhere);
     endpoint.most_tokens = most_tokens;
     Ok(endpoint)
 }
@@ -89,7 +89,7 @@ mod tests {
 
     fn model(fields: Value) -> Result<Model, Wrong> {
         let Value::Object(further) = fields else { panic!("{fields}") };
-        Model::new(&Recipe { kind: "model".into(), further, ..Recipe::default() })
+        Model::new(&AgentConfig { kind: "model".into(), extra: further, ..AgentConfig::default() })
     }
 
     #[test]

@@ -7,14 +7,14 @@ const LONGEST: usize = 1024 * 1024;
 pub struct TooLong;
 
 #[derive(Default)]
-pub struct Events {
+pub struct SseParser {
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
     after_return: bool,
 }
 
-impl Events {
+impl SseParser {
     /// Takes bytes in as they come, and gives the data of each event that became whole.
     pub fn feed(&mut self, bytes: &[u8], found: &mut Vec<String>) -> Result<(), TooLong> {
         for &byte in bytes {
@@ -57,7 +57,7 @@ mod tests {
     use std::iter;
 
     fn read(pieces: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Vec<String> {
-        let (mut events, mut found) = (Events::default(), Vec::new());
+        let (mut events, mut found) = (SseParser::default(), Vec::new());
         for piece in pieces {
             events.feed(piece.as_ref(), &mut found).unwrap();
         }
@@ -77,12 +77,12 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_refused() {
-        let (mut events, mut found) = (Events::default(), Vec::new());
+        let (mut events, mut found) = (SseParser::default(), Vec::new());
         let flood = vec![b'x'; 64 * 1024];
         let fed: Result<Vec<()>, TooLong> =
             iter::repeat_n((), 20).map(|()| events.feed(&flood, &mut found)).collect();
         assert_eq!(fed, Err(TooLong));
-        let (mut events, mut line) = (Events::default(), b"data: ".to_vec());
+        let (mut events, mut line) = (SseParser::default(), b"data: ".to_vec());
         line.extend_from_slice(&flood);
         line.push(b'\n');
         let fed: Result<Vec<()>, TooLong> =

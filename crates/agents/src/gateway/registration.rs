@@ -1,6 +1,6 @@
 //! Agents as their hub is told of them.
 
-use super::Hosted;
+use super::HostedAgent;
 use super::reply::head;
 use crate::kinds::SlashCommand;
 use parlor_model::AgentId;
@@ -36,12 +36,12 @@ pub fn slash_commands(own: &[SlashCommand]) -> serde_json::Value {
 }
 
 /// `inject`: it takes what is said to it while it is at work.
-fn abilities(hosted: &Hosted) -> Vec<Box<str>> {
-    let inject = hosted.kind.takes_more().then_some("inject");
+fn abilities(hosted: &HostedAgent) -> Vec<Box<str>> {
+    let inject = hosted.kind.accepts_injection().then_some("inject");
     ["rewind"].into_iter().chain(inject).map(Into::into).collect()
 }
 
-pub fn register(id: &AgentId, hosted: &Hosted) -> String {
+pub fn register(id: &AgentId, hosted: &HostedAgent) -> String {
     let directory = hosted.recipe.directory.as_deref().map(|path| path.to_string_lossy());
     let commands = slash_commands(&hosted.commands);
     egress::write(&GatewayMessage::Register(AgentForm {
@@ -50,7 +50,7 @@ pub fn register(id: &AgentId, hosted: &Hosted) -> String {
         kind: hosted.recipe.kind.as_str().into(),
         working_directory: directory.map(|path| path.into()),
         capabilities: abilities(hosted),
-        model: hosted.recipe.further.get("model").and_then(|model| model.as_str()).map(Into::into),
+        model: hosted.recipe.extra.get("model").and_then(|model| model.as_str()).map(Into::into),
         slash_commands: Some(parlor_model::Payload(commands.to_string().into())),
         mcp_servers: None,
     }))

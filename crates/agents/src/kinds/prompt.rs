@@ -2,15 +2,15 @@
 
 use super::SlashCommand;
 use crate::context::prompt;
-use crate::turn::Turn;
+use crate::run::RunInput;
 use parlor_wire::agentim::gateway::host::ingress::SenderType;
 
 /// The conversation; or, where a person says nothing to the agent but one of its own commands, that command.
-pub(super) fn words(turn: &Turn, commands: &[SlashCommand]) -> String {
+pub(super) fn prompt_text(turn: &RunInput, commands: &[SlashCommand]) -> String {
     own_command(turn, commands).map_or_else(|| prompt(turn), str::to_owned)
 }
 
-fn own_command<'a>(turn: &'a Turn, commands: &[SlashCommand]) -> Option<&'a str> {
+fn own_command<'a>(turn: &'a RunInput, commands: &[SlashCommand]) -> Option<&'a str> {
     let said = turn.request.content.trim();
     if turn.request.sender != SenderType::User || said.contains('\n') {
         return None;
@@ -38,7 +38,7 @@ mod tests {
     use parlor_wire::agentim::gateway::host::ingress::{MemberView, RoomView, RunRequest};
     use std::sync::Arc;
 
-    fn turn(said: &str, sender: SenderType) -> Turn {
+    fn turn(said: &str, sender: SenderType) -> RunInput {
         let request = RunRequest {
             agent: AgentId::stored("a1"),
             room: RoomId::stored("r"),
@@ -62,7 +62,7 @@ mod tests {
         };
         let room =
             RoomView { room: RoomId::stored("r"), name: "r".into(), system_prompt: None, members: vec![own] };
-        Turn { request, room: Some(Arc::new(room)), session: None }
+        RunInput { request, room: Some(Arc::new(room)), session: None }
     }
 
     #[test]
@@ -70,7 +70,11 @@ mod tests {
         let known = [SlashCommand { name: "compact".into(), description: "".into() }];
         let check = |said: &str, sender, expected: Option<&str>| {
             let turn = turn(said, sender);
-            assert_eq!(words(&turn, &known), expected.map_or_else(|| prompt(&turn), str::to_owned), "{said}");
+            assert_eq!(
+                prompt_text(&turn, &known),
+                expected.map_or_else(|| prompt(&turn), str::to_owned),
+                "{said}"
+            );
         };
         check("@coder /compact", SenderType::User, Some("/compact"));
         check(" @Code Reviewer  /compact keep the names ", SenderType::User, Some("/compact keep the names"));
@@ -81,7 +85,7 @@ mod tests {
         check("/compact", SenderType::User, Some("/compact"));
         let mut by_policy = turn("/compact", SenderType::User);
         by_policy.request.by_policy = true;
-        assert_eq!(words(&by_policy, &known), prompt(&by_policy), "not said to it alone");
+        assert_eq!(prompt_text(&by_policy, &known), prompt(&by_policy), "not said to it alone");
         check("@coder", SenderType::User, None);
     }
 }

@@ -1,11 +1,11 @@
 //! Turns on this side: an agent plays on a task of its own, and what it says is kept for the hub.
 
-use super::data::{Finished, Kept, new_id};
-use super::reply::{Cut, Next, Reply, head};
-use super::{Gateway, News, Place, Playing, Standing, changes, register};
-use crate::kinds::Kind;
-use crate::plain::Plain;
-use crate::turn::{self, Ending, Stage, Turn};
+use super::reply::{OutgoingPiece, Reply, ReplyTruncated, head};
+use super::store::{FinishedReply, PersistedRun, new_id};
+use super::{Gateway, GatewayNotice, HostedRun, HubRunState, Place, changes, register};
+use crate::kinds::AgentKind;
+use crate::run::{self, RunInput, RunIo, RunResult};
+use crate::sanitize::EscapeStripper;
 use parking_lot::Mutex;
 use parlor_model::{AgentId, Chunk, ChunkKind, MessageId, Payload, RoomId, RunEvent, RunId, RunOutcome};
 use parlor_wire::agentim::gateway::host::egress;
@@ -33,11 +33,11 @@ const WORDS: usize = 64;
 /// What is said to an agent meanwhile and waits for it; what comes beyond is another turn.
 const WAITING: usize = 16;
 /// How long an agent that was stopped may take to end by itself.
-const MOMENT: Duration = Duration::from_millis(700);
+const STOP_GRACE: Duration = Duration::from_millis(700);
 /// How long it may take to find out what a turn changed.
 const REPORT: Duration = Duration::from_secs(5);
 /// How long people have to answer a question.
-const PATIENCE: Duration = Duration::from_secs(300);
+const QUESTION_TIMEOUT: Duration = Duration::from_secs(300);
 /// Of what a terminal shows, so much goes into one frame.
 const SHOWN: usize = 32 * 1024;
 /// Questions of one turn that wait for an answer.
@@ -45,10 +45,10 @@ const QUESTIONS: usize = 16;
 
 /// What an agent has said in a turn, in the hands of who plays it and of who tells the hub.
 #[derive(Debug, Default)]
-pub struct Said {
+pub struct RunTranscript {
     pub reply: Mutex<Reply>,
-    questions: Mutex<Questions>,
-    added: Mutex<Added>,
+    questions: Mutex<PendingQuestions>,
+    added: Mutex<InjectionState>,
     /// Rings when there is room again.
     room: Notify,
     /// Whether somebody is told; else what is only of the moment does not wait.
@@ -57,19 +57,19 @@ pub struct Said {
 
 /// What was said to the agent meanwhile, by the turns that would follow.
 #[derive(Debug, Default)]
-struct Added {
+struct InjectionState {
     given: Vec<RunId>,
     taken: Vec<RunId>,
 }
 
 #[derive(Debug, Default)]
-struct Questions {
+struct PendingQuestions {
     asked: usize,
-    open: Vec<Question>,
+    open: Vec<PendingQuestion>,
 }
 
 #[derive(Debug)]
-struct Question {
+struct PendingQuestion {
     request: Box<str>,
     frame: String,
     answer: oneshot::Sender<PermissionOutcome>,
@@ -77,26 +77,26 @@ struct Question {
 
 /// An agent while it plays.
 #[derive(Debug)]
-pub struct Act {
+pub struct RunHandle {
     stop: CancellationToken,
     more: mpsc::Sender<InjectedMessage>,
 }
 
-impl Act {
+impl RunHandle {
     pub fn stop(&self) {
         self.stop.cancel();
     }
 }
 
 /// Which turn is over, and how it ended on this side.
-pub struct Over {
+pub struct RunFinished {
     number: u64,
-    ending: Ending,
+    ending: RunResult,
 }
 
-impl Said {
+impl RunTranscript {
     pub fn of(reply: Reply, taken: Vec<RunId>) -> Self {
-        let added = Mutex::new(Added { given: taken.clone(), taken });
+        let added = Mutex::new(InjectionState { given: taken.clone(), taken });
         Self { reply: Mutex::new(reply), added, ..Self::default() }
     }
 
@@ -105,17 +105,17 @@ impl Said {
         self.added.lock().taken.clone()
     }
 
-    pub fn next(&self) -> Option<Next> {
+    pub fn next(&self) -> Option<OutgoingPiece> {
         self.alone.store(false, std::sync::atomic::Ordering::Relaxed);
         let next = self.reply.lock().next();
-        if matches!(next, Some(Next::Signal(_))) {
+        if matches!(next, Some(OutgoingPiece::Signal(_))) {
             self.room.notify_one();
         }
         next
     }
 
     /// There is nobody to tell for now.
-    pub fn let_go(&self) {
+    pub fn disconnect(&self) {
         self.alone.store(true, std::sync::atomic::Ordering::Relaxed);
         self.room.notify_one();
     }
@@ -157,7 +157,7 @@ pub fn added(agent: &AgentId, room: &RoomId, run: &RunId, added: RunId) -> Strin
 impl Gateway {
     /// Something was said to an agent while it is at work. What it does not take is another turn.
     pub(super) fn add_to(&mut self, addition: InjectedMessage) {
-        let own = |one: &&Playing| one.run == addition.run && one.agent == addition.agent;
+        let own = |one: &&HostedRun| one.run == addition.run && one.agent == addition.agent;
         let Some(playing) = self.turns.values().find(own) else { return };
         let mut known = playing.said.added.lock();
         if known.taken.contains(&addition.added) {
@@ -165,7 +165,9 @@ impl Gateway {
             drop(known);
             return self.say(frame);
         }
-        let Some(act) = playing.act.as_ref().filter(|_| playing.standing == Standing::GoesOn) else { return };
+        let Some(act) = playing.act.as_ref().filter(|_| playing.standing == HubRunState::GoesOn) else {
+            return;
+        };
         let run = addition.added.clone();
         if !known.given.contains(&run) && act.more.try_send(addition).is_ok() {
             known.given.push(run);
@@ -194,7 +196,7 @@ impl Gateway {
         }
         let number = self.next;
         self.next += 1;
-        let kept = Kept {
+        let kept = PersistedRun {
             agent: agent.to_string(),
             room: room.to_string(),
             run: run.to_string(),
@@ -211,12 +213,12 @@ impl Gateway {
         let named = view.as_ref().map_or(room.as_str(), |view| &*view.name).into();
         let (name, by) = (hosted.name.clone(), request.sender_name.clone());
         let session = self.data.session(&agent, &room);
-        let turn = Turn { request, room: view, session };
-        let said = Arc::<Said>::default();
-        let (stage, heard, stop) = Stage::new(WORDS);
+        let turn = RunInput { request, room: view, session };
+        let said = Arc::<RunTranscript>::default();
+        let (stage, heard, stop) = RunIo::new(WORDS);
         let (more, meanwhile) = mpsc::channel(WAITING);
         let stage = stage.open_to(meanwhile);
-        let scribe = Scribe {
+        let scribe = OutputRecorder {
             said: said.clone(),
             folder: hosted.recipe.directory.clone(),
             kept: (number, kept.clone()),
@@ -226,23 +228,23 @@ impl Gateway {
             words: Mutex::default(),
             thoughts: Mutex::default(),
             data: self.data.clone(),
-            bell: self.bell.clone(),
+            bell: self.output_ready.clone(),
             stop: stop.clone(),
         };
-        let (kind, bell) = (hosted.kind.clone(), self.bell.clone());
-        self.acts.spawn(async move {
+        let (kind, bell) = (hosted.kind.clone(), self.output_ready.clone());
+        self.tasks.spawn(async move {
             // One that breaks down takes nobody else with it, and one that nobody waits for ends.
             let acting = AbortOnDropHandle::new(tokio::spawn(scribe.follow(kind, turn, stage, heard)));
             let ending = acting.await.unwrap_or_else(|error: JoinError| {
                 tracing::error!(%error, "a kind of agent broke");
-                Ending::Failed("The agent broke down.".into())
+                RunResult::Failed("The agent broke down.".into())
             });
             bell.notify_one();
-            Over { number, ending }
+            RunFinished { number, ending }
         });
-        let act = Some(Act { stop, more });
-        let standing = Standing::GoesOn;
-        let playing = Playing {
+        let act = Some(RunHandle { stop, more });
+        let standing = HubRunState::GoesOn;
+        let playing = HostedRun {
             kept,
             agent,
             room,
@@ -256,29 +258,29 @@ impl Gateway {
             over: false,
         };
         self.turns.insert(number, playing);
-        self.tell(News::Began { agent: name, room: named, by });
+        self.tell(GatewayNotice::Began { agent: name, room: named, by });
     }
 
-    pub(super) fn is_over(&mut self, over: Result<Over, JoinError>) {
-        let Ok(Over { number, ending }) = over else { return };
+    pub(super) fn is_over(&mut self, over: Result<RunFinished, JoinError>) {
+        let Ok(RunFinished { number, ending }) = over else { return };
         let Some(playing) = self.turns.get_mut(&number) else { return };
         playing.act = None;
         let how = match &ending {
-            Ending::Finished => RunOutcome::Complete,
-            Ending::Failed(reason) => {
+            RunResult::Finished => RunOutcome::Complete,
+            RunResult::Failed(reason) => {
                 playing.said.reply.lock().fail(reason);
                 RunOutcome::Failed(reason.clone())
             }
             // Where nobody stopped it, it was too long and says so.
-            Ending::Stopped if playing.standing != Standing::Over => RunOutcome::Complete,
-            Ending::Stopped => RunOutcome::Cancelled,
+            RunResult::Stopped if playing.standing != HubRunState::Over => RunOutcome::Complete,
+            RunResult::Stopped => RunOutcome::Cancelled,
         };
         let playing_agent = playing.agent.clone();
         let hosted = self.agents.get(&playing_agent);
         let agent = hosted.map_or(playing.agent.as_str(), |hosted| &hosted.name).into();
         let view = hosted.and_then(|hosted| hosted.rooms.get(&playing.room));
         let room = view.map_or(playing.room.as_str(), |view| &view.name).into();
-        if playing.standing == Standing::Over {
+        if playing.standing == HubRunState::Over {
             // The hub waits for this before it gives the agent another turn there.
             let frame = playing.complete(RunOutcome::Complete);
             // Known until the hub keeps its end: a hub that dies before would hand it over once more.
@@ -294,7 +296,7 @@ impl Gateway {
                 RunOutcome::Failed(reason) => Some(reason.clone()),
                 _ => None,
             };
-            playing.kept.finished = Some(Finished { failed, parts });
+            playing.kept.finished = Some(FinishedReply { failed, parts });
             playing.kept.taken = playing.said.taken().iter().map(ToString::to_string).collect();
             if let Err(error) = self.data.keep(number, &playing.kept) {
                 tracing::warn!(%error, "a reply cannot be kept, and would be lost in a crash");
@@ -305,7 +307,7 @@ impl Gateway {
             }
         }
         let of = playing_agent;
-        self.tell(News::Ended { agent, room, how });
+        self.tell(GatewayNotice::Ended { agent, room, how });
         self.tell_commands(&of);
     }
 
@@ -322,39 +324,39 @@ impl Gateway {
 }
 
 /// Takes down what an agent says.
-struct Scribe {
-    said: Arc<Said>,
+struct OutputRecorder {
+    said: Arc<RunTranscript>,
     /// Where the agent works.
     folder: Option<PathBuf>,
     /// The turn as it was noted when it began.
-    kept: (u64, Kept),
+    kept: (u64, PersistedRun),
     agent: AgentId,
     room: RoomId,
     reply: MessageId,
-    words: Mutex<Plain>,
-    thoughts: Mutex<Plain>,
-    data: Arc<super::Data>,
+    words: Mutex<EscapeStripper>,
+    thoughts: Mutex<EscapeStripper>,
+    data: Arc<super::GatewayStore>,
     bell: Arc<Notify>,
     stop: CancellationToken,
 }
 
-impl Scribe {
+impl OutputRecorder {
     async fn follow(
         self,
-        kind: Arc<Kind>,
-        turn: Turn,
-        stage: Stage,
-        mut heard: tokio::sync::mpsc::Receiver<turn::Said>,
-    ) -> Ending {
+        kind: Arc<AgentKind>,
+        turn: RunInput,
+        stage: RunIo,
+        mut heard: tokio::sync::mpsc::Receiver<run::AgentOutput>,
+    ) -> RunResult {
         let before = match &self.folder {
             Some(folder) => tokio::select! {
-                () = self.stop.cancelled() => return Ending::Stopped,
-                before = timeout(REPORT, changes::look(folder)) => before.ok().flatten(),
+                () = self.stop.cancelled() => return RunResult::Stopped,
+                before = timeout(REPORT, changes::snapshot(folder)) => before.ok().flatten(),
             },
             None => None,
         };
         let ending = {
-            let playing = kind.play(&turn, &stage);
+            let playing = kind.execute(&turn, &stage);
             let listening = async {
                 while let Some(said) = heard.recv().await {
                     self.take_down(said).await;
@@ -362,19 +364,19 @@ impl Scribe {
             };
             let too_long = async {
                 self.stop.cancelled().await;
-                sleep(MOMENT).await;
+                sleep(STOP_GRACE).await;
             };
             tokio::select! {
                 biased;
-                () = too_long => Ending::Stopped,
+                () = too_long => RunResult::Stopped,
                 ending = playing => ending,
-                () = listening => Ending::Stopped,
+                () = listening => RunResult::Stopped,
             }
         };
         while let Ok(said) = heard.try_recv() {
             self.take_down(said).await;
         }
-        if ending != Ending::Stopped
+        if ending != RunResult::Stopped
             && let Some(before) = before
             && let Some(report) = self.unless_stopped(before.changes()).await
         {
@@ -391,20 +393,20 @@ impl Scribe {
         }
     }
 
-    async fn take_down(&self, said: turn::Said) {
+    async fn take_down(&self, said: run::AgentOutput) {
         match said {
-            turn::Said::Chunk(chunk) => {
+            run::AgentOutput::Chunk(chunk) => {
                 let chunk = self.readable(self.plain(chunk));
                 if chunk.content.is_empty() && matches!(chunk.kind, ChunkKind::Text | ChunkKind::Thinking) {
                     return;
                 }
                 let pushed = self.said.reply.lock().push(&chunk);
-                if pushed == Err(Cut) {
+                if pushed == Err(ReplyTruncated) {
                     self.stop.cancel();
                 }
             }
-            turn::Said::Event(event) => self.signal(self.event(event)).await,
-            turn::Said::Terminal(data) => {
+            run::AgentOutput::Event(event) => self.signal(self.event(event)).await,
+            run::AgentOutput::Terminal(data) => {
                 let mut rest = &*data;
                 while !rest.is_empty() {
                     let piece = head(rest, SHOWN);
@@ -413,13 +415,13 @@ impl Scribe {
                     rest = &rest[piece.len()..];
                 }
             }
-            turn::Said::Question { tool, input, answer } => self.ask(tool, input, answer).await,
-            turn::Said::Session(session) => {
+            run::AgentOutput::Question { tool, input, answer } => self.ask(tool, input, answer).await,
+            run::AgentOutput::Session(session) => {
                 if let Err(error) = self.data.put_session(&self.agent, &self.room, Some(&session)) {
                     tracing::warn!(%error, "the session of an agent cannot be kept");
                 }
             }
-            turn::Said::Took(run) => self.took(run),
+            run::AgentOutput::Took(run) => self.took(run),
         }
         self.bell.notify_one();
     }
@@ -432,7 +434,7 @@ impl Scribe {
             added.taken.iter().map(ToString::to_string).collect()
         };
         let (number, kept) = &self.kept;
-        if let Err(error) = self.data.keep(*number, &Kept { taken, ..kept.clone() }) {
+        if let Err(error) = self.data.keep(*number, &PersistedRun { taken, ..kept.clone() }) {
             tracing::warn!(%error, "what an agent took up cannot be noted, and would be repeated after a crash");
         }
         if let Ok(into) = RunId::parse(&kept.run) {
@@ -446,7 +448,7 @@ impl Scribe {
             // These come in pieces, between which a sequence may be cut.
             ChunkKind::Text => self.words.lock().pass(&chunk.content),
             ChunkKind::Thinking => self.thoughts.lock().pass(&chunk.content),
-            _ => Plain::default().pass(&chunk.content),
+            _ => EscapeStripper::default().pass(&chunk.content),
         };
         Chunk { content: content.into(), ..chunk }
     }
@@ -490,7 +492,7 @@ impl Scribe {
             room: Some(self.room.clone()),
             tool,
             input,
-            timeout_ms: Some(PATIENCE.as_millis() as u64),
+            timeout_ms: Some(QUESTION_TIMEOUT.as_millis() as u64),
         });
         let frame = egress::write(&told);
         let open = self.said.questions.lock().open.len();
@@ -500,7 +502,7 @@ impl Scribe {
             let _ = answer.send(PermissionOutcome::Denied { reason });
             return;
         }
-        let question = Question { request, frame: frame.clone(), answer };
+        let question = PendingQuestion { request, frame: frame.clone(), answer };
         self.said.questions.lock().open.push(question);
         self.said.wait_for_room().await;
         self.said.reply.lock().signal(frame);

@@ -24,31 +24,31 @@ const OPEN_FOR: Duration = Duration::from_secs(300);
 /// The hub tells when that time is over; should it not, this much later the guide goes on by itself.
 const GRACE: Duration = Duration::from_secs(10);
 
-pub struct Performer {
+pub struct ScriptPlayer {
     pub request: RunRequest,
     pub reply: MessageId,
     pub outgoing: mpsc::Sender<String>,
     /// What people decided or said, with the name of the question.
-    pub answers: mpsc::Receiver<(Box<str>, Heard)>,
+    pub answers: mpsc::Receiver<(Box<str>, UserResponse)>,
 }
 
 /// What came of a question.
 #[derive(Debug, Clone)]
-pub enum Heard {
+pub enum UserResponse {
     Verdict(PermissionOutcome),
     Answers(Vec<QuestionReply>),
 }
 
 /// The hub does not listen any more.
-struct Gone;
+struct HubGone;
 
-impl Performer {
+impl ScriptPlayer {
     pub async fn perform(mut self, steps: Vec<Step>) {
         // Whoever stops listening needs no farewell.
         let _ = self.play(steps).await;
     }
 
-    async fn play(&mut self, steps: Vec<Step>) -> Result<(), Gone> {
+    async fn play(&mut self, steps: Vec<Step>) -> Result<(), HubGone> {
         let mut steps = VecDeque::from(steps);
         let mut said: Vec<Chunk> = Vec::new();
         let mut asked = 0;
@@ -82,7 +82,7 @@ impl Performer {
                 Step::Hear { then } => {
                     let question = format!("{}-q", self.reply);
                     let said = match self.heard(&question, OPEN_FOR + GRACE).await? {
-                        Some(Heard::Answers(said)) => said,
+                        Some(UserResponse::Answers(said)) => said,
                         _ => Vec::new(),
                     };
                     for step in then(&said).into_iter().rev() {
@@ -95,14 +95,14 @@ impl Performer {
         self.complete(said).await
     }
 
-    async fn stream(&self, kind: ChunkKind, text: &str) -> Result<Chunk, Gone> {
+    async fn stream(&self, kind: ChunkKind, text: &str) -> Result<Chunk, HubGone> {
         for piece in pieces(text) {
             self.piece(Chunk { kind, content: piece.into(), metadata: None }).await?;
         }
         Ok(Chunk { kind, content: text.into(), metadata: None })
     }
 
-    async fn piece(&self, chunk: Chunk) -> Result<(), Gone> {
+    async fn piece(&self, chunk: Chunk) -> Result<(), HubGone> {
         sleep(PACE).await;
         self.tell(&GatewayMessage::Chunk { reply: self.place(), chunk }).await
     }
@@ -112,7 +112,7 @@ impl Performer {
         request: Box<str>,
         tool: &'static str,
         input: Payload,
-    ) -> Result<PermissionOutcome, Gone> {
+    ) -> Result<PermissionOutcome, HubGone> {
         self.tell(&GatewayMessage::Permission(PermissionForm {
             request: request.clone(),
             agent: self.request.agent.clone(),
@@ -123,19 +123,19 @@ impl Performer {
         }))
         .await?;
         Ok(match self.heard(&request, PATIENCE + GRACE).await? {
-            Some(Heard::Verdict(verdict)) => verdict,
+            Some(UserResponse::Verdict(verdict)) => verdict,
             _ => PermissionOutcome::Expired,
         })
     }
 
     /// What came of this question, if anything does in time.
-    async fn heard(&mut self, question: &str, within: Duration) -> Result<Option<Heard>, Gone> {
+    async fn heard(&mut self, question: &str, within: Duration) -> Result<Option<UserResponse>, HubGone> {
         let answer = async {
             loop {
                 match self.answers.recv().await {
                     Some((of, heard)) if *of == *question => return Ok(Some(heard)),
                     Some(_) => {}
-                    None => return Err(Gone),
+                    None => return Err(HubGone),
                 }
             }
         };
@@ -143,7 +143,7 @@ impl Performer {
     }
 
     /// The end of a reply that was stopped: what was heard of it is all there is.
-    pub fn farewell(&self) -> String {
+    pub fn stopped_frame(&self) -> String {
         egress::write(&GatewayMessage::Complete {
             reply: self.place(),
             text: None,
@@ -154,7 +154,7 @@ impl Performer {
         })
     }
 
-    async fn complete(&self, said: Vec<Chunk>) -> Result<(), Gone> {
+    async fn complete(&self, said: Vec<Chunk>) -> Result<(), HubGone> {
         let texts = said.iter().filter(|chunk| chunk.kind == ChunkKind::Text);
         let text: String = texts.map(|chunk| &*chunk.content).collect();
         self.tell(&GatewayMessage::Complete {
@@ -178,8 +178,8 @@ impl Performer {
         }
     }
 
-    async fn tell(&self, told: &GatewayMessage) -> Result<(), Gone> {
-        self.outgoing.send(egress::write(told)).await.map_err(|_| Gone)
+    async fn tell(&self, told: &GatewayMessage) -> Result<(), HubGone> {
+        self.outgoing.send(egress::write(told)).await.map_err(|_| HubGone)
     }
 }
 

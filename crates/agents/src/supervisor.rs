@@ -22,17 +22,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The hidden commands under which the binary becomes a keeper, and then the program.
-pub const KEEP: &str = "keep";
-const BECOME: &str = "become";
+pub const SUPERVISE: &str = "keep";
+const EXEC: &str = "become";
 /// Whether its input, output and errors are a terminal.
 pub const TTY: &str = "tty";
 pub const NO_TTY: &str = "no-tty";
 /// Between asking a program to end and ending it.
 const GRACE: Duration = Duration::from_millis(400);
 /// Between two looks at the process table.
-const AGAIN: Duration = Duration::from_millis(2);
+const PROCESS_POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// A process that the system cannot end, because it waits for a disk, is left to the system.
-const PATIENCE: Duration = Duration::from_secs(10);
+const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 /// What a shell says of a program that cannot be run.
 const NOT_RUN: u8 = 127;
 
@@ -42,9 +42,9 @@ pub const STOP: u8 = b's';
 /// `keep PARENT PIPE INODE TTY PROGRAM…`, and what it makes of itself.
 pub fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let first = arguments.next().unwrap_or_default();
-    let done = match first == BECOME {
+    let done = match first == EXEC {
         true => become_program(arguments),
-        false => keep(&first, arguments),
+        false => supervise(&first, arguments),
     };
     done.unwrap_or_else(|error| {
         eprintln!("{error}");
@@ -64,7 +64,7 @@ fn become_program(mut arguments: impl Iterator<Item = OsString>) -> io::Result<E
     Err(io::Error::new(error.kind(), format!("{}: {error}", program.display())))
 }
 
-enum News {
+enum SupervisorEvent {
     /// The program ended so.
     Ended(WaitStatus),
     Stop,
@@ -72,7 +72,7 @@ enum News {
     Gone,
 }
 
-fn keep(parent: &OsStr, mut arguments: impl Iterator<Item = OsString>) -> io::Result<ExitCode> {
+fn supervise(parent: &OsStr, mut arguments: impl Iterator<Item = OsString>) -> io::Result<ExitCode> {
     let (pipe, inode) = (arguments.next().unwrap_or_default(), arguments.next().unwrap_or_default());
     // A pipe that was never inherited has no other end but the gateway's.
     let pipe = File::open(format!("/proc/{}/fd/{}", parent.display(), pipe.display()))?;
@@ -82,7 +82,7 @@ fn keep(parent: &OsStr, mut arguments: impl Iterator<Item = OsString>) -> io::Re
     set_child_subreaper(Some(getpid()))?;
     let arguments: Vec<OsString> = arguments.collect();
     let mut command = Command::new("/proc/self/exe");
-    command.arg(KEEP).arg(BECOME).args(&arguments);
+    command.arg(SUPERVISE).arg(EXEC).args(&arguments);
     // Whoever leads a group cannot begin a session.
     if arguments.first().is_some_and(|tty| tty != TTY) {
         command.process_group(0);
@@ -99,44 +99,44 @@ fn keep(parent: &OsStr, mut arguments: impl Iterator<Item = OsString>) -> io::Re
     thread::Builder::new().spawn(move || listen(pipe, &told))?;
     thread::Builder::new().spawn(move || reap(program, &tell))?;
     let mut status = match news.recv() {
-        Ok(News::Ended(status)) => Some(status),
-        Ok(News::Stop) => {
+        Ok(SupervisorEvent::Ended(status)) => Some(status),
+        Ok(SupervisorEvent::Stop) => {
             signal_all(Signal::TERM);
             match news.recv_timeout(GRACE) {
-                Ok(News::Ended(status)) => Some(status),
+                Ok(SupervisorEvent::Ended(status)) => Some(status),
                 Ok(_) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
             }
         }
-        Ok(News::Gone) | Err(_) => None,
+        Ok(SupervisorEvent::Gone) | Err(_) => None,
     };
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + KILL_TIMEOUT;
     while end_all() && Instant::now() < until {
-        thread::sleep(AGAIN);
+        thread::sleep(PROCESS_POLL_INTERVAL);
     }
     while let (None, Ok(told)) = (&status, news.recv_timeout(GRACE)) {
-        if let News::Ended(ended) = told {
+        if let SupervisorEvent::Ended(ended) = told {
             status = Some(ended);
         }
     }
     Ok(as_it_ended(status))
 }
 
-fn listen(mut pipe: File, tell: &Sender<News>) {
+fn listen(mut pipe: File, tell: &Sender<SupervisorEvent>) {
     let mut byte = [0];
     while matches!(pipe.read(&mut byte), Ok(1)) {
-        if byte[0] == STOP && tell.send(News::Stop).is_err() {
+        if byte[0] == STOP && tell.send(SupervisorEvent::Stop).is_err() {
             return;
         }
     }
-    let _ = tell.send(News::Gone);
+    let _ = tell.send(SupervisorEvent::Gone);
 }
 
 /// Takes in every descendant that ended: those whose own parent is gone are this process's too.
-fn reap(program: Pid, tell: &Sender<News>) {
+fn reap(program: Pid, tell: &Sender<SupervisorEvent>) {
     loop {
         match wait(WaitOptions::empty()) {
             Ok(Some((ended, status))) if ended == program => {
-                if tell.send(News::Ended(status)).is_err() {
+                if tell.send(SupervisorEvent::Ended(status)).is_err() {
                     return;
                 }
             }

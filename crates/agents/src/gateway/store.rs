@@ -2,9 +2,9 @@
 //!
 //! Owns: a file is the old one or the new one, never half of it, and nobody else can read it.
 
-use super::Plan;
+use super::AgentSpec;
 use super::reply::Part;
-use crate::kinds::Recipe;
+use crate::kinds::AgentConfig;
 use parking_lot::Mutex;
 use parlor_model::{AgentId, GatewayId, MessageId, RoomId, RunId};
 use serde::de::DeserializeOwned;
@@ -22,14 +22,14 @@ const MOST_SPAWNED: usize = 100;
 
 /// The directory of one gateway, in the hands of one process.
 #[derive(Debug)]
-pub struct Data {
+pub struct GatewayStore {
     directory: PathBuf,
-    known: Mutex<Known>,
+    known: Mutex<PersistedState>,
     _lock: File,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct PersistedState {
     identity: Identity,
     sessions: Sessions,
     spawned: Vec<Spawned>,
@@ -48,7 +48,7 @@ struct Identity {
 struct Spawned {
     id: String,
     name: String,
-    recipe: Recipe,
+    recipe: AgentConfig,
 }
 
 /// By agent and room.
@@ -56,7 +56,7 @@ type Sessions = BTreeMap<String, BTreeMap<String, String>>;
 
 /// A turn that was begun and that the hub has not been seen to end.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Kept {
+pub struct PersistedRun {
     pub agent: String,
     pub room: String,
     pub run: String,
@@ -70,17 +70,17 @@ pub struct Kept {
     pub taken: Vec<String>,
     /// Absent while it is played.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub finished: Option<Finished>,
+    pub finished: Option<FinishedReply>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Finished {
+pub struct FinishedReply {
     /// Why it failed, if it did.
     pub failed: Option<Box<str>>,
     pub parts: Vec<Part>,
 }
 
-impl Kept {
+impl PersistedRun {
     pub fn ids(&self) -> Option<(AgentId, RoomId, RunId, MessageId)> {
         Some((
             AgentId::parse(&self.agent).ok()?,
@@ -91,7 +91,7 @@ impl Kept {
     }
 }
 
-impl Data {
+impl GatewayStore {
     pub fn open(directory: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(directory.join("replies"))?;
         let lock = directory.join("gateway.lock");
@@ -111,7 +111,7 @@ impl Data {
         let spawned = read(&directory.join("spawned.json"))?.unwrap_or_default();
         let data = Self {
             directory: directory.into(),
-            known: Mutex::new(Known { identity, sessions, spawned }),
+            known: Mutex::new(PersistedState { identity, sessions, spawned }),
             _lock: lock,
         };
         data.save_identity()?;
@@ -154,20 +154,20 @@ impl Data {
     }
 
     /// What was made from afar, as it is to be hosted again.
-    pub fn spawned(&self) -> Vec<Plan> {
+    pub fn spawned(&self) -> Vec<AgentSpec> {
         let plan = |one: &Spawned| {
             let id = AgentId::parse(&one.id).ok()?;
-            Some(Plan { id, name: one.name.as_str().into(), recipe: one.recipe.clone() })
+            Some(AgentSpec { id, name: one.name.as_str().into(), recipe: one.recipe.clone() })
         };
         self.known.lock().spawned.iter().filter_map(plan).collect()
     }
 
-    pub fn put_spawned(&self, plan: &Plan) -> io::Result<()> {
+    pub fn put_spawned(&self, plan: &AgentSpec) -> io::Result<()> {
         let mut known = self.known.lock();
         if known.spawned.len() >= MOST_SPAWNED {
             return Err(io::Error::other(format!("there are {MOST_SPAWNED} already")));
         }
-        let Plan { id, name, recipe } = plan.clone();
+        let AgentSpec { id, name, recipe } = plan.clone();
         known.spawned.push(Spawned { id: id.to_string(), name: name.into(), recipe });
         self.save_spawned(&known.spawned)
     }
@@ -184,7 +184,7 @@ impl Data {
     }
 
     /// Writes down how far a turn is; the number says when it began.
-    pub fn keep(&self, number: u64, kept: &Kept) -> io::Result<()> {
+    pub fn keep(&self, number: u64, kept: &PersistedRun) -> io::Result<()> {
         replace(&self.reply(number), &serde_json::to_vec(kept)?)
     }
 
@@ -194,7 +194,7 @@ impl Data {
     }
 
     /// What an earlier process left, in the order in which it began. What cannot be read is no reply.
-    pub fn left(&self) -> io::Result<Vec<(u64, Kept)>> {
+    pub fn unfinished_runs(&self) -> io::Result<Vec<(u64, PersistedRun)>> {
         let mut left = Vec::new();
         for entry in fs::read_dir(self.directory.join("replies"))? {
             let path = entry?.path();
@@ -252,9 +252,9 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    fn kept(reply: &str) -> Kept {
+    fn kept(reply: &str) -> PersistedRun {
         let (agent, room, run) = ("a".into(), "r".into(), "t".into());
-        Kept {
+        PersistedRun {
             agent,
             room,
             run,
@@ -270,12 +270,12 @@ mod tests {
     fn the_next_process_is_the_same_gateway_with_the_same_agents_and_sessions() {
         let place = tempfile::tempdir().unwrap();
         let (agent, room) = (AgentId::stored("a"), RoomId::stored("r"));
-        let open = || Data::open(place.path()).unwrap();
+        let open = || GatewayStore::open(place.path()).unwrap();
         let first = open();
         let (gateway, coder) = (first.gateway(), first.agent("coder").unwrap());
         first.put_session(&agent, &room, Some("s1")).unwrap();
         first.put_session(&agent, &RoomId::stored("other"), Some("s2")).unwrap();
-        let busy = Data::open(place.path()).unwrap_err();
+        let busy = GatewayStore::open(place.path()).unwrap_err();
         assert_eq!(busy.kind(), io::ErrorKind::ResourceBusy, "one process at a time");
         drop(first);
         let second = open();
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn what_was_left_is_found_in_its_order_and_what_is_damaged_is_nothing() {
         let place = tempfile::tempdir().unwrap();
-        let data = Data::open(place.path()).unwrap();
+        let data = GatewayStore::open(place.path()).unwrap();
         for number in [10, 2, 7] {
             data.keep(number, &kept(&format!("m{number}"))).unwrap();
         }
@@ -301,7 +301,7 @@ mod tests {
         fs::write(place.path().join("replies/3.json"), "{").unwrap();
         fs::write(place.path().join("replies/4.new"), "{}").unwrap();
         let left: Vec<(u64, String)> =
-            data.left().unwrap().into_iter().map(|(number, kept)| (number, kept.reply)).collect();
+            data.unfinished_runs().unwrap().into_iter().map(|(number, kept)| (number, kept.reply)).collect();
         assert_eq!(left, [(2, "m2".to_owned()), (10, "m10".to_owned())]);
     }
 }

@@ -1,9 +1,9 @@
 //! Each act by itself: what is said around the cards.
 
-use super::super::request::Act;
+use super::super::request::Demo;
 use super::cards::{changes, plan, questions, usage, workspace};
 use super::tips::TIPS;
-use super::{Scene, Step, quoted, say, status};
+use super::{ScriptContext, Step, quoted, say, status};
 use parlor_model::{
     Activity, ChunkKind, PlanState, RunEvent, StepState, Stream, Subagent, SubagentChange, SubagentOutcome,
 };
@@ -12,16 +12,16 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 /// Long enough to be seen.
-const BEAT: Step = Step::Pause(Duration::from_millis(400));
+const SHORT_PAUSE: Step = Step::Pause(Duration::from_millis(400));
 const SECOND: Step = Step::Pause(Duration::from_secs(1));
 
-pub fn steps(act: &Act, scene: &Scene) -> Vec<Step> {
+pub fn steps(act: &Demo, scene: &ScriptContext) -> Vec<Step> {
     match act {
-        Act::Think => think(),
-        Act::Tool => tool(),
-        Act::Permission => permission(),
-        Act::Task => task(),
-        Act::Question => vec![
+        Demo::Think => think(),
+        Demo::Tool => tool(),
+        Demo::Permission => permission(),
+        Demo::Task => task(),
+        Demo::Question => vec![
             Step::Tell(questions(scene.reply)),
             Step::Say(
                 "I have two questions for you. Pick an answer, or write one of your own. Nothing depends on them: \
@@ -30,9 +30,9 @@ pub fn steps(act: &Act, scene: &Scene) -> Vec<Step> {
             ),
             Step::Hear { then: answered },
         ],
-        Act::Plan => planning(),
-        Act::Subagent => subagent(),
-        Act::Usage => vec![
+        Demo::Plan => planning(),
+        Demo::Subagent => subagent(),
+        Demo::Usage => vec![
             Step::Tell(usage()),
             Step::Say(
                 "This is what an answer may cost: 1,200 tokens in, 340 out, about half a cent. I made the numbers up, \
@@ -41,7 +41,7 @@ pub fn steps(act: &Act, scene: &Scene) -> Vec<Step> {
                     .into(),
             ),
         ],
-        Act::Changes => vec![
+        Demo::Changes => vec![
             Step::Tell(changes()),
             Step::Show {
                 kind: ChunkKind::WorkspaceStatus,
@@ -54,7 +54,7 @@ pub fn steps(act: &Act, scene: &Scene) -> Vec<Step> {
                     .into(),
             ),
         ],
-        Act::Fallback => vec![
+        Demo::Fallback => vec![
             Step::Tell(RunEvent::ModelFallback {
                 preferred: "big-model".into(),
                 actual: "small-model".into(),
@@ -66,7 +66,7 @@ pub fn steps(act: &Act, scene: &Scene) -> Vec<Step> {
                     .into(),
             ),
         ],
-        Act::Error => vec![
+        Demo::Error => vec![
             Step::Show {
                 kind: ChunkKind::Error,
                 content: "The pretend teapot is empty (error 418).".into(),
@@ -78,13 +78,13 @@ pub fn steps(act: &Act, scene: &Scene) -> Vec<Step> {
                     .into(),
             ),
         ],
-        Act::Terminal => terminal(),
-        Act::Long => long(),
-        Act::Slow => slow(),
-        Act::Chain(Some(name)) => vec![say(format!(
+        Demo::Terminal => terminal(),
+        Demo::Long => long(),
+        Demo::Slow => slow(),
+        Demo::Chain(Some(name)) => vec![say(format!(
             "Over to you, @{name}: please say hello to this room in one sentence, and tell us what you are good at."
         ))],
-        Act::Chain(None) => vec![Step::Say(
+        Demo::Chain(None) => vec![Step::Say(
             "Whom shall I hand over to? Write `@guide chain` and then the name of another agent in this room.".into(),
         )],
     }
@@ -105,7 +105,7 @@ fn answered(said: &[QuestionReply]) -> Vec<Step> {
 fn think() -> Vec<Step> {
     vec![
         status(Activity::ModelLoading, Some("Looking for the model that I do not have")),
-        BEAT,
+        SHORT_PAUSE,
         status(Activity::Thinking, None),
         Step::Think(
             "Somebody wants to see me think. These thoughts were written down beforehand, but an agent with a model \
@@ -128,9 +128,9 @@ fn tool() -> Vec<Step> {
         status(Activity::CallingTool, Some("Looking out of the window")),
         used("Weather", json!({ "place": "outside the window" })),
         progress("opening the curtains", Stream::Stdout),
-        BEAT,
+        SHORT_PAUSE,
         progress("the left curtain is stuck", Stream::Stderr),
-        BEAT,
+        SHORT_PAUSE,
         progress("looking up", Stream::Stdout),
         returned("Weather", "Sunny, 21 °C. In here it always is.", false),
         status(Activity::Working, None),
@@ -159,7 +159,7 @@ fn permission() -> Vec<Step> {
 fn decided(verdict: &PermissionOutcome) -> Vec<Step> {
     match verdict {
         PermissionOutcome::Allowed => vec![
-            BEAT,
+            SHORT_PAUSE,
             returned(FERN, "Watered with 200 ml. The fern says thank you.", false),
             Step::Say(
                 "Allowed: the fern has its water (a pretend fern, pretend water). An agent with a real tool \
@@ -209,9 +209,9 @@ fn planning() -> Vec<Step> {
     vec![
         Step::Tell(plan(PlanState::Planned, [Pending; 4])),
         Step::Say("Here is my plan for a cup of tea. ".into()),
-        BEAT,
+        SHORT_PAUSE,
         Step::Tell(plan(PlanState::Approved, [Pending; 4])),
-        BEAT,
+        SHORT_PAUSE,
         Step::Tell(plan(PlanState::Executing, [InProgress, Pending, Pending, Pending])),
         Step::Say("The kettle is on. ".into()),
         SECOND,
@@ -261,11 +261,11 @@ fn subagent() -> Vec<Step> {
 fn terminal() -> Vec<Step> {
     vec![
         Step::Print("$ brew tea --cups 2\r\n"),
-        BEAT,
+        SHORT_PAUSE,
         Step::Print("\u{1b}[33mheating\u{1b}[0m  40 %\r"),
-        BEAT,
+        SHORT_PAUSE,
         Step::Print("\u{1b}[33mheating\u{1b}[0m  80 %\r"),
-        BEAT,
+        SHORT_PAUSE,
         Step::Print("\u{1b}[32mready\u{1b}[0m   100 %\r\n"),
         Step::Say(
             "My terminal just brewed two cups of tea, in colour. It shows what an agent's programs print while they \

@@ -11,7 +11,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const LONGEST_ANSWER: u64 = 64 * 1024;
 
 /// What it prints when it is called with these arguments, if it ends in time; well or not.
-pub(super) async fn says(program: &Program, arguments: &[&str]) -> Option<String> {
+pub(super) async fn output_of(program: &Program, arguments: &[&str]) -> Option<String> {
     let program = Program { arguments: arguments.iter().map(OsString::from).collect(), ..program.clone() };
     let mut running = program.start().ok()?;
     running.stdin = None;
@@ -50,8 +50,8 @@ mod tests {
     #[tokio::test]
     async fn programs_are_asked_what_they_are() {
         let named = |name: &str| Program { program: name.into(), ..Program::default() };
-        assert_eq!(says(&named("echo"), &["1.2.3"]).await.as_deref(), Some("1.2.3"));
-        assert_eq!(says(&named("false"), &[]).await.as_deref(), Some(""));
-        assert_eq!(says(&named("no-such-program-anywhere"), &[]).await, None);
+        assert_eq!(output_of(&named("echo"), &["1.2.3"]).await.as_deref(), Some("1.2.3"));
+        assert_eq!(output_of(&named("false"), &[]).await.as_deref(), Some(""));
+        assert_eq!(output_of(&named("no-such-program-anywhere"), &[]).await, None);
     }
 }

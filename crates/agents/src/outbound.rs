@@ -17,7 +17,7 @@ const CONNECT: Duration = Duration::from_secs(10);
 
 /// Whose word an address is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum AddressPolicy {
     /// Of whoever runs this program: anything, such as a model on the same machine.
     Everywhere,
     /// Of somebody else: addresses of the internet only.
@@ -26,7 +26,7 @@ pub enum Reach {
 
 /// Why an address is not reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Barred {
+pub enum AddressRejected {
     NotAUrl,
     /// Neither `http` nor `https`.
     Scheme,
@@ -36,7 +36,7 @@ pub enum Barred {
     Private,
 }
 
-impl Barred {
+impl AddressRejected {
     /// What the address would have to be, in words that follow its name.
     pub fn rule(self) -> &'static str {
         match self {
@@ -48,25 +48,25 @@ impl Barred {
     }
 }
 
-impl fmt::Display for Barred {
+impl fmt::Display for AddressRejected {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "it {}", self.rule())
     }
 }
 
-impl std::error::Error for Barred {}
+impl std::error::Error for AddressRejected {}
 
 /// Reads an address and looks at what can be known of it without asking anybody.
-pub fn address(text: &str, reach: Reach) -> Result<Url, Barred> {
-    let url = Url::parse(text.trim()).map_err(|_| Barred::NotAUrl)?;
+pub fn address(text: &str, reach: AddressPolicy) -> Result<Url, AddressRejected> {
+    let url = Url::parse(text.trim()).map_err(|_| AddressRejected::NotAUrl)?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(Barred::Scheme);
+        return Err(AddressRejected::Scheme);
     }
     let extra = !url.username().is_empty() || url.password().is_some();
     if extra || url.query().is_some() || url.fragment().is_some() {
-        return Err(Barred::Extra);
+        return Err(AddressRejected::Extra);
     }
-    let barred = match url.host().ok_or(Barred::NotAUrl)? {
+    let barred = match url.host().ok_or(AddressRejected::NotAUrl)? {
         Host::Ipv4(address) => !is_public(address.into()),
         Host::Ipv6(address) => !is_public(address.into()),
         Host::Domain(name) => {
@@ -75,14 +75,14 @@ pub fn address(text: &str, reach: Reach) -> Result<Url, Barred> {
             !name.contains('.') || local.iter().any(|ending| name.ends_with(ending))
         }
     };
-    match barred && reach == Reach::Public {
-        true => Err(Barred::Private),
+    match barred && reach == AddressPolicy::Public {
+        true => Err(AddressRejected::Private),
         false => Ok(url),
     }
 }
 
 /// A client that keeps to its reach, also when names are resolved.
-pub fn client(reach: Reach) -> Client {
+pub fn client(reach: AddressPolicy) -> Client {
     let mut tls = tls::client_config(Vec::new()).unwrap_or_else(|error| {
         tracing::warn!(%error, "this system has no certificates: no server is trusted over HTTPS");
         tls::trusting_nobody()
@@ -95,9 +95,9 @@ pub fn client(reach: Reach) -> Client {
         .referer(false)
         .user_agent(concat!("parlor/", env!("CARGO_PKG_VERSION")));
     let builder = match reach {
-        Reach::Everywhere => builder,
+        AddressPolicy::Everywhere => builder,
         // A proxy would resolve names by itself.
-        Reach::Public => builder.no_proxy().dns_resolver(Arc::new(PublicOnly)),
+        AddressPolicy::Public => builder.no_proxy().dns_resolver(Arc::new(PublicOnly)),
     };
     builder.build().expect("a client with a complete TLS configuration can be built")
 }
@@ -106,7 +106,7 @@ pub fn client(reach: Reach) -> Client {
 pub fn is_barred(error: &reqwest::Error) -> bool {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {
-        if error.is::<Barred>() {
+        if error.is::<AddressRejected>() {
             return true;
         }
         cause = error.source();
@@ -120,16 +120,16 @@ impl Resolve for PublicOnly {
     fn resolve(&self, name: Name) -> Resolving {
         Box::pin(async move {
             let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            Ok(Box::new(passed(found)?.into_iter()) as Addrs)
+            Ok(Box::new(require_public(found)?.into_iter()) as Addrs)
         })
     }
 }
 
 /// One that is private bars them all: an honest name has no such neighbour.
-fn passed(found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, Barred> {
+fn require_public(found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, AddressRejected> {
     match found.iter().all(|address| is_public(address.ip())) {
         true => Ok(found),
-        false => Err(Barred::Private),
+        false => Err(AddressRejected::Private),
     }
 }
 
@@ -268,32 +268,32 @@ mod tests {
             "http://１２７.０.０.１/",
         ];
         for text in private {
-            assert_eq!(address(text, Reach::Public), Err(Barred::Private), "{text}");
-            assert!(address(text, Reach::Everywhere).is_ok(), "{text}");
+            assert_eq!(address(text, AddressPolicy::Public), Err(AddressRejected::Private), "{text}");
+            assert!(address(text, AddressPolicy::Everywhere).is_ok(), "{text}");
         }
         for (text, why) in [
-            ("file:///etc/passwd", Barred::Scheme),
-            ("gopher://example.com/", Barred::Scheme),
-            ("javascript:alert(1)", Barred::Scheme),
-            ("example.com", Barred::NotAUrl),
-            ("", Barred::NotAUrl),
-            ("https://me:secret@example.com/", Barred::Extra),
-            ("https://example.com/?key=1", Barred::Extra),
-            ("https://example.com/#a", Barred::Extra),
+            ("file:///etc/passwd", AddressRejected::Scheme),
+            ("gopher://example.com/", AddressRejected::Scheme),
+            ("javascript:alert(1)", AddressRejected::Scheme),
+            ("example.com", AddressRejected::NotAUrl),
+            ("", AddressRejected::NotAUrl),
+            ("https://me:secret@example.com/", AddressRejected::Extra),
+            ("https://example.com/?key=1", AddressRejected::Extra),
+            ("https://example.com/#a", AddressRejected::Extra),
         ] {
-            for reach in [Reach::Public, Reach::Everywhere] {
+            for reach in [AddressPolicy::Public, AddressPolicy::Everywhere] {
                 assert_eq!(address(text, reach), Err(why), "{text}");
             }
         }
-        assert!(address(" https://api.example.com/v1 ", Reach::Public).is_ok());
+        assert!(address(" https://api.example.com/v1 ", AddressPolicy::Public).is_ok());
     }
 
     #[test]
     fn a_name_with_one_private_address_is_barred_whole() {
         let public: SocketAddr = "8.8.8.8:0".parse().unwrap();
         let private: SocketAddr = "[::ffff:10.0.0.1]:0".parse().unwrap();
-        assert_eq!(passed(vec![public]), Ok(vec![public]));
-        assert_eq!(passed(vec![public, private]), Err(Barred::Private));
+        assert_eq!(require_public(vec![public]), Ok(vec![public]));
+        assert_eq!(require_public(vec![public, private]), Err(AddressRejected::Private));
     }
 
     #[tokio::test]
@@ -301,7 +301,7 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         // As a name would be whose address changed after it was looked at.
-        let request = client(Reach::Public).get(format!("http://localhost:{port}/")).send();
+        let request = client(AddressPolicy::Public).get(format!("http://localhost:{port}/")).send();
         let error = tokio::select! {
             error = request => error.unwrap_err(),
             _ = listener.accept() => panic!("connected to this very machine"),

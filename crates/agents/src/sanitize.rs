@@ -2,11 +2,11 @@
 
 /// Bytes as text, whatever they are; a letter may come in several pieces. An empty piece is the end.
 #[derive(Debug, Default)]
-pub struct Utf8 {
+pub struct Utf8Decoder {
     begun: Vec<u8>,
 }
 
-impl Utf8 {
+impl Utf8Decoder {
     pub fn read(&mut self, piece: &[u8]) -> String {
         let mut bytes = std::mem::take(&mut self.begun);
         bytes.extend_from_slice(piece);
@@ -35,7 +35,7 @@ fn unfinished(bytes: &[u8]) -> usize {
 
 /// Leaves out what is meant for a terminal: colours, moves, titles, links, the clipboard.
 #[derive(Debug, Default)]
-pub struct Plain {
+pub struct EscapeStripper {
     state: State,
     returned: bool,
 }
@@ -51,7 +51,7 @@ enum State {
     CommandEscape,
 }
 
-impl Plain {
+impl EscapeStripper {
     pub fn pass(&mut self, text: &str) -> String {
         text.chars().filter_map(|c| self.next(c)).collect()
     }
@@ -98,8 +98,8 @@ mod tests {
             ("日本語 \u{1b}[", "日本語 "),
         ];
         for (bytes, expected) in cases {
-            assert_eq!(Plain::default().pass(bytes), expected, "{bytes:?}");
-            let mut plain = Plain::default();
+            assert_eq!(EscapeStripper::default().pass(bytes), expected, "{bytes:?}");
+            let mut plain = EscapeStripper::default();
             let one_by_one: String = bytes.chars().map(|c| plain.pass(&c.to_string())).collect();
             assert_eq!(one_by_one, expected, "{bytes:?} in pieces");
         }
@@ -115,7 +115,7 @@ mod tests {
         ];
         for (bytes, expected) in cases {
             for size in 1..=bytes.len() {
-                let mut utf8 = Utf8::default();
+                let mut utf8 = Utf8Decoder::default();
                 let mut text: String = bytes.chunks(size).map(|piece| utf8.read(piece)).collect();
                 text += &utf8.read(&[]);
                 assert_eq!(text, expected, "{bytes:?} by {size}");

@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trouble {
-    pub kind: TroubleKind,
+pub struct EndpointError {
+    pub kind: EndpointErrorKind,
     /// What the endpoint itself said, shortened and without anything secret.
     pub said: Option<Box<str>>,
     /// How long the endpoint wants to be left alone.
@@ -13,11 +13,11 @@ pub struct Trouble {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TroubleKind {
+pub enum EndpointErrorKind {
     /// Nobody can be connected to.
     Unreachable,
     /// It leads into a private network.
-    Barred,
+    AddressBlocked,
     /// Nothing was heard for too long.
     Silent,
     TooManyRequests,
@@ -33,41 +33,43 @@ pub enum TroubleKind {
     NotUnderstood,
     TooMuch,
     /// The connection ended before the answer did.
-    BrokeOff,
+    ConnectionLost,
     SaidNothing,
 }
 
-impl Trouble {
-    pub fn new(kind: TroubleKind) -> Self {
+impl EndpointError {
+    pub fn new(kind: EndpointErrorKind) -> Self {
         Self { kind, said: None, wait: None }
     }
 
-    pub fn of_status(status: u16) -> TroubleKind {
+    pub fn of_status(status: u16) -> EndpointErrorKind {
         match status {
-            401 | 403 => TroubleKind::KeyRefused,
-            404 => TroubleKind::ModelUnknown,
-            408 | 504 => TroubleKind::Silent,
-            429 => TroubleKind::TooManyRequests,
-            503 | 529 => TroubleKind::Overloaded,
-            300..=399 => TroubleKind::Redirect,
-            500.. => TroubleKind::Broken(status),
-            _ => TroubleKind::Rejected(status),
+            401 | 403 => EndpointErrorKind::KeyRefused,
+            404 => EndpointErrorKind::ModelUnknown,
+            408 | 504 => EndpointErrorKind::Silent,
+            429 => EndpointErrorKind::TooManyRequests,
+            503 | 529 => EndpointErrorKind::Overloaded,
+            300..=399 => EndpointErrorKind::Redirect,
+            500.. => EndpointErrorKind::Broken(status),
+            _ => EndpointErrorKind::Rejected(status),
         }
     }
 
     /// Whether the same request may succeed a little later.
-    pub fn may_pass(&self) -> bool {
-        use TroubleKind::*;
-        matches!(self.kind, Unreachable | TooManyRequests | Overloaded | Broken(_) | BrokeOff | Silent)
+    pub fn is_retryable(&self) -> bool {
+        use EndpointErrorKind::*;
+        matches!(self.kind, Unreachable | TooManyRequests | Overloaded | Broken(_) | ConnectionLost | Silent)
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for EndpointError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use TroubleKind::*;
+        use EndpointErrorKind::*;
         match self.kind {
             Unreachable => formatter.write_str("the model's server cannot be reached"),
-            Barred => formatter.write_str("the model's server is in a private network, which is not allowed"),
+            AddressBlocked => {
+                formatter.write_str("the model's server is in a private network, which is not allowed")
+            }
             Silent => formatter.write_str("the model did not answer in time"),
             TooManyRequests => {
                 formatter.write_str("the model's server wants fewer requests, or its quota is used up")
@@ -84,7 +86,7 @@ impl fmt::Display for Trouble {
                 formatter.write_str("the model's server answered with something that is not an answer")
             }
             TooMuch => formatter.write_str("the model said more than fits"),
-            BrokeOff => formatter.write_str("the model broke off in the middle"),
+            ConnectionLost => formatter.write_str("the model broke off in the middle"),
             SaidNothing => formatter.write_str("the model said nothing"),
         }?;
         match &self.said {

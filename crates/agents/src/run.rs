@@ -1,6 +1,6 @@
 //! One turn of an agent, as a kind of agent sees it: what it is asked, and how it makes itself heard.
 //!
-//! A kind knows nothing of frames and sockets: it plays a [`Turn`] on a [`Stage`], and whoever drives it passes on
+//! A kind knows nothing of frames and sockets: it plays a [`RunInput`] on a [`RunIo`], and whoever drives it passes on
 //! what was said. A stage that is full makes its speaker wait.
 
 use parlor_model::{Chunk, ChunkKind, Payload, RunEvent, RunId};
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 /// What an agent is asked.
 #[derive(Debug)]
-pub struct Turn {
+pub struct RunInput {
     pub request: RunRequest,
     /// The room as the hub last told of it.
     pub room: Option<Arc<RoomView>>,
@@ -23,7 +23,7 @@ pub struct Turn {
 
 /// How a turn ended, for whoever played it.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum RunResult {
     Finished,
     /// For the reason given, in words for people.
     Failed(Box<str>),
@@ -32,7 +32,7 @@ pub enum Ending {
 
 /// What an agent says in a turn.
 #[derive(Debug)]
-pub enum Said {
+pub enum AgentOutput {
     Chunk(Chunk),
     Event(RunEvent),
     Terminal(Box<str>),
@@ -49,20 +49,20 @@ pub enum Said {
 
 /// Nobody listens any more.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Deserted;
+pub struct OutputClosed;
 
 /// Where an agent speaks while it plays a turn.
 #[derive(Debug)]
-pub struct Stage {
-    said: mpsc::Sender<Said>,
+pub struct RunIo {
+    said: mpsc::Sender<AgentOutput>,
     stop: CancellationToken,
     /// What is said to it meanwhile.
     more: Mutex<Option<mpsc::Receiver<InjectedMessage>>>,
 }
 
-impl Stage {
+impl RunIo {
     /// With room for so many words that nobody has fetched yet.
-    pub fn new(room: usize) -> (Self, mpsc::Receiver<Said>, CancellationToken) {
+    pub fn new(room: usize) -> (Self, mpsc::Receiver<AgentOutput>, CancellationToken) {
         let (said, heard) = mpsc::channel(room);
         let stop = CancellationToken::new();
         (Self { said, stop: stop.clone(), more: Mutex::new(None) }, heard, stop)
@@ -73,9 +73,9 @@ impl Stage {
         Self { more: Mutex::new(Some(more)), ..self }
     }
 
-    /// Waits for what is said to the agent while it plays. Who has made use of it says so with [`Stage::took`], before
+    /// Waits for what is said to the agent while it plays. Who has made use of it says so with [`RunIo::accept_injection`], before
     /// its turn ends; what nobody took is another turn.
-    pub async fn more(&self) -> InjectedMessage {
+    pub async fn next_injection(&self) -> InjectedMessage {
         let mut more = self.more.lock().await;
         match more.as_mut() {
             Some(more) => match more.recv().await {
@@ -86,28 +86,28 @@ impl Stage {
         }
     }
 
-    pub async fn took(&self, addition: &InjectedMessage) -> Result<(), Deserted> {
-        self.pass_on(Said::Took(addition.added.clone())).await
+    pub async fn accept_injection(&self, addition: &InjectedMessage) -> Result<(), OutputClosed> {
+        self.pass_on(AgentOutput::Took(addition.added.clone())).await
     }
 
-    pub async fn say(&self, kind: ChunkKind, content: impl Into<Arc<str>>) -> Result<(), Deserted> {
+    pub async fn say(&self, kind: ChunkKind, content: impl Into<Arc<str>>) -> Result<(), OutputClosed> {
         self.show(Chunk { kind, content: content.into(), metadata: None }).await
     }
 
-    pub async fn show(&self, chunk: Chunk) -> Result<(), Deserted> {
-        self.pass_on(Said::Chunk(chunk)).await
+    pub async fn show(&self, chunk: Chunk) -> Result<(), OutputClosed> {
+        self.pass_on(AgentOutput::Chunk(chunk)).await
     }
 
-    pub async fn tell(&self, event: RunEvent) -> Result<(), Deserted> {
-        self.pass_on(Said::Event(event)).await
+    pub async fn tell(&self, event: RunEvent) -> Result<(), OutputClosed> {
+        self.pass_on(AgentOutput::Event(event)).await
     }
 
-    pub async fn print(&self, terminal: impl Into<Box<str>>) -> Result<(), Deserted> {
-        self.pass_on(Said::Terminal(terminal.into())).await
+    pub async fn print(&self, terminal: impl Into<Box<str>>) -> Result<(), OutputClosed> {
+        self.pass_on(AgentOutput::Terminal(terminal.into())).await
     }
 
-    pub async fn remember(&self, session: impl Into<Box<str>>) -> Result<(), Deserted> {
-        self.pass_on(Said::Session(session.into())).await
+    pub async fn remember(&self, session: impl Into<Box<str>>) -> Result<(), OutputClosed> {
+        self.pass_on(AgentOutput::Session(session.into())).await
     }
 
     /// Waits for people. Who cannot be asked has not said yes.
@@ -115,9 +115,9 @@ impl Stage {
         &self,
         tool: impl Into<Box<str>>,
         input: Payload,
-    ) -> Result<PermissionOutcome, Deserted> {
+    ) -> Result<PermissionOutcome, OutputClosed> {
         let (answer, answered) = oneshot::channel();
-        self.pass_on(Said::Question { tool: tool.into(), input, answer }).await?;
+        self.pass_on(AgentOutput::Question { tool: tool.into(), input, answer }).await?;
         Ok(answered.await.unwrap_or(PermissionOutcome::Denied { reason: None }))
     }
 
@@ -126,7 +126,7 @@ impl Stage {
         self.stop.cancelled().await;
     }
 
-    async fn pass_on(&self, said: Said) -> Result<(), Deserted> {
-        self.said.send(said).await.map_err(|_| Deserted)
+    async fn pass_on(&self, said: AgentOutput) -> Result<(), OutputClosed> {
+        self.said.send(said).await.map_err(|_| OutputClosed)
     }
 }

@@ -2,14 +2,14 @@
 //!
 //! Owns: that a stop ends it soon and leaves nothing behind; that what is allowed is what was asked for, to the letter.
 
-use super::super::last_words::LastWords;
 use super::super::lines::{Line, Lines};
+use super::super::stderr_tail::StderrTail;
 use super::super::{SlashCommand, tools};
-use super::frames::{self, Frame, Outcome, Permission, Tokens, Whole};
-use super::translate::{Shown, Translation};
-use crate::context::meanwhile;
-use crate::process::{Program, Running};
-use crate::turn::{Deserted, Ending, Stage, Turn};
+use super::frames::{self, Frame, FullMessage, Permission, ResultFrame, TokenUsage};
+use super::translate::{ClaudeOutput, ClaudeTranslator};
+use crate::context::injected_prompt;
+use crate::process::{Program, RunningProgram};
+use crate::run::{OutputClosed, RunInput, RunIo, RunResult};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use parlor_model::{Activity, RunEvent, Usage, UsageReport};
 use parlor_wire::agentim::gateway::host::ingress::{InjectedMessage, PermissionOutcome};
@@ -39,67 +39,67 @@ pub(super) struct Session {
 }
 
 /// How a turn went.
-pub(super) struct Played {
+pub(super) struct CliRunResult {
     /// `None` if the session does not exist and nothing has happened.
-    pub ending: Option<Ending>,
+    pub ending: Option<RunResult>,
     /// Of the session in all, if it said so.
     pub cost: Option<u64>,
     pub commands: Vec<SlashCommand>,
 }
 
-pub(super) struct Performance<'a> {
+pub(super) struct CliRun<'a> {
     program: &'a Program,
     session: Session,
     cost_before: Option<u64>,
-    turn: &'a Turn,
+    turn: &'a RunInput,
     words: &'a str,
-    stage: &'a Stage,
-    translation: Translation,
-    spent: Tokens,
+    stage: &'a RunIo,
+    translation: ClaudeTranslator,
+    spent: TokenUsage,
     cost: Option<u64>,
     commands: Vec<SlashCommand>,
 }
 
 /// How the process came to its end.
-enum End {
-    Result(Box<Outcome>),
+enum ProcessEnd {
+    Result(Box<ResultFrame>),
     /// It closed its output without one.
     Silence,
     Unheard,
 }
 
-impl From<Deserted> for End {
-    fn from(_: Deserted) -> Self {
+impl From<OutputClosed> for ProcessEnd {
+    fn from(_: OutputClosed) -> Self {
         Self::Unheard
     }
 }
 
-impl<'a> Performance<'a> {
+impl<'a> CliRun<'a> {
     pub(super) fn new(
         program: &'a Program,
         session: Session,
         cost_before: Option<u64>,
-        turn: &'a Turn,
+        turn: &'a RunInput,
         words: &'a str,
-        stage: &'a Stage,
+        stage: &'a RunIo,
     ) -> Self {
-        let (translation, spent, commands) = (Translation::default(), Tokens::default(), Vec::new());
+        let (translation, spent, commands) = (ClaudeTranslator::default(), TokenUsage::default(), Vec::new());
         Self { program, session, cost_before, turn, words, stage, translation, spent, cost: None, commands }
     }
 
-    pub(super) async fn play(mut self) -> Played {
+    pub(super) async fn play(mut self) -> CliRunResult {
         let detail = Some("Starting Claude Code".into());
         let loading = RunEvent::Status { activity: Activity::ModelLoading, detail, subagent: None };
         // Who does not listen any more is noticed soon enough.
         let _ = self.stage.tell(loading).await;
         let ending = match self.started() {
             Ok((running, talk, last_words)) => self.run(running, talk, last_words).await,
-            Err(error) => Some(Ending::Failed(format!("Claude Code cannot be started: {error}.").into())),
+            Err(error) => Some(RunResult::Failed(format!("Claude Code cannot be started: {error}.").into())),
         };
-        Played { ending, cost: self.cost, commands: self.commands }
+        CliRunResult { ending, cost: self.cost, commands: self.commands }
     }
 
-    fn started(&self) -> io::Result<(Running, Talk, LastWords)> {
+    fn started(&self) -> io::Result<(RunningProgram, CliPipes, StderrTail)> {
         let mut program = self.program.clone();
         let id = self.session.id.to_string();
         let session = if self.session.is_new { "--session-id" } else { "--resume" };
@@ -123,25 +123,30 @@ impl<'a> Performance<'a> {
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err(io::Error::other("it has no pipes to talk through"));
         };
-        Ok((running, Talk { stdin, lines: Lines::new(stdout, LONGEST_LINE) }, LastWords::of(stderr)))
+        Ok((running, CliPipes { stdin, lines: Lines::new(stdout, LONGEST_LINE) }, StderrTail::of(stderr)))
     }
 
-    async fn run(&mut self, mut running: Running, mut talk: Talk, last_words: LastWords) -> Option<Ending> {
+    async fn run(
+        &mut self,
+        mut running: RunningProgram,
+        mut talk: CliPipes,
+        last_words: StderrTail,
+    ) -> Option<RunResult> {
         let stage = self.stage;
         let end = tokio::select! {
             biased;
-            () = stage.stopped() => End::Unheard,
+            () = stage.stopped() => ProcessEnd::Unheard,
             end = self.follow(&mut talk) => end,
         };
         match end {
-            End::Result(outcome) => {
+            ProcessEnd::Result(outcome) => {
                 drop(talk);
                 if timeout(LAG, running.wait()).await.is_err() {
                     running.stop().await;
                 }
                 self.finish(*outcome).await
             }
-            End::Silence => {
+            ProcessEnd::Silence => {
                 drop(talk);
                 let status = timeout(LAG, running.wait()).await;
                 let mut why = match status {
@@ -149,35 +154,35 @@ impl<'a> Performance<'a> {
                     _ => "Claude Code went silent.".into(),
                 };
                 running.stop().await;
-                let last_words = last_words.hear().await;
+                let last_words = last_words.finish().await;
                 if !last_words.is_empty() {
                     why += &format!(" It last wrote:\n{last_words}");
                 }
-                Some(Ending::Failed(why.into()))
+                Some(RunResult::Failed(why.into()))
             }
-            End::Unheard => {
+            ProcessEnd::Unheard => {
                 let _ = timeout(GRACE, talk.wind_up()).await;
                 drop(talk);
                 running.stop().await;
-                Some(Ending::Stopped)
+                Some(RunResult::Stopped)
             }
         }
     }
 
     /// Until the turn is over.
-    async fn follow(&mut self, talk: &mut Talk) -> End {
+    async fn follow(&mut self, talk: &mut CliPipes) -> ProcessEnd {
         match self.converse(talk).await {
             Ok(end) | Err(end) => end,
         }
     }
 
-    async fn converse(&mut self, Talk { stdin, lines }: &mut Talk) -> Result<End, End> {
+    async fn converse(&mut self, CliPipes { stdin, lines }: &mut CliPipes) -> Result<ProcessEnd, ProcessEnd> {
         write(stdin, &frames::said(self.words, &Uuid::now_v7().to_string())).await;
         let mut questions = FuturesUnordered::new();
         let mut open: HashMap<Box<str>, CancellationToken> = HashMap::new();
         // What was said meanwhile and the model does not have yet: it goes on with that by itself.
         let mut unread: Vec<(String, InjectedMessage)> = Vec::new();
-        let mut result: Option<Box<Outcome>> = None;
+        let mut result: Option<Box<ResultFrame>> = None;
         loop {
             let going_on = async {
                 match result {
@@ -188,17 +193,17 @@ impl<'a> Performance<'a> {
             let line = tokio::select! {
                 biased;
                 Some(answered) = questions.next() => {
-                    let (request, answer): (Box<str>, Option<Result<String, Deserted>>) = answered;
+                    let (request, answer): (Box<str>, Option<Result<String, OutputClosed>>) = answered;
                     open.remove(&request);
                     if let Some(answer) = answer {
                         write(stdin, &answer?).await;
                     }
                     continue;
                 }
-                line = lines.next() => line.map_err(|_| End::Silence)?,
-                more = self.stage.more(), if result.is_none() => {
+                line = lines.next() => line.map_err(|_| ProcessEnd::Silence)?,
+                more = self.stage.next_injection(), if result.is_none() => {
                     let id = Uuid::now_v7().to_string();
-                    write(stdin, &frames::said(&meanwhile(&more), &id)).await;
+                    write(stdin, &frames::said(&injected_prompt(&more), &id)).await;
                     unread.push((id, more));
                     continue;
                 }
@@ -206,7 +211,7 @@ impl<'a> Performance<'a> {
                 () = going_on => None,
             };
             let frame = match line {
-                None => return Ok(result.map_or(End::Silence, End::Result)),
+                None => return Ok(result.map_or(ProcessEnd::Silence, ProcessEnd::Result)),
                 Some(Line::Text(line)) => frames::read(&line),
                 // Only results of tools and what they repeat are as long as that.
                 Some(Line::TooLong) => None,
@@ -229,7 +234,7 @@ impl<'a> Performance<'a> {
                     outcome.usage = self.spent;
                     let well = !outcome.is_error;
                     if unread.is_empty() || !well {
-                        return Ok(End::Result(outcome));
+                        return Ok(ProcessEnd::Result(outcome));
                     }
                     result = Some(outcome);
                 }
@@ -238,10 +243,10 @@ impl<'a> Performance<'a> {
                     if !matches!(&frame, Frame::System(system) if &*system.subtype != "init") {
                         result = None;
                     }
-                    if let Frame::User(Whole { uuid: Some(read), .. }) = &frame {
+                    if let Frame::User(FullMessage { uuid: Some(read), .. }) = &frame {
                         // Only now it has it; what it does not come to is another turn.
                         for (_, more) in unread.extract_if(.., |(id, _)| **id == **read) {
-                            self.stage.took(&more).await?;
+                            self.stage.accept_injection(&more).await?;
                         }
                     }
                     self.show(frame).await?;
@@ -251,7 +256,7 @@ impl<'a> Performance<'a> {
         }
     }
 
-    async fn show(&mut self, frame: Frame) -> Result<(), Deserted> {
+    async fn show(&mut self, frame: Frame) -> Result<(), OutputClosed> {
         let shown = match frame {
             Frame::Piece(piece) => self.translation.piece(&piece).into_iter().collect(),
             Frame::Assistant(whole) => self.translation.assistant(&whole),
@@ -276,17 +281,17 @@ impl<'a> Performance<'a> {
         self.tell(shown).await
     }
 
-    async fn tell(&self, shown: Vec<Shown>) -> Result<(), Deserted> {
+    async fn tell(&self, shown: Vec<ClaudeOutput>) -> Result<(), OutputClosed> {
         for shown in shown {
             match shown {
-                Shown::Chunk(chunk) => self.stage.show(chunk).await?,
-                Shown::Event(event) => self.stage.tell(event).await?,
+                ClaudeOutput::Chunk(chunk) => self.stage.show(chunk).await?,
+                ClaudeOutput::Event(event) => self.stage.tell(event).await?,
             }
         }
         Ok(())
     }
 
-    async fn finish(&mut self, outcome: Outcome) -> Option<Ending> {
+    async fn finish(&mut self, outcome: ResultFrame) -> Option<RunResult> {
         let lost = outcome.errors.iter().any(|error| error.starts_with(NOT_FOUND));
         if lost && !self.session.is_new {
             return None;
@@ -301,21 +306,21 @@ impl<'a> Performance<'a> {
             cost: self.cost.zip(self.cost_before).map(|(now, before)| now.saturating_sub(before)),
         };
         let mut shown =
-            vec![Shown::Event(RunEvent::Usage(UsageReport { spent: Some(spent), context: None }))];
+            vec![ClaudeOutput::Event(RunEvent::Usage(UsageReport { spent: Some(spent), context: None }))];
         let well = !outcome.is_error && &*outcome.subtype == "success";
         if well {
             shown.extend(self.translation.rest(&outcome));
         }
         Some(match self.tell(shown).await {
-            Err(Deserted) => Ending::Stopped,
-            Ok(()) if well => Ending::Finished,
-            Ok(()) => Ending::Failed(why(&outcome)),
+            Err(OutputClosed) => RunResult::Stopped,
+            Ok(()) if well => RunResult::Finished,
+            Ok(()) => RunResult::Failed(why(&outcome)),
         })
     }
 }
 
 /// Why a turn did not end well, in words for people.
-fn why(outcome: &Outcome) -> Box<str> {
+fn why(outcome: &ResultFrame) -> Box<str> {
     let errors = outcome.errors.join(" ");
     let words = match (&*outcome.subtype, outcome.result.as_deref()) {
         ("error_max_turns", _) => "It asked its model as often as it may in one turn.",
@@ -328,12 +333,12 @@ fn why(outcome: &Outcome) -> Box<str> {
 }
 
 /// Its standard input and output.
-struct Talk {
+struct CliPipes {
     stdin: ChildStdin,
     lines: Lines<ChildStdout>,
 }
 
-impl Talk {
+impl CliPipes {
     /// Has it end its turn, and hears no more of it.
     async fn wind_up(&mut self) {
         write(&mut self.stdin, &frames::interrupt()).await;
@@ -357,10 +362,10 @@ async fn write(stdin: &mut ChildStdin, line: &str) {
 
 /// `None` if it wants no answer any more.
 async fn ask(
-    stage: &Stage,
+    stage: &RunIo,
     permission: Permission,
     called_off: CancellationToken,
-) -> (Box<str>, Option<Result<String, Deserted>>) {
+) -> (Box<str>, Option<Result<String, OutputClosed>>) {
     let verdict = tools::may(stage, &permission.tool, permission.input.get());
     let answer = called_off.run_until_cancelled(verdict).await.map(|verdict| {
         verdict.map(|verdict| match verdict {
