@@ -16,7 +16,7 @@ use anyhow::Context;
 use parlor_engine::fanout::OutboxLimits;
 use parlor_engine::{Hub, blob_gc};
 use parlor_model::{Caller, Command};
-use parlor_server::{App, Config, Listening, Models, Tls, secrets};
+use parlor_server::{App, Config, Models, RunningServer, Tls, secrets};
 use parlor_wire::agentim::gateway::ingress::MOST_CHUNKS;
 use parlor_wire::agentim::ingress::FrameLimits;
 use parlor_wire::json::JsonLimits;
@@ -62,7 +62,7 @@ pub async fn serve(settings: Settings, config: Option<PathBuf>) -> anyhow::Resul
 ///
 /// Dropping it aborts the background tasks, and the listener ends with the runtime; [`RunningHub::stop`] shuts down in order.
 pub struct RunningHub {
-    listening: Option<Listening>,
+    listening: Option<RunningServer>,
     /// How the first admin is made, if there is none yet.
     pub setup: Option<SetupLink>,
     tls: Option<Arc<Tls>>,
@@ -134,7 +134,7 @@ impl RunningHub {
     /// Reads the TLS certificate again, if the hub uses one.
     pub fn reload_certificate(&self) {
         if let Some(tls) = &self.tls {
-            tls.look_again();
+            tls.reload_if_changed();
         }
     }
 

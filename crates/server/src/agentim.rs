@@ -3,10 +3,10 @@
 use crate::App;
 use crate::auth;
 use crate::connection::admission::admit;
-use crate::connection::census::Counted;
+use crate::connection::concurrency::ConcurrencyPermit;
+use crate::connection::fixed_window::FixedWindow;
 use crate::connection::upgrade::{Upgraded, upgrade};
-use crate::connection::window::Window;
-use crate::connection::{Incoming, LOOK_AGAIN, Socket, frame};
+use crate::connection::{AUTH_RECHECK_INTERVAL, Socket, SocketInput, frame};
 use crate::events;
 use crate::http::problem::Problem;
 use axum::extract::{Request, State};
@@ -27,11 +27,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Messages of one connection that may wait for their commit; then it is read no further.
-const PENDING: usize = 256;
+const MAX_PENDING_POSTS: usize = 256;
 /// Larger messages end the connection; smaller ones that are too large are refused and it goes on.
-const HARD_LIMIT: usize = 1024 * 1024;
+const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
 /// Frames handled before anything else gets its turn.
-const BURST: usize = 64;
+const MAX_FRAMES_PER_TURN: usize = 64;
 const AUTH_ATTEMPTS: u32 = 5;
 const TYPING_EVERY: Duration = Duration::from_secs(1);
 /// A reload of the page is not an absence.
@@ -68,15 +68,15 @@ impl Egress for ClientEgress {
 
 pub async fn mount(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
     let shared = app.clone();
-    upgrade(&app, request, move |upgraded| converse(shared, upgraded))
+    upgrade(&app, request, move |upgraded| run_session(shared, upgraded))
 }
 
-async fn converse(app: Arc<App>, upgraded: Upgraded) {
+async fn run_session(app: Arc<App>, upgraded: Upgraded) {
     let Upgraded { stream, already_read, counted, mut ongoing } = upgraded;
     let too_slow = app.client_egress.disconnect_frame(DisconnectReason::TooSlow);
-    let hard_limit = HARD_LIMIT.max(app.config.frames.bytes);
+    let hard_limit = MAX_MESSAGE_BYTES.max(app.config.frames.bytes);
     let mut socket = Socket::open(stream, already_read, hard_limit, app.config.outbox, too_slow).await;
-    let mut talk = Talk::new(app, &socket, counted);
+    let mut talk = ClientSession::new(app, &socket, counted);
     let deadline = tokio::time::sleep(talk.app.config.auth_timeout);
     tokio::pin!(deadline);
     let outbox = socket.outbox.clone();
@@ -93,10 +93,10 @@ async fn converse(app: Arc<App>, upgraded: Upgraded) {
                 } else if talk.is_over().await {
                     outbox.close(talk.app.client_egress.disconnect_frame(DisconnectReason::Revoked));
                 }
-                deadline.as_mut().reset(tokio::time::Instant::now() + LOOK_AGAIN);
+                deadline.as_mut().reset(tokio::time::Instant::now() + AUTH_RECHECK_INTERVAL);
             }
-            incoming = socket.next(), if talk.pending.len() < PENDING => {
-                if !talk.take(&mut socket, incoming).await {
+            incoming = socket.next(), if talk.pending.len() < MAX_PENDING_POSTS => {
+                if !talk.handle_incoming(&mut socket, incoming).await {
                     break;
                 }
             }
@@ -117,45 +117,45 @@ async fn converse(app: Arc<App>, upgraded: Upgraded) {
 }
 
 /// One conversation with one client.
-struct Talk {
+struct ClientSession {
     app: Arc<App>,
     outbox: Arc<parlor_engine::fanout::Outbox>,
     /// Counts the connection as a stranger's until it says who it is.
-    guest: Option<Counted>,
-    signed: Option<Signed>,
+    guest: Option<ConcurrencyPermit>,
+    signed: Option<AuthenticatedClient>,
     attempts: u32,
-    window: Window,
+    window: FixedWindow,
     typed: HashMap<RoomId, Instant>,
-    pending: VecDeque<Pending>,
+    pending: VecDeque<PendingPost>,
 }
 
-struct Signed {
+struct AuthenticatedClient {
     caller: Caller,
     viewer: Subscriber,
     username: Box<str>,
     /// What hears of all rooms, if anything does.
     following: Option<SubscriberId>,
-    _counted: Counted,
+    _counted: ConcurrencyPermit,
 }
 
 /// A message on its way to the disk, and what its sender calls it.
-struct Pending {
+struct PendingPost {
     receipt: parlor_engine::PendingReceipt,
     client_message_id: Option<Box<str>>,
 }
 
-type Outcome = (Result<Receipt, Refusal>, Option<Box<str>>);
+type CompletedPost = (Result<Receipt, Refusal>, Option<Box<str>>);
 
-impl Talk {
+impl ClientSession {
     /// Whether the sign-in behind the connection ran out while it was open; everything else is told at once.
     async fn is_over(&self) -> bool {
         let Some(signed) = &self.signed else { return false };
         matches!(self.app.hub.auth_context(&signed.caller).await, Err(Refusal::NotSignedIn))
     }
 
-    fn new(app: Arc<App>, socket: &Socket, counted: Counted) -> Self {
+    fn new(app: Arc<App>, socket: &Socket, counted: ConcurrencyPermit) -> Self {
         Self {
-            window: Window::new(app.config.client_window, app.config.client_max),
+            window: FixedWindow::new(app.config.client_window, app.config.client_max),
             outbox: socket.outbox.clone(),
             guest: Some(counted),
             signed: None,
@@ -167,7 +167,7 @@ impl Talk {
     }
 
     /// Waits for the oldest message under way; may be dropped and asked again.
-    async fn next_outcome(&mut self) -> Outcome {
+    async fn next_outcome(&mut self) -> CompletedPost {
         let Some(front) = self.pending.front_mut() else { return std::future::pending().await };
         let outcome = (&mut front.receipt).await;
         let id = self.pending.pop_front().and_then(|pending| pending.client_message_id);
@@ -175,7 +175,7 @@ impl Talk {
     }
 
     /// Answers one message, and those whose commit is known by now too: a group is told in one buffer.
-    fn answer(&mut self, first: Outcome) {
+    fn answer(&mut self, first: CompletedPost) {
         let mut replies = BytesMut::new();
         let mut outcome = Some(first);
         while let Some((decided, id)) = outcome.take() {
@@ -195,7 +195,7 @@ impl Talk {
     }
 
     /// What comes after a message must not overtake it.
-    async fn settle(&mut self) {
+    async fn drain_pending(&mut self) {
         while !self.pending.is_empty() {
             let outcome = self.next_outcome().await;
             self.answer(outcome);
@@ -203,23 +203,26 @@ impl Talk {
     }
 
     /// Handles what came, and what lies ready behind it: frames come in bursts. `false` at the end.
-    async fn take(&mut self, socket: &mut Socket, first: Incoming) -> bool {
+    async fn handle_incoming(&mut self, socket: &mut Socket, first: SocketInput) -> bool {
         let mut incoming = Some(first);
-        for turn in 1..=BURST {
+        for turn in 1..=MAX_FRAMES_PER_TURN {
             match incoming.take() {
-                Some(Incoming::Text(text)) => self.hear(socket, &text).await,
-                Some(Incoming::Binary) => self.misread(socket, FrameError::Unknown),
-                Some(Incoming::TooLarge) => {
+                Some(SocketInput::Text(text)) => self.handle_frame(socket, &text).await,
+                Some(SocketInput::Binary) => self.misread(socket, FrameError::Unknown),
+                Some(SocketInput::TooLarge) => {
                     self.misread(socket, FrameError::TooLarge);
                     socket.close(1009, "Message exceeds maximum size");
                 }
-                Some(Incoming::NotUtf8) => socket.close(1007, "Not UTF-8"),
-                Some(Incoming::Malformed) => socket.close(1002, "Malformed frame"),
-                Some(Incoming::Gone) => return false,
+                Some(SocketInput::NotUtf8) => socket.close(1007, "Not UTF-8"),
+                Some(SocketInput::Malformed) => socket.close(1002, "Malformed frame"),
+                Some(SocketInput::Gone) => return false,
                 None => break,
             }
             // What is taken from the socket must be handled, so the last turn takes nothing more.
-            if turn == BURST || self.pending.len() >= PENDING || self.outbox.is_closed() {
+            if turn == MAX_FRAMES_PER_TURN
+                || self.pending.len() >= MAX_PENDING_POSTS
+                || self.outbox.is_closed()
+            {
                 break;
             }
             incoming = socket.next().now_or_never();
@@ -229,39 +232,39 @@ impl Talk {
 
     fn misread(&mut self, socket: &Socket, misread: FrameError) {
         let (code, words) = misread.words();
-        if self.signed.is_some() && !self.window.admits_one_more() {
+        if self.signed.is_some() && !self.window.try_acquire() {
             return self.refuse(socket, &too_many());
         }
-        socket.say(&egress::error(code, words));
+        socket.send_text(&egress::error(code, words));
     }
 
     fn refuse(&self, socket: &Socket, refusal: &Refusal) {
-        socket.say(&egress::refusal(refusal, None));
+        socket.send_text(&egress::refusal(refusal, None));
     }
 
-    async fn hear(&mut self, socket: &Socket, text: &str) {
+    async fn handle_frame(&mut self, socket: &Socket, text: &str) {
         let asked = match ingress::read(text, &self.app.config.frames) {
             Ok(asked) => asked,
             Err(misread) => {
-                self.settle().await;
+                self.drain_pending().await;
                 return self.misread(socket, misread);
             }
         };
         let counts = !matches!(asked, ClientRequest::Auth { .. } | ClientRequest::Ping { .. });
-        if counts && self.signed.is_some() && !self.window.admits_one_more() {
-            self.settle().await;
+        if counts && self.signed.is_some() && !self.window.try_acquire() {
+            self.drain_pending().await;
             let id = match &asked {
                 ClientRequest::Send { post, .. } => post.client_message_id.as_deref(),
                 _ => None,
             };
-            return socket.say(&egress::refusal(&too_many(), id));
+            return socket.send_text(&egress::refusal(&too_many(), id));
         }
         if let ClientRequest::Send { room, post } = asked {
             return self.send(socket, room, post).await;
         }
-        self.settle().await;
+        self.drain_pending().await;
         match asked {
-            ClientRequest::Ping { ts } => socket.say(&egress::pong(&ts)),
+            ClientRequest::Ping { ts } => socket.send_text(&egress::pong(&ts)),
             ClientRequest::Auth { token, version } => {
                 self.authenticate(socket, &token, version.as_deref()).await
             }
@@ -292,7 +295,7 @@ impl Talk {
             let version: String = version.chars().take(20).collect();
             let words =
                 format!("Protocol version mismatch: client={version}, server=1. Please update your client.");
-            socket.say(&egress::error("PROTOCOL_VERSION_MISMATCH", &words));
+            socket.send_text(&egress::error("PROTOCOL_VERSION_MISMATCH", &words));
             return socket.close(1008, "Protocol version mismatch");
         }
         let error = match self.sign_in(token).await {
@@ -303,7 +306,7 @@ impl Talk {
             Err(_) => "Invalid token",
         };
         self.attempts += 1;
-        socket.say(&egress::not_authenticated(error));
+        socket.send_text(&egress::not_authenticated(error));
         let nobody = self.guest.is_none() && self.signed.is_none();
         if nobody || self.attempts >= AUTH_ATTEMPTS {
             socket.close(1008, "Too many authentication attempts");
@@ -335,7 +338,8 @@ impl Talk {
             admit(&self.app, &mut self.guest, &caller, viewer.clone(), greeting).await?;
         self.attempts = 0;
         let username = standing.user.username;
-        self.signed = Some(Signed { caller, viewer, username, following: None, _counted: counted });
+        self.signed =
+            Some(AuthenticatedClient { caller, viewer, username, following: None, _counted: counted });
         Ok(())
     }
 
@@ -360,7 +364,7 @@ impl Talk {
                 let resync = move |reached| Some(frame::text(&egress::resync(&lost, reached)));
                 let live = self.app.hub.attach(&signed.caller, &signed.viewer, &room, None, resync).await;
                 if live.is_err() {
-                    socket.say(&egress::resync(&room, now));
+                    socket.send_text(&egress::resync(&room, now));
                 }
             }
             Err(refusal) => self.refuse(socket, &refusal),
@@ -396,13 +400,13 @@ impl Talk {
 
     async fn send(&mut self, socket: &Socket, room: Option<RoomId>, draft: Draft) {
         let id = draft.client_message_id.clone();
-        let refuse = |refusal: &Refusal| socket.say(&egress::refusal(refusal, id.as_deref()));
+        let refuse = |refusal: &Refusal| socket.send_text(&egress::refusal(refusal, id.as_deref()));
         let Some(signed) = &self.signed else {
-            self.settle().await;
+            self.drain_pending().await;
             return refuse(&Refusal::NotSignedIn);
         };
         let Some(room) = room else {
-            self.settle().await;
+            self.drain_pending().await;
             return refuse(&Refusal::NotFound(EntityKind::Room));
         };
         // A member who has not joined joins by sending; a key that may only write need not hear.
@@ -411,11 +415,11 @@ impl Talk {
                 self.app.hub.attach(&signed.caller, &signed.viewer, &room, None, |_| None).await
             && refusal != Refusal::Forbidden
         {
-            self.settle().await;
+            self.drain_pending().await;
             return refuse(&refusal);
         }
         let receipt = self.app.hub.submit(&signed.caller, Command::Post(draft.into_post(room))).await;
-        self.pending.push_back(Pending { receipt, client_message_id: id });
+        self.pending.push_back(PendingPost { receipt, client_message_id: id });
     }
 
     async fn of_agents(&self, asked: AgentAction) -> Result<(), Refusal> {

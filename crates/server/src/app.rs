@@ -2,18 +2,18 @@
 
 use crate::agentim::ClientEgress;
 use crate::auth::passwords::Passwords;
+use crate::auth::rate_limiter::KeyedRateLimiter;
 use crate::auth::seal::Seal;
 use crate::auth::second_factor::SecondFactors;
-use crate::auth::throttle::Throttle;
 use crate::auth::tickets::Tickets;
 use crate::auth::tokens::Tokens;
 use crate::broker::BrokerEgress;
-use crate::connection::census::Census;
-use crate::connection::conversations::Conversations;
+use crate::connection::concurrency::ConcurrencyLimiter;
+use crate::connection::open_sockets::OpenSockets;
 use crate::events::{EventsEgress, SocketEvents};
 use crate::gateway::GatewayEgress;
-use crate::http::limits::Limits;
-use crate::measures::Measures;
+use crate::http::rate_limits::RateLimits;
+use crate::metrics::HttpMetrics;
 use crate::models::MODEL_KEYS;
 use crate::{Config, Tls};
 use parlor_engine::Hub;
@@ -29,13 +29,13 @@ pub struct App {
     pub(crate) second_factors: SecondFactors,
     pub(crate) model_keys: Seal,
     pub(crate) passwords: Passwords,
-    pub(crate) logins: Throttle<IpAddr>,
-    pub(crate) refreshes: Throttle<IpAddr>,
-    pub(crate) limits: Limits,
-    pub(crate) census: Census,
+    pub(crate) logins: KeyedRateLimiter<IpAddr>,
+    pub(crate) refreshes: KeyedRateLimiter<IpAddr>,
+    pub(crate) limits: RateLimits,
+    pub(crate) connection_limiter: ConcurrencyLimiter,
     pub(crate) blobs: Arc<dyn BlobStore>,
     /// Files on their way in.
-    pub(crate) uploading: Census,
+    pub(crate) upload_limiter: ConcurrencyLimiter,
     /// One for each door, shared by all its connections: that is how a frame is encoded once.
     pub(crate) client_egress: Arc<ClientEgress>,
     pub(crate) broker_egress: Arc<BrokerEgress>,
@@ -44,9 +44,9 @@ pub struct App {
     pub(crate) socket_events: Arc<SocketEvents>,
     pub(crate) tickets: Tickets,
     /// Looks into folders at once; the rest wait.
-    pub(crate) looks: Arc<Semaphore>,
-    pub(crate) conversations: Conversations,
-    pub(crate) measures: Measures,
+    pub(crate) workspace_scans: Arc<Semaphore>,
+    pub(crate) conversations: OpenSockets,
+    pub(crate) measures: HttpMetrics,
     pub(crate) tls: Option<Arc<Tls>>,
 }
 
@@ -54,7 +54,7 @@ pub struct App {
 const UPLOADS_AT_ONCE: usize = 3;
 const UPLOADS_IN_ALL: usize = 64;
 /// Each takes a thread and a disk for a while.
-const LOOKS_AT_ONCE: usize = 2;
+const MAX_WORKSPACE_SCANS: usize = 2;
 
 impl App {
     pub fn new(
@@ -69,21 +69,21 @@ impl App {
             second_factors: SecondFactors::new(&config.token_secret),
             model_keys: Seal::new(&config.token_secret, MODEL_KEYS),
             passwords,
-            logins: Throttle::per_minute(config.login_per_minute),
-            refreshes: Throttle::per_minute(config.refresh_per_minute),
-            limits: Limits::new(&config),
-            census: Census::new(&config),
+            logins: KeyedRateLimiter::per_minute(config.login_per_minute),
+            refreshes: KeyedRateLimiter::per_minute(config.refresh_per_minute),
+            limits: RateLimits::new(&config),
+            connection_limiter: ConcurrencyLimiter::new(&config),
             blobs,
-            uploading: Census::of(UPLOADS_AT_ONCE, UPLOADS_IN_ALL),
+            upload_limiter: ConcurrencyLimiter::of(UPLOADS_AT_ONCE, UPLOADS_IN_ALL),
             client_egress: Arc::new(ClientEgress),
             broker_egress: Arc::new(BrokerEgress),
             gateway_egress: Arc::new(GatewayEgress),
             events_egress: Arc::new(EventsEgress::new(hub.roots())),
             socket_events: Arc::new(SocketEvents::new(hub.roots())),
             tickets: Tickets::default(),
-            looks: Arc::new(Semaphore::new(LOOKS_AT_ONCE)),
-            conversations: Conversations::default(),
-            measures: Measures::new(),
+            workspace_scans: Arc::new(Semaphore::new(MAX_WORKSPACE_SCANS)),
+            conversations: OpenSockets::default(),
+            measures: HttpMetrics::new(),
             tls,
             hub,
             config,

@@ -3,9 +3,9 @@
 use crate::App;
 use crate::auth;
 use crate::connection::admission::admit;
-use crate::connection::census::Counted;
+use crate::connection::concurrency::ConcurrencyPermit;
 use crate::connection::upgrade::{Upgraded, upgrade};
-use crate::connection::{Incoming, LOOK_AGAIN, Socket, frame};
+use crate::connection::{AUTH_RECHECK_INTERVAL, Socket, SocketInput, frame};
 use crate::http::bearer;
 use crate::http::problem::Problem;
 use axum::extract::{Request, State};
@@ -30,10 +30,10 @@ const PENDING_BYTES: usize = 4 * 1024 * 1024;
 /// Frames handled before anything else gets its turn.
 const BURST: usize = 64;
 /// Replies go out as one buffer until it is this long.
-const TOGETHER: usize = 16 * 1024;
+const REPLY_BATCH_BYTES: usize = 16 * 1024;
 const BOUNDS: JsonLimits = JsonLimits { depth: 32, items: 10_000 };
 /// The largest frame; a larger one ends the connection.
-const LIMIT: usize = 1024 * 1024;
+const MAX_FRAME_BYTES: usize = 1024 * 1024;
 
 pub struct BrokerEgress;
 
@@ -74,11 +74,11 @@ async fn converse(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
     let Upgraded { stream, already_read, counted, mut ongoing } = upgraded;
     let too_slow = app.broker_egress.disconnect_frame(DisconnectReason::TooSlow);
     let close_timeout = app.config.close_timeout;
-    let mut socket = Socket::open(stream, already_read, LIMIT, app.config.outbox, too_slow).await;
+    let mut socket = Socket::open(stream, already_read, MAX_FRAME_BYTES, app.config.outbox, too_slow).await;
     let deadline = tokio::time::sleep(app.config.auth_timeout);
     tokio::pin!(deadline);
     let outbox = socket.outbox.clone();
-    let mut talk = Talk {
+    let mut talk = BrokerSession {
         app,
         outbox: socket.outbox.clone(),
         guest: Some(counted),
@@ -98,12 +98,12 @@ async fn converse(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
             () = &mut deadline => {
                 // Its place is free before it can know that it has to go.
                 if talk.guest.take().is_some() {
-                    socket.say(&egress::error("auth.error", None, "Authentication timeout"));
+                    socket.send_text(&egress::error("auth.error", None, "Authentication timeout"));
                     socket.close(4001, "Authentication timeout");
                 } else if talk.is_over().await {
                     outbox.close(talk.app.broker_egress.disconnect_frame(DisconnectReason::Revoked));
                 }
-                deadline.as_mut().reset(tokio::time::Instant::now() + LOOK_AGAIN);
+                deadline.as_mut().reset(tokio::time::Instant::now() + AUTH_RECHECK_INTERVAL);
             }
             incoming = socket.next(), if talk.may_hear_more() => {
                 if !talk.take(&mut socket, incoming).await {
@@ -118,24 +118,24 @@ async fn converse(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
     socket.finish(close_timeout).await;
 }
 
-struct Talk {
+struct BrokerSession {
     app: Arc<App>,
     outbox: Arc<parlor_engine::fanout::Outbox>,
-    guest: Option<Counted>,
-    signed: Option<Signed>,
-    pending: VecDeque<Pending>,
+    guest: Option<ConcurrencyPermit>,
+    signed: Option<AuthenticatedBroker>,
+    pending: VecDeque<PendingCommand>,
     /// Of the frames that these came in.
     pending_bytes: usize,
 }
 
-struct Signed {
+struct AuthenticatedBroker {
     caller: Caller,
     viewer: Subscriber,
-    _counted: Counted,
+    _counted: ConcurrencyPermit,
 }
 
 /// A command under way, and what its reply needs.
-struct Pending {
+struct PendingCommand {
     receipt: parlor_engine::PendingReceipt,
     kind: Box<str>,
     req_id: Option<Box<str>>,
@@ -144,9 +144,9 @@ struct Pending {
     bytes: usize,
 }
 
-type Outcome = (Result<Receipt, Refusal>, Pending);
+type CompletedCommand = (Result<Receipt, Refusal>, PendingCommand);
 
-impl Talk {
+impl BrokerSession {
     /// Whether the sign-in behind the connection ran out while it was open; everything else is told at once.
     async fn is_over(&self) -> bool {
         let Some(signed) = &self.signed else { return false };
@@ -154,7 +154,7 @@ impl Talk {
     }
 
     /// Waits for the oldest command under way; may be dropped and asked again.
-    async fn next_outcome(&mut self) -> Outcome {
+    async fn next_outcome(&mut self) -> CompletedCommand {
         let Some(front) = self.pending.front_mut() else { return std::future::pending().await };
         let outcome = (&mut front.receipt).await;
         let pending = self.pending.pop_front().expect("there is a front");
@@ -163,11 +163,11 @@ impl Talk {
     }
 
     /// Answers one command, and those whose commit is known by now too: a group is told in few buffers.
-    async fn answer(&mut self, first: Outcome) {
+    async fn answer(&mut self, first: CompletedCommand) {
         let mut replies = BytesMut::new();
         let mut newest = None;
         let mut outcome = Some(first);
-        while let Some((decided, Pending { kind, req_id, about, .. })) = outcome.take() {
+        while let Some((decided, PendingCommand { kind, req_id, about, .. })) = outcome.take() {
             let id = req_id.as_deref();
             let reply = match decided {
                 Ok(receipt) => {
@@ -179,7 +179,7 @@ impl Talk {
                 Err(refusal) => egress::refusal(&kind, id, &about, &refusal),
             };
             frame::append_text(&mut replies, &reply);
-            if !self.pending.is_empty() && replies.len() < TOGETHER {
+            if !self.pending.is_empty() && replies.len() < REPLY_BATCH_BYTES {
                 outcome = self.next_outcome().now_or_never();
             }
         }
@@ -202,16 +202,16 @@ impl Talk {
     }
 
     /// Handles what came, and what lies ready behind it: frames come in bursts. `false` at the end.
-    async fn take(&mut self, socket: &mut Socket, first: Incoming) -> bool {
+    async fn take(&mut self, socket: &mut Socket, first: SocketInput) -> bool {
         let mut incoming = Some(first);
         for turn in 1..=BURST {
             match incoming.take() {
-                Some(Incoming::Text(text)) => self.hear(socket, &text).await,
-                Some(Incoming::Binary) => socket.say(&egress::error("error", None, "Invalid JSON")),
-                Some(Incoming::TooLarge) => socket.close(1009, "Message exceeds maximum size"),
-                Some(Incoming::NotUtf8) => socket.close(1007, "Not UTF-8"),
-                Some(Incoming::Malformed) => socket.close(1002, "Malformed frame"),
-                Some(Incoming::Gone) => return false,
+                Some(SocketInput::Text(text)) => self.hear(socket, &text).await,
+                Some(SocketInput::Binary) => socket.send_text(&egress::error("error", None, "Invalid JSON")),
+                Some(SocketInput::TooLarge) => socket.close(1009, "Message exceeds maximum size"),
+                Some(SocketInput::NotUtf8) => socket.close(1007, "Not UTF-8"),
+                Some(SocketInput::Malformed) => socket.close(1002, "Malformed frame"),
+                Some(SocketInput::Gone) => return false,
                 None => break,
             }
             // What is taken from the socket must be handled, so the last turn takes nothing more.
@@ -226,7 +226,7 @@ impl Talk {
     async fn hear(&mut self, socket: &Socket, text: &str) {
         let Ok(Frame { kind, req_id, about, asked }) = ingress::read(text, BOUNDS) else {
             self.settle().await;
-            return socket.say(&egress::error("error", None, "Invalid JSON"));
+            return socket.send_text(&egress::error("error", None, "Invalid JSON"));
         };
         let id = req_id.as_deref();
         // Commands queue behind each other; every other answer must not overtake theirs.
@@ -236,26 +236,28 @@ impl Talk {
         }
         match asked {
             Ok(BrokerRequest::Auth { token }) => self.authenticate(socket, &token, id).await,
-            Err(sentence) if &*kind == "auth" => socket.say(&egress::error("auth.error", id, &sentence)),
-            _ if self.signed.is_none() => {
-                socket.say(&egress::error("auth.error", id, "Must authenticate first"))
+            Err(sentence) if &*kind == "auth" => {
+                socket.send_text(&egress::error("auth.error", id, &sentence))
             }
-            Ok(BrokerRequest::Ping) => socket.say(&egress::plain("pong", id)),
+            _ if self.signed.is_none() => {
+                socket.send_text(&egress::error("auth.error", id, "Must authenticate first"))
+            }
+            Ok(BrokerRequest::Ping) => socket.send_text(&egress::plain("pong", id)),
             Ok(BrokerRequest::Command(command)) => {
                 let receipt = self.submit(command).await;
                 let bytes = text.len();
                 if let Some(receipt) = receipt {
                     self.pending_bytes += bytes;
-                    self.pending.push_back(Pending { receipt, kind, req_id, about, bytes });
+                    self.pending.push_back(PendingCommand { receipt, kind, req_id, about, bytes });
                 }
             }
             Ok(BrokerRequest::Query(query)) => self.read(query, &kind, id, &about).await,
             Ok(BrokerRequest::Listen { mailbox }) => self.listen(socket, mailbox, &kind, id, &about).await,
             Ok(BrokerRequest::Unknown) => {
                 let kind: String = kind.chars().take(100).collect();
-                socket.say(&egress::error("error", id, &format!("Unknown message type: {kind}")));
+                socket.send_text(&egress::error("error", id, &format!("Unknown message type: {kind}")));
             }
-            Err(sentence) => socket.say(&egress::error(&format!("{kind}.error"), id, &sentence)),
+            Err(sentence) => socket.send_text(&egress::error(&format!("{kind}.error"), id, &sentence)),
         }
     }
 
@@ -286,7 +288,7 @@ impl Talk {
         about: &EchoedFields,
     ) {
         let Some(signed) = &self.signed else { return };
-        socket.say(&match self.app.hub.listen(&signed.caller, signed.viewer.id, mailbox).await {
+        socket.send_text(&match self.app.hub.listen(&signed.caller, signed.viewer.id, mailbox).await {
             Ok(()) => egress::listening(kind, req_id, about),
             Err(refusal) => egress::refusal(kind, req_id, about, &refusal),
         });
@@ -294,14 +296,14 @@ impl Talk {
 
     async fn authenticate(&mut self, socket: &Socket, token: &str, req_id: Option<&str>) {
         if self.signed.is_some() {
-            return socket.say(&egress::plain("auth.ok", req_id));
+            return socket.send_text(&egress::plain("auth.ok", req_id));
         }
         if let Err(refusal) = self.sign_in(token, req_id).await {
             let sentence = match refusal {
                 Refusal::NotSignedIn => "Invalid token".into(),
                 other => codes::sentence(&other, None),
             };
-            socket.say(&egress::error("auth.error", req_id, &sentence));
+            socket.send_text(&egress::error("auth.error", req_id, &sentence));
             socket.close(4003, &sentence);
         }
     }
@@ -318,7 +320,7 @@ impl Talk {
         };
         let greeting = frame::text(&egress::plain("auth.ok", req_id));
         let (_, counted) = admit(&self.app, &mut self.guest, &caller, viewer.clone(), greeting).await?;
-        self.signed = Some(Signed { caller, viewer, _counted: counted });
+        self.signed = Some(AuthenticatedBroker { caller, viewer, _counted: counted });
         Ok(())
     }
 }

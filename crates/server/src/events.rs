@@ -4,9 +4,9 @@ use crate::App;
 use crate::agentim::ClientEgress;
 use crate::auth;
 use crate::connection::admission::admit;
-use crate::connection::census::Counted;
-use crate::connection::conversations::Ongoing;
-use crate::connection::{LOOK_AGAIN, frame};
+use crate::connection::concurrency::ConcurrencyPermit;
+use crate::connection::open_sockets::SocketGuard;
+use crate::connection::{AUTH_RECHECK_INTERVAL, frame};
 use crate::http::parameters::Parameters;
 use crate::http::problem::Problem;
 use crate::http::{Peer, bearer};
@@ -150,7 +150,7 @@ impl Egress for SocketEvents {
 }
 
 #[derive(Deserialize)]
-pub struct Wanted {
+pub struct StreamQuery {
     session_id: Option<String>,
     agent_id: Option<String>,
     project_root: Option<String>,
@@ -162,7 +162,7 @@ pub async fn stream(
     State(app): State<Arc<App>>,
     peer: Peer,
     headers: HeaderMap,
-    Parameters(wanted): Parameters<Wanted>,
+    Parameters(wanted): Parameters<StreamQuery>,
 ) -> Result<Response, Problem> {
     let caller = caller(&app, &headers, wanted.ticket.as_deref()).await?.at(peer.0.ip());
     let filter = Filter {
@@ -210,7 +210,7 @@ pub async fn stream(
         present: false,
     };
     let (_, counted) = admit(&app, &mut None, &caller, viewer.clone(), GREETING.into()).await?;
-    let reader = Reader {
+    let reader = EventStream {
         id: viewer.id,
         following: tokio::spawn(follow(app.clone(), caller.clone(), viewer, following, since)),
         outbox,
@@ -295,20 +295,20 @@ pub async fn begin(
 }
 
 /// One stream, for as long as somebody reads it.
-struct Reader {
+struct EventStream {
     app: Arc<App>,
     id: SubscriberId,
     caller: Caller,
     outbox: Arc<Outbox>,
     following: JoinHandle<()>,
-    _counted: Counted,
-    _ongoing: Ongoing,
+    _counted: ConcurrencyPermit,
+    _ongoing: SocketGuard,
     waiting: std::vec::IntoIter<Bytes>,
     ended: bool,
     looked: Instant,
 }
 
-impl Reader {
+impl EventStream {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             if let Some(bytes) = self.waiting.next() {
@@ -345,7 +345,7 @@ impl Reader {
 
     /// A sign-in may run out while the stream is open; everything else is told at once.
     async fn look_again(&mut self) {
-        if self.looked.elapsed() >= LOOK_AGAIN {
+        if self.looked.elapsed() >= AUTH_RECHECK_INTERVAL {
             self.looked = Instant::now();
             if matches!(self.app.hub.auth_context(&self.caller).await, Err(Refusal::NotSignedIn)) {
                 self.outbox.close(Bytes::new());
@@ -354,7 +354,7 @@ impl Reader {
     }
 }
 
-impl Drop for Reader {
+impl Drop for EventStream {
     fn drop(&mut self) {
         self.following.abort();
         self.app.hub.disconnect(self.id);

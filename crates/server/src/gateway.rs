@@ -3,9 +3,9 @@
 use crate::App;
 use crate::auth;
 use crate::connection::admission::admit;
-use crate::connection::census::Counted;
+use crate::connection::concurrency::ConcurrencyPermit;
 use crate::connection::upgrade::{Upgraded, upgrade};
-use crate::connection::{Incoming, LOOK_AGAIN, Socket, frame};
+use crate::connection::{AUTH_RECHECK_INTERVAL, Socket, SocketInput, frame};
 use crate::http::problem::Problem;
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -80,7 +80,8 @@ async fn converse(app: Arc<App>, upgraded: Upgraded) {
     let deadline = tokio::time::sleep(app.config.auth_timeout);
     tokio::pin!(deadline);
     let outbox = socket.outbox.clone();
-    let mut talk = Talk { app, guest: Some(counted), signed: None, attempts: 0, outbox: outbox.clone() };
+    let mut talk =
+        GatewaySession { app, guest: Some(counted), signed: None, attempts: 0, outbox: outbox.clone() };
     loop {
         tokio::select! {
             biased;
@@ -93,19 +94,19 @@ async fn converse(app: Arc<App>, upgraded: Upgraded) {
                 } else if talk.is_over().await {
                     outbox.close(egress.disconnect_frame(DisconnectReason::Revoked));
                 }
-                deadline.as_mut().reset(tokio::time::Instant::now() + LOOK_AGAIN);
+                deadline.as_mut().reset(tokio::time::Instant::now() + AUTH_RECHECK_INTERVAL);
             }
             incoming = socket.next() => match incoming {
                 // One after the other: what is said of an agent comes after it was registered.
-                Incoming::Text(text) => talk.hear(&text).await,
-                Incoming::Binary => talk.misread(FrameError::Unknown),
-                Incoming::TooLarge => {
+                SocketInput::Text(text) => talk.hear(&text).await,
+                SocketInput::Binary => talk.misread(FrameError::Unknown),
+                SocketInput::TooLarge => {
                     talk.misread(FrameError::TooLarge);
                     socket.close(1009, "Message exceeds maximum size");
                 }
-                Incoming::NotUtf8 => socket.close(1007, "Not UTF-8"),
-                Incoming::Malformed => socket.close(1002, "Malformed frame"),
-                Incoming::Gone => break,
+                SocketInput::NotUtf8 => socket.close(1007, "Not UTF-8"),
+                SocketInput::Malformed => socket.close(1002, "Malformed frame"),
+                SocketInput::Gone => break,
             }
         }
     }
@@ -118,13 +119,13 @@ async fn converse(app: Arc<App>, upgraded: Upgraded) {
 }
 
 /// Whoever hosts agents, as the engine knows it: what it is told goes out as frames.
-struct Frames {
+struct SocketHost {
     outbox: Arc<Outbox>,
 }
 
-impl Host for Frames {
+impl Host for SocketHost {
     fn send(&self, order: &HostCommand<'_>) {
-        self.outbox.push(frame::text(&words(order)));
+        self.outbox.push(frame::text(&encode(order)));
     }
 }
 
@@ -135,14 +136,14 @@ pub async fn host_locally(
     mut incoming: mpsc::Receiver<String>,
     outgoing: mpsc::Sender<String>,
 ) -> Result<(), Refusal> {
-    let host = Arc::new(Within { outgoing, deaf: Notify::new() });
+    let host = Arc::new(ChannelHost { outgoing, receiver_stalled: Notify::new() });
     let gateway = GatewayId::stored(HUB);
     let link = app.hub.gateway_connected(owner, gateway.clone(), true, host.clone())?;
-    let agents = Agents { caller: Caller::OPERATOR, gateway, link };
+    let agents = GatewayAgents { caller: Caller::OPERATOR, gateway, link };
     loop {
         let text = tokio::select! {
             text = incoming.recv() => text,
-            () = host.deaf.notified() => None,
+            () = host.receiver_stalled.notified() => None,
         };
         let Some(text) = text else { break };
         match ingress::read(&text, &app.config.gateway_frames) {
@@ -159,20 +160,20 @@ pub async fn host_locally(
 }
 
 /// Within this process frames go through a channel.
-struct Within {
+struct ChannelHost {
     outgoing: mpsc::Sender<String>,
-    deaf: Notify,
+    receiver_stalled: Notify,
 }
 
-impl Host for Within {
+impl Host for ChannelHost {
     fn send(&self, order: &HostCommand<'_>) {
-        if self.outgoing.try_send(words(order)).is_err() {
-            self.deaf.notify_one();
+        if self.outgoing.try_send(encode(order)).is_err() {
+            self.receiver_stalled.notify_one();
         }
     }
 }
 
-fn words(order: &HostCommand<'_>) -> String {
+fn encode(order: &HostCommand<'_>) -> String {
     match order {
         HostCommand::Context { agent, room, members } => {
             let in_room = members.iter().map(|beside| ContextPeer {
@@ -207,22 +208,22 @@ fn words(order: &HostCommand<'_>) -> String {
 }
 
 /// One conversation with one gateway.
-struct Talk {
+struct GatewaySession {
     app: Arc<App>,
     outbox: Arc<Outbox>,
     /// Counts the connection as a stranger's until it says who it is.
-    guest: Option<Counted>,
-    signed: Option<Signed>,
+    guest: Option<ConcurrencyPermit>,
+    signed: Option<AuthenticatedGateway>,
     attempts: u32,
 }
 
-struct Signed {
+struct AuthenticatedGateway {
     viewer: Subscriber,
-    agents: Agents,
-    _counted: Counted,
+    agents: GatewayAgents,
+    _counted: ConcurrencyPermit,
 }
 
-impl Talk {
+impl GatewaySession {
     /// Whether the sign-in behind the connection ran out while it was open; everything else is told at once.
     async fn is_over(&self) -> bool {
         let Some(signed) = &self.signed else { return false };
@@ -303,13 +304,13 @@ impl Talk {
             outbox: self.outbox.clone(),
             present: false,
         };
-        let host = Arc::new(Frames { outbox: self.outbox.clone() });
-        let agents = Agents::begin(&self.app, caller.clone(), auth, host).await?;
+        let host = Arc::new(SocketHost { outbox: self.outbox.clone() });
+        let agents = GatewayAgents::begin(&self.app, caller.clone(), auth, host).await?;
         let greeting = frame::text(&egress::authenticated());
         match admit(&self.app, &mut self.guest, &caller, viewer.clone(), greeting).await {
             Ok((_, counted)) => {
                 self.attempts = 0;
-                self.signed = Some(Signed { viewer, agents, _counted: counted });
+                self.signed = Some(AuthenticatedGateway { viewer, agents, _counted: counted });
                 Ok(())
             }
             Err(refusal) => {
@@ -321,13 +322,13 @@ impl Talk {
 }
 
 /// The agents of one gateway, however its frames come.
-pub struct Agents {
+pub struct GatewayAgents {
     caller: Caller,
     gateway: GatewayId,
     link: GatewayConnectionId,
 }
 
-impl Agents {
+impl GatewayAgents {
     async fn begin(app: &App, caller: Caller, auth: Auth, host: Arc<dyn Host>) -> Result<Self, Refusal> {
         let gateway = auth.gateway.ok_or(Refusal::NotFound(EntityKind::Gateway))?;
         let ingress::Device { hostname, platform, arch, node_version } = auth.device;
@@ -367,7 +368,9 @@ impl Agents {
                 hub.agent_offline(link, &agent).await;
                 Ok(())
             }
-            GatewayMessage::Chunk { reply, chunk } => hub.publish_chunk(voice(link, &reply)?, &chunk).await,
+            GatewayMessage::Chunk { reply, chunk } => {
+                hub.publish_chunk(reply_ref(link, &reply)?, &chunk).await
+            }
             GatewayMessage::Complete { reply, text, chunks, conversation, depth, outcome } => {
                 let finished = RunCompletion {
                     text: text.map(Into::into),
@@ -377,7 +380,7 @@ impl Agents {
                     conversation: conversation.and_then(|id| ConversationId::parse(&id).ok()),
                     outcome,
                 };
-                hub.complete_reply(voice(link, &reply)?, finished).await
+                hub.complete_reply(reply_ref(link, &reply)?, finished).await
             }
             GatewayMessage::Resume { agent, room, run } => hub.resume(link, &agent, &room, &run).await,
             GatewayMessage::Added { agent, room, run, added } => {
@@ -484,7 +487,7 @@ impl Agents {
 }
 
 /// Where a piece of a reply belongs; an id that cannot be one is of nothing.
-fn voice(link: GatewayConnectionId, from: &ReplyTarget) -> Result<ReplyRef<'_>, Refusal> {
+fn reply_ref(link: GatewayConnectionId, from: &ReplyTarget) -> Result<ReplyRef<'_>, Refusal> {
     let room = from.room.as_ref().ok_or(Refusal::NotFound(EntityKind::Room))?;
     let reply = from.message.as_ref().ok_or(Refusal::NotFound(EntityKind::Message))?;
     Ok(ReplyRef { link, agent: &from.agent, room, reply, run: from.run.as_ref() })

@@ -1,9 +1,9 @@
 //! Accepts connections until told to stop, then lets everyone go at once.
 
 use crate::connection::stream::Stream;
-use crate::http::{Peer, forwarded, limits, trace};
-use crate::patience::Patient;
-use crate::{App, agentim, broker, events, gateway, measures, page, rest, uploads};
+use crate::http::{Peer, forwarded, rate_limits, trace};
+use crate::write_timeout::WriteTimeoutStream;
+use crate::{App, agentim, broker, downloads, events, gateway, metrics, rest, web_app};
 use axum::Router;
 use axum::extract::Request;
 use axum::routing::get;
@@ -27,15 +27,15 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 /// How often it is asked whether there is a new certificate.
 const LOOK_AT_CERTIFICATES: Duration = Duration::from_secs(2);
 /// What ends connections that do not end by themselves after the good-bye.
-const DRAIN: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-pub struct Listening {
+pub struct RunningServer {
     pub address: SocketAddr,
     stop: watch::Sender<bool>,
     task: tokio::task::JoinHandle<()>,
 }
 
-impl Listening {
+impl RunningServer {
     /// Says good-bye to every connection, lets requests under way finish, and returns when all are gone.
     pub async fn stop(self) {
         let _ = self.stop.send(true);
@@ -43,30 +43,33 @@ impl Listening {
     }
 }
 
-pub fn serve(app: Arc<App>, listener: TcpListener) -> std::io::Result<Listening> {
+pub fn serve(app: Arc<App>, listener: TcpListener) -> std::io::Result<RunningServer> {
     let address = listener.local_addr()?;
     let (stop, stopped) = watch::channel(false);
     let task = tokio::spawn(accept(app, listener, stopped));
-    Ok(Listening { address, stop, task })
+    Ok(RunningServer { address, stop, task })
 }
 
 fn router(app: Arc<App>) -> Router {
     Router::new()
-        .route("/", get(page::home))
-        .route("/app", get(page::home))
-        .route("/app/", get(page::home))
-        .route("/app/{*path}", get(page::app))
-        .route("/setup", get(page::setup))
-        .route("/metrics", get(measures::metrics))
-        .route("/register", get(page::home))
+        .route("/", get(web_app::home))
+        .route("/app", get(web_app::home))
+        .route("/app/", get(web_app::home))
+        .route("/app/{*path}", get(web_app::app))
+        .route("/setup", get(web_app::setup))
+        .route("/metrics", get(metrics::metrics))
+        .route("/register", get(web_app::home))
         .route("/ws/client", get(agentim::mount))
         .route("/ws/broker", get(broker::mount))
         .route("/ws/gateway", get(gateway::mount))
         .route("/api/events", get(events::stream))
-        .route("/uploads/{id}", get(uploads::read))
+        .route("/uploads/{id}", get(downloads::read))
         // Whatever it is called there: a name makes a link that says what is behind it.
-        .route("/uploads/{id}/{name}", get(uploads::read_named))
-        .nest("/api", rest::router().layer(axum::middleware::from_fn_with_state(app.clone(), limits::limit)))
+        .route("/uploads/{id}/{name}", get(downloads::read_named))
+        .nest(
+            "/api",
+            rest::router().layer(axum::middleware::from_fn_with_state(app.clone(), rate_limits::limit)),
+        )
         .fallback(rest::not_found)
         .method_not_allowed_fallback(rest::method_not_allowed)
         .layer(axum::middleware::from_fn_with_state(app.clone(), trace::trace))
@@ -83,11 +86,11 @@ async fn accept(app: Arc<App>, listener: TcpListener, mut stopped: watch::Receiv
             _ = stopped.changed() => break,
             _ = look_again.tick(), if tls.is_some() => {
                 let tls = tls.clone();
-                drop(tokio::task::spawn_blocking(move || tls.map(|tls| tls.look_again())));
+                drop(tokio::task::spawn_blocking(move || tls.map(|tls| tls.reload_if_changed())));
             }
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
             accepted = listener.accept() => match accepted {
-                Ok((tcp, peer)) => match app.census.connection(peer.ip()) {
+                Ok((tcp, peer)) => match app.connection_limiter.connection(peer.ip()) {
                     Ok(counted) => {
                         let serving = connection(tcp, peer, app.clone(), router.clone(), stopped.clone());
                         connections.spawn(async move {
@@ -96,7 +99,7 @@ async fn accept(app: Arc<App>, listener: TcpListener, mut stopped: watch::Receiv
                         });
                     }
                     // Hung up without a word: whoever holds so many does not wait for an answer.
-                    Err(_) => app.measures.turned_away(),
+                    Err(_) => app.measures.count_rejected_connection(),
                 },
                 // Out of file descriptors, most likely: connections that end make room again.
                 Err(error) => {
@@ -112,7 +115,7 @@ async fn accept(app: Arc<App>, listener: TcpListener, mut stopped: watch::Receiv
         while connections.join_next().await.is_some() {}
         app.conversations.end().await;
     };
-    let _ = tokio::time::timeout(DRAIN, drained).await;
+    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, drained).await;
 }
 
 async fn connection(
@@ -132,7 +135,7 @@ async fn connection(
     let stream = match &app.tls {
         None => Some(Stream::Plain(tcp)),
         Some(tls) => tokio::select! {
-            stream = tls.greet(tcp) => stream,
+            stream = tls.accept_tls(tcp) => stream,
             _ = stopped.changed() => None,
         },
     };
@@ -147,7 +150,7 @@ async fn connection(
         .header_read_timeout(HEADERS_WITHIN)
         .max_buf_size(64 * 1024)
         .serve_connection(
-            TokioIo::new(Patient::new(stream, ANSWER_WITHIN)),
+            TokioIo::new(WriteTimeoutStream::new(stream, ANSWER_WITHIN)),
             TowerToHyperService::new(service),
         )
         .with_upgrades();

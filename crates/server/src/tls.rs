@@ -58,7 +58,7 @@ impl Tls {
     }
 
     /// Takes the files as they are now, if they are others than before and can be used.
-    pub fn look_again(&self) {
+    pub fn reload_if_changed(&self) {
         let stamp = stamp(&self.certificate, &self.key);
         if self.current.read().stamp == stamp {
             return;
@@ -83,7 +83,7 @@ impl Tls {
     }
 
     /// Whether the certificate speaks for this host.
-    pub fn speaks_for(&self, host: &str) -> bool {
+    pub fn covers_host(&self, host: &str) -> bool {
         let current = self.current.read();
         let (Ok(leaf), Ok(name)) = (ParsedCertificate::try_from(&current.leaf), ServerName::try_from(host))
         else {
@@ -93,7 +93,7 @@ impl Tls {
     }
 
     /// The handshake; `None` for a peer that cannot be spoken with.
-    pub(crate) async fn greet(&self, tcp: TcpStream) -> Option<Stream> {
+    pub(crate) async fn accept_tls(&self, tcp: TcpStream) -> Option<Stream> {
         let acceptor = self.current.read().acceptor.clone();
         let greeting = async {
             let mut first = [0];

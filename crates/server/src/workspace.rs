@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 const MOST_ENTRIES: usize = 5_000;
 const MOST_BYTES: usize = 512 * 1024;
 /// How much is looked at for it, told or not, and how long.
-const MOST_SEEN: usize = 100_000;
-const PATIENCE: Duration = Duration::from_secs(5);
+const MAX_SCANNED: usize = 100_000;
+const SCAN_TIMEOUT: Duration = Duration::from_secs(5);
 /// How deep it looks, where nothing else is said, and at most.
 pub const DEPTH: usize = 6;
 pub const MOST_DEPTH: usize = 20;
@@ -37,8 +37,8 @@ const LONGEST_IGNORE_FILE: u64 = 64 * 1024;
 pub struct Missing;
 
 /// Looks through a folder, or one below it. Blocks.
-pub fn look(root: &str, below: &str, depth: usize) -> Result<TreeNode, Missing> {
-    let mut place = Place::root(Path::new(root))?;
+pub fn scan(root: &str, below: &str, depth: usize) -> Result<TreeNode, Missing> {
+    let mut place = OpenFolder::root(Path::new(root))?;
     for step in Path::new(below).components() {
         match step {
             Component::Normal(name) if !place.leaves_out(name, true) => place = place.folder(name)?,
@@ -46,14 +46,15 @@ pub fn look(root: &str, below: &str, depth: usize) -> Result<TreeNode, Missing> 
             _ => return Err(Missing),
         }
     }
-    let path = if place.path == Path::new("") { root.to_owned() } else { told(&place.path) };
-    let mut walk = Walk { entries: 0, bytes: 0, seen: 0, until: Instant::now() + PATIENCE, full: false };
+    let path = if place.path == Path::new("") { root.to_owned() } else { printable_path(&place.path) };
+    let mut walk =
+        TreeScan { entries: 0, bytes: 0, seen: 0, until: Instant::now() + SCAN_TIMEOUT, full: false };
     let children = walk.children(&place, depth);
     Ok(TreeNode { children: Some(children), truncated: walk.full.then_some(true), ..TreeNode::folder(path) })
 }
 
 /// A folder that is open.
-struct Place {
+struct OpenFolder {
     folder: OwnedFd,
     /// Below the root.
     path: PathBuf,
@@ -61,7 +62,7 @@ struct Place {
     ignored: Vec<(PathBuf, Arc<Gitignore>)>,
 }
 
-impl Place {
+impl OpenFolder {
     fn root(root: &Path) -> Result<Self, Missing> {
         let mut folder = open_folder(CWD, OsStr::new("/"))?;
         for step in root.components() {
@@ -100,7 +101,7 @@ impl Place {
     }
 }
 
-struct Walk {
+struct TreeScan {
     entries: usize,
     bytes: usize,
     seen: usize,
@@ -108,15 +109,15 @@ struct Walk {
     full: bool,
 }
 
-impl Walk {
-    fn children(&mut self, place: &Place, depth: usize) -> BTreeMap<String, TreeNode> {
+impl TreeScan {
+    fn children(&mut self, place: &OpenFolder, depth: usize) -> BTreeMap<String, TreeNode> {
         let mut children = BTreeMap::new();
         // What cannot be read is left out.
         let Ok(entries) = Dir::read_from(&place.folder) else { return children };
         for entry in entries.flatten() {
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
             self.seen += 1;
-            self.full |= self.seen > MOST_SEEN || Instant::now() > self.until;
+            self.full |= self.seen > MAX_SCANNED || Instant::now() > self.until;
             if self.full {
                 break;
             }
@@ -125,8 +126,8 @@ impl Walk {
             if place.leaves_out(name, kind == FileType::Directory) {
                 continue;
             }
-            let path = told(&place.path.join(name));
-            let mut name_told = told(Path::new(name));
+            let path = printable_path(&place.path.join(name));
+            let mut name_told = printable_path(Path::new(name));
             if children.contains_key(&name_told) {
                 // Only what is no text can read like something else.
                 name_told = format!("{name_told}{}{}", char::REPLACEMENT_CHARACTER, self.entries);
@@ -180,7 +181,7 @@ fn ignore_file(folder: &OwnedFd, name: &str) -> Option<Gitignore> {
 }
 
 /// Bytes that are no text are told by their numbers, so that different names stay different.
-fn told(path: &Path) -> String {
+fn printable_path(path: &Path) -> String {
     let mut told = String::new();
     for chunk in path.as_os_str().as_bytes().utf8_chunks() {
         told.push_str(chunk.valid());
@@ -210,7 +211,7 @@ mod tests {
         fs::write(home.join(".gitignore"), "*.rs\n").unwrap();
         std::os::unix::fs::symlink(home.join("secret"), root.join("out")).unwrap();
         let text = root.to_str().unwrap();
-        let tree = look(text, "", DEPTH).unwrap();
+        let tree = scan(text, "", DEPTH).unwrap();
         let told = serde_json::to_value(&tree).unwrap();
         let names = |node: &serde_json::Value| -> Vec<String> {
             node["children"].as_object().unwrap().keys().cloned().collect()
@@ -221,16 +222,16 @@ mod tests {
         assert_eq!((&source["a.rs"]["path"], &source["a.rs"]["size"]), (&"src/a.rs".into(), &5.into()));
         assert_eq!(source["deep"]["children"]["b.rs"]["path"], "src/deep/b.rs");
 
-        let below = serde_json::to_value(look(text, "src", 1).unwrap()).unwrap();
+        let below = serde_json::to_value(scan(text, "src", 1).unwrap()).unwrap();
         assert_eq!((names(&below), &below["path"]), (vec!["a.rs".into(), "deep".into()], &"src".into()));
         assert_eq!(below["children"]["deep"]["truncated"], true, "it goes on there");
         for outside in ["..", "out", "../secret", "/etc", "src/a.rs", "nowhere"] {
-            assert_eq!(look(text, outside, DEPTH).err(), Some(Missing), "{outside}");
+            assert_eq!(scan(text, outside, DEPTH).err(), Some(Missing), "{outside}");
         }
         // Somebody puts a link where the folder was.
         fs::rename(&root, home.join("moved")).unwrap();
         std::os::unix::fs::symlink(home.join("secret"), &root).unwrap();
-        assert_eq!(look(text, "", DEPTH).err(), Some(Missing));
+        assert_eq!(scan(text, "", DEPTH).err(), Some(Missing));
     }
 
     #[test]
@@ -246,7 +247,7 @@ mod tests {
         std::os::unix::fs::symlink("/dev/zero", root.join("endless/.gitignore")).unwrap();
         fs::write(root.join("names"), "*.rs\n").unwrap();
         std::os::unix::fs::symlink(root.join("names"), root.join("elsewhere/.ignore")).unwrap();
-        let tree = look(root.to_str().unwrap(), "", DEPTH).unwrap();
+        let tree = scan(root.to_str().unwrap(), "", DEPTH).unwrap();
         let told = serde_json::to_value(&tree).unwrap();
         for folder in ["pipe", "endless", "elsewhere"] {
             assert_eq!(told["children"][folder]["children"]["a.rs"]["type"], "file", "{told}");
@@ -260,7 +261,7 @@ mod tests {
         for name in [&b"a\xff"[..], b"a\xfe", b"a\\xff", "ä".as_bytes()] {
             fs::write(root.join(OsStr::from_bytes(name)), "").unwrap();
         }
-        let tree = look(root.to_str().unwrap(), "", DEPTH).unwrap();
+        let tree = scan(root.to_str().unwrap(), "", DEPTH).unwrap();
         let names: Vec<String> = tree.children.unwrap().into_keys().collect();
         // The number is where it was found.
         let names = names.iter().map(|name| name.trim_end_matches(|c: char| c.is_ascii_digit()));
@@ -274,7 +275,7 @@ mod tests {
         for number in 0..MOST_ENTRIES + 10 {
             fs::write(root.join(number.to_string()), "").unwrap();
         }
-        let tree = look(root.to_str().unwrap(), "", DEPTH).unwrap();
+        let tree = scan(root.to_str().unwrap(), "", DEPTH).unwrap();
         assert_eq!((tree.truncated, tree.children.unwrap().len()), (Some(true), MOST_ENTRIES));
     }
 }

@@ -79,7 +79,7 @@ pub fn tls(settings: &Settings) -> Vec<Finding> {
     };
     let mut findings = vec![expiry(tls.expires_at())];
     let host = settings.public_url.as_ref().and_then(Url::host_str);
-    if let Some(host) = host.filter(|host| !tls.speaks_for(host)) {
+    if let Some(host) = host.filter(|host| !tls.covers_host(host)) {
         findings.push(fail(
             "tls",
             format!("The certificate is not for {host}, so browsers refuse it."),

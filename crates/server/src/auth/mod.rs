@@ -1,12 +1,12 @@
 //! Who is calling: tokens, keys, passwords, and how often one may try.
 
-mod background;
+mod low_priority;
 pub mod origin;
 pub mod passwords;
+pub mod rate_limiter;
 pub mod seal;
 pub mod second_factor;
 pub mod secrets;
-pub mod throttle;
 pub mod tickets;
 pub mod tokens;
 

@@ -1,6 +1,6 @@
 //! Password hashing: argon2id, on threads of its own, a few at a time, behind everything else.
 
-use super::background::Background;
+use super::low_priority::LowPriority;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use argon2::{Algorithm, Argon2, Params, Version};
@@ -10,12 +10,12 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 
 /// How many may wait for a free place; more are turned away, so that a flood of sign-ins cannot pile up.
-const WAITING: usize = 64;
+const MAX_QUEUED_HASHES: usize = 64;
 
 /// So many at once are people who come in; more are a storm, which gets what nobody else wants of the machine.
-const STORM: usize = 4;
+const NICED_JOBS_LIMIT: usize = 4;
 /// Salt and hash of a password that does not exist, compared with when there is no such account: no password fits.
-const NOBODY: &str = "bm9ib2R5IGF0IGFsbCEhIQ$bm9ib2R5IGhhcyB0aGlzIHBhc3N3b3JkLCBldmVyLi4";
+const DUMMY_HASH: &str = "bm9ib2R5IGF0IGFsbCEhIQ$bm9ib2R5IGhhcyB0aGlzIHBhc3N3b3JkLCBldmVyLi4";
 
 /// Argon2 parameters for new hashes. Each stored hash names its own, so a change does not lock out existing accounts.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ impl PasswordCost {
     /// does not tell whether the account exists.
     fn nobody(self) -> Box<str> {
         let Self { memory_kib, passes } = self;
-        format!("$argon2id$v=19$m={memory_kib},t={passes},p=1${NOBODY}").into()
+        format!("$argon2id$v=19$m={memory_kib},t={passes},p=1${DUMMY_HASH}").into()
     }
 
     fn hasher(self) -> Argon2<'static> {
@@ -56,7 +56,7 @@ pub struct Passwords {
     cost: PasswordCost,
     jobs: Arc<Semaphore>,
     queue: Arc<Semaphore>,
-    background: Background,
+    background: LowPriority,
 }
 
 impl Passwords {
@@ -64,14 +64,14 @@ impl Passwords {
         Self {
             cost,
             jobs: Arc::new(Semaphore::new(jobs.max(1))),
-            queue: Arc::new(Semaphore::new(WAITING)),
-            background: Background::default(),
+            queue: Arc::new(Semaphore::new(MAX_QUEUED_HASHES)),
+            background: LowPriority::default(),
         }
     }
 
     /// How many are hashed or wait for it.
     pub fn waiting(&self) -> usize {
-        WAITING - self.queue.available_permits()
+        MAX_QUEUED_HASHES - self.queue.available_permits()
     }
 
     pub async fn hash(&self, password: &str) -> Result<Box<str>, Refusal> {
@@ -91,7 +91,7 @@ impl Passwords {
         let busy = || Refusal::RateLimited { retry_after: Duration::from_secs(2) };
         let waiting = self.queue.clone().try_acquire_owned().map_err(|_| busy())?;
         let job = self.jobs.clone().acquire_owned().await.map_err(|_| Refusal::Unavailable)?;
-        let storm = self.waiting() > STORM;
+        let storm = self.waiting() > NICED_JOBS_LIMIT;
         let background = self.background.clone();
         let (answer, answered) = oneshot::channel();
         // A thread for each: beside the hash it costs nothing, how far it stands back cannot be taken back without
@@ -100,7 +100,7 @@ impl Passwords {
         let started = thread.spawn(move || {
             // To the end of the work: whoever asked may hang up, and the core is busy still.
             let _held = (waiting, job);
-            let done = if storm { background.with_the_rest(work) } else { Background::with_a_share(work) };
+            let done = if storm { background.run_idle(work) } else { LowPriority::run_niced(work) };
             let _ = answer.send(done);
         });
         started.map_err(|_| Refusal::Unavailable)?;
@@ -152,14 +152,14 @@ mod tests {
         let (finish, finishes) = mpsc::channel::<()>();
         let first = passwords.clone();
         let first = tokio::spawn(async move { first.run(move || finishes.recv().unwrap()).await });
-        let mut all: tokio::task::JoinSet<_> = (0..STORM + 1)
+        let mut all: tokio::task::JoinSet<_> = (0..NICED_JOBS_LIMIT + 1)
             .map(|_| {
                 let passwords = passwords.clone();
                 async move { passwords.run(policy).await.unwrap() }
             })
             .collect();
         // All of them wait for the first.
-        while passwords.waiting() < STORM + 2 {
+        while passwords.waiting() < NICED_JOBS_LIMIT + 2 {
             tokio::task::yield_now().await;
         }
         finish.send(()).unwrap();

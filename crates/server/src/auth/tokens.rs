@@ -37,12 +37,12 @@ pub struct Verified {
 
 /// Who has proven a password, and which.
 #[derive(Debug, PartialEq)]
-pub struct Challenged {
+pub struct PasswordVerified {
     pub user: UserId,
     proof: String,
 }
 
-impl Challenged {
+impl PasswordVerified {
     /// Whether this is the password that was proven: a new one voids the proof.
     pub fn is_of(&self, password_hash: &str) -> bool {
         self.proof == proof(password_hash)
@@ -155,9 +155,9 @@ impl Tokens {
         Some(Verified { user, sign_in: SignInId::parse(&sid).ok()? })
     }
 
-    pub fn challenged(&self, token: &str, now: Time) -> Option<Challenged> {
+    pub fn challenged(&self, token: &str, now: Time) -> Option<PasswordVerified> {
         let (user, proof) = self.claims(token, SECOND_FACTOR, now)?;
-        Some(Challenged { user, proof })
+        Some(PasswordVerified { user, proof })
     }
 
     fn claims(&self, token: &str, kind: &str, now: Time) -> Option<(UserId, String)> {

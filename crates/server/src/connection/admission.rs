@@ -1,6 +1,6 @@
 //! From a stranger to somebody: what every door does once it knows whose connection it is.
 
-use super::census::Counted;
+use super::concurrency::ConcurrencyPermit;
 use crate::App;
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -12,16 +12,16 @@ use std::sync::Arc;
 /// Takes the connection in and greets it. `guest` counts it as a stranger's; who is turned away stays one.
 pub async fn admit(
     app: &Arc<App>,
-    guest: &mut Option<Counted>,
+    guest: &mut Option<ConcurrencyPermit>,
     caller: &Caller,
     viewer: Subscriber,
     greeting: Bytes,
-) -> Result<(AuthContext, Counted), Refusal> {
+) -> Result<(AuthContext, ConcurrencyPermit), Refusal> {
     let place = Arc::new(Mutex::new(guest.take()));
     let (shared, left) = (app.clone(), place.clone());
     // Once it is somebody's, it is no stranger's any more, before it can know.
     let count = move |standing: &AuthContext| {
-        let counted = shared.census.user(&standing.user.id, standing.user.max_connections)?;
+        let counted = shared.connection_limiter.user(&standing.user.id, standing.user.max_connections)?;
         left.lock().take();
         Ok(counted)
     };

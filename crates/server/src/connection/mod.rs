@@ -4,17 +4,17 @@
 //! that is ending ends, also when its peer no longer reads.
 
 pub mod admission;
-pub mod census;
-pub mod conversations;
+pub mod concurrency;
+pub mod fixed_window;
 pub mod frame;
-mod line;
+pub mod open_sockets;
+mod outbox_io;
 pub mod stream;
 pub mod upgrade;
-pub mod window;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
-use line::Line;
+use outbox_io::OutboxIo;
 use parlor_engine::fanout::{Drained, Outbox, OutboxLimits};
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -28,18 +28,18 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
 /// How often a connection asks whether its sign-in still stands.
-pub const LOOK_AGAIN: Duration = Duration::from_secs(60);
+pub const AUTH_RECHECK_INTERVAL: Duration = Duration::from_secs(60);
 /// Buffers written with one system call.
-const AT_ONCE: usize = 64;
+const MAX_WRITE_BUFFERS: usize = 64;
 
 pub struct Socket {
-    stream: WebSocketStream<Line>,
+    stream: WebSocketStream<OutboxIo>,
     pub outbox: Arc<Outbox>,
     writer: JoinHandle<()>,
 }
 
 /// What the peer did next.
-pub enum Incoming {
+pub enum SocketInput {
     Text(Utf8Bytes),
     Binary,
     /// Larger than can be skipped: the connection cannot go on.
@@ -76,32 +76,32 @@ impl Socket {
             .max_write_buffer_size(4096)
             .max_message_size(Some(hard_limit))
             .max_frame_size(Some(hard_limit));
-        let line = Line::new(read, outbox.clone());
+        let line = OutboxIo::new(read, outbox.clone());
         let stream =
             WebSocketStream::from_partially_read(line, already_read.to_vec(), Role::Server, Some(config))
                 .await;
         Self { stream, outbox, writer }
     }
 
-    pub async fn next(&mut self) -> Incoming {
+    pub async fn next(&mut self) -> SocketInput {
         loop {
             return match self.stream.next().await {
-                Some(Ok(Message::Text(text))) => Incoming::Text(text),
-                Some(Ok(Message::Binary(_))) => Incoming::Binary,
+                Some(Ok(Message::Text(text))) => SocketInput::Text(text),
+                Some(Ok(Message::Binary(_))) => SocketInput::Binary,
                 // Answered by the stream itself; reading on until the end closes cleanly.
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_) | Message::Close(_))) => {
                     continue;
                 }
-                Some(Err(Error::Capacity(CapacityError::MessageTooLong { .. }))) => Incoming::TooLarge,
-                Some(Err(Error::Utf8(_))) => Incoming::NotUtf8,
-                Some(Err(Error::Protocol(ProtocolError::ResetWithoutClosingHandshake))) => Incoming::Gone,
-                Some(Err(Error::Protocol(_))) => Incoming::Malformed,
-                Some(Err(_)) | None => Incoming::Gone,
+                Some(Err(Error::Capacity(CapacityError::MessageTooLong { .. }))) => SocketInput::TooLarge,
+                Some(Err(Error::Utf8(_))) => SocketInput::NotUtf8,
+                Some(Err(Error::Protocol(ProtocolError::ResetWithoutClosingHandshake))) => SocketInput::Gone,
+                Some(Err(Error::Protocol(_))) => SocketInput::Malformed,
+                Some(Err(_)) | None => SocketInput::Gone,
             };
         }
     }
 
-    pub fn say(&self, text: &str) {
+    pub fn send_text(&self, text: &str) {
         self.outbox.push(frame::text(text));
     }
 
@@ -127,7 +127,7 @@ impl Socket {
 async fn write_out(mut half: impl AsyncWrite + Unpin, outbox: Arc<Outbox>) {
     let mut buffers = Vec::new();
     loop {
-        let taken = outbox.take(&mut buffers, AT_ONCE).await;
+        let taken = outbox.take(&mut buffers, MAX_WRITE_BUFFERS).await;
         let written = write_all(&mut half, &buffers).await;
         buffers = Vec::new();
         if written.is_err() || taken == Drained::Last {

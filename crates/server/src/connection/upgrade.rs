@@ -1,14 +1,14 @@
 //! The handshake: from an HTTP request to a raw connection.
 
-use super::census::Counted;
-use super::conversations::Ongoing;
+use super::concurrency::ConcurrencyPermit;
+use super::open_sockets::SocketGuard;
 use super::stream::Stream;
 use crate::App;
 use crate::auth::origin;
-use crate::auth::throttle::network;
+use crate::auth::rate_limiter::network;
 use crate::http::Peer;
 use crate::http::problem::Problem;
-use crate::patience::Patient;
+use crate::write_timeout::WriteTimeoutStream;
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request};
 use axum::response::Response;
@@ -24,8 +24,8 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 pub struct Upgraded {
     pub stream: Stream,
     pub already_read: Bytes,
-    pub counted: Counted,
-    pub ongoing: Ongoing,
+    pub counted: ConcurrencyPermit,
+    pub ongoing: SocketGuard,
 }
 
 /// Answers the handshake and runs `converse` on the connection.
@@ -50,7 +50,7 @@ where
         return Err(Problem::Status(StatusCode::UPGRADE_REQUIRED, "This is a WebSocket endpoint"));
     };
     let peer = request.extensions().get::<Peer>().copied().unwrap_or_default();
-    let counted = app.census.stranger(network(peer.0.ip()))?;
+    let counted = app.connection_limiter.unauthenticated(network(peer.0.ip()))?;
     let Some(coming) = request.extensions_mut().remove::<OnUpgrade>() else {
         return Err(Problem::Status(StatusCode::UPGRADE_REQUIRED, "This connection cannot be upgraded"));
     };
@@ -58,7 +58,7 @@ where
     let ongoing = app.conversations.begin(door);
     tokio::spawn(async move {
         let Ok(upgraded) = coming.await else { return };
-        let Ok(parts) = upgraded.downcast::<TokioIo<Patient>>() else { return };
+        let Ok(parts) = upgraded.downcast::<TokioIo<WriteTimeoutStream>>() else { return };
         let stream = parts.io.into_inner().into_inner();
         converse(Upgraded { stream, already_read: parts.read_buf, counted, ongoing }).await;
     });

@@ -1,6 +1,6 @@
 //! JSON bodies: bounded, looked over before anything is built from them, refused in one form.
 
-use super::describe::{Describe, Sheet};
+use super::openapi::{Describe, OperationDoc};
 use super::problem::Problem;
 use axum::extract::{FromRequest, Request};
 use http::StatusCode;
@@ -36,7 +36,7 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
 }
 
 impl<T: ToSchema> Describe for Body<T> {
-    fn describe(sheet: &mut Sheet) {
+    fn describe(sheet: &mut OperationDoc) {
         sheet.takes::<T>(true);
         sheet.refuses(&REFUSALS);
     }
@@ -55,7 +55,7 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for MaybeBody<T> {
 }
 
 impl<T: ToSchema> Describe for MaybeBody<T> {
-    fn describe(sheet: &mut Sheet) {
+    fn describe(sheet: &mut OperationDoc) {
         sheet.takes::<T>(false);
         sheet.refuses(&REFUSALS);
     }

@@ -1,6 +1,6 @@
 //! What only browsers send: the refresh cookie, and from which page a request comes.
 
-use super::describe::{self, Describe, Sheet};
+use super::openapi::{self, Describe, OperationDoc};
 use super::problem::Problem;
 use crate::App;
 use crate::auth::origin;
@@ -28,7 +28,7 @@ impl FromRequestParts<Arc<App>> for NoForeignPage {
 }
 
 impl Describe for NoForeignPage {
-    fn describe(sheet: &mut Sheet) {
+    fn describe(sheet: &mut OperationDoc) {
         sheet.refuses(&[StatusCode::FORBIDDEN]);
     }
 }
@@ -50,8 +50,8 @@ impl FromRequestParts<Arc<App>> for RefreshCookie {
 
 /// It is one way to say who is calling, where nothing else is asked for.
 impl Describe for RefreshCookie {
-    fn describe(sheet: &mut Sheet) {
-        let cookie = SecurityRequirement::new::<_, [&str; 0], _>(describe::COOKIE, []);
+    fn describe(sheet: &mut OperationDoc) {
+        let cookie = SecurityRequirement::new::<_, [&str; 0], _>(openapi::COOKIE, []);
         sheet.secured([cookie, SecurityRequirement::default()]);
         sheet.refuses(&[StatusCode::FORBIDDEN]);
     }

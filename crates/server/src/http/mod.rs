@@ -1,24 +1,24 @@
 //! What every HTTP request goes through, whatever it asks for.
 
-pub mod answer;
 pub mod body;
 pub mod browser;
-pub mod describe;
 pub mod forwarded;
-pub mod limits;
 pub mod multipart;
+pub mod openapi;
 pub mod parameters;
 pub mod problem;
 pub mod range;
+pub mod rate_limits;
+pub mod response;
 pub mod trace;
 
 use crate::App;
 use crate::auth;
 use axum::extract::FromRequestParts;
-use describe::{Describe, Sheet};
 use http::StatusCode;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
+use openapi::{Describe, OperationDoc};
 use parlor_model::{Caller, Refusal};
 use problem::Problem;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -49,25 +49,25 @@ impl Peer {
     }
 
     /// Somebody who has not said who they are.
-    pub fn outsider(self) -> Caller {
+    pub fn anonymous(self) -> Caller {
         Caller::ANONYMOUS.at(self.0.ip())
     }
 }
 
 /// Whoever the bearer token names.
-pub struct Signed(pub Caller);
+pub struct Authenticated(pub Caller);
 
 /// What came of looking the bearer token up, where that was done before.
 #[derive(Clone)]
-pub struct Known(pub Result<Caller, Refusal>);
+pub struct ResolvedCaller(pub Result<Caller, Refusal>);
 
-impl FromRequestParts<Arc<App>> for Signed {
+impl FromRequestParts<Arc<App>> for Authenticated {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
         let token = bearer(&parts.headers).ok_or(Problem::Refused(Refusal::NotSignedIn))?;
-        let caller = match parts.extensions.remove::<Known>() {
-            Some(Known(caller)) => caller,
+        let caller = match parts.extensions.remove::<ResolvedCaller>() {
+            Some(ResolvedCaller(caller)) => caller,
             None => auth::caller(app, token).await,
         };
         match caller {
@@ -81,9 +81,9 @@ impl FromRequestParts<Arc<App>> for Signed {
 }
 
 /// The caller may be nobody, or not allowed to, or nobody can say because the store cannot be asked.
-impl Describe for Signed {
-    fn describe(sheet: &mut Sheet) {
-        sheet.secured([SecurityRequirement::new::<_, [&str; 0], _>(describe::BEARER, [])]);
+impl Describe for Authenticated {
+    fn describe(sheet: &mut OperationDoc) {
+        sheet.secured([SecurityRequirement::new::<_, [&str; 0], _>(openapi::BEARER, [])]);
         let refusals = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::SERVICE_UNAVAILABLE];
         sheet.refuses(&refusals);
     }

@@ -2,7 +2,7 @@
 //!
 //! Owns: how much and how long is read. What is held in memory is a piece of the body, whatever the body is.
 
-use super::describe::{Describe, Sheet};
+use super::openapi::{Describe, OperationDoc};
 use super::problem::Problem;
 use axum::body::{Body, BodyDataStream, Bytes};
 use axum::extract::{FromRequest, Request};
@@ -30,11 +30,11 @@ const MOST_BEFORE: u64 = 64 * 1024;
 /// What may come besides the file.
 const MOST_BESIDES: u64 = 128 * 1024;
 /// The whole body must be here within this time, and no pause be longer than the other.
-const WITHIN: Duration = Duration::from_secs(5 * 60);
+const BODY_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 const PAUSE: Duration = Duration::from_secs(10);
 /// Whoever is refused is heard out for a moment: a connection closed in the middle of it would lose the answer.
-const HEARD_OUT: Duration = Duration::from_secs(3);
-const MOST_HEARD_OUT: usize = 32 * 1024 * 1024;
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
+const MAX_DRAINED_BYTES: usize = 32 * 1024 * 1024;
 
 const REFUSALS: [StatusCode; 4] = [
     StatusCode::BAD_REQUEST,
@@ -69,7 +69,7 @@ impl<S: Sync> FromRequest<S> for Form {
 }
 
 impl Describe for Form {
-    fn describe(sheet: &mut Sheet) {
+    fn describe(sheet: &mut OperationDoc) {
         let bytes = KnownFormat::Binary;
         let file = Object::builder().schema_type(Type::String).format(Some(SchemaFormat::KnownFormat(bytes)));
         let form = Object::builder().property("file", file).required("file").build();
@@ -97,9 +97,9 @@ async fn receive(request: Request, most: u64, blobs: Arc<dyn BlobStore>) -> Resu
     let content_type = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let boundary = multer::parse_boundary(content_type)
         .map_err(|_| Problem::Unread(StatusCode::UNSUPPORTED_MEDIA_TYPE, NOT_A_FORM))?;
-    let body = Metered::new(request.into_body());
+    let body = BoundedBody::new(request.into_body());
     let reading = read(Multipart::new(body.clone(), boundary), &body, most, blobs);
-    let read = tokio::time::timeout(WITHIN, reading).await;
+    let read = tokio::time::timeout(BODY_TIMEOUT, reading).await;
     let read = read.unwrap_or(Err(Problem::Unread(StatusCode::REQUEST_TIMEOUT, TOO_SLOW)));
     match &read {
         Ok(_) | Err(Problem::Unread(StatusCode::REQUEST_TIMEOUT, _)) => {}
@@ -110,7 +110,7 @@ async fn receive(request: Request, most: u64, blobs: Arc<dyn BlobStore>) -> Resu
 
 async fn read(
     mut form: Multipart<'static>,
-    body: &Metered,
+    body: &BoundedBody,
     most: u64,
     blobs: Arc<dyn BlobStore>,
 ) -> Result<Received, Problem> {
@@ -122,7 +122,7 @@ async fn read(
     body.allow(most + MOST_BESIDES);
     let mut field = field;
     let mut file =
-        Arriving { incoming: blocking(move || blobs.receive()).await?, sniffer: Sniffer::default() };
+        UploadInProgress { incoming: blocking(move || blobs.receive()).await?, sniffer: Sniffer::default() };
     let mut size = 0;
     while let Some(piece) = in_time(field.chunk()).await? {
         size += piece.len() as u64;
@@ -140,12 +140,12 @@ async fn read(
     Ok(Received { name, media, incoming: file.incoming })
 }
 
-struct Arriving {
+struct UploadInProgress {
     incoming: Box<dyn BlobUpload>,
     sniffer: Sniffer,
 }
 
-impl Arriving {
+impl UploadInProgress {
     fn with(mut self, piece: &[u8]) -> Result<Self, Fault> {
         self.sniffer.look(piece);
         self.incoming.write(piece)?;
@@ -185,7 +185,7 @@ pub async fn blocking<T: Send + 'static>(
 
 /// A body of which no more is read than is allowed so far.
 #[derive(Clone)]
-struct Metered {
+struct BoundedBody {
     /// Shared with the reader of the form, which is gone when the rest is heard out.
     body: Arc<Mutex<BodyDataStream>>,
     read: Arc<AtomicU64>,
@@ -197,7 +197,7 @@ struct Metered {
 #[error("more than is allowed")]
 struct TooMuch;
 
-impl Metered {
+impl BoundedBody {
     fn new(body: Body) -> Self {
         Self {
             body: Arc::new(Mutex::new(body.into_data_stream())),
@@ -215,13 +215,13 @@ impl Metered {
         let rest = futures_util::stream::poll_fn(|context| self.body.lock().poll_next_unpin(context));
         let heard = rest.take_while(|piece| std::future::ready(piece.is_ok())).scan(0, |heard, piece| {
             *heard += piece.map_or(0, |piece| piece.len());
-            std::future::ready((*heard < MOST_HEARD_OUT).then_some(()))
+            std::future::ready((*heard < MAX_DRAINED_BYTES).then_some(()))
         });
-        let _ = tokio::time::timeout(HEARD_OUT, heard.for_each(|()| std::future::ready(()))).await;
+        let _ = tokio::time::timeout(DRAIN_TIMEOUT, heard.for_each(|()| std::future::ready(()))).await;
     }
 }
 
-impl Stream for Metered {
+impl Stream for BoundedBody {
     type Item = Result<Bytes, Box<dyn std::error::Error + Send + Sync>>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {

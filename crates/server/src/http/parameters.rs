@@ -1,6 +1,6 @@
 //! What a request says in its path and its query; refused in the same form as everything else.
 
-use super::describe::{Describe, Sheet};
+use super::openapi::{Describe, OperationDoc};
 use super::problem::Problem;
 use axum::extract::{self, FromRequestParts};
 use http::StatusCode;
@@ -25,7 +25,7 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T>
 
 /// What is named may be no id, or of nothing that the caller can see.
 impl<T> Describe for Path<T> {
-    fn describe(sheet: &mut Sheet) {
+    fn describe(sheet: &mut OperationDoc) {
         sheet.refuses(&[StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND]);
     }
 }
@@ -44,7 +44,7 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Parameters<T> {
 }
 
 impl<T: IntoParams> Describe for Parameters<T> {
-    fn describe(sheet: &mut Sheet) {
+    fn describe(sheet: &mut OperationDoc) {
         sheet.reads(T::into_params(|| Some(ParameterIn::Query)).into_iter().map(never_null));
         sheet.refuses(&[StatusCode::BAD_REQUEST]);
     }

@@ -5,7 +5,7 @@ use http::header::{IF_RANGE, RANGE};
 use std::ops::Range;
 
 #[derive(Debug, PartialEq)]
-pub enum Wanted {
+pub enum RequestedRange {
     Whole,
     Part(Range<u64>),
     /// A part that is not there.
@@ -14,12 +14,12 @@ pub enum Wanted {
 
 /// What is not understood, or asks for several parts, is answered with the whole. So is a condition: nothing says
 /// which version a file is, since it has but one.
-pub fn wanted(headers: &HeaderMap, size: u64) -> Wanted {
+pub fn wanted(headers: &HeaderMap, size: u64) -> RequestedRange {
     let range = headers.get(RANGE).filter(|_| !headers.contains_key(IF_RANGE));
     match range.and_then(|range| range.to_str().ok()).and_then(|range| parse(range, size)) {
-        None => Wanted::Whole,
-        Some(part) if part.is_empty() => Wanted::Nothing,
-        Some(part) => Wanted::Part(part),
+        None => RequestedRange::Whole,
+        Some(part) if part.is_empty() => RequestedRange::Nothing,
+        Some(part) => RequestedRange::Part(part),
     }
 }
 
@@ -41,21 +41,21 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(range: &str, expected: Wanted) {
+    fn check(range: &str, expected: RequestedRange) {
         let headers = HeaderMap::from_iter([(RANGE, range.parse().unwrap())]);
         assert_eq!(wanted(&headers, 10), expected, "{range}");
     }
 
     #[test]
     fn one_range_is_cut_to_what_is_there() {
-        check("bytes=0-3", Wanted::Part(0..4));
-        check("bytes=4-", Wanted::Part(4..10));
-        check("bytes=-3", Wanted::Part(7..10));
-        check("bytes=-99", Wanted::Part(0..10));
-        check("bytes=9-18446744073709551615", Wanted::Part(9..10));
-        check("bytes=10-", Wanted::Nothing);
-        check("bytes=12-15", Wanted::Nothing);
-        check("bytes=-0", Wanted::Nothing);
+        check("bytes=0-3", RequestedRange::Part(0..4));
+        check("bytes=4-", RequestedRange::Part(4..10));
+        check("bytes=-3", RequestedRange::Part(7..10));
+        check("bytes=-99", RequestedRange::Part(0..10));
+        check("bytes=9-18446744073709551615", RequestedRange::Part(9..10));
+        check("bytes=10-", RequestedRange::Nothing);
+        check("bytes=12-15", RequestedRange::Nothing);
+        check("bytes=-0", RequestedRange::Nothing);
     }
 
     #[test]
@@ -63,9 +63,9 @@ mod tests {
         for range in
             ["", "bytes", "bytes=", "bytes=-", "bytes=5-2", "bytes=0-1,3-4", "bytes=+1-2", "items=0-1"]
         {
-            check(range, Wanted::Whole);
+            check(range, RequestedRange::Whole);
         }
-        check("bytes=99999999999999999999-", Wanted::Whole);
-        assert_eq!(wanted(&HeaderMap::new(), 10), Wanted::Whole);
+        check("bytes=99999999999999999999-", RequestedRange::Whole);
+        assert_eq!(wanted(&HeaderMap::new(), 10), RequestedRange::Whole);
     }
 }

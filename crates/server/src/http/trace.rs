@@ -3,7 +3,7 @@
 //! The line names method, path and status. Queries, headers and bodies stay out: that is where secrets are.
 
 use crate::App;
-use crate::measures::Asked;
+use crate::metrics::RouteLabel;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
@@ -19,7 +19,7 @@ pub async fn trace(State(app): State<Arc<App>>, request: Request, next: Next) ->
     let id = uuid::Uuid::now_v7().simple().to_string();
     let span = tracing::info_span!("request", %id);
     let (method, path, began) = (request.method().clone(), request.uri().path().to_owned(), Instant::now());
-    let asked = Asked::of(&request);
+    let asked = RouteLabel::of(&request);
     // For those who collect traces; beside it the log has its line.
     let traced = tracing::debug_span!(
         "http",

@@ -3,11 +3,11 @@
 use super::Pages;
 use crate::App;
 use crate::auth::secrets;
-use crate::http::Signed;
-use crate::http::answer::{Created, Data, Done, List, created, data, list as all};
+use crate::http::Authenticated;
 use crate::http::body::Body;
 use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
+use crate::http::response::{Created, Data, Done, List, created, data, list as all};
 use axum::extract::State;
 use parlor_model::command::AgentProfile;
 use parlor_model::query::{AgentCard, AgentCards};
@@ -40,14 +40,14 @@ async fn one(app: &App, caller: &Caller, id: AgentId) -> Result<AgentCard, Probl
     Ok(found.into_iter().next().ok_or(Refusal::Unavailable)?)
 }
 
-pub async fn list(State(app): State<Arc<App>>, Signed(caller): Signed) -> Listed {
+pub async fn list(State(app): State<Arc<App>>, Authenticated(caller): Authenticated) -> Listed {
     let cards = cards(&app, &caller, AgentCards::Own).await?;
     Ok(all(cards.iter().map(|card| told(&app, card))))
 }
 
 pub async fn shared(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Parameters(pages): Parameters<Pages>,
 ) -> Listed {
     let which = AgentCards::Shared { limit: pages.limit(), offset: pages.offset() };
@@ -57,7 +57,7 @@ pub async fn shared(
 
 pub async fn create(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Body(body): Body<rest::NewAgent>,
 ) -> Result<Created<rest::Agent<'static>>, Problem> {
     let id = match &body.id {
@@ -79,7 +79,7 @@ pub async fn create(
 
 pub async fn show(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<rest::Agent<'static>>, Problem> {
     Ok(data(told(&app, &one(&app, &caller, agent_id(&id)?).await?)))
@@ -87,7 +87,7 @@ pub async fn show(
 
 pub async fn change(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     Body(body): Body<rest::AgentChanges>,
 ) -> Result<Data<rest::Agent<'static>>, Problem> {
@@ -105,7 +105,7 @@ pub async fn change(
 /// Those of one's rooms that it is in.
 pub async fn rooms(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<List<rest::RoomOfMember<'static>>, Problem> {
     let query = Query::RoomsWith { agent: agent_id(&id)? };
@@ -117,7 +117,7 @@ pub async fn rooms(
 
 pub async fn remove(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
     app.hub.execute(&caller, Command::RemoveAgent { id: agent_id(&id)? }).await?;
@@ -127,7 +127,7 @@ pub async fn remove(
 /// Has a gateway start an agent.
 pub async fn spawn(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Body(body): Body<rest::NewSpawn>,
 ) -> Result<Data<rest::Spawning>, Problem> {
     let gateway = GatewayId::parse(&body.gateway_id).map_err(|_| Refusal::NotFound(EntityKind::Gateway))?;
@@ -144,7 +144,7 @@ pub async fn spawn(
 /// Those that come and go with their connection are nothing to manage.
 pub async fn gateways(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
 ) -> Result<List<rest::Gateway<'static>>, Problem> {
     let Answer::Gateways(found) = app.hub.read(&caller, Query::Gateways).await? else {
         return Err(Refusal::Unavailable.into());
@@ -154,7 +154,7 @@ pub async fn gateways(
 
 pub async fn remove_gateway(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
     let gateway = GatewayId::parse(&id).map_err(|_| Problem::not_an_id())?;

@@ -2,7 +2,7 @@
 //! the other.
 
 use crate::App;
-use crate::http::describe::{BEARER, COOKIE, Described, Sheet};
+use crate::http::openapi::{BEARER, COOKIE, Described, OperationDoc};
 use axum::Router;
 use axum::extract::Request;
 use axum::handler::Handler;
@@ -37,7 +37,7 @@ struct Operation {
     path: &'static str,
     summary: &'static str,
     refusals: Refusals,
-    describe: fn(&mut Sheet),
+    describe: fn(&mut OperationDoc),
 }
 
 /// The statuses, besides those of its arguments, with which a handler refuses.
@@ -112,13 +112,13 @@ impl Api {
 fn document(mounted: &[Operation]) -> String {
     let mut written = Written::default();
     for operation in mounted {
-        let mut sheet = Sheet::default();
+        let mut sheet = OperationDoc::default();
         sheet.reads(operation.path.split('/').filter_map(named).map(identifier));
         (operation.describe)(&mut sheet);
         sheet.refuses(operation.refusals);
         written.note(operation.method.clone(), operation.path, operation.summary, sheet);
     }
-    let mut sheet = Sheet::default();
+    let mut sheet = OperationDoc::default();
     sheet.answers(StatusCode::OK, Object::new());
     written.note(HttpMethod::Get, DOCUMENT, "This document", sheet);
     let mut components = Components::new();
@@ -140,11 +140,11 @@ struct Written {
 }
 
 impl Written {
-    fn note(&mut self, method: HttpMethod, path: &str, summary: &str, mut sheet: Sheet) {
+    fn note(&mut self, method: HttpMethod, path: &str, summary: &str, mut sheet: OperationDoc) {
         sheet.refuses(&[StatusCode::TOO_MANY_REQUESTS]);
         // Said of all, so that nobody has to know what holds when nothing is said.
         sheet.secured([]);
-        let Sheet { mut operation, forms } = sheet;
+        let OperationDoc { mut operation, schemas: forms } = sheet;
         operation.summary = Some(summary.into());
         operation.tags = path.split('/').nth(1).map(|tag| vec![tag.into()]);
         operation.operation_id = Some(operation_id(&method, path));

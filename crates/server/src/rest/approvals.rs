@@ -2,11 +2,11 @@
 
 use super::rooms::room_id;
 use crate::App;
-use crate::http::Signed;
-use crate::http::answer::{Data, Done, List, data, list};
+use crate::http::Authenticated;
 use crate::http::body::Body;
 use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
+use crate::http::response::{Data, Done, List, data, list};
 use axum::extract::State;
 use parlor_model::command::ApprovalDecision;
 use parlor_model::{
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 pub async fn open(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<List<rest::Approval<'static>>, Problem> {
     let query = Query::Approvals { room: room_id(&id)? };
@@ -30,7 +30,7 @@ pub async fn open(
 
 pub async fn decide(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     Body(body): Body<NewDecision>,
 ) -> Result<Data<rest::Approval<'static>>, Problem> {
@@ -56,7 +56,7 @@ pub async fn decide(
 
 pub async fn rules(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<List<rest::ApprovalRule<'static>>, Problem> {
     let query = Query::ApprovalRules { room: room_id(&id)? };
@@ -68,7 +68,7 @@ pub async fn rules(
 
 pub async fn revoke(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     Parameters(asked): Parameters<RuleAsked>,
 ) -> Result<Done, Problem> {

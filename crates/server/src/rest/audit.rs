@@ -1,10 +1,10 @@
 //! Who did what to whom.
 
 use crate::App;
-use crate::http::Signed;
-use crate::http::answer::{Data, data};
+use crate::http::Authenticated;
 use crate::http::parameters::Parameters;
 use crate::http::problem::Problem;
+use crate::http::response::{Data, data};
 use axum::extract::State;
 use parlor_model::audit::{Action, AuditFilter};
 use parlor_model::{Answer, Query, Refusal, Time};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use utoipa::IntoParams;
 
 #[derive(Deserialize, IntoParams)]
-pub struct Asked {
+pub struct AuditQuery {
     /// 50 where it is left out, 200 at most.
     limit: Option<usize>,
     /// As the last page gave it.
@@ -31,8 +31,8 @@ pub struct Asked {
 
 pub async fn list(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
-    Parameters(asked): Parameters<Asked>,
+    Authenticated(caller): Authenticated,
+    Parameters(asked): Parameters<AuditQuery>,
 ) -> Result<Data<rest::AuditPage<'static>>, Problem> {
     let page = AuditFilter {
         limit: asked.limit.unwrap_or(50).clamp(1, 200),

@@ -2,12 +2,12 @@
 
 use crate::App;
 use crate::auth::secrets;
-use crate::http::answer::{Data, Done, Either, Header, List, data, list};
 use crate::http::body::{Body, MaybeBody};
 use crate::http::browser::{COOKIE_NAME, NoForeignPage, RefreshCookie};
 use crate::http::parameters::Path;
 use crate::http::problem::Problem;
-use crate::http::{Peer, Signed};
+use crate::http::response::{Data, Done, Either, Header, List, data, list};
+use crate::http::{Authenticated, Peer};
 use axum::extract::State;
 use http::header::{SET_COOKIE, USER_AGENT};
 use http::{HeaderMap, HeaderValue, StatusCode};
@@ -68,7 +68,7 @@ pub async fn failed(
         lock_until: app.hub.now().plus(lockout.unwrap_or(app.config.lockout)),
     };
     // Not waited for: the time of a commit would tell that there is such an account.
-    drop(app.hub.submit(&peer.outsider(), failed).await);
+    drop(app.hub.submit(&peer.anonymous(), failed).await);
 }
 
 pub async fn set_up(
@@ -87,7 +87,7 @@ pub async fn set_up(
         password_hash,
     };
     let command = Command::SetUp { token: secrets::hash(&body.token), account };
-    let Receipt::User(user) = app.hub.execute(&peer.outsider(), command).await? else {
+    let Receipt::User(user) = app.hub.execute(&peer.anonymous(), command).await? else {
         return Err(Refusal::Unavailable.into());
     };
     sign_in(&app, &user, None, peer, &headers).await
@@ -121,7 +121,7 @@ pub async fn sign_in(
         address: peer.0.ip().to_string().into(),
         expires_at: app.hub.now().plus(app.config.refresh_token_ttl),
     });
-    let Receipt::SignedIn { user, sign_in } = app.hub.execute(&peer.outsider(), command).await? else {
+    let Receipt::SignedIn { user, sign_in } = app.hub.execute(&peer.anonymous(), command).await? else {
         return Err(Refusal::Unavailable.into());
     };
     let access = access_token(app, &sign_in);
@@ -152,7 +152,7 @@ pub async fn refresh(
         expires_at: app.hub.now().plus(app.config.refresh_token_ttl),
         grace: app.config.refresh_grace,
     };
-    match app.hub.execute(&peer.outsider(), command).await? {
+    match app.hub.execute(&peer.anonymous(), command).await? {
         Receipt::SignedIn { sign_in, .. } => {
             // A page whose cookie was renewed has no use for the token, and a script in it should not see it.
             let shown = (!by_cookie).then_some(&*next);
@@ -166,7 +166,7 @@ pub async fn refresh(
 
 pub async fn logout(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     _: RefreshCookie,
 ) -> Result<(Header, Done), Problem> {
     let Principal::Person { sign_in, .. } = &caller.principal else { return Err(Refusal::Forbidden.into()) };
@@ -180,7 +180,7 @@ pub async fn oauth_providers() -> List<rest::OauthProvider<'static>> {
 
 pub async fn sessions(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
 ) -> Result<List<rest::Session<'static>>, Problem> {
     let current = match &caller.principal {
         Principal::Person { sign_in, .. } => Some(sign_in),
@@ -194,7 +194,7 @@ pub async fn sessions(
 
 pub async fn end_session(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
     let sign_in = SignInId::parse(&id).map_err(|_| Problem::not_an_id())?;

@@ -1,8 +1,8 @@
 //! Whether the hub can do its work.
 
 use crate::App;
-use crate::http::answer::{Whole, whole};
-use crate::http::describe::{Describe, Sheet};
+use crate::http::openapi::{Describe, OperationDoc};
+use crate::http::response::{BareJson, bare_json};
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
@@ -12,7 +12,7 @@ use parlor_wire::time::iso;
 use std::sync::Arc;
 
 /// Says the same in both cases, with another status.
-pub struct Report(StatusCode, Whole<rest::Health<'static>>);
+pub struct Report(StatusCode, BareJson<rest::Health<'static>>);
 
 impl IntoResponse for Report {
     fn into_response(self) -> Response {
@@ -21,7 +21,7 @@ impl IntoResponse for Report {
 }
 
 impl Describe for Report {
-    fn describe(sheet: &mut Sheet) {
+    fn describe(sheet: &mut OperationDoc) {
         for status in [StatusCode::OK, StatusCode::SERVICE_UNAVAILABLE] {
             let form = sheet.form::<rest::Health>();
             sheet.answers(status, form);
@@ -43,5 +43,5 @@ pub async fn health(State(app): State<Arc<App>>) -> Report {
         version: env!("CARGO_PKG_VERSION"),
         checks: rest::Checks { store },
     };
-    Report(status, whole(body))
+    Report(status, bare_json(body))
 }

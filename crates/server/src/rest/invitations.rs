@@ -4,12 +4,12 @@ use super::auth::{SignedIn, new_password, sign_in};
 use super::users::{self, admins_only, site_role};
 use crate::App;
 use crate::auth::secrets;
-use crate::http::answer::{Created, Done, List, created, list as all};
 use crate::http::body::Body;
 use crate::http::browser::NoForeignPage;
 use crate::http::parameters::Path;
 use crate::http::problem::Problem;
-use crate::http::{Peer, Signed};
+use crate::http::response::{Created, Done, List, created, list as all};
+use crate::http::{Authenticated, Peer};
 use axum::extract::State;
 use http::HeaderMap;
 use http::header::HOST;
@@ -24,7 +24,7 @@ const A_WEEK: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 pub async fn list(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
 ) -> Result<List<rest::Invitation<'static>>, Problem> {
     let Answer::Invitations(found) = app.hub.read(&caller, Query::Invitations).await? else {
         return Err(Refusal::Unavailable.into());
@@ -35,7 +35,7 @@ pub async fn list(
 pub async fn create(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Body(body): Body<rest::NewInvitation>,
 ) -> Result<Created<rest::CreatedInvitation<'static>>, Problem> {
     admins_only(&app, &caller).await?;
@@ -73,7 +73,7 @@ pub fn address(app: &App, headers: &HeaderMap) -> String {
 
 pub async fn revoke(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
     let invitation = InvitationId::parse(&id).map_err(|_| Problem::not_an_id())?;
@@ -91,10 +91,10 @@ pub async fn register(
     app.logins.check(peer.0.ip())?;
     let token = secrets::hash(&body.token);
     // Asked first, so that only who was invited can make the hub work at a hash.
-    app.hub.may(&peer.outsider(), Query::MayRegister { token }).await?;
+    app.hub.may(&peer.anonymous(), Query::MayRegister { token }).await?;
     let password_hash = new_password(&app, &body.password).await?;
     let (username, display_name) = (body.username, body.display_name);
     let account = NewUser { username, display_name, role: SiteRole::User, password_hash };
-    let registered = app.hub.execute(&peer.outsider(), Command::Register { token, account }).await?;
+    let registered = app.hub.execute(&peer.anonymous(), Command::Register { token, account }).await?;
     sign_in(&app, &*users::user(registered)?, None, peer, &headers).await
 }

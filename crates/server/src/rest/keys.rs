@@ -2,11 +2,11 @@
 
 use crate::App;
 use crate::auth::secrets;
-use crate::http::Signed;
-use crate::http::answer::{Created, Done, List, created, list as all};
+use crate::http::Authenticated;
 use crate::http::body::Body;
 use crate::http::parameters::Path;
 use crate::http::problem::Problem;
+use crate::http::response::{Created, Done, List, created, list as all};
 use axum::extract::State;
 use parlor_model::{Answer, Command, KeyId, Query, Receipt, Refusal, Scope};
 use parlor_wire::agentim::rest;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 pub async fn list(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
 ) -> Result<List<rest::Key<'static>>, Problem> {
     let Answer::Keys(keys) = app.hub.read(&caller, Query::Keys).await? else {
         return Err(Refusal::Unavailable.into());
@@ -24,7 +24,7 @@ pub async fn list(
 
 pub async fn create(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Body(body): Body<rest::NewKey>,
 ) -> Result<Created<rest::CreatedKey<'static>>, Problem> {
     let scopes: Option<Vec<Scope>> = body.scopes.iter().map(|scope| Scope::parse(scope)).collect();
@@ -39,7 +39,7 @@ pub async fn create(
 
 pub async fn revoke(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
     let key = KeyId::parse(&id).map_err(|_| Problem::not_an_id())?;

@@ -1,13 +1,13 @@
 //! Messages: posting, reading, what is unread.
 
-use super::marks;
+use super::annotations;
 use super::rooms::room_id;
 use crate::App;
-use crate::http::Signed;
-use crate::http::answer::{Created, Data, Done, Either, List, Whole, created, data, list, whole};
+use crate::http::Authenticated;
 use crate::http::body::Body;
 use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
+use crate::http::response::{BareJson, Created, Data, Done, Either, List, bare_json, created, data, list};
 use axum::extract::State;
 use parlor_model::query::Page;
 use parlor_model::{Answer, Command, MessageId, Position, Post, Query, Receipt, Refusal, RoomId, Seq};
@@ -21,10 +21,10 @@ use utoipa::IntoParams;
 
 pub async fn create(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     Body(body): Body<rest::NewMessage>,
-) -> Result<Said, Problem> {
+) -> Result<PostResponse, Problem> {
     let reply_to = match body.reply_to_id {
         None => None,
         Some(id) => Some(MessageId::parse(&id).map_err(|_| Problem::invalid("replyToId", "is not an id"))?),
@@ -40,10 +40,10 @@ pub async fn create(
     said(app.hub.execute(&caller, command).await?)
 }
 
-type Said = Either<Created<MessageFrame<'static>>, Data<rest::Repeated<'static>>>;
+type PostResponse = Either<Created<MessageFrame<'static>>, Data<rest::Repeated<'static>>>;
 
 /// 201 for what is new, 200 for what was said before under the same id.
-fn said(receipt: Receipt) -> Result<Said, Problem> {
+fn said(receipt: Receipt) -> Result<PostResponse, Problem> {
     let Receipt::Posted(posted) = receipt else { return Err(Refusal::Unavailable.into()) };
     Ok(match &posted.message {
         Some(message) if !posted.repeated => Either::This(created(MessageFrame::from(&**message))),
@@ -67,7 +67,7 @@ pub struct Paging {
 
 pub async fn history(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     Parameters(paging): Parameters<Paging>,
 ) -> Result<Data<rest::History<'static>>, Problem> {
@@ -76,8 +76,8 @@ pub async fn history(
         (None, None) => Page::Before(None),
         (Some(cursor), None) => Page::Before(Some(position(&app, cursor)?)),
         (None, Some(after)) => match place(&app, after, "after")? {
-            Place::Seq(seq) => Page::After(seq),
-            Place::Time(time) => Page::AfterTime(time),
+            HistoryCursor::Seq(seq) => Page::After(seq),
+            HistoryCursor::Time(time) => Page::AfterTime(time),
         },
     };
     let limit = paging.limit.unwrap_or(50).clamp(1, 200);
@@ -92,28 +92,28 @@ pub async fn history(
     Ok(data(rest::History::new(items, more, app.hub.epoch(), last)))
 }
 
-enum Place {
+enum HistoryCursor {
     Seq(Seq),
     Time(parlor_model::Time),
 }
 
-fn place(app: &App, text: &str, field: &'static str) -> Result<Place, Problem> {
+fn place(app: &App, text: &str, field: &'static str) -> Result<HistoryCursor, Problem> {
     let current = app.hub.epoch();
     if let Some(position) = Position::parse(text, current) {
         if position.epoch != current {
             return Err(Refusal::Resync { now: Position { epoch: current, seq: Seq(0) } }.into());
         }
-        return Ok(Place::Seq(position.seq));
+        return Ok(HistoryCursor::Seq(position.seq));
     }
     // In a query a `+` before the zone arrives as a space.
     time::parse(&text.replace(' ', "+"))
-        .map(Place::Time)
+        .map(HistoryCursor::Time)
         .ok_or(Problem::invalid(field, "is neither a position nor a time"))
 }
 
 pub async fn recent(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
 ) -> Result<Data<rest::RecentRooms<'static>>, Problem> {
     let Answer::Recent(recent) = app.hub.read(&caller, Query::Recent).await? else {
         return Err(Refusal::Unavailable.into());
@@ -123,21 +123,24 @@ pub async fn recent(
 
 pub async fn mark_read(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
     app.hub.execute(&caller, Command::MarkRead { room: room_id(&id)? }).await?;
     Ok(Done)
 }
 
-pub async fn mark_all_read(State(app): State<Arc<App>>, Signed(caller): Signed) -> Result<Done, Problem> {
+pub async fn mark_all_read(
+    State(app): State<Arc<App>>,
+    Authenticated(caller): Authenticated,
+) -> Result<Done, Problem> {
     app.hub.execute(&caller, Command::MarkAllRead).await?;
     Ok(Done)
 }
 
 pub async fn edit(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     Body(body): Body<rest::MessageEdit>,
 ) -> Result<Data<MessageFrame<'static>>, Problem> {
@@ -150,7 +153,7 @@ pub async fn edit(
 
 pub async fn remove(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
     app.hub.execute(&caller, Command::Delete { message: message_id(&id)? }).await?;
@@ -159,7 +162,7 @@ pub async fn remove(
 
 pub async fn revisions(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<List<rest::Revision<'static>>, Problem> {
     let query = Query::Revisions { message: message_id(&id)? };
@@ -171,10 +174,10 @@ pub async fn revisions(
 
 pub async fn thread(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
-    Parameters(paging): Parameters<marks::Paging>,
-) -> Result<Whole<rest::Thread<'static>>, Problem> {
+    Parameters(paging): Parameters<annotations::Paging>,
+) -> Result<BareJson<rest::Thread<'static>>, Problem> {
     let after = paging.cursor(&app)?.unwrap_or_default();
     let query = Query::Thread { message: message_id(&id)?, after, limit: paging.limit() };
     let Answer::History { messages, more } = app.hub.read(&caller, query).await? else {
@@ -182,7 +185,7 @@ pub async fn thread(
     };
     let last = messages.last().filter(|_| more);
     let epoch = app.hub.epoch();
-    Ok(whole(rest::Thread {
+    Ok(bare_json(rest::Thread {
         ok: rest::True,
         data: messages.iter().map(|message| MessageFrame::from(&**message)).collect(),
         next_cursor: last.map(|last| Position { epoch, seq: last.seq }.to_string()),
@@ -191,7 +194,7 @@ pub async fn thread(
 
 pub async fn reply_count(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<rest::ReplyCount>, Problem> {
     let query = Query::ReplyCount { message: message_id(&id)? };
@@ -203,10 +206,10 @@ pub async fn reply_count(
 
 pub async fn forward(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     Body(body): Body<rest::ForwardTo>,
-) -> Result<Said, Problem> {
+) -> Result<PostResponse, Problem> {
     let room = RoomId::parse(&body.target_room_id);
     let room = room.map_err(|_| Problem::invalid("targetRoomId", "is not an id"))?;
     let client_message_id = body.client_message_id;
@@ -216,7 +219,7 @@ pub async fn forward(
 
 pub async fn remove_many(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Body(body): Body<rest::MessageList>,
 ) -> Result<Data<rest::Deleted>, Problem> {
     let ids = body.message_ids.iter().map(|id| MessageId::parse(id)).collect::<Result<BTreeSet<_>, _>>();
@@ -229,8 +232,8 @@ pub async fn remove_many(
 /// A place that an earlier page named.
 pub fn position(app: &App, cursor: &str) -> Result<Seq, Problem> {
     match place(app, cursor, "cursor")? {
-        Place::Seq(seq) => Ok(seq),
-        Place::Time(_) => Err(Problem::invalid("cursor", "is not a cursor")),
+        HistoryCursor::Seq(seq) => Ok(seq),
+        HistoryCursor::Time(_) => Err(Problem::invalid("cursor", "is not a cursor")),
     }
 }
 

@@ -1,30 +1,30 @@
 //! The REST API: bodies in, one call to the hub, bodies out.
 
 mod agents;
+mod annotations;
 mod api;
 mod approvals;
-mod arrangement;
 mod audit;
 mod auth;
-mod events;
+mod chat;
 mod health;
 mod invitations;
 mod keys;
-mod marks;
 mod messages;
 mod missions;
 mod model_access;
 mod pairing;
 mod plans;
+mod room_preferences;
 mod rooms;
 mod roots;
 mod routers;
+mod runs;
 mod search;
 mod second_factor;
 mod services;
 mod settings;
 mod tasks;
-mod turns;
 mod uploads;
 mod users;
 mod workspace;
@@ -98,15 +98,15 @@ pub fn router() -> Router<Arc<App>> {
         .post("/rooms/{id}/members", "Adds a member", &[CONFLICT], rooms::add_member)
         .put("/rooms/{id}/members/{member}", "Changes a role, or what it is for", &[CONFLICT], rooms::change_member)
         .delete("/rooms/{id}/members/{member}", "Removes a member", &[CONFLICT], rooms::remove_member)
-        .put("/rooms/{id}/pin", "Keeps a room above one's others, or no longer", &[], arrangement::pin)
-        .put("/rooms/{id}/archive", "Puts a room away, or takes it out again", &[], arrangement::archive)
-        .put("/rooms/{id}/clear", "Shows oneself nothing any more of what was said so far", &[], arrangement::clear)
-        .put("/rooms/{id}/notification-pref", "What one wants to be called for", &[], arrangement::notify)
+        .put("/rooms/{id}/pin", "Keeps a room above one's others, or no longer", &[], room_preferences::pin)
+        .put("/rooms/{id}/archive", "Puts a room away, or takes it out again", &[], room_preferences::archive)
+        .put("/rooms/{id}/clear", "Shows oneself nothing any more of what was said so far", &[], room_preferences::clear)
+        .put("/rooms/{id}/notification-pref", "What one wants to be called for", &[], room_preferences::notify)
         .get("/rooms/{id}/approvals", "What agents wait for an answer to", &[], approvals::open)
         .post("/approvals/{id}", "Allows an agent to use a tool, or does not", &[CONFLICT], approvals::decide)
         .get("/rooms/{id}/approval-rules", "What agents are always allowed in a room", &[], approvals::rules)
         .delete("/rooms/{id}/approval-rules", "Allows it no longer without asking", &[], approvals::revoke)
-        .get("/rooms/{id}/pins", "The messages that a room keeps in sight", &[], marks::pins)
+        .get("/rooms/{id}/pins", "The messages that a room keeps in sight", &[], annotations::pins)
         .post("/rooms/{id}/messages", "Posts a message", &[CONFLICT], messages::create)
         .get("/rooms/{id}/messages", "What was said", &[GONE], messages::history)
         .get("/messages/recent", "The newest message of each room", &[], messages::recent)
@@ -118,16 +118,16 @@ pub fn router() -> Router<Arc<App>> {
         .put("/messages/{id}", "Edits a message", &[], messages::edit)
         .delete("/messages/{id}", "Erases a message", &[], messages::remove)
         .get("/messages/{id}/history", "What a message said before", &[], messages::revisions)
-        .get("/messages/{id}/deliveries", "Why agents did or did not answer", &[], turns::deliveries)
+        .get("/messages/{id}/deliveries", "Why agents did or did not answer", &[], runs::deliveries)
         .get("/messages/{id}/thread", "What answers a message", &[GONE], messages::thread)
         .get("/messages/{id}/replies/count", "How many messages answer it", &[], messages::reply_count)
         .post("/messages/{id}/forward", "Says the same in another room", &[CONFLICT], messages::forward)
-        .post("/messages/{id}/reactions", "Adds a reaction, or takes it away", &[], marks::react)
-        .post("/messages/{id}/pin", "Keeps a message in sight of the room", &[], marks::pin)
-        .delete("/messages/{id}/pin", "Takes a pin away", &[], marks::unpin)
-        .get("/bookmarks", "One's bookmarks", &[GONE], marks::bookmarks)
-        .post("/bookmarks", "Keeps a message in mind", &[NOT_FOUND], marks::bookmark)
-        .delete("/bookmarks/{id}", "Forgets a bookmark, by its message", &[], marks::remove_bookmark)
+        .post("/messages/{id}/reactions", "Adds a reaction, or takes it away", &[], annotations::react)
+        .post("/messages/{id}/pin", "Keeps a message in sight of the room", &[], annotations::pin)
+        .delete("/messages/{id}/pin", "Takes a pin away", &[], annotations::unpin)
+        .get("/bookmarks", "One's bookmarks", &[GONE], annotations::bookmarks)
+        .post("/bookmarks", "Keeps a message in mind", &[NOT_FOUND], annotations::bookmark)
+        .delete("/bookmarks/{id}", "Forgets a bookmark, by its message", &[], annotations::remove_bookmark)
         .post("/upload", "Sends a file", &[], uploads::create)
         .post("/upload/avatar", "Sends a picture of oneself", &[], uploads::create_avatar)
         .post("/upload/{id}/link", "Makes a link to a file that works for a moment", &[], uploads::link)
@@ -150,14 +150,14 @@ pub fn router() -> Router<Arc<App>> {
         .put("/tasks/{id}", "Changes a task", &[CONFLICT], tasks::change)
         .patch("/tasks/{id}", "The same", &[CONFLICT], tasks::change)
         .delete("/tasks/{id}", "Removes a task", &[], tasks::remove)
-        .post("/events/ticket", "Gives a ticket for one stream of events", &[], events::ticket)
-        .post("/chat", "Says something to an agent", &[NOT_FOUND], events::chat)
-        .get("/queue", "What waits for agents", &[NOT_FOUND], events::queue)
-        .delete("/queue", "Takes back what waits for agents", &[NOT_FOUND], events::unqueue)
-        .get("/agent-runs", "The newest turns of agents", &[NOT_FOUND], events::runs)
-        .get("/agent-children", "The turns that a turn set off", &[NOT_FOUND], events::children)
-        .get("/agent-context", "What a turn answers, and what was said in it", &[NOT_FOUND], events::context)
-        .post("/agent-cancel", "Ends a turn and what came of it", &[NOT_FOUND], events::cancel)
+        .post("/events/ticket", "Gives a ticket for one stream of events", &[], chat::ticket)
+        .post("/chat", "Says something to an agent", &[NOT_FOUND], chat::chat)
+        .get("/queue", "What waits for agents", &[NOT_FOUND], chat::queue)
+        .delete("/queue", "Takes back what waits for agents", &[NOT_FOUND], chat::unqueue)
+        .get("/agent-runs", "The newest turns of agents", &[NOT_FOUND], chat::runs)
+        .get("/agent-children", "The turns that a turn set off", &[NOT_FOUND], chat::children)
+        .get("/agent-context", "What a turn answers, and what was said in it", &[NOT_FOUND], chat::context)
+        .post("/agent-cancel", "Ends a turn and what came of it", &[NOT_FOUND], chat::cancel)
         .get("/plan", "What agents are going to do", &[NOT_FOUND], plans::list)
         .post("/plan/approve", "Has an agent carry its plan out", &[NOT_FOUND], plans::approve)
         .post("/plan/reject", "Does not", &[NOT_FOUND], plans::reject)
@@ -169,8 +169,8 @@ pub fn router() -> Router<Arc<App>> {
         .get("/agent-override", "How an agent is prompted when it is idle", &[NOT_FOUND], missions::show_override)
         .post("/agent-override", "Says how", &[NOT_FOUND], missions::set_override)
         .delete("/agent-override", "Takes it back", &[NOT_FOUND], missions::remove_override)
-        .get("/ask-user", "What agents ask people", &[], events::questions)
-        .post("/ask-user-response", "Answers what an agent asks", &[NOT_FOUND, CONFLICT, GONE], events::respond)
+        .get("/ask-user", "What agents ask people", &[], chat::questions)
+        .post("/ask-user-response", "Answers what an agent asks", &[NOT_FOUND, CONFLICT, GONE], chat::respond)
         .get("/agents", "One's agents", &[], agents::list)
         .post("/agents", "Makes an agent before its gateway registers it", &[CONFLICT], agents::create)
         .post("/agents/spawn", "Has a gateway start an agent", &[NOT_FOUND], agents::spawn)
@@ -180,7 +180,7 @@ pub fn router() -> Router<Arc<App>> {
         .put("/agents/{id}", "Changes an agent, or who may know of it", &[], agents::change)
         .delete("/agents/{id}", "Removes an agent", &[], agents::remove)
         .get("/agents/{id}/rooms", "One's rooms that it is in", &[], agents::rooms)
-        .get("/agents/{id}/runs", "What it did there lately", &[], turns::of_agent)
+        .get("/agents/{id}/runs", "What it did there lately", &[], runs::of_agent)
         .get("/agents/shared", "Agents that others share", &[], agents::shared)
         .finish()
         .fallback(not_found)

@@ -8,14 +8,14 @@ use parlor_model::{ModelAccess, ModelApi};
 use parlor_wire::agentim::rest::HIDDEN_KEY;
 
 /// A body with a model in it, and what its fields are called there.
-pub struct Written<'a> {
+pub struct ModelForm<'a> {
     pub url: (&'static str, Option<&'a str>),
     pub key: (&'static str, Option<&'a Option<Box<str>>>),
     pub model: Option<Box<str>>,
     pub api: Option<ModelApi>,
 }
 
-impl Written<'_> {
+impl ModelForm<'_> {
     pub fn access(self, app: &App) -> Result<ModelAccess, Problem> {
         let (field, url) = self.url;
         let base_url = self.address(app, url.ok_or(Problem::invalid(field, "is required"))?)?;

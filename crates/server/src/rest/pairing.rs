@@ -3,11 +3,11 @@
 use super::invitations::address;
 use crate::App;
 use crate::auth::secrets;
-use crate::http::answer::{Created, created};
 use crate::http::body::Body;
 use crate::http::browser::NoForeignPage;
 use crate::http::problem::Problem;
-use crate::http::{Peer, Signed};
+use crate::http::response::{Created, created};
+use crate::http::{Authenticated, Peer};
 use axum::extract::State;
 use http::HeaderMap;
 use parlor_model::{Command, Receipt, Refusal};
@@ -21,7 +21,7 @@ const LIFETIME: Duration = Duration::from_secs(10 * 60);
 pub async fn offer(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
 ) -> Result<Created<rest::PairingCode<'static>>, Problem> {
     let code = secrets::pairing_code();
     let expires_at = app.hub.now().plus(LIFETIME);
@@ -42,7 +42,7 @@ pub async fn exchange(
     let key = secrets::api_key();
     let name = body.name.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| "gateway".into());
     let (code, secret) = (secrets::typed_code(&body.code), secrets::hash(&key));
-    let made = app.hub.execute(&peer.outsider(), Command::Pair { code, name, secret }).await?;
+    let made = app.hub.execute(&peer.anonymous(), Command::Pair { code, name, secret }).await?;
     let Receipt::Key(made) = made else { return Err(Refusal::Unavailable.into()) };
     Ok(created(rest::CreatedKey { about: (&*made).into(), key: &key }))
 }

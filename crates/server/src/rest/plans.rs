@@ -1,13 +1,13 @@
 //! Plans of agents: looked at, approved, rejected, put in other words.
 
-use super::events::{OfSession, agent_id};
-use super::roots::meant;
+use super::chat::{SessionQuery, agent_id};
+use super::roots::rooms_of_call;
 use crate::App;
-use crate::http::Signed;
-use crate::http::answer::{Items, Whole, items, whole};
+use crate::http::Authenticated;
 use crate::http::body::Body;
 use crate::http::parameters::Parameters;
 use crate::http::problem::Problem;
+use crate::http::response::{BareJson, Items, bare_json, items};
 use axum::extract::State;
 use parlor_model::command::PlanDecision;
 use parlor_model::run_event::PlanState;
@@ -20,8 +20,8 @@ const CARRY_OUT: &str = "The plan is approved. Carry it out.";
 
 pub async fn list(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
-    Parameters(asked): Parameters<OfSession>,
+    Authenticated(caller): Authenticated,
+    Parameters(asked): Parameters<SessionQuery>,
 ) -> Result<Items<AgentPlan>, Problem> {
     let (session, root) = (asked.session_id.as_deref(), asked.project_root.as_deref());
     Ok(items(plans(&app, &caller, session, root).await?.iter().map(AgentPlan::from)))
@@ -33,7 +33,7 @@ async fn plans(
     session: Option<&str>,
     root: Option<&str>,
 ) -> Result<Vec<CurrentPlan>, Problem> {
-    let rooms = meant(app, caller, session, root).await?;
+    let rooms = rooms_of_call(app, caller, session, root).await?;
     let rooms = rooms.map_or_else(|| vec![None], |rooms| rooms.into_iter().map(Some).collect());
     let mut found = Vec::new();
     for room in rooms {
@@ -77,9 +77,9 @@ async fn judge(
 
 pub async fn approve(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Body(body): Body<OfPlan>,
-) -> Result<Whole<PlanJudged>, Problem> {
+) -> Result<BareJson<PlanJudged>, Problem> {
     let said = |plan: &CurrentPlan| Post {
         room: plan.room.clone(),
         text: match &plan.text {
@@ -92,25 +92,25 @@ pub async fn approve(
         client_message_id: None,
     };
     judge(&app, &caller, &body, |plan| PlanDecision::Approve(said(plan))).await?;
-    Ok(whole(PlanJudged { status: "approved" }))
+    Ok(bare_json(PlanJudged { status: "approved" }))
 }
 
 pub async fn reject(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Body(body): Body<OfPlan>,
-) -> Result<Whole<PlanJudged>, Problem> {
+) -> Result<BareJson<PlanJudged>, Problem> {
     judge(&app, &caller, &body, |_| PlanDecision::Reject).await?;
-    Ok(whole(PlanJudged { status: "rejected" }))
+    Ok(bare_json(PlanJudged { status: "rejected" }))
 }
 
 pub async fn edit(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Body(body): Body<PlanEdit>,
-) -> Result<Whole<Okay>, Problem> {
+) -> Result<BareJson<Okay>, Problem> {
     let PlanEdit { agent_id, session_id, project_root, text } = body;
     let of = OfPlan { agent_id, session_id, project_root };
     judge(&app, &caller, &of, |_| PlanDecision::Edit(text.as_str().into())).await?;
-    Ok(whole(Okay::YES))
+    Ok(bare_json(Okay::YES))
 }

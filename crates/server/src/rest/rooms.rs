@@ -2,11 +2,11 @@
 
 use super::Pages;
 use crate::App;
-use crate::http::Signed;
-use crate::http::answer::{Created, Data, Done, List, Whole, created, data, list as all, whole};
+use crate::http::Authenticated;
 use crate::http::body::Body;
 use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
+use crate::http::response::{BareJson, Created, Data, Done, List, bare_json, created, data, list as all};
 use axum::extract::State;
 use parlor_model::command::RoomChanges;
 use parlor_model::{
@@ -22,7 +22,7 @@ pub fn room_id(id: &str) -> Result<RoomId, Problem> {
 
 pub async fn list(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
 ) -> Result<List<rest::RoomOfMember<'static>>, Problem> {
     let Answer::Rooms(rooms) = app.hub.read(&caller, Query::Rooms).await? else {
         return Err(Refusal::Unavailable.into());
@@ -32,7 +32,7 @@ pub async fn list(
 
 pub async fn create(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Body(body): Body<rest::RoomBody>,
 ) -> Result<Created<rest::Room<'static>>, Problem> {
     let ids = body.member_ids.as_deref().unwrap_or_default();
@@ -47,7 +47,7 @@ pub async fn create(
 
 pub async fn show(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<rest::RoomWithMembers<'static>>, Problem> {
     let query = Query::Room { room: room_id(&id)? };
@@ -60,7 +60,7 @@ pub async fn show(
 
 pub async fn change(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     Body(body): Body<rest::RoomBody>,
 ) -> Result<Data<rest::Room<'static>>, Problem> {
@@ -69,7 +69,7 @@ pub async fn change(
 
 pub async fn remove(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
     app.hub.execute(&caller, Command::DeleteRoom { room: room_id(&id)? }).await?;
@@ -78,7 +78,7 @@ pub async fn remove(
 
 pub async fn freeze(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<rest::Room<'static>>, Problem> {
     changed(&app, &caller, Command::Freeze { room: room_id(&id)? }).await
@@ -86,7 +86,7 @@ pub async fn freeze(
 
 pub async fn thaw(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<rest::Room<'static>>, Problem> {
     changed(&app, &caller, Command::Thaw { room: room_id(&id)? }).await
@@ -101,10 +101,10 @@ async fn changed(app: &App, caller: &Caller, command: Command) -> Result<Data<re
 
 pub async fn members(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     Parameters(pages): Parameters<Pages>,
-) -> Result<Whole<rest::Members<'static>>, Problem> {
+) -> Result<BareJson<rest::Members<'static>>, Problem> {
     let (limit, offset) = (pages.limit(), pages.offset());
     let query = Query::Members { room: room_id(&id)?, limit, offset };
     let Answer::Members { members, total } = app.hub.read(&caller, query).await? else {
@@ -112,12 +112,12 @@ pub async fn members(
     };
     let data = members.iter().map(rest::Member::from).collect();
     let pagination = rest::Pagination { limit, offset, total };
-    Ok(whole(rest::Members { ok: rest::True, data, pagination }))
+    Ok(bare_json(rest::Members { ok: rest::True, data, pagination }))
 }
 
 pub async fn add_member(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     Body(body): Body<rest::NewMember>,
 ) -> Result<Created<rest::Member<'static>>, Problem> {
@@ -138,7 +138,7 @@ pub async fn add_member(
 
 pub async fn change_member(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path((id, member)): Path<(String, String)>,
     Body(body): Body<rest::MemberChanges>,
 ) -> Result<Data<rest::Member<'static>>, Problem> {
@@ -158,7 +158,7 @@ pub async fn change_member(
 
 pub async fn remove_member(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path((id, member)): Path<(String, String)>,
 ) -> Result<Done, Problem> {
     let room = room_id(&id)?;

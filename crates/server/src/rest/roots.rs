@@ -2,11 +2,11 @@
 
 use super::rooms::room_id;
 use crate::App;
-use crate::http::Signed;
-use crate::http::answer::{Data, Whole, data, whole};
+use crate::http::Authenticated;
 use crate::http::body::Body;
 use crate::http::parameters::Path;
 use crate::http::problem::Problem;
+use crate::http::response::{BareJson, Data, bare_json, data};
 use axum::extract::State;
 use parlor_model::{Answer, Caller, Command, Query, Receipt, Refusal, RoomId};
 use parlor_wire::agentim::rest;
@@ -15,9 +15,9 @@ use std::sync::Arc;
 
 pub async fn list(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
-) -> Result<Whole<ProjectRoots>, Problem> {
-    Ok(whole(ProjectRoots { roots: allowed(&app, &caller).await? }))
+    Authenticated(caller): Authenticated,
+) -> Result<BareJson<ProjectRoots>, Problem> {
+    Ok(bare_json(ProjectRoots { roots: allowed(&app, &caller).await? }))
 }
 
 async fn allowed(app: &App, caller: &Caller) -> Result<Vec<Box<str>>, Refusal> {
@@ -29,7 +29,7 @@ async fn allowed(app: &App, caller: &Caller) -> Result<Vec<Box<str>>, Refusal> {
 
 pub async fn set(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     Body(body): Body<rest::NewProjectRoot>,
 ) -> Result<Data<rest::Room<'static>>, Problem> {
@@ -63,7 +63,7 @@ async fn found(path: Box<str>) -> Result<Option<Box<str>>, Problem> {
 }
 
 /// The rooms that a call is about; `None` where it names none. Of several only those that the caller is in.
-pub async fn meant(
+pub async fn rooms_of_call(
     app: &App,
     caller: &Caller,
     session: Option<&str>,
@@ -78,13 +78,13 @@ pub async fn meant(
 }
 
 /// The same, for a call that must name one.
-pub async fn named(
+pub async fn required_rooms_of_call(
     app: &App,
     caller: &Caller,
     session: Option<&str>,
     root: Option<&str>,
 ) -> Result<Vec<RoomId>, Problem> {
-    if let Some(rooms) = meant(app, caller, session, root).await? {
+    if let Some(rooms) = rooms_of_call(app, caller, session, root).await? {
         return Ok(rooms);
     }
     app.hub.may(caller, Query::Rooms).await?;

@@ -1,12 +1,12 @@
 //! Routers: models that pick which agents answer.
 
-use super::model_access::Written;
+use super::model_access::ModelForm;
 use crate::App;
-use crate::http::Signed;
-use crate::http::answer::{Created, Data, Done, List, created, data, list as all};
+use crate::http::Authenticated;
 use crate::http::body::Body;
 use crate::http::parameters::Path;
 use crate::http::problem::Problem;
+use crate::http::response::{Created, Data, Done, List, created, data, list as all};
 use axum::extract::State;
 use parlor_model::command::{NewRouter, RouterChanges};
 use parlor_model::{
@@ -21,14 +21,14 @@ pub fn router_id(id: &str) -> Result<RouterId, Problem> {
 
 pub async fn list(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
 ) -> Result<List<rest::Router<'static>>, Problem> {
     Ok(all(known(&app, &caller).await?.iter().map(rest::Router::from)))
 }
 
 pub async fn show(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<rest::Router<'static>>, Problem> {
     let id = router_id(&id)?;
@@ -46,7 +46,7 @@ async fn known(app: &App, caller: &Caller) -> Result<Vec<Router>, Problem> {
 
 pub async fn create(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Body(body): Body<rest::RouterBody>,
 ) -> Result<Created<rest::Router<'static>>, Problem> {
     let shared = shared(body.scope.as_deref())?.unwrap_or(false);
@@ -62,7 +62,7 @@ pub async fn create(
 
 pub async fn change(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     Body(body): Body<rest::RouterBody>,
 ) -> Result<Data<rest::Router<'static>>, Problem> {
@@ -83,7 +83,7 @@ pub async fn change(
 
 pub async fn remove(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
     app.hub.execute(&caller, Command::RemoveRouter { router: router_id(&id)? }).await?;
@@ -93,7 +93,7 @@ pub async fn remove(
 /// Asks the model something simple, at the expense of whoever may change the router.
 pub async fn test(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<rest::RouterTest>, Problem> {
     let router = own(&app, &caller, router_id(&id)?).await?;
@@ -108,8 +108,8 @@ async fn own(app: &App, caller: &Caller, router: RouterId) -> Result<Router, Pro
     }
 }
 
-fn written(body: &rest::RouterBody) -> Result<Written<'_>, Problem> {
-    Ok(Written {
+fn written(body: &rest::RouterBody) -> Result<ModelForm<'_>, Problem> {
+    Ok(ModelForm {
         url: ("llmBaseUrl", body.llm_base_url.as_deref()),
         key: ("llmApiKey", body.llm_api_key.as_ref()),
         model: body.llm_model.clone(),

@@ -2,10 +2,10 @@
 
 use super::rooms::room_id;
 use crate::App;
-use crate::http::Signed;
-use crate::http::answer::{Whole, whole};
+use crate::http::Authenticated;
 use crate::http::parameters::Parameters;
 use crate::http::problem::Problem;
+use crate::http::response::{BareJson, bare_json};
 use axum::extract::State;
 use parlor_model::query::{Search, SearchCursor};
 use parlor_model::{Answer, MessageKind, Position, Query, Refusal, SenderKind, Seq, Time};
@@ -17,7 +17,7 @@ use utoipa::IntoParams;
 
 #[derive(Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase")]
-pub struct Asked {
+pub struct SearchQuery {
     /// Some words, 2 to 500 characters: all must occur; `"a phrase"`, `begin*`, `-without`.
     #[param(required = true)]
     q: Option<Box<str>>,
@@ -40,9 +40,9 @@ pub struct Asked {
 
 pub async fn search(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
-    Parameters(asked): Parameters<Asked>,
-) -> Result<Whole<rest::Found<'static>>, Problem> {
+    Authenticated(caller): Authenticated,
+    Parameters(asked): Parameters<SearchQuery>,
+) -> Result<BareJson<rest::Found<'static>>, Problem> {
     let query = Query::Search(Box::new(Search {
         text: asked.q.unwrap_or_default(),
         room: asked.room_id.as_deref().map(room_id).transpose()?,
@@ -62,7 +62,7 @@ pub async fn search(
     let Answer::Found(found) = app.hub.read(&caller, query).await? else {
         return Err(Refusal::Unavailable.into());
     };
-    Ok(whole(rest::Found::new(&found, app.hub.epoch())))
+    Ok(bare_json(rest::Found::new(&found, app.hub.epoch())))
 }
 
 fn sender_kind(text: &str) -> Result<SenderKind, Problem> {

@@ -3,11 +3,11 @@
 use super::auth::{SignedIn, failed, sign_in};
 use crate::App;
 use crate::auth::second_factor::{backup_codes, backup_hash, uri};
-use crate::http::answer::{Data, Done, data};
 use crate::http::body::Body;
 use crate::http::browser::NoForeignPage;
 use crate::http::problem::Problem;
-use crate::http::{Peer, Signed};
+use crate::http::response::{Data, Done, data};
+use crate::http::{Authenticated, Peer};
 use axum::extract::State;
 use http::HeaderMap;
 use parlor_model::{Caller, Command, Query, Refusal, SecondFactor, SecondProof, User};
@@ -43,7 +43,7 @@ pub async fn verify(
 
 pub async fn set_up(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
 ) -> Result<Data<rest::TotpSetup<'static>>, Problem> {
     let (user, _) = own(&app, &caller).await?;
     let (secret, sealed) = app.second_factors.make(&user.id);
@@ -55,7 +55,7 @@ pub async fn set_up(
 pub async fn confirm(
     State(app): State<Arc<App>>,
     peer: Peer,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Body(body): Body<rest::TotpCode>,
 ) -> Result<Data<rest::BackupCodes>, Problem> {
     app.logins.check(peer.0.ip())?;
@@ -73,7 +73,7 @@ pub async fn confirm(
 pub async fn disable(
     State(app): State<Arc<App>>,
     peer: Peer,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Body(body): Body<rest::PasswordProof>,
 ) -> Result<Done, Problem> {
     // Whoever took a session over could guess the password here as well as at the sign-in.

@@ -1,12 +1,12 @@
 //! Service agents: models that admins have answer from within the hub.
 
-use super::model_access::Written;
+use super::model_access::ModelForm;
 use crate::App;
-use crate::http::Signed;
-use crate::http::answer::{Created, Data, Done, List, created, data, list as all};
+use crate::http::Authenticated;
 use crate::http::body::Body;
 use crate::http::parameters::Path;
 use crate::http::problem::Problem;
+use crate::http::response::{Created, Data, Done, List, created, data, list as all};
 use axum::extract::State;
 use parlor_model::command::{NewService, ServiceChanges};
 use parlor_model::{Agent, AgentId, Answer, Caller, Command, ModelApi, Query, Receipt, Refusal, Service};
@@ -22,7 +22,7 @@ fn agent_id(id: &str) -> Result<AgentId, Problem> {
 
 pub async fn providers(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
 ) -> Result<List<ServiceProvider>, Problem> {
     app.hub.may(&caller, Query::Services).await?;
     Ok(all(ServiceProvider::all()))
@@ -30,7 +30,7 @@ pub async fn providers(
 
 pub async fn list(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
 ) -> Result<List<ServiceAgent<'static>>, Problem> {
     let Answer::Services(services) = app.hub.read(&caller, Query::Services).await? else {
         return Err(Refusal::Unavailable.into());
@@ -40,7 +40,7 @@ pub async fn list(
 
 pub async fn show(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<ServiceAgent<'static>>, Problem> {
     let (agent, service) = known(&app, &caller, agent_id(&id)?).await?;
@@ -49,7 +49,7 @@ pub async fn show(
 
 pub async fn create(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Body(body): Body<ServiceAgentBody>,
 ) -> Result<Created<ServiceAgent<'static>>, Problem> {
     // Asked first: what may be reached from here is told to nobody else.
@@ -75,7 +75,7 @@ pub async fn create(
 
 pub async fn change(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     Body(body): Body<ServiceAgentBody>,
 ) -> Result<Data<ServiceAgent<'static>>, Problem> {
@@ -100,7 +100,7 @@ pub async fn change(
 
 pub async fn remove(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
     app.hub.execute(&caller, Command::RemoveService { agent: agent_id(&id)? }).await?;
@@ -109,7 +109,7 @@ pub async fn remove(
 
 pub async fn validate(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<ServiceValidation>, Problem> {
     let (_, service) = known(&app, &caller, agent_id(&id)?).await?;
@@ -124,8 +124,8 @@ async fn known(app: &App, caller: &Caller, agent: AgentId) -> Result<(Agent, Ser
     }
 }
 
-fn written(config: &mut ServiceAgentSettings, api: Option<ModelApi>) -> Written<'_> {
-    Written {
+fn written(config: &mut ServiceAgentSettings, api: Option<ModelApi>) -> ModelForm<'_> {
+    ModelForm {
         model: config.model.take(),
         url: ("config.baseUrl", config.base_url.as_deref()),
         key: ("config.apiKey", config.api_key.as_ref()),

@@ -3,10 +3,10 @@
 
 use super::users::admins_only;
 use crate::App;
-use crate::http::Signed;
-use crate::http::answer::{Data, List, Whole, data, list, whole};
+use crate::http::Authenticated;
 use crate::http::body::Body;
 use crate::http::problem::Problem;
+use crate::http::response::{BareJson, Data, List, bare_json, data, list};
 use axum::extract::State;
 use parlor_model::{Answer, Caller, Command, HubSettings, Query, Receipt, Refusal, SettingChanges};
 use parlor_wire::agentim::rest;
@@ -14,24 +14,24 @@ use std::sync::Arc;
 
 pub async fn show(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
-) -> Result<Whole<rest::Settings<'static>>, Problem> {
+    Authenticated(caller): Authenticated,
+) -> Result<BareJson<rest::Settings<'static>>, Problem> {
     let settings = read(&app, &caller).await?;
-    Ok(whole(now(&app, &settings)))
+    Ok(bare_json(now(&app, &settings)))
 }
 
 pub async fn change(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Body(body): Body<rest::NewSettings>,
-) -> Result<Whole<rest::Settings<'static>>, Problem> {
+) -> Result<BareJson<rest::Settings<'static>>, Problem> {
     let settings = put(&app, &caller, body.into()).await?;
-    Ok(whole(now(&app, &settings)))
+    Ok(bare_json(now(&app, &settings)))
 }
 
 pub async fn show_to_admin(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
 ) -> Result<Data<rest::Settings<'static>>, Problem> {
     admins_only(&app, &caller).await?;
     let settings = read(&app, &Caller::OPERATOR).await?;
@@ -40,7 +40,7 @@ pub async fn show_to_admin(
 
 pub async fn change_by_admin(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Body(body): Body<rest::ChangedSettings>,
 ) -> Result<Data<rest::Settings<'static>>, Problem> {
     let settings = put(&app, &caller, body.changes.into()).await?;
@@ -49,7 +49,7 @@ pub async fn change_by_admin(
 
 pub async fn limits(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
 ) -> Result<List<rest::Limit>, Problem> {
     app.hub.may(&caller, Query::MaySeeLimits).await?;
     Ok(list(app.config.limits.iter().cloned()))

@@ -3,11 +3,11 @@
 use super::Pages;
 use super::rooms::room_id;
 use crate::App;
-use crate::http::Signed;
-use crate::http::answer::{Created, Data, Done, List, created, data, list as all};
+use crate::http::Authenticated;
 use crate::http::body::Body;
 use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
+use crate::http::response::{Created, Data, Done, List, created, data, list as all};
 use axum::extract::State;
 use parlor_model::command::{NewTask, TaskChanges};
 use parlor_model::{
@@ -40,7 +40,7 @@ async fn done(app: &App, caller: &Caller, command: Command) -> Result<Arc<Task>,
 
 pub async fn own(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Parameters(pages): Parameters<Pages>,
 ) -> Listed {
     let query = Query::OwnTasks { limit: pages.limit(), offset: pages.offset() };
@@ -48,14 +48,18 @@ pub async fn own(
     Ok(all(tasks.iter().map(rest::Task::from)))
 }
 
-pub async fn list(State(app): State<Arc<App>>, Signed(caller): Signed, Path(id): Path<String>) -> Listed {
+pub async fn list(
+    State(app): State<Arc<App>>,
+    Authenticated(caller): Authenticated,
+    Path(id): Path<String>,
+) -> Listed {
     let tasks = found(&app, &caller, Query::Tasks { room: room_id(&id)? }).await?;
     Ok(all(tasks.iter().map(rest::Task::from)))
 }
 
 pub async fn create(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     Body(body): Body<rest::NewTask>,
 ) -> Result<Created<rest::Task<'static>>, Problem> {
@@ -76,7 +80,7 @@ pub async fn create(
 
 pub async fn change(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     Body(body): Body<rest::TaskChanges>,
 ) -> Result<Data<rest::Task<'static>>, Problem> {
@@ -99,7 +103,7 @@ pub async fn change(
 
 pub async fn remove(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
     app.hub.execute(&caller, Command::RemoveTask { task: task_id(&id)? }).await?;

@@ -1,11 +1,11 @@
 //! Files, coming in.
 
 use crate::App;
-use crate::http::Signed;
-use crate::http::answer::{Data, data};
+use crate::http::Authenticated;
 use crate::http::multipart::{Form, Received, blocking};
 use crate::http::parameters::Path;
 use crate::http::problem::Problem;
+use crate::http::response::{Data, data};
 use axum::extract::State;
 use parlor_engine::ports::StoredBlob;
 use parlor_engine::{Sniffer, blob_gc};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 pub async fn create(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     form: Form,
 ) -> Result<Data<FileFrame<'static>>, Problem> {
     let upload = take(&app, caller, form, false).await?;
@@ -26,7 +26,7 @@ pub async fn create(
 
 pub async fn create_avatar(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     form: Form,
 ) -> Result<Data<rest::Avatar<'static>>, Problem> {
     let upload = take(&app, caller, form, true).await?;
@@ -37,7 +37,7 @@ async fn take(app: &Arc<App>, caller: Caller, form: Form, avatar: bool) -> Resul
     // Asked first, so that nobody makes the hub write a file who may not send one.
     app.hub.may(&caller, Query::MayUpload).await?;
     let user = caller.user().ok_or(Refusal::NotSignedIn)?;
-    let _counted = app.uploading.user(user, None)?;
+    let _counted = app.upload_limiter.user(user, None)?;
     let most = if avatar { app.config.avatar_bytes } else { app.config.upload_bytes };
     let received = form.receive(most, app.blobs.clone()).await?;
     // By itself: whoever sent it may be gone by now, and the content must be held until the store refers to it.
@@ -96,7 +96,7 @@ async fn keep(
 /// A link that opens this file for a moment without a token, for as long as its maker may see the file.
 pub async fn link(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<rest::Link>, Problem> {
     let id = UploadId::parse(&id).map_err(|_| Problem::not_an_id())?;

@@ -3,11 +3,11 @@
 use super::Pages;
 use super::auth::new_password;
 use crate::App;
-use crate::http::answer::{Data, Done, List, Whole, data, list as all, whole};
 use crate::http::body::Body;
 use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
-use crate::http::{Peer, Signed};
+use crate::http::response::{BareJson, Data, Done, List, bare_json, data, list as all};
+use crate::http::{Authenticated, Peer};
 use axum::extract::State;
 use parlor_model::command::{NewUser, ProfileChanges, UserChanges};
 use parlor_model::{Answer, Caller, Command, Pattern, Query, Receipt, Refusal, SiteRole, UserId};
@@ -18,7 +18,7 @@ use utoipa::IntoParams;
 
 pub async fn me(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
 ) -> Result<Data<rest::User<'static>>, Problem> {
     let Answer::User(user) = app.hub.read(&caller, Query::Me).await? else {
         return Err(Refusal::Unavailable.into());
@@ -28,7 +28,7 @@ pub async fn me(
 
 pub async fn change_me(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Body(body): Body<rest::Profile>,
 ) -> Result<Data<rest::User<'static>>, Problem> {
     let changes = ProfileChanges { display_name: body.display_name, avatar_url: body.avatar_url };
@@ -39,7 +39,7 @@ pub async fn change_me(
 /// Nobody signs in by way of another service.
 pub async fn oauth_accounts(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
 ) -> Result<List<rest::OauthProvider<'static>>, Problem> {
     app.hub.may(&caller, Query::Me).await?;
     Ok(all([]))
@@ -48,7 +48,7 @@ pub async fn oauth_accounts(
 pub async fn change_password(
     State(app): State<Arc<App>>,
     peer: Peer,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Body(body): Body<rest::PasswordChange>,
 ) -> Result<Done, Problem> {
     // Whoever took a session over could guess the password here as well as at the sign-in.
@@ -76,7 +76,7 @@ pub struct Search {
 
 pub async fn search(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Parameters(search): Parameters<Search>,
 ) -> Result<List<rest::Person<'static>>, Problem> {
     let text = search.q.unwrap_or_default();
@@ -92,21 +92,21 @@ pub async fn search(
 
 pub async fn list(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Parameters(pages): Parameters<Pages>,
-) -> Result<Whole<rest::Users<'static>>, Problem> {
+) -> Result<BareJson<rest::Users<'static>>, Problem> {
     let query = Query::Users { limit: pages.limit(), offset: pages.offset() };
     let Answer::Users { users, total } = app.hub.read(&caller, query).await? else {
         return Err(Refusal::Unavailable.into());
     };
     let now = app.hub.now();
     let data = users.iter().map(|user| rest::ManagedUser::new(user, now)).collect();
-    Ok(whole(rest::Users { ok: rest::True, data, total }))
+    Ok(bare_json(rest::Users { ok: rest::True, data, total }))
 }
 
 pub async fn create(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Body(body): Body<rest::NewUser>,
 ) -> Result<Data<rest::User<'static>>, Problem> {
     let role = site_role(body.role.as_deref())?.unwrap_or(SiteRole::User);
@@ -120,7 +120,7 @@ pub async fn create(
 
 pub async fn change(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     Body(body): Body<rest::UserChanges>,
 ) -> Result<Data<rest::ManagedUser<'static>>, Problem> {
@@ -144,7 +144,7 @@ pub async fn change(
 
 pub async fn remove(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
     let user = UserId::parse(&id).map_err(|_| Problem::not_an_id())?;

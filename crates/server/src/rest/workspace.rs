@@ -1,11 +1,11 @@
 //! The files of the folder that a room is about.
 
-use super::roots::named;
+use super::roots::required_rooms_of_call;
 use crate::App;
-use crate::http::Signed;
-use crate::http::answer::{Whole, whole};
+use crate::http::Authenticated;
 use crate::http::parameters::Parameters;
 use crate::http::problem::Problem;
+use crate::http::response::{BareJson, bare_json};
 use crate::workspace::{self, Missing};
 use axum::extract::State;
 use parlor_model::{Answer, EntityKind, Query, Refusal};
@@ -18,7 +18,7 @@ use utoipa::IntoParams;
 
 /// `?session_id=&project_root=&path=&depth=`
 #[derive(Deserialize, IntoParams)]
-pub struct Wanted {
+pub struct TreeQuery {
     session_id: Option<String>,
     project_root: Option<String>,
     /// A folder below it.
@@ -29,11 +29,11 @@ pub struct Wanted {
 
 pub async fn tree(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
-    Parameters(wanted): Parameters<Wanted>,
-) -> Result<Whole<Tree>, Problem> {
+    Authenticated(caller): Authenticated,
+    Parameters(wanted): Parameters<TreeQuery>,
+) -> Result<BareJson<Tree>, Problem> {
     let (session, root) = (wanted.session_id.as_deref(), wanted.project_root.as_deref());
-    let room = named(&app, &caller, session, root).await?.swap_remove(0);
+    let room = required_rooms_of_call(&app, &caller, session, root).await?.swap_remove(0);
     let Answer::ProjectRoots(roots) = app.hub.read(&caller, Query::Workspace { room: room.clone() }).await?
     else {
         return Err(Refusal::Unavailable.into());
@@ -41,12 +41,12 @@ pub async fn tree(
     let root = roots.into_iter().next().ok_or(Refusal::NotFound(EntityKind::ProjectRoot))?;
     let below = wanted.path.unwrap_or_default();
     let depth = wanted.depth.unwrap_or(workspace::DEPTH).clamp(1, workspace::MOST_DEPTH);
-    let one_of_few = app.looks.clone().acquire_owned().await.map_err(|_| Refusal::Unavailable)?;
+    let one_of_few = app.workspace_scans.clone().acquire_owned().await.map_err(|_| Refusal::Unavailable)?;
     let place = root.clone();
     let looked = tokio::task::spawn_blocking(move || {
         // To the end of the look: whoever asked may have gone.
         let _one_of_few = one_of_few;
-        workspace::look(&place, &below, depth)
+        workspace::scan(&place, &below, depth)
     });
     let looked = looked.await;
     let looked = looked.map_err(|_| Refusal::Unavailable)?;
@@ -60,5 +60,5 @@ pub async fn tree(
     }
     let name = Path::new(if from.is_empty() { &*root } else { &*from }).file_name();
     let name = name.map_or_else(|| "/".into(), |name| name.to_string_lossy().into_owned());
-    Ok(whole(Tree(BTreeMap::from([(name, tree)]))))
+    Ok(bare_json(Tree(BTreeMap::from([(name, tree)]))))
 }

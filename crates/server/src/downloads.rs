@@ -9,7 +9,7 @@ use crate::http::bearer;
 use crate::http::multipart::blocking;
 use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
-use crate::http::range::{Wanted, wanted};
+use crate::http::range::{RequestedRange, wanted};
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -31,7 +31,7 @@ const PIECE: u64 = 64 * 1024;
 
 /// Who asks, where a page cannot send a header along: the only place where a query may say it.
 #[derive(Deserialize)]
-pub struct Shown {
+pub struct FileAccessQuery {
     /// An access token.
     token: Option<String>,
     /// A link that somebody made.
@@ -41,7 +41,7 @@ pub struct Shown {
 pub async fn read(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
-    Parameters(shown): Parameters<Shown>,
+    Parameters(shown): Parameters<FileAccessQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let id = UploadId::parse(&id).map_err(|_| Refusal::NotFound(EntityKind::Upload))?;
@@ -50,9 +50,9 @@ pub async fn read(
         return Err(Refusal::Unavailable.into());
     };
     let (status, part) = match wanted(&headers, upload.file.size) {
-        Wanted::Whole => (StatusCode::OK, 0..upload.file.size),
-        Wanted::Part(part) => (StatusCode::PARTIAL_CONTENT, part),
-        Wanted::Nothing => {
+        RequestedRange::Whole => (StatusCode::OK, 0..upload.file.size),
+        RequestedRange::Part(part) => (StatusCode::PARTIAL_CONTENT, part),
+        RequestedRange::Nothing => {
             let size = (CONTENT_RANGE, format!("bytes */{}", upload.file.size));
             return Ok((StatusCode::RANGE_NOT_SATISFIABLE, [size]).into_response());
         }
@@ -85,28 +85,33 @@ pub async fn read(
 pub async fn read_named(
     app: State<Arc<App>>,
     Path((id, _)): Path<(String, String)>,
-    shown: Parameters<Shown>,
+    shown: Parameters<FileAccessQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     read(app, Path(id), shown, headers).await
 }
 
-async fn caller(app: &App, headers: &HeaderMap, shown: &Shown, id: &UploadId) -> Result<Caller, Problem> {
+async fn caller(
+    app: &App,
+    headers: &HeaderMap,
+    shown: &FileAccessQuery,
+    id: &UploadId,
+) -> Result<Caller, Problem> {
     if let Some(token) = bearer(headers) {
         return Ok(auth::caller(app, token).await?);
     }
     match shown {
         // A link that is wrong or has run out says nothing about the file.
-        Shown { sig: Some(link), .. } => app
+        FileAccessQuery { sig: Some(link), .. } => app
             .tokens
             .verify_link(link, id, app.hub.now())
             .ok_or(Problem::Refused(Refusal::NotFound(EntityKind::Upload))),
         // No keys: they live long, and addresses are kept in many places.
-        Shown { token: Some(token), .. } => {
+        FileAccessQuery { token: Some(token), .. } => {
             let claims = app.tokens.verify(token, app.hub.now()).ok_or(Refusal::NotSignedIn)?;
             Ok(Caller::person(claims.user, claims.sign_in))
         }
-        Shown { token: None, sig: None } => Err(Refusal::NotSignedIn.into()),
+        FileAccessQuery { token: None, sig: None } => Err(Refusal::NotSignedIn.into()),
     }
 }
 

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-pub struct Throttle<Key: Hash + Eq + Clone> {
+pub struct KeyedRateLimiter<Key: Hash + Eq + Clone> {
     limiter: Option<Limiter<Key>>,
     most: u32,
     /// Forgets addresses now and then, so that passers-by do not pile up.
@@ -20,12 +20,12 @@ pub struct Throttle<Key: Hash + Eq + Clone> {
 type Limiter<Key> = RateLimiter<Key, DefaultKeyedStateStore<Key>, DefaultClock, StateInformationMiddleware>;
 
 /// How often one may in all, and how often now.
-pub struct Left {
+pub struct RateLimitStatus {
     pub limit: u32,
     pub remaining: u32,
 }
 
-impl<Key: Hash + Eq + Clone> Throttle<Key> {
+impl<Key: Hash + Eq + Clone> KeyedRateLimiter<Key> {
     pub fn per_minute(most: Option<u32>) -> Self {
         let most = most.and_then(NonZeroU32::new);
         let limiter = |most| RateLimiter::keyed(Quota::per_minute(most)).with_middleware();
@@ -45,13 +45,15 @@ impl<Key: Hash + Eq + Clone> Throttle<Key> {
     }
 
     /// `None` where nothing is limited.
-    pub fn take(&self, key: &Key) -> Result<Option<Left>, Refusal> {
+    pub fn take(&self, key: &Key) -> Result<Option<RateLimitStatus>, Refusal> {
         let Some(limiter) = &self.limiter else { return Ok(None) };
         if self.since_cleaning.fetch_add(1, Ordering::Relaxed) % 1024 == 1023 {
             limiter.retain_recent();
         }
         match limiter.check_key(key) {
-            Ok(state) => Ok(Some(Left { limit: self.most, remaining: state.remaining_burst_capacity() })),
+            Ok(state) => {
+                Ok(Some(RateLimitStatus { limit: self.most, remaining: state.remaining_burst_capacity() }))
+            }
             Err(until) => {
                 Err(Refusal::RateLimited { retry_after: until.wait_time_from(DefaultClock::default().now()) })
             }
@@ -59,7 +61,7 @@ impl<Key: Hash + Eq + Clone> Throttle<Key> {
     }
 }
 
-impl Throttle<IpAddr> {
+impl KeyedRateLimiter<IpAddr> {
     pub fn check(&self, address: IpAddr) -> Result<(), Refusal> {
         self.take(&network(address)).map(drop)
     }

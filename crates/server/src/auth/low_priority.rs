@@ -6,20 +6,20 @@ use std::sync::{Arc, Weak};
 /// Runs work on the thread of the caller, which is not used for anything else afterwards: without privileges, who
 /// stands back cannot come forward again. Where the system does not let us, the work is done all the same.
 #[derive(Clone, Default)]
-pub struct Background {
+pub struct LowPriority {
     beat: Arc<Mutex<Weak<()>>>,
 }
 
-impl Background {
+impl LowPriority {
     /// Behind whoever talks, but with a share: a machine that is busy with other things must not keep people out.
-    pub fn with_a_share<T>(work: impl FnOnce() -> T) -> T {
+    pub fn run_niced<T>(work: impl FnOnce() -> T) -> T {
         #[cfg(target_os = "linux")]
         linux::be_nice();
         work()
     }
 
     /// With what nobody else wants of the machine.
-    pub fn with_the_rest<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub fn run_idle<T>(&self, work: impl FnOnce() -> T) -> T {
         let _beat = {
             let mut held = self.beat.lock();
             held.upgrade().unwrap_or_else(|| {

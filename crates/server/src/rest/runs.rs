@@ -3,10 +3,10 @@
 use super::agents::agent_id;
 use super::messages::message_id;
 use crate::App;
-use crate::http::Signed;
-use crate::http::answer::{List, list};
+use crate::http::Authenticated;
 use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
+use crate::http::response::{List, list};
 use axum::extract::State;
 use parlor_model::{Answer, Caller, Query, Refusal};
 use parlor_wire::agentim::rest::TurnDelivery;
@@ -15,16 +15,16 @@ use std::sync::Arc;
 use utoipa::IntoParams;
 
 #[derive(Deserialize, IntoParams)]
-pub struct Latest {
+pub struct LimitQuery {
     /// 50 where it is left out, 200 at most.
     limit: Option<usize>,
 }
 
 pub async fn of_agent(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
-    Parameters(asked): Parameters<Latest>,
+    Parameters(asked): Parameters<LimitQuery>,
 ) -> Result<List<TurnDelivery<'static>>, Problem> {
     let limit = asked.limit.unwrap_or(50).clamp(1, 200);
     told(&app, &caller, Query::RunsBy { agent: agent_id(&id)?, limit }).await
@@ -32,7 +32,7 @@ pub async fn of_agent(
 
 pub async fn deliveries(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<List<TurnDelivery<'static>>, Problem> {
     told(&app, &caller, Query::RunsOf { message: message_id(&id)? }).await

@@ -6,34 +6,34 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 /// Counts conversations by their receivers of one channel, which also tells them to end.
-pub struct Conversations {
+pub struct OpenSockets {
     stop: watch::Sender<bool>,
-    doors: Arc<Doors>,
+    doors: Arc<SocketCounts>,
 }
 
 /// How many go on at each door.
-type Doors = Mutex<BTreeMap<Box<str>, usize>>;
+type SocketCounts = Mutex<BTreeMap<Box<str>, usize>>;
 
-impl Default for Conversations {
+impl Default for OpenSockets {
     fn default() -> Self {
         Self { stop: watch::Sender::new(false), doors: Arc::default() }
     }
 }
 
 /// Held for as long as a conversation goes on.
-pub struct Ongoing {
+pub struct SocketGuard {
     stop: watch::Receiver<bool>,
     door: Box<str>,
-    doors: Arc<Doors>,
+    doors: Arc<SocketCounts>,
 }
 
-impl Conversations {
-    pub fn begin(&self, door: &str) -> Ongoing {
+impl OpenSockets {
+    pub fn begin(&self, door: &str) -> SocketGuard {
         *self.doors.lock().entry(door.into()).or_default() += 1;
-        Ongoing { stop: self.stop.subscribe(), door: door.into(), doors: self.doors.clone() }
+        SocketGuard { stop: self.stop.subscribe(), door: door.into(), doors: self.doors.clone() }
     }
 
-    pub fn by_door(&self) -> BTreeMap<Box<str>, usize> {
+    pub fn by_endpoint(&self) -> BTreeMap<Box<str>, usize> {
         self.doors.lock().clone()
     }
 
@@ -44,7 +44,7 @@ impl Conversations {
     }
 }
 
-impl Ongoing {
+impl SocketGuard {
     /// Waits until the hub stops.
     pub async fn stopped(&mut self) {
         // An error means that the hub is gone already.
@@ -52,7 +52,7 @@ impl Ongoing {
     }
 }
 
-impl Drop for Ongoing {
+impl Drop for SocketGuard {
     fn drop(&mut self) {
         if let Some(count) = self.doors.lock().get_mut(&self.door) {
             *count -= 1;

@@ -2,11 +2,11 @@
 
 use super::rooms::room_id;
 use crate::App;
-use crate::http::Signed;
-use crate::http::answer::{Data, data};
+use crate::http::Authenticated;
 use crate::http::body::Body;
 use crate::http::parameters::Path;
 use crate::http::problem::Problem;
+use crate::http::response::{Data, data};
 use axum::extract::State;
 use parlor_model::{Caller, Command, Notifications, Receipt, Refusal, RoomPreferenceChange, RoomPreferences};
 use parlor_wire::agentim::rest;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 pub async fn pin(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<rest::Pinned>, Problem> {
     let own = arrange(&app, &caller, &id, RoomPreferenceChange::Pin).await?;
@@ -24,7 +24,7 @@ pub async fn pin(
 
 pub async fn archive(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<rest::Archived>, Problem> {
     let own = arrange(&app, &caller, &id, RoomPreferenceChange::Archive).await?;
@@ -33,7 +33,7 @@ pub async fn archive(
 
 pub async fn clear(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<rest::Cleared>, Problem> {
     let own = arrange(&app, &caller, &id, RoomPreferenceChange::Clear).await?;
@@ -42,7 +42,7 @@ pub async fn clear(
 
 pub async fn notify(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     Body(body): Body<rest::Notify>,
 ) -> Result<Data<rest::Notified>, Problem> {

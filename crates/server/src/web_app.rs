@@ -19,7 +19,7 @@ use std::sync::Arc;
 const HASHED: &str = "assets/";
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
 /// Asked about each time, and answered with 304 while nothing changed.
-const ASKED_ABOUT: &str = "no-cache";
+const REVALIDATE: &str = "no-cache";
 
 /// Nothing runs, looks or connects but what comes from here; and nothing that somebody wrote can become a script.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; connect-src 'self'; \
@@ -42,7 +42,7 @@ pub async fn setup(State(app): State<Arc<App>>, headers: HeaderMap) -> Result<Re
 pub async fn app(Path(path): Path<String>, headers: HeaderMap) -> Result<Response, Problem> {
     match parlor_web_assets::find(&format!("app/{path}")) {
         Some(asset) => {
-            let caching = if path.starts_with(HASHED) { FOR_EVER } else { ASKED_ABOUT };
+            let caching = if path.starts_with(HASHED) { FOR_EVER } else { REVALIDATE };
             Ok(answer(asset, kind(&path), caching, &headers))
         }
         None if path.starts_with(HASHED) => Err(Problem::Status(StatusCode::NOT_FOUND, "Not found")),
@@ -51,7 +51,7 @@ pub async fn app(Path(path): Path<String>, headers: HeaderMap) -> Result<Respons
 }
 
 fn document(headers: &HeaderMap) -> Response {
-    answer(parlor_web_assets::index(), "text/html; charset=utf-8", ASKED_ABOUT, headers)
+    answer(parlor_web_assets::index(), "text/html; charset=utf-8", REVALIDATE, headers)
 }
 
 fn answer(asset: Asset, kind: &'static str, caching: &'static str, asked: &HeaderMap) -> Response {

@@ -1,14 +1,14 @@
 //! The plain calls of the chat events door: talking to agents, what waits for them, and their turns.
 
 use super::rooms::room_id;
-use super::roots::meant;
+use super::roots::rooms_of_call;
 use crate::App;
 use crate::auth::tickets;
-use crate::http::Signed;
-use crate::http::answer::{Items, Whole, items, whole};
+use crate::http::Authenticated;
 use crate::http::body::Body;
 use crate::http::parameters::Parameters;
 use crate::http::problem::Problem;
+use crate::http::response::{BareJson, Items, bare_json, items};
 use crate::rest::uploads;
 use axum::extract::State;
 use base64::Engine;
@@ -35,10 +35,13 @@ const MOST_IMAGES: usize = 8;
 /// Turns in one list.
 const MOST_RUNS: usize = 200;
 
-pub async fn ticket(State(app): State<Arc<App>>, Signed(caller): Signed) -> Result<Whole<Ticket>, Problem> {
+pub async fn ticket(
+    State(app): State<Arc<App>>,
+    Authenticated(caller): Authenticated,
+) -> Result<BareJson<Ticket>, Problem> {
     app.hub.may_follow(&caller, &RoomFilter::All).await?;
     let ticket = app.tickets.give(&caller, Instant::now())?;
-    Ok(whole(Ticket { ticket, expires_in: tickets::GOOD_FOR.as_secs() }))
+    Ok(bare_json(Ticket { ticket, expires_in: tickets::GOOD_FOR.as_secs() }))
 }
 
 pub(super) fn agent_id(text: &str) -> Result<AgentId, Problem> {
@@ -47,13 +50,14 @@ pub(super) fn agent_id(text: &str) -> Result<AgentId, Problem> {
 
 pub async fn chat(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Body(body): Body<NewChat>,
-) -> Result<Whole<ChatAccepted>, Problem> {
+) -> Result<BareJson<ChatAccepted>, Problem> {
     // What comes of it is told in the answer: who may not hear that is refused before anything is said.
     app.hub.may(&caller, Query::Rooms).await?;
     app.hub.may(&caller, Query::MayUpload).await?;
-    let meant = meant(&app, &caller, body.session_id.as_deref(), body.project_root.as_deref()).await?;
+    let meant =
+        rooms_of_call(&app, &caller, body.session_id.as_deref(), body.project_root.as_deref()).await?;
     if body.session_id.is_none() && meant.is_some() {
         return Err(Problem::invalid("session_id", "must be given with project_root: a new room has none"));
     }
@@ -79,7 +83,7 @@ pub async fn chat(
     let room = room.unwrap_or_else(|| RoomId::stored("new"));
     let post = Post { room, text, mentions, reply_to, attachments, client_message_id };
     let command = if new { Command::Chat { agent: agent.clone(), post } } else { Command::Post(post) };
-    let Receipt::Posted(posted) = app.hub.execute(&caller, command).await.map_err(as_named_here)? else {
+    let Receipt::Posted(posted) = app.hub.execute(&caller, command).await.map_err(rename_text_field)? else {
         return Err(Refusal::Unavailable.into());
     };
     let message = posted.message.ok_or(Refusal::Unavailable)?;
@@ -97,7 +101,7 @@ pub async fn chat(
         Some(run) if run.state == RunState::Queued && app.hub.must_wait(run).await => ("queued", None),
         Some(_) => ("started", None),
     };
-    Ok(whole(ChatAccepted {
+    Ok(bare_json(ChatAccepted {
         status,
         session_id: session,
         message_id: message.id.as_str().into(),
@@ -107,7 +111,7 @@ pub async fn chat(
 }
 
 /// The text is `message` in this call.
-fn as_named_here(refusal: Refusal) -> Refusal {
+fn rename_text_field(refusal: Refusal) -> Refusal {
     let Refusal::Invalid(mut flaws) = refusal else { return refusal };
     flaws.iter_mut().filter(|flaw| flaw.field == "content").for_each(|flaw| flaw.field = "message");
     Refusal::Invalid(flaws)
@@ -177,14 +181,14 @@ async fn pictures(app: &Arc<App>, caller: &Caller, images: Vec<String>) -> Resul
 
 /// `?session_id=&agent_id=`
 #[derive(Deserialize, IntoParams)]
-pub struct InQueue {
+pub struct QueueQuery {
     session_id: Option<String>,
     agent_id: Option<String>,
 }
 
 /// `?session_id=&agent_id=&id=`
 #[derive(Deserialize, IntoParams)]
-pub struct OutOfQueue {
+pub struct UnqueueQuery {
     session_id: String,
     agent_id: Option<String>,
     /// One item only.
@@ -193,26 +197,26 @@ pub struct OutOfQueue {
 
 pub async fn queue(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
-    Parameters(asked): Parameters<InQueue>,
-) -> Result<Whole<QueueList>, Problem> {
+    Authenticated(caller): Authenticated,
+    Parameters(asked): Parameters<QueueQuery>,
+) -> Result<BareJson<QueueList>, Problem> {
     let room = asked.session_id.as_deref().map(room_id).transpose()?;
     let agent = asked.agent_id.as_deref().map(agent_id).transpose()?;
     let waiting = app.hub.queue(&caller, room).await?;
     let wanted = waiting.iter().filter(|waits| agent.as_ref().is_none_or(|agent| *agent == waits.agent));
     let items = wanted.map(|waits| QueueItem::new(&waits.item, &waits.room, &waits.agent)).collect();
-    Ok(whole(QueueList { items }))
+    Ok(bare_json(QueueList { items }))
 }
 
 pub async fn unqueue(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
-    Parameters(asked): Parameters<OutOfQueue>,
-) -> Result<Whole<QueueRemoved>, Problem> {
+    Authenticated(caller): Authenticated,
+    Parameters(asked): Parameters<UnqueueQuery>,
+) -> Result<BareJson<QueueRemoved>, Problem> {
     let (room, agent) = (room_id(&asked.session_id)?, asked.agent_id.as_deref().map(agent_id).transpose()?);
     let run = asked.id.as_deref().map(run_id).transpose()?;
     let removed = app.hub.unqueue(&caller, &room, agent.as_ref(), run.as_ref()).await?;
-    Ok(whole(QueueRemoved { removed: removed.iter().map(ToString::to_string).collect() }))
+    Ok(bare_json(QueueRemoved { removed: removed.iter().map(ToString::to_string).collect() }))
 }
 
 fn run_id(text: &str) -> Result<RunId, Problem> {
@@ -221,17 +225,18 @@ fn run_id(text: &str) -> Result<RunId, Problem> {
 
 /// `?session_id=&project_root=`
 #[derive(Deserialize, IntoParams)]
-pub struct OfSession {
+pub struct SessionQuery {
     pub(super) session_id: Option<String>,
     pub(super) project_root: Option<String>,
 }
 
 pub async fn runs(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
-    Parameters(asked): Parameters<OfSession>,
+    Authenticated(caller): Authenticated,
+    Parameters(asked): Parameters<SessionQuery>,
 ) -> Result<Items<AgentRun>, Problem> {
-    let meant = meant(&app, &caller, asked.session_id.as_deref(), asked.project_root.as_deref()).await?;
+    let meant =
+        rooms_of_call(&app, &caller, asked.session_id.as_deref(), asked.project_root.as_deref()).await?;
     let mut runs = Vec::new();
     match meant {
         None => runs = read_runs(&app, &caller, Query::Runs { room: None, limit: MOST_RUNS }).await?,
@@ -244,10 +249,10 @@ pub async fn runs(
             runs.truncate(MOST_RUNS);
         }
     }
-    Ok(told(&app, &runs))
+    Ok(run_list(&app, &runs))
 }
 
-fn told(app: &App, runs: &[(Run, Box<str>)]) -> Items<AgentRun> {
+fn run_list(app: &App, runs: &[(Run, Box<str>)]) -> Items<AgentRun> {
     let roots = app.hub.roots();
     items(runs.iter().map(|(run, name)| AgentRun::new(run, name, roots.of(&run.room).as_deref())))
 }
@@ -261,7 +266,7 @@ async fn read_runs(app: &App, caller: &Caller, query: Query) -> Result<Vec<(Run,
 
 /// `?run_id=&view=`
 #[derive(Deserialize, IntoParams)]
-pub struct OfOneRun {
+pub struct RunQuery {
     run_id: String,
     /// `summary`, or `raw` with what was said.
     view: Option<String>,
@@ -269,18 +274,18 @@ pub struct OfOneRun {
 
 pub async fn children(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
-    Parameters(asked): Parameters<OfOneRun>,
+    Authenticated(caller): Authenticated,
+    Parameters(asked): Parameters<RunQuery>,
 ) -> Result<Items<AgentRun>, Problem> {
     let query = Query::Run { run: run_id(&asked.run_id)?, what: RunDetail::Children };
-    Ok(told(&app, &read_runs(&app, &caller, query).await?))
+    Ok(run_list(&app, &read_runs(&app, &caller, query).await?))
 }
 
 pub async fn context(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
-    Parameters(asked): Parameters<OfOneRun>,
-) -> Result<Whole<RunContext>, Problem> {
+    Authenticated(caller): Authenticated,
+    Parameters(asked): Parameters<RunQuery>,
+) -> Result<BareJson<RunContext>, Problem> {
     let raw = match asked.view.as_deref() {
         None | Some("summary") => false,
         Some("raw") => true,
@@ -294,21 +299,21 @@ pub async fn context(
     };
     let (run, name) = found.first().ok_or(Refusal::NotFound(EntityKind::Run))?;
     let root = app.hub.roots().of(&run.room);
-    Ok(whole(RunContext::new(run, name, root.as_deref(), &messages, raw)))
+    Ok(bare_json(RunContext::new(run, name, root.as_deref(), &messages, raw)))
 }
 
 pub async fn cancel(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Body(body): Body<NewCancel>,
-) -> Result<Whole<Cancelled>, Problem> {
+) -> Result<BareJson<Cancelled>, Problem> {
     let cancelled = app.hub.cancel(&caller, &run_id(&body.run_id)?).await?;
-    Ok(whole(Cancelled { cancelled_run_ids: cancelled.iter().map(ToString::to_string).collect() }))
+    Ok(bare_json(Cancelled { cancelled_run_ids: cancelled.iter().map(ToString::to_string).collect() }))
 }
 
 pub async fn questions(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
 ) -> Result<Items<OpenQuestion>, Problem> {
     let Answer::Approvals(open) = app.hub.read(&caller, Query::Questions).await? else {
         return Err(Refusal::Unavailable.into());
@@ -320,15 +325,15 @@ const NO_SUCH_QUESTION: Problem = Problem::Status(StatusCode::NOT_FOUND, "Questi
 
 pub async fn respond(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Body(body): Body<NewAnswers>,
-) -> Result<Whole<Responded>, Problem> {
+) -> Result<BareJson<Responded>, Problem> {
     let id = ApprovalId::parse(&body.question_id).map_err(|_| NO_SUCH_QUESTION)?;
     let asked = open_question(&app, &caller, &id).await?;
     let kept = answers::validate_answers(&asked.input, &body.answers);
     let kept = kept.map_err(|rule| Problem::invalid("answers", rule))?;
     match app.hub.answer_questions(&caller, id.clone(), kept).await {
-        Ok(_) => Ok(whole(Responded { status: "ok" })),
+        Ok(_) => Ok(bare_json(Responded { status: "ok" })),
         Err(refusal) => {
             // Somebody was quicker, or its time ran out.
             open_question(&app, &caller, &id).await?;

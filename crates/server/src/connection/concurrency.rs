@@ -1,7 +1,7 @@
 //! How many connections there are, of whom, and how many may be.
 
 use crate::Config;
-use crate::auth::throttle::network;
+use crate::auth::rate_limiter::network;
 use crate::http::forwarded::Network;
 use parking_lot::Mutex;
 use parlor_model::{Refusal, UserId};
@@ -10,7 +10,7 @@ use std::hash::Hash;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-pub struct Census {
+pub struct ConcurrencyLimiter {
     counts: Arc<Mutex<Counts>>,
     per_user: Option<usize>,
     total: Option<usize>,
@@ -30,18 +30,18 @@ struct Counts {
 }
 
 /// A counted connection; counts down when dropped.
-pub struct Counted {
+pub struct ConcurrencyPermit {
     counts: Arc<Mutex<Counts>>,
-    who: Who,
+    who: PermitOwner,
 }
 
-enum Who {
+enum PermitOwner {
     User(UserId),
     Stranger(IpAddr),
     Connection(Option<IpAddr>),
 }
 
-impl Census {
+impl ConcurrencyLimiter {
     pub fn new(config: &Config) -> Self {
         Self {
             counts: Arc::default(),
@@ -66,7 +66,7 @@ impl Census {
     }
 
     /// A connection that was just made, from its handshake until it ends or becomes a socket.
-    pub fn connection(&self, address: IpAddr) -> Result<Counted, Refusal> {
+    pub fn connection(&self, address: IpAddr) -> Result<ConcurrencyPermit, Refusal> {
         let counted = !self.proxies.iter().any(|proxy| proxy.contains(address));
         let address = counted.then(|| network(address));
         let mut counts = self.counts.lock();
@@ -78,7 +78,7 @@ impl Census {
             counts.connections.insert(address, known + 1);
         }
         counts.open += 1;
-        Ok(Counted { counts: self.counts.clone(), who: Who::Connection(address) })
+        Ok(ConcurrencyPermit { counts: self.counts.clone(), who: PermitOwner::Connection(address) })
     }
 
     /// How many connections are open that are no sockets.
@@ -87,18 +87,18 @@ impl Census {
     }
 
     /// Somebody who has not said who they are.
-    pub fn stranger(&self, address: IpAddr) -> Result<Counted, Refusal> {
+    pub fn unauthenticated(&self, address: IpAddr) -> Result<ConcurrencyPermit, Refusal> {
         let mut counts = self.counts.lock();
         let known = counts.strangers.entry(address).or_default();
         if self.unauthenticated_per_address.is_some_and(|most| *known >= most) {
             return Err(Refusal::TooManyConnections);
         }
         *known += 1;
-        Ok(Counted { counts: self.counts.clone(), who: Who::Stranger(address) })
+        Ok(ConcurrencyPermit { counts: self.counts.clone(), who: PermitOwner::Stranger(address) })
     }
 
     /// `own` overrides the limit for this person.
-    pub fn user(&self, user: &UserId, own: Option<u32>) -> Result<Counted, Refusal> {
+    pub fn user(&self, user: &UserId, own: Option<u32>) -> Result<ConcurrencyPermit, Refusal> {
         let mut counts = self.counts.lock();
         if self.total.is_some_and(|most| counts.total >= most) {
             return Err(Refusal::AtCapacity);
@@ -113,20 +113,20 @@ impl Census {
         }
         counts.total += 1;
         counts.users.insert(user.clone(), known + 1);
-        Ok(Counted { counts: self.counts.clone(), who: Who::User(user.clone()) })
+        Ok(ConcurrencyPermit { counts: self.counts.clone(), who: PermitOwner::User(user.clone()) })
     }
 }
 
-impl Drop for Counted {
+impl Drop for ConcurrencyPermit {
     fn drop(&mut self) {
         let mut counts = self.counts.lock();
         match &self.who {
-            Who::User(user) => {
+            PermitOwner::User(user) => {
                 counts.total -= 1;
                 count_down(&mut counts.users, user);
             }
-            Who::Stranger(address) => count_down(&mut counts.strangers, address),
-            Who::Connection(address) => {
+            PermitOwner::Stranger(address) => count_down(&mut counts.strangers, address),
+            PermitOwner::Connection(address) => {
                 counts.open -= 1;
                 if let Some(address) = address {
                     count_down(&mut counts.connections, address);

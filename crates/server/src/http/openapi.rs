@@ -18,26 +18,26 @@ pub const COOKIE: &str = "cookie";
 
 /// An argument or the result of a handler.
 pub trait Describe {
-    fn describe(sheet: &mut Sheet);
+    fn describe(sheet: &mut OperationDoc);
 }
 
 /// A handler whose arguments and result describe themselves.
 pub trait Described<Arguments> {
-    fn describe(sheet: &mut Sheet);
+    fn describe(sheet: &mut OperationDoc);
 }
 
 /// What is known of one operation, and the forms it refers to.
 #[derive(Default)]
-pub struct Sheet {
+pub struct OperationDoc {
     pub operation: Operation,
-    pub forms: Vec<(String, RefOr<Schema>)>,
+    pub schemas: Vec<(String, RefOr<Schema>)>,
 }
 
-impl Sheet {
+impl OperationDoc {
     /// A reference to the form of a type, which goes into the document once.
     pub fn form<T: ToSchema>(&mut self) -> RefOr<Schema> {
-        T::schemas(&mut self.forms);
-        self.forms.push((T::name().into(), T::schema()));
+        T::schemas(&mut self.schemas);
+        self.schemas.push((T::name().into(), T::schema()));
         Ref::from_schema_name(T::name()).into()
     }
 
@@ -77,17 +77,17 @@ impl Sheet {
 
 /// Says nothing: it neither refuses nor reads anything of the caller's own.
 macro_rules! silent {
-    ($($type:ty),+) => { $(impl Describe for $type { fn describe(_: &mut Sheet) {} })+ };
+    ($($type:ty),+) => { $(impl Describe for $type { fn describe(_: &mut OperationDoc) {} })+ };
 }
 
 silent!(HeaderMap, super::Peer);
 
 impl<S> Describe for State<S> {
-    fn describe(_: &mut Sheet) {}
+    fn describe(_: &mut OperationDoc) {}
 }
 
 impl<T: Describe> Describe for Result<T, Problem> {
-    fn describe(sheet: &mut Sheet) {
+    fn describe(sheet: &mut OperationDoc) {
         T::describe(sheet);
     }
 }
@@ -101,7 +101,7 @@ macro_rules! handlers {
             Outcome::Output: Describe,
             $($argument: Describe),*
         {
-            fn describe(sheet: &mut Sheet) {
+            fn describe(sheet: &mut OperationDoc) {
                 $($argument::describe(sheet);)*
                 Outcome::Output::describe(sheet);
             }

@@ -6,7 +6,7 @@
 use crate::App;
 use crate::auth::origin;
 use crate::http::problem::Problem;
-use crate::http::{Peer, Signed};
+use crate::http::{Authenticated, Peer};
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::response::{IntoResponse, Response};
 use http::header::CONTENT_TYPE;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-pub struct Measures {
+pub struct HttpMetrics {
     started: SystemTime,
     routes: Mutex<BTreeMap<Box<str>, BTreeMap<&'static str, Route>>>,
     turned_away: AtomicU64,
@@ -34,12 +34,12 @@ struct Route {
 }
 
 /// What of a request is counted: both are of a closed list.
-pub struct Asked {
+pub struct RouteLabel {
     method: &'static str,
     route: Option<MatchedPath>,
 }
 
-impl Asked {
+impl RouteLabel {
     pub fn of(request: &Request) -> Self {
         const KNOWN: [Method; 7] = [
             Method::GET,
@@ -65,17 +65,17 @@ impl Asked {
     }
 }
 
-impl Measures {
+impl HttpMetrics {
     pub fn new() -> Self {
         Self { started: SystemTime::now(), routes: Mutex::default(), turned_away: AtomicU64::new(0) }
     }
 
     /// A connection of an address that had too many.
-    pub fn turned_away(&self) {
+    pub fn count_rejected_connection(&self) {
         self.turned_away.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub fn answered(&self, asked: &Asked, status: u16, time: Duration) {
+    pub fn answered(&self, asked: &RouteLabel, status: u16, time: Duration) {
         let mut routes = self.routes.lock();
         let methods = match routes.get_mut(asked.route()) {
             Some(methods) => methods,
@@ -96,7 +96,7 @@ pub async fn metrics(State(app): State<Arc<App>>, request: Request) -> Result<Re
         && !came_through_a_proxy(&parts.headers)
         && origin::is_allowed(&parts.headers, &app.config);
     if !nearby {
-        let Signed(caller) = Signed::from_request_parts(&mut parts, &app).await?;
+        let Authenticated(caller) = Authenticated::from_request_parts(&mut parts, &app).await?;
         app.hub.may(&caller, Query::MayReadMetrics).await?;
     }
     let text = render(&app, &app.hub.metrics());
@@ -109,7 +109,7 @@ fn came_through_a_proxy(headers: &HeaderMap) -> bool {
 }
 
 fn render(app: &App, figures: &HubMetrics) -> String {
-    let mut page = Page::default();
+    let mut page = MetricsPage::default();
     let tally = &figures.tally;
     page.one("parlor_info", "gauge", "Which version runs.", &[("version", env!("CARGO_PKG_VERSION"))], 1);
     let healthy = u8::from(figures.health == Health::Good);
@@ -123,7 +123,7 @@ fn render(app: &App, figures: &HubMetrics) -> String {
         ("parlor_commands_waiting_max", "How many may wait.", figures.most_waiting_commands),
         ("parlor_reads_running", "Reads under way.", figures.reads),
         ("parlor_reads_running_max", "How many reads run at once.", figures.most_reads),
-        ("parlor_connections", "Open connections that are no WebSockets.", app.census.open()),
+        ("parlor_connections", "Open connections that are no WebSockets.", app.connection_limiter.open()),
         ("parlor_passwords_waiting", "Passwords that are hashed or wait for it.", app.passwords.waiting()),
     ];
     for (name, help, count) in counts {
@@ -143,7 +143,7 @@ fn render(app: &App, figures: &HubMetrics) -> String {
     page.about("parlor_answer_seconds", "histogram", "From a command to its outcome.");
     page.histogram("parlor_answer_seconds", &[], &tally.answers);
     page.about("parlor_sockets", "gauge", "Open WebSockets by door.");
-    for (door, count) in app.conversations.by_door() {
+    for (door, count) in app.conversations.by_endpoint() {
         page.sample("parlor_sockets", &[("door", &door)], count);
     }
     let turned_away = app.measures.turned_away.load(Ordering::Relaxed);
@@ -162,7 +162,7 @@ fn render(app: &App, figures: &HubMetrics) -> String {
     page.0
 }
 
-fn requests(page: &mut Page, measures: &Measures) {
+fn requests(page: &mut MetricsPage, measures: &HttpMetrics) {
     let routes = measures.routes.lock();
     let all = || {
         let methods = |(route, methods)| std::iter::repeat(route).zip::<&BTreeMap<_, _>>(methods);
@@ -182,7 +182,7 @@ fn requests(page: &mut Page, measures: &Measures) {
 }
 
 /// What the operating system says of this process, where it can be asked.
-fn process(page: &mut Page, measures: &Measures) {
+fn process(page: &mut MetricsPage, measures: &HttpMetrics) {
     page.one("process_start_time_seconds", "gauge", "When Parlor started.", &[], seconds(measures.started));
     if let Ok(files) = std::fs::read_dir("/proc/self/fd") {
         page.one("process_open_fds", "gauge", "Open files and connections.", &[], files.count());
@@ -208,11 +208,11 @@ fn seconds(time: SystemTime) -> u64 {
 
 /// Lines as Prometheus reads them.
 #[derive(Default)]
-struct Page(String);
+struct MetricsPage(String);
 
 type Labels<'a> = [(&'static str, &'a str)];
 
-impl Page {
+impl MetricsPage {
     fn about(&mut self, name: &str, kind: &str, help: &str) {
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
@@ -253,7 +253,7 @@ mod tests {
     fn a_histogram_is_written_as_prometheus_reads_it() {
         let histogram = Histogram::default();
         histogram.observe(Duration::from_millis(2));
-        let mut page = Page::default();
+        let mut page = MetricsPage::default();
         page.histogram("x", &[("route", "/a")], &histogram);
         let lines: Vec<&str> = page.0.lines().collect();
         assert_eq!(lines[0], "x_bucket{route=\"/a\",le=\"0.00025\"} 0");

@@ -2,19 +2,19 @@
 
 use std::time::{Duration, Instant};
 
-pub struct Window {
+pub struct FixedWindow {
     length: Duration,
     most: Option<u32>,
     began: Instant,
     count: u32,
 }
 
-impl Window {
+impl FixedWindow {
     pub fn new(length: Duration, most: Option<u32>) -> Self {
         Self { length, most, began: Instant::now(), count: 0 }
     }
 
-    pub fn admits_one_more(&mut self) -> bool {
+    pub fn try_acquire(&mut self) -> bool {
         let Some(most) = self.most else { return true };
         if self.began.elapsed() >= self.length {
             self.began = Instant::now();

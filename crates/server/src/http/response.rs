@@ -4,7 +4,7 @@
 //! the hub answered although the handler's result does not. (The form is in the place of an argument, where a
 //! shorter lifetime stands for a longer one.)
 
-use super::describe::{Describe, Sheet};
+use super::openapi::{Describe, OperationDoc};
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderName, HeaderValue, StatusCode};
@@ -39,7 +39,7 @@ macro_rules! answer {
         }
 
         impl<T: ToSchema> Describe for $name<T> {
-            fn describe($sheet: &mut Sheet) {
+            fn describe($sheet: &mut OperationDoc) {
                 let form = $form;
                 $sheet.answers(StatusCode::$status, form);
             }
@@ -54,7 +54,7 @@ answer!(/// 201 `{ok: true, data}`
 answer!(/// 200 `{ok: true, data: […]}`
     List, OK, |sheet| success(Array::new(sheet.form::<T>())));
 answer!(/// 200 and a body that is more than `{ok, data}`.
-    Whole, OK, |sheet| sheet.form::<T>());
+    BareJson, OK, |sheet| sheet.form::<T>());
 
 answer!(/// 200 `[…]`
     Items, OK, |sheet| Array::new(sheet.form::<T>()));
@@ -82,8 +82,8 @@ pub fn list<T: Serialize>(data: impl IntoIterator<Item = T>) -> List<T> {
     List::encode(Success { ok: True, data: data.into_iter().collect::<Vec<T>>() })
 }
 
-pub fn whole<T: Serialize>(body: T) -> Whole<T> {
-    Whole::encode(body)
+pub fn bare_json<T: Serialize>(body: T) -> BareJson<T> {
+    BareJson::encode(body)
 }
 
 /// 200 `{ok: true}`
@@ -96,7 +96,7 @@ impl IntoResponse for Done {
 }
 
 impl Describe for Done {
-    fn describe(sheet: &mut Sheet) {
+    fn describe(sheet: &mut OperationDoc) {
         let form = sheet.form::<rest::Done>();
         sheet.answers(StatusCode::OK, form);
     }
@@ -106,7 +106,7 @@ impl Describe for Done {
 pub type Header = [(HeaderName, HeaderValue); 1];
 
 impl<A: Describe> Describe for (Header, A) {
-    fn describe(sheet: &mut Sheet) {
+    fn describe(sheet: &mut OperationDoc) {
         A::describe(sheet);
     }
 }
@@ -127,7 +127,7 @@ impl<A: IntoResponse, B: IntoResponse> IntoResponse for Either<A, B> {
 }
 
 impl<A: Describe, B: Describe> Describe for Either<A, B> {
-    fn describe(sheet: &mut Sheet) {
+    fn describe(sheet: &mut OperationDoc) {
         A::describe(sheet);
         B::describe(sheet);
     }

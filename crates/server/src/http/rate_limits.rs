@@ -1,8 +1,8 @@
 //! How often one person, or one address that nobody signed in from, may ask.
 
 use super::problem::Problem;
-use super::{Known, Peer, bearer};
-use crate::auth::throttle::{Left, Throttle, network};
+use super::{Peer, ResolvedCaller, bearer};
+use crate::auth::rate_limiter::{KeyedRateLimiter, RateLimitStatus, network};
 use crate::{App, Config, auth};
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
@@ -17,32 +17,32 @@ static REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 
 /// Whoever is counted.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub enum Who {
+pub enum RateLimitKey {
     User(UserId),
     Address(IpAddr),
 }
 
-pub struct Limits {
-    all: Throttle<Who>,
-    passwords: Throttle<Who>,
-    searches: Throttle<Who>,
-    uploads: Throttle<Who>,
-    router_tests: Throttle<Who>,
+pub struct RateLimits {
+    all: KeyedRateLimiter<RateLimitKey>,
+    passwords: KeyedRateLimiter<RateLimitKey>,
+    searches: KeyedRateLimiter<RateLimitKey>,
+    uploads: KeyedRateLimiter<RateLimitKey>,
+    router_tests: KeyedRateLimiter<RateLimitKey>,
 }
 
-impl Limits {
+impl RateLimits {
     pub fn new(config: &Config) -> Self {
         Self {
-            all: Throttle::per_minute(config.requests_per_minute),
-            passwords: Throttle::per_minute(config.passwords_per_minute),
-            searches: Throttle::per_minute(config.searches_per_minute),
-            uploads: Throttle::per_minute(config.uploads_per_minute),
-            router_tests: Throttle::per_minute(config.router_tests_per_minute),
+            all: KeyedRateLimiter::per_minute(config.requests_per_minute),
+            passwords: KeyedRateLimiter::per_minute(config.passwords_per_minute),
+            searches: KeyedRateLimiter::per_minute(config.searches_per_minute),
+            uploads: KeyedRateLimiter::per_minute(config.uploads_per_minute),
+            router_tests: KeyedRateLimiter::per_minute(config.router_tests_per_minute),
         }
     }
 
     /// What costs more than most has a count of its own besides.
-    fn dear(&self, method: &Method, route: &str) -> Option<&Throttle<Who>> {
+    fn dear(&self, method: &Method, route: &str) -> Option<&KeyedRateLimiter<RateLimitKey>> {
         match (method.as_str(), route) {
             ("PUT", "/api/users/me/password") => Some(&self.passwords),
             ("GET", "/api/messages/search") => Some(&self.searches),
@@ -55,8 +55,12 @@ impl Limits {
     }
 
     /// What is left of the scarcer one; or of which there is nothing left.
-    fn take(&self, who: &Who, dear: Option<&Throttle<Who>>) -> Result<Option<Left>, (Refusal, u32)> {
-        let mut scarcest: Option<Left> = None;
+    fn take(
+        &self,
+        who: &RateLimitKey,
+        dear: Option<&KeyedRateLimiter<RateLimitKey>>,
+    ) -> Result<Option<RateLimitStatus>, (Refusal, u32)> {
+        let mut scarcest: Option<RateLimitStatus> = None;
         for throttle in [Some(&self.all), dear].into_iter().flatten() {
             let left = throttle.take(who).map_err(|refusal| (refusal, throttle.most()))?;
             scarcest = [scarcest, left].into_iter().flatten().min_by_key(|left| left.remaining);
@@ -70,14 +74,14 @@ pub async fn limit(State(app): State<Arc<App>>, mut request: Request, next: Next
         return next.run(request).await;
     }
     let address = request.extensions().get::<Peer>().copied().unwrap_or_default().0.ip();
-    let mut who = Who::Address(network(address));
+    let mut who = RateLimitKey::Address(network(address));
     if let Some(token) = bearer(request.headers()) {
         let caller = auth::caller(&app, token).await;
         if let Ok(user) = caller.as_ref().map(|caller| caller.user()) {
-            who = user.map_or(who, |user| Who::User(user.clone()));
+            who = user.map_or(who, |user| RateLimitKey::User(user.clone()));
         }
         // Looked up once: the handler takes it from here.
-        request.extensions_mut().insert(Known(caller));
+        request.extensions_mut().insert(ResolvedCaller(caller));
     }
     let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
     let taken = app.limits.take(&who, app.limits.dear(request.method(), route));

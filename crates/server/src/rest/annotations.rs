@@ -3,11 +3,11 @@
 use super::messages::{message_id, position};
 use super::rooms::room_id;
 use crate::App;
-use crate::http::Signed;
-use crate::http::answer::{Created, Data, Done, Either, List, created, data, list};
+use crate::http::Authenticated;
 use crate::http::body::Body;
 use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
+use crate::http::response::{Created, Data, Done, Either, List, created, data, list};
 use axum::extract::State;
 use parlor_model::{Answer, Command, MessageId, Query, Receipt, Refusal};
 use parlor_wire::agentim::frames::ReactionFrame;
@@ -18,7 +18,7 @@ use utoipa::IntoParams;
 
 pub async fn react(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     Body(body): Body<rest::NewReaction>,
 ) -> Result<List<ReactionFrame<'static>>, Problem> {
@@ -31,7 +31,7 @@ pub async fn react(
 
 pub async fn pins(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<List<rest::PinnedMessage<'static>>, Problem> {
     let Answer::Pins(pins) = app.hub.read(&caller, Query::Pins { room: room_id(&id)? }).await? else {
@@ -42,7 +42,7 @@ pub async fn pins(
 
 pub async fn pin(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<rest::PinnedMessage<'static>>, Problem> {
     let command = Command::Pin { message: message_id(&id)? };
@@ -54,7 +54,7 @@ pub async fn pin(
 
 pub async fn unpin(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
     app.hub.execute(&caller, Command::Unpin { message: message_id(&id)? }).await?;
@@ -81,7 +81,7 @@ impl Paging {
 
 pub async fn bookmarks(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Parameters(paging): Parameters<Paging>,
 ) -> Result<Data<rest::Bookmarks<'static>>, Problem> {
     let query = Query::Bookmarks { before: paging.cursor(&app)?, limit: paging.limit() };
@@ -93,7 +93,7 @@ pub async fn bookmarks(
 
 pub async fn bookmark(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Body(body): Body<rest::NewBookmark>,
 ) -> Result<Either<Created<rest::Bookmark<'static>>, Data<rest::Bookmark<'static>>>, Problem> {
     let message =
@@ -108,7 +108,7 @@ pub async fn bookmark(
 
 pub async fn remove_bookmark(
     State(app): State<Arc<App>>,
-    Signed(caller): Signed,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
     app.hub.execute(&caller, Command::RemoveBookmark { message: message_id(&id)? }).await?;

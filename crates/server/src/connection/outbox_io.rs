@@ -9,18 +9,18 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-pub struct Line {
+pub struct OutboxIo {
     read: Box<dyn AsyncRead + Send + Sync + Unpin>,
     outbox: Arc<Outbox>,
 }
 
-impl Line {
+impl OutboxIo {
     pub fn new(read: Box<dyn AsyncRead + Send + Sync + Unpin>, outbox: Arc<Outbox>) -> Self {
         Self { read, outbox }
     }
 }
 
-impl AsyncRead for Line {
+impl AsyncRead for OutboxIo {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -30,7 +30,7 @@ impl AsyncRead for Line {
     }
 }
 
-impl AsyncWrite for Line {
+impl AsyncWrite for OutboxIo {
     fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         // Taken whole, so that no frame of ours can come between the parts of one of these.
         self.outbox.push(Bytes::copy_from_slice(bytes));

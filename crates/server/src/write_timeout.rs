@@ -10,14 +10,14 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-pub struct Patient {
+pub struct WriteTimeoutStream {
     stream: Stream,
     patience: Duration,
     /// Runs from the first write that had to wait until everything is written.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl Patient {
+impl WriteTimeoutStream {
     pub fn new(stream: Stream, patience: Duration) -> Self {
         Self { stream, patience, waiting: None }
     }
@@ -37,7 +37,7 @@ impl Patient {
     }
 }
 
-impl AsyncRead for Patient {
+impl AsyncRead for WriteTimeoutStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -47,7 +47,7 @@ impl AsyncRead for Patient {
     }
 }
 
-impl AsyncWrite for Patient {
+impl AsyncWrite for WriteTimeoutStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -91,11 +91,11 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::{TcpListener, TcpStream};
 
-    async fn pair(patience: Duration) -> (Patient, TcpStream) {
+    async fn pair(patience: Duration) -> (WriteTimeoutStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (accepted, connected) = tokio::join!(listener.accept(), TcpStream::connect(address));
-        (Patient::new(Stream::Plain(accepted.unwrap().0), patience), connected.unwrap())
+        (WriteTimeoutStream::new(Stream::Plain(accepted.unwrap().0), patience), connected.unwrap())
     }
 
     const MUCH: usize = 32 * 1024 * 1024;
