@@ -6,13 +6,11 @@ use crate::{
     admin::{AdminReply, AdminRequest, AuditRow, TokenRow, UserRow},
     agents,
     arguments::{AdminCommand, PasswordSource, TokenCommand, UserCommand},
-    control,
-    listing::listing,
-    offline,
-    paint::{Paint, harmless},
-    password,
+    control, offline, password,
     secret::Secret,
     settings::Settings,
+    style::{TerminalStyle, escape_control},
+    text_table::listing,
 };
 use anyhow::{Context, bail};
 use std::io::{self, Read};
@@ -47,7 +45,7 @@ pub async fn ask_with(
         Some(reply) => reply,
         None => offline::perform(settings, config, request).await?,
     };
-    render(reply, made, Paint::for_stdout())
+    render(reply, made, TerminalStyle::for_stdout())
 }
 
 /// A request, and the password that was made for it, to be shown once.
@@ -107,7 +105,7 @@ fn choose_password(
     }
 }
 
-fn render(reply: AdminReply, made: Option<&Secret>, paint: Paint) -> anyhow::Result<String> {
+fn render(reply: AdminReply, made: Option<&Secret>, paint: TerminalStyle) -> anyhow::Result<String> {
     let once = |label: &str, secret: &Secret| {
         format!("{label}: {}\n{}\n", paint.bold(secret.expose()), paint.dim("It is shown this once."))
     };
@@ -119,7 +117,7 @@ fn render(reply: AdminReply, made: Option<&Secret>, paint: Paint) -> anyhow::Res
         | AdminReply::AgentRemoved { .. }) => agents::command::render(reply, paint),
         AdminReply::Status { version, store, .. } => format!("Version {version}, the store is {store}.\n"),
         AdminReply::UserAdded { user } => {
-            format!("Added {} ({}).\n{password}", harmless(&user.username), user.role.as_str())
+            format!("Added {} ({}).\n{password}", escape_control(&user.username), user.role.as_str())
         }
         AdminReply::Users { users } if users.is_empty() => "There is nobody yet.\n".into(),
         AdminReply::Users { users } => listing(
@@ -128,12 +126,15 @@ fn render(reply: AdminReply, made: Option<&Secret>, paint: Paint) -> anyhow::Res
             paint,
         ),
         AdminReply::PasswordReset { username } => {
-            format!("{} has a new password and is signed out everywhere.\n{password}", harmless(&username))
+            format!(
+                "{} has a new password and is signed out everywhere.\n{password}",
+                escape_control(&username)
+            )
         }
         AdminReply::SecondFactorDisabled { username } => {
-            format!("{} signs in with the password alone.\n", harmless(&username))
+            format!("{} signs in with the password alone.\n", escape_control(&username))
         }
-        AdminReply::UserRemoved { username } => format!("Removed {}.\n", harmless(&username)),
+        AdminReply::UserRemoved { username } => format!("Removed {}.\n", escape_control(&username)),
         AdminReply::Audit { entries } if entries.is_empty() => "Nothing was noted.\n".into(),
         AdminReply::Audit { entries } => listing(
             ["WHEN", "WHO", "DID", "TO", "HOW", "FROM"],
@@ -142,7 +143,12 @@ fn render(reply: AdminReply, made: Option<&Secret>, paint: Paint) -> anyhow::Res
         ),
         AdminReply::TokenAdded { token, key } => {
             let about = format!("{} for {}: {}", token.name, token.user, token.scopes.join(", "));
-            format!("Made the key {} ({}).\n{}", harmless(&token.id), harmless(&about), once("Key", &key))
+            format!(
+                "Made the key {} ({}).\n{}",
+                escape_control(&token.id),
+                escape_control(&about),
+                once("Key", &key)
+            )
         }
         AdminReply::Tokens { tokens } if tokens.is_empty() => "There are no keys.\n".into(),
         AdminReply::Tokens { tokens } => listing(
@@ -151,11 +157,13 @@ fn render(reply: AdminReply, made: Option<&Secret>, paint: Paint) -> anyhow::Res
             paint,
         ),
         AdminReply::RoomFrozen { room, frozen: true } => {
-            format!("The agents in {} are silent until it is thawed.\n", harmless(&room))
+            format!("The agents in {} are silent until it is thawed.\n", escape_control(&room))
         }
-        AdminReply::RoomFrozen { room, .. } => format!("The agents in {} may speak.\n", harmless(&room)),
-        AdminReply::TokenRevoked { id } => format!("Revoked the key {}.\n", harmless(&id)),
-        AdminReply::Refused { reason } => bail!("{}", harmless(&reason)),
+        AdminReply::RoomFrozen { room, .. } => {
+            format!("The agents in {} may speak.\n", escape_control(&room))
+        }
+        AdminReply::TokenRevoked { id } => format!("Revoked the key {}.\n", escape_control(&id)),
+        AdminReply::Refused { reason } => bail!("{}", escape_control(&reason)),
     })
 }
 
@@ -201,7 +209,7 @@ mod tests {
         };
         assert_eq!((username.as_str(), role, display_name.as_deref()), ("ada", Role::Admin, Some("Ada")));
         assert_eq!(password, made);
-        let text = render(AdminReply::UserAdded { user: ada() }, Some(&made), Paint::PLAIN).unwrap();
+        let text = render(AdminReply::UserAdded { user: ada() }, Some(&made), TerminalStyle::PLAIN).unwrap();
         assert_eq!(
             text,
             format!("Added ada (admin).\nPassword: {}\nIt is shown this once.\n", made.expose())
@@ -216,7 +224,7 @@ mod tests {
             AdminRequest::ResetPassword { username: "ada".into(), password: Secret::new("Correct horse 1") };
         assert_eq!(prepared.request, expected);
         let reply = AdminReply::PasswordReset { username: "ada".into() };
-        let text = render(reply, prepared.made.as_ref(), Paint::PLAIN).unwrap();
+        let text = render(reply, prepared.made.as_ref(), TerminalStyle::PLAIN).unwrap();
         assert_eq!(text, "ada has a new password and is signed out everywhere.\n");
     }
 
@@ -237,7 +245,8 @@ mod tests {
             role: Role::User,
             created_at: "?".into(),
         };
-        let text = render(AdminReply::Users { users: vec![ada(), grace] }, None, Paint::PLAIN).unwrap();
+        let text =
+            render(AdminReply::Users { users: vec![ada(), grace] }, None, TerminalStyle::PLAIN).unwrap();
         assert_eq!(
             text,
             "NAME   ROLE   DISPLAY NAME  SINCE             ID\n\
@@ -245,14 +254,14 @@ mod tests {
              grace  user                 ?                 u2\n"
         );
         assert_eq!(
-            render(AdminReply::Users { users: vec![] }, None, Paint::PLAIN).unwrap(),
+            render(AdminReply::Users { users: vec![] }, None, TerminalStyle::PLAIN).unwrap(),
             "There is nobody yet.\n"
         );
     }
 
     #[test]
     fn keys_are_listed_without_the_key() {
-        let text = render(AdminReply::Tokens { tokens: vec![ci()] }, None, Paint::PLAIN).unwrap();
+        let text = render(AdminReply::Tokens { tokens: vec![ci()] }, None, TerminalStyle::PLAIN).unwrap();
         assert_eq!(
             text,
             "ID  NAME  USER  SCOPES      SINCE\n\
@@ -263,14 +272,14 @@ mod tests {
     #[test]
     fn a_new_key_is_shown_once() {
         let reply = AdminReply::TokenAdded { token: ci(), key: Secret::new("pk_123") };
-        let text = render(reply, None, Paint::PLAIN).unwrap();
+        let text = render(reply, None, TerminalStyle::PLAIN).unwrap();
         assert_eq!(text, "Made the key k1 (ci for ada: read, write).\nKey: pk_123\nIt is shown this once.\n");
     }
 
     #[test]
     fn a_refusal_is_a_failure_and_cannot_steer_the_terminal() {
         let reply = AdminReply::Refused { reason: "There is no \x1b[2J.".into() };
-        let error = render(reply, None, Paint::PLAIN).unwrap_err();
+        let error = render(reply, None, TerminalStyle::PLAIN).unwrap_err();
         assert_eq!(error.to_string(), "There is no \\u{1b}[2J.");
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Owns: which addresses people may name. Those of the internet, and those that whoever runs the hub allows.
 
-use crate::house;
+use crate::instance;
 use crate::settings::Settings;
 use anyhow::Context;
 use parlor_agents::kinds::model::{Dialect, Endpoint, Key, Model};
@@ -17,7 +17,7 @@ use url::Url;
 /// For a word or two, where nobody waits for it in a room.
 const PATIENCE: Duration = Duration::from_secs(8);
 
-pub struct Reached {
+pub struct ModelClients {
     keys: Seal,
     /// `host:port`, as in an address.
     allowed: Vec<String>,
@@ -30,7 +30,7 @@ pub struct Reached {
     pub patience: Duration,
 }
 
-impl Reached {
+impl ModelClients {
     pub fn new(settings: &Settings) -> anyhow::Result<Arc<Self>> {
         let everywhere: LazyLock<Client> = LazyLock::new(|| outbound::client(AddressPolicy::Everywhere));
         let triage = match (&settings.triage_url, &settings.triage_model) {
@@ -48,7 +48,7 @@ impl Reached {
             _ => None,
         };
         Ok(Arc::new(Self {
-            keys: Seal::new(&house::token_secret(settings)?, MODEL_KEYS),
+            keys: Seal::new(&instance::token_secret(settings)?, MODEL_KEYS),
             allowed: settings.allowed_endpoints.clone(),
             public: LazyLock::new(|| outbound::client(AddressPolicy::Public)),
             everywhere,
@@ -100,7 +100,7 @@ impl Reached {
     }
 }
 
-impl Models for Reached {
+impl Models for ModelClients {
     fn address(&self, text: &str) -> Result<Box<str>, &'static str> {
         match self.checked(text) {
             Ok((url, _)) => Ok(url.as_str().into()),

@@ -1,9 +1,9 @@
 //! Administration while no hub is running: opens the store, does one thing, closes it.
 
 use crate::admin::{AdminReply, AdminRequest};
-use crate::agents::local::Roster;
-use crate::house::{self, Platform};
-use crate::perform::Operator;
+use crate::admin_executor::AdminExecutor;
+use crate::agents::local::LocalAgents;
+use crate::instance::{self, Platform};
 use crate::settings::Settings;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,9 +14,9 @@ pub async fn perform(
     config: Option<&Path>,
     request: AdminRequest,
 ) -> anyhow::Result<AdminReply> {
-    let house = house::open(settings, Platform::default())?;
-    let roster = Arc::new(Roster::open(&settings.data, config)?);
-    let reply = Operator::new(&house, roster, false).perform(request).await;
+    let house = instance::open(settings, Platform::default())?;
+    let roster = Arc::new(LocalAgents::open(&settings.data, config)?);
+    let reply = AdminExecutor::new(&house, roster, false).perform(request).await;
     house.hub.close().await;
     Ok(reply)
 }

@@ -3,7 +3,7 @@
 //! Owns: the words and their layout. It is printed when the hub is serving, so whoever reads the
 //! URL in it can connect.
 
-use crate::{paint::Paint, settings::Settings};
+use crate::{settings::Settings, style::TerminalStyle};
 use std::{
     fmt::Write,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -14,7 +14,7 @@ use url::Url;
 
 /// What there is to tell.
 #[derive(Clone, Debug)]
-pub struct StartFacts {
+pub struct StartupReport {
     /// The address the listener got, with the true port.
     pub listening: SocketAddr,
     pub tls: bool,
@@ -32,7 +32,7 @@ pub struct SetupLink {
     pub lifetime: Duration,
 }
 
-impl StartFacts {
+impl StartupReport {
     /// Takes from the settings what they know; the rest is known once the hub is running.
     pub fn new(settings: &Settings, listening: SocketAddr, setup: Option<SetupLink>) -> Self {
         let data = std::path::absolute(&settings.data).unwrap_or_else(|_| settings.data.clone());
@@ -55,7 +55,7 @@ impl StartFacts {
 }
 
 /// Renders the report; it ends with an empty line, so the log below stands apart.
-pub fn render(facts: &StartFacts, paint: Paint) -> String {
+pub fn render(facts: &StartupReport, paint: TerminalStyle) -> String {
     let local = facts.local_url();
     let public = facts.public_url.as_ref().map(|url| url.as_str().trim_end_matches('/').to_owned());
     let people_use = public.clone().unwrap_or_else(|| local.clone());
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn the_url_bears_the_true_port() {
-        let text = render(&facts("127.0.0.1:40123"), Paint::PLAIN);
+        let text = render(&facts("127.0.0.1:40123"), TerminalStyle::PLAIN);
         assert!(text.lines().any(|line| line.trim() == "Open   http://127.0.0.1:40123"), "{text}");
         assert!(text.contains("/srv/parlor"), "{text}");
         assert!(!text.contains("setup"), "{text}");
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(facts("0.0.0.0:80").local_url(), "http://127.0.0.1:80");
         assert_eq!(facts("[::]:80").local_url(), "http://[::1]:80");
         assert_eq!(facts("192.168.1.4:80").local_url(), "http://192.168.1.4:80");
-        let over_tls = StartFacts { tls: true, ..facts("127.0.0.1:443") };
+        let over_tls = StartupReport { tls: true, ..facts("127.0.0.1:443") };
         assert_eq!(over_tls.local_url(), "https://127.0.0.1:443");
     }
 
@@ -164,7 +164,7 @@ mod tests {
         let mut facts = facts("127.0.0.1:80");
         let lifetime = Duration::from_secs(86_400);
         facts.setup = Some(SetupLink { token: Secret::new("abc"), lifetime });
-        let text = render(&facts, Paint::PLAIN);
+        let text = render(&facts, TerminalStyle::PLAIN);
         assert!(text.lines().any(|line| line.trim() == "http://127.0.0.1:80/setup#token=abc"), "{text}");
         assert!(text.contains("works once, for 24 hours"), "{text}");
         assert!(!format!("{facts:?}").contains("abc"));
@@ -176,7 +176,7 @@ mod tests {
         facts.public_url = Some(Url::parse("https://chat.example.org/").unwrap());
         let lifetime = Duration::from_secs(90);
         facts.setup = Some(SetupLink { token: Secret::new("abc"), lifetime });
-        let text = render(&facts, Paint::PLAIN);
+        let text = render(&facts, TerminalStyle::PLAIN);
         assert!(text.contains("Open   https://chat.example.org\n"), "{text}");
         assert!(text.contains("Local  http://127.0.0.1:80\n"), "{text}");
         assert!(text.contains("https://chat.example.org/setup#token=abc\n"), "{text}");
@@ -187,7 +187,7 @@ mod tests {
     fn warnings_stand_out_and_fit_a_terminal() {
         let mut facts = facts("0.0.0.0:80");
         facts.warnings = vec!["Beware of the ".to_owned() + &"dog ".repeat(40)];
-        let text = render(&facts, Paint::PLAIN);
+        let text = render(&facts, TerminalStyle::PLAIN);
         assert!(text.contains("  ! Beware of the dog"), "{text}");
         assert!(text.lines().all(|line| line.len() <= 80), "{text}");
     }
@@ -196,12 +196,12 @@ mod tests {
     fn nothing_is_painted_without_a_terminal() {
         let mut facts = facts("127.0.0.1:80");
         facts.warnings = vec!["Beware".into()];
-        assert!(!render(&facts, Paint::PLAIN).contains('\x1b'));
-        assert!(render(&facts, Paint::COLOURED).contains('\x1b'));
+        assert!(!render(&facts, TerminalStyle::PLAIN).contains('\x1b'));
+        assert!(render(&facts, TerminalStyle::COLOURED).contains('\x1b'));
     }
 
-    fn facts(listening: &str) -> StartFacts {
-        StartFacts {
+    fn facts(listening: &str) -> StartupReport {
+        StartupReport {
             listening: listening.parse().unwrap(),
             tls: false,
             public_url: None,

@@ -6,10 +6,10 @@ use crate::{
     admin_command,
     agents::{self, gateway::GatewayCommand},
     arguments::{Arguments, Command, ConfigCommand},
-    backup, config_command, doctor, handbook,
-    paint::harmless,
+    backup, config_command, doctor, manual,
     serve::serve,
     settings::{self, Loaded, Sources},
+    style::escape_control,
 };
 use anyhow::Context;
 use std::{
@@ -75,8 +75,8 @@ pub fn run() -> ExitCode {
         Command::Restore { file, replace } => loaded(&sources)
             .and_then(|loaded| backup::restore(&loaded.settings.data, &file, replace))
             .and_then(|text| print(&text)),
-        Command::Completions { shell } => print(&handbook::completions(shell)),
-        Command::Man { directory } => handbook::manual(directory.as_deref()).and_then(|text| print(&text)),
+        Command::Completions { shell } => print(&manual::completions(shell)),
+        Command::Man { directory } => manual::manual(directory.as_deref()).and_then(|text| print(&text)),
     };
     match done {
         // The diagnosis said it all.
@@ -85,7 +85,7 @@ pub fn run() -> ExitCode {
         Err(error) => {
             // Nothing is left to tell it to if even stderr is gone.
             for line in format!("{error:#}").lines() {
-                let _ = writeln!(io::stderr(), "{}", harmless(line));
+                let _ = writeln!(io::stderr(), "{}", escape_control(line));
             }
             ExitCode::FAILURE
         }

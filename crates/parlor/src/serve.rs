@@ -1,17 +1,17 @@
 //! Puts the hub together and runs it until it is told to stop.
 
-use crate::agents::local::{self, Roster};
+use crate::admin_executor::AdminExecutor;
+use crate::agents::local::{self, LocalAgents};
 use crate::agents::services;
 use crate::backup::LastBackup;
 use crate::control::ControlSocket;
 use crate::guide;
-use crate::house::{self, House, Platform};
+use crate::instance::{self, Instance, Platform};
 use crate::log;
-use crate::paint::Paint;
-use crate::perform::Operator;
-use crate::report::{self, SetupLink, StartFacts};
+use crate::report::{self, SetupLink, StartupReport};
 use crate::secret::Secret;
 use crate::settings::Settings;
+use crate::style::TerminalStyle;
 use anyhow::Context;
 use parlor_engine::fanout::OutboxLimits;
 use parlor_engine::{Hub, blob_gc};
@@ -38,9 +38,10 @@ pub async fn serve(settings: Settings, config: Option<PathBuf>) -> anyhow::Resul
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for signals")?;
     let mut hang_up = signal(SignalKind::hangup()).context("cannot wait for signals")?;
     let mut hub = RunningHub::start(&settings, config.as_deref(), Platform::default()).await?;
-    let facts = StartFacts::new(&settings, hub.address(), hub.setup.take());
+    let facts = StartupReport::new(&settings, hub.address(), hub.setup.take());
     // A closed standard output is no reason not to serve.
-    let _ = std::io::stdout().lock().write_all(report::render(&facts, Paint::for_stdout()).as_bytes());
+    let _ =
+        std::io::stdout().lock().write_all(report::render(&facts, TerminalStyle::for_stdout()).as_bytes());
 
     loop {
         tokio::select! {
@@ -71,7 +72,7 @@ pub struct RunningHub {
     janitor: JoinHandle<()>,
     /// The guide, the hub's own agents and its service agents.
     hosting: Vec<JoinHandle<()>>,
-    house: House,
+    house: Instance,
 }
 
 impl RunningHub {
@@ -87,8 +88,8 @@ impl RunningHub {
             _ => None,
         };
         let close_timeout = platform.close_timeout;
-        let house = house::open(settings, platform)?;
-        let roster = Arc::new(Roster::open(&settings.data, config)?);
+        let house = instance::open(settings, platform)?;
+        let roster = Arc::new(LocalAgents::open(&settings.data, config)?);
         let app = App::new(
             house.hub.clone(),
             house.blobs.clone(),
@@ -101,7 +102,7 @@ impl RunningHub {
         let setup = first_admin(&house, &roster, settings).await?;
 
         let control = ControlSocket::bind(&settings.data).context("cannot open the control socket")?;
-        let operator = Operator::new(&house, roster.clone(), true);
+        let operator = AdminExecutor::new(&house, roster.clone(), true);
         let (stop_control, control_stopped) = oneshot::channel::<()>();
         let control = tokio::spawn(control.serve(
             move |request| {
@@ -111,10 +112,10 @@ impl RunningHub {
             async { control_stopped.await.unwrap_or_default() },
         ));
         let guide = tokio::spawn(guide::keep(app.clone()));
-        let agents = tokio::spawn(local::keep(app.clone(), roster));
+        let agents = tokio::spawn(local::run_loop(app.clone(), roster));
         let services = tokio::spawn({
             let (app, models, data) = (app.clone(), house.models.clone(), settings.data.clone());
-            async move { services::keep(app, models, &data).await }
+            async move { services::run_loop(app, models, &data).await }
         });
         let janitor = tokio::spawn(blob_gc::run(house.hub.clone(), house.blobs.clone()));
         let listening = Some(parlor_server::serve(app, listener).context("cannot listen")?);
@@ -166,8 +167,8 @@ impl Drop for RunningHub {
 
 /// Makes the first admin from the settings, or a link with which somebody becomes it.
 async fn first_admin(
-    house: &House,
-    roster: &Arc<Roster>,
+    house: &Instance,
+    roster: &Arc<LocalAgents>,
     settings: &Settings,
 ) -> anyhow::Result<Option<SetupLink>> {
     let refused = |_| anyhow::anyhow!("the store cannot be written");
@@ -175,7 +176,7 @@ async fn first_admin(
         return Ok(None);
     }
     if let Some(password) = &settings.admin_password {
-        Operator::new(house, roster.clone(), false).make_admin(&settings.admin_user, password).await?;
+        AdminExecutor::new(house, roster.clone(), false).make_admin(&settings.admin_user, password).await?;
         return Ok(None);
     }
     let token = secrets::setup_token();
@@ -197,7 +198,7 @@ fn server_config(
     let public = settings.public_url.as_ref();
     allowed_hosts.extend(public.and_then(|url| url.host_str()).map(str::to_owned));
     Ok(Config {
-        token_secret: house::token_secret(settings)?,
+        token_secret: instance::token_secret(settings)?,
         access_token_ttl: settings.access_token_ttl,
         refresh_token_ttl: settings.refresh_token_ttl,
         refresh_grace: settings.refresh_grace_seconds,
@@ -234,7 +235,7 @@ fn server_config(
         secure_cookies: settings.is_reached_over_tls(),
         upload_bytes: settings.max_upload_size as u64,
         avatar_bytes: settings.max_avatar_size as u64,
-        limits: settings.told_limits(),
+        limits: settings.limits_for_admins(),
         last_backup: Arc::new({
             let data = settings.data.clone();
             move || LastBackup::read(&data).map(|last| last.at)

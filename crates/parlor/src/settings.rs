@@ -4,30 +4,30 @@
 //! A new setting is one entry below; its variable, its place in the example and its check follow.
 
 mod example;
-pub mod form;
+mod keywords;
 pub mod layers;
 mod limits;
-mod nearest;
+mod limits_report;
 mod show;
+mod suggest;
 pub mod table;
 #[cfg(test)]
 mod tests;
-mod told;
-mod words;
+pub mod types;
 
 pub use example::example;
-pub use layers::{Effective, Origin, Problem, Sources};
+pub use keywords::{LogFormat, LogLevel, ModelApi, Switch, Synchronous};
+pub use layers::{Effective, Problem, SettingSource, Sources};
 pub use limits::LimitsInForce;
 pub use show::show;
-pub use words::{LogFormat, LogLevel, ModelApi, Switch, Synchronous};
 
 use crate::secret::Secret;
-use form::{
-    Address, Directory, FilePath, Host, HostAndPort, Line, List, Networks, SecretText, Username, WebAddress,
-    WholePath, bytes, choice, count, days, hours, seconds,
-};
 use parlor_server::Network;
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use types::{
+    Address, Directory, FilePath, Host, HostAndPort, List, Networks, SecretText, SingleLine, Username,
+    WebAddress, WholePath, bytes, choice, count, days, hours, seconds,
+};
 use url::Url;
 
 const YEAR_IN_SECONDS: u64 = 366 * 86_400;
@@ -44,7 +44,7 @@ table::settings! {
         /// and host are allowed.
         public_url: Option<Url> = WebAddress, example "https://chat.example.org";
         /// Further origins whose web pages may connect, such as "https://app.example.org".
-        allowed_origins: Vec<String> = List(form::Origin), default Vec::<String>::new();
+        allowed_origins: Vec<String> = List(types::Origin), default Vec::<String>::new();
         /// Further names under which this hub may be addressed (the Host header), such as
         /// "chat.local". Loopback names and public_url are always allowed.
         allowed_hosts: Vec<String> = List(Host), default Vec::<String>::new();
@@ -167,7 +167,7 @@ table::settings! {
         /// for. Without it plain rules decide.
         triage_url: Option<Url> = WebAddress, example "https://api.openai.com/v1";
         /// The model to ask; a small one will do.
-        triage_model: Option<String> = Line, example "gpt-5-nano";
+        triage_model: Option<String> = SingleLine, example "gpt-5-nano";
         /// What opens it.
         triage_key: Option<Secret> = SecretText { at_least: 1 }, secret;
         /// How it is spoken to: "openai", as nearly everybody understands, or "anthropic".
@@ -224,7 +224,7 @@ pub struct Loaded {
 /// Reads and checks the settings, and gives either all of them or everything that is wrong.
 pub fn load(sources: &Sources) -> Result<Loaded, Vec<Problem>> {
     let (effective, mut problems) = layers::resolve(GROUPS, sources);
-    let settings = Settings::assemble(&mut layers::Reader::new(&effective, &mut problems));
+    let settings = Settings::assemble(&mut layers::SettingReader::new(&effective, &mut problems));
     if let Some(settings) = &settings {
         problems.extend(settings.contradictions());
     }

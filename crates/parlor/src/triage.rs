@@ -1,6 +1,6 @@
 //! Has a model decide which agents answer what was said to nobody by name: one question for each message.
 
-use crate::models::Reached;
+use crate::models::ModelClients;
 use parking_lot::Mutex;
 use parlor_agents::kinds::model::Endpoint;
 use parlor_agents::pick::{Candidate, PickRequest, pick};
@@ -17,16 +17,16 @@ use tokio::sync::OnceCell;
 const REMEMBERED: usize = 256;
 
 /// The room's own model, else the hub's, else plain rules.
-pub struct ByModel {
-    models: Arc<Reached>,
+pub struct ModelTriage {
+    models: Arc<ModelClients>,
     known: Mutex<VecDeque<(MessageId, Decision)>>,
 }
 
 /// Who was picked, or nothing if nobody could be asked.
 type Decision = Arc<OnceCell<Option<Vec<AgentId>>>>;
 
-impl ByModel {
-    pub fn new(models: Arc<Reached>) -> Self {
+impl ModelTriage {
+    pub fn new(models: Arc<ModelClients>) -> Self {
         Self { models, known: Mutex::default() }
     }
 
@@ -44,7 +44,7 @@ impl ByModel {
     }
 }
 
-impl Triage for ByModel {
+impl Triage for ModelTriage {
     fn should_answer(&self, case: TriageCase) -> TriageFuture {
         let endpoint = match (&case.router, self.models.triage()) {
             (Some(router), _) => self.models.endpoint(&router.model).map(Arc::new),

@@ -5,9 +5,9 @@ use super::local::LocalAgent;
 use crate::admin::{AdminReply, AdminRequest, AgentRow};
 use crate::admin_command;
 use crate::arguments::AgentCommand;
-use crate::listing::listing;
-use crate::paint::{Paint, harmless};
 use crate::settings::Settings;
+use crate::style::{TerminalStyle, escape_control};
+use crate::text_table::listing;
 use anyhow::Context;
 use parlor_agents::kinds::AgentConfig;
 use serde_json::{Map, Value};
@@ -27,7 +27,7 @@ pub async fn run(
                 AgentConfig { kind, directory, command: program, extra: further, ..AgentConfig::default() };
             let entry = AgentEntry { name, recipe };
             if let Some(missing) = entry.check()?.missing() {
-                note = format!("{}: parlor doctor says what to do.\n", harmless(&missing.to_string()));
+                note = format!("{}: parlor doctor says what to do.\n", escape_control(&missing.to_string()));
             }
             AdminRequest::AddAgent { agent: LocalAgent { owner, entry } }
         }
@@ -44,14 +44,14 @@ fn setting(text: &str) -> anyhow::Result<(String, Value)> {
     Ok((key.to_owned(), value))
 }
 
-pub fn render(reply: AdminReply, paint: Paint) -> String {
+pub fn render(reply: AdminReply, paint: TerminalStyle) -> String {
     match reply {
         AdminReply::AgentAdded { name, running } => {
-            let name = harmless(&name);
+            let name = escape_control(&name);
             let when = if running { "It is there now" } else { "It is there as soon as the hub is up" };
             format!("Added {name}. {when}: bring it into a room and write @{name}.\n")
         }
-        AdminReply::AgentRemoved { name } => format!("Removed {}.\n", harmless(&name)),
+        AdminReply::AgentRemoved { name } => format!("Removed {}.\n", escape_control(&name)),
         AdminReply::Agents { agents } if !agents.is_empty() => listing(
             ["NAME", "KIND", "STATUS", "DIRECTORY"],
             &agents.into_iter().map(cells).collect::<Vec<_>>(),

@@ -5,8 +5,8 @@
 
 use super::entry::{self, AgentEntry, absolute};
 use super::{join, show};
-use crate::paint::Paint;
 use crate::secret::Secret;
+use crate::style::TerminalStyle;
 use anyhow::{Context, bail};
 use clap::Args;
 use parlor_agents::gateway::remote::Remote;
@@ -67,7 +67,7 @@ pub enum GatewayCommand {
 /// A gateway's own settings file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct GatewayFile {
     server: Option<String>,
     user: Option<String>,
     key_file: Option<PathBuf>,
@@ -79,7 +79,7 @@ struct File {
 }
 
 /// Everything that is settled before the hub is looked for.
-struct Settled {
+struct ResolvedGateway {
     server: Option<String>,
     user: Option<String>,
     key_file: Option<PathBuf>,
@@ -101,10 +101,10 @@ impl HostingArguments {
         self
     }
 
-    fn settle(&self, config: Option<&Path>) -> anyhow::Result<Settled> {
+    fn settle(&self, config: Option<&Path>) -> anyhow::Result<ResolvedGateway> {
         let file = match config {
             Some(path) => entry::read(path)?,
-            None => File::default(),
+            None => GatewayFile::default(),
         };
         let mut agents = file.agent;
         for text in &self.agents {
@@ -127,7 +127,7 @@ impl HostingArguments {
         }
         let mut kinds = file.allow_spawn;
         kinds.extend(self.allow_spawn.iter().cloned());
-        Ok(Settled {
+        Ok(ResolvedGateway {
             server: self.server.clone().or(file.server),
             user: self.user.clone().or(file.user),
             key_file: self.key_file.clone().or(file.key_file),
@@ -145,14 +145,14 @@ pub async fn run(
 ) -> anyhow::Result<()> {
     parlor_agents::process::enable_supervisor();
     let directory = directory(data)?;
-    let Settled { server, user, key_file, ca_file, spawning, agents } = arguments.settle(config)?;
+    let ResolvedGateway { server, user, key_file, ca_file, spawning, agents } = arguments.settle(config)?;
     if agents.is_empty() && spawning.kinds.is_empty() {
         bail!("there is nobody to host: add --agent NAME=KIND, such as --agent coder=claude:.");
     }
     for agent in &agents {
         agent.check()?;
     }
-    let joined = join::Joined::read(&directory)?;
+    let joined = join::PairedHub::read(&directory)?;
     let server = match (&server, &joined) {
         (Some(server), _) => address(server)?,
         (None, Some(joined)) => address(&joined.server)?,
@@ -174,7 +174,7 @@ pub async fn run(
         let plan = AgentSpec { id, name, recipe: agent.recipe.clone() };
         gateway.add(plan).map_err(|problem| anyhow::anyhow!("the agent {}: {problem}", agent.name))?;
     }
-    let paint = Paint::for_stdout();
+    let paint = TerminalStyle::for_stdout();
     print(&show::beginning(&server, &directory, &agents, paint));
     let (line, mut lines) = mpsc::channel(NEWS);
     let sign_in = SignIn::new(server.clone(), trust, credentials).map_err(anyhow::Error::msg)?;
@@ -251,7 +251,7 @@ pub fn trust(certificates: Option<&str>) -> anyhow::Result<Trust> {
 fn credentials(
     user: Option<String>,
     key_file: Option<PathBuf>,
-    joined: Option<join::Joined>,
+    joined: Option<join::PairedHub>,
 ) -> anyhow::Result<Credentials> {
     let secret = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     if let Some(user) = user {
@@ -299,7 +299,7 @@ fn ask_secretly(question: &str) -> anyhow::Result<Secret> {
 }
 
 /// What is missing for each agent.
-pub async fn doctor(arguments: &HostingArguments, config: Option<&Path>) -> anyhow::Result<Vec<Examined>> {
+pub async fn doctor(arguments: &HostingArguments, config: Option<&Path>) -> anyhow::Result<Vec<AgentCheck>> {
     let mut examined = Vec::new();
     for agent in arguments.settle(config)?.agents {
         examined.push(examine(&agent).await);
@@ -310,12 +310,12 @@ pub async fn doctor(arguments: &HostingArguments, config: Option<&Path>) -> anyh
     Ok(examined)
 }
 
-pub struct Examined {
+pub struct AgentCheck {
     pub name: String,
     pub findings: Vec<parlor_agents::finding::Finding>,
 }
 
-pub async fn examine(agent: &AgentEntry) -> Examined {
+pub async fn examine(agent: &AgentEntry) -> AgentCheck {
     use parlor_agents::finding::{Finding, Health};
     let findings = match agent.check() {
         Ok(kind) => kind.examine().await,
@@ -325,5 +325,5 @@ pub async fn examine(agent: &AgentEntry) -> Examined {
             fix: Some("docs/agents.md shows every kind.".into()),
         }],
     };
-    Examined { name: agent.name.clone(), findings }
+    AgentCheck { name: agent.name.clone(), findings }
 }

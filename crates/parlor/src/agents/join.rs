@@ -28,7 +28,7 @@ pub struct JoinArguments {
 
 /// Which hub was joined, and with which key.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Joined {
+pub struct PairedHub {
     pub server: String,
     #[serde(with = "crate::secret::exposed")]
     pub key: Secret,
@@ -37,7 +37,7 @@ pub struct Joined {
     pub ca: Option<String>,
 }
 
-impl Joined {
+impl PairedHub {
     pub fn read(data: &Path) -> anyhow::Result<Option<Self>> {
         let path = data.join(FILE);
         match std::fs::read(&path) {
@@ -68,7 +68,7 @@ pub async fn run(arguments: &JoinArguments, data: Option<&str>) -> anyhow::Resul
         Err(ConnectError::Wrong(why)) => bail!("the hub did not take this code: {why}"),
         Err(ConnectError::NotNow(why)) => bail!("{why}"),
     };
-    let joined = Joined { server: server.to_string(), key, ca };
+    let joined = PairedHub { server: server.to_string(), key, ca };
     replace(&directory.join(FILE), &serde_json::to_vec_pretty(&joined)?)
         .with_context(|| format!("cannot write below {}", directory.display()))?;
     let given = data.map(|data| format!(" --data {data}")).unwrap_or_default();

@@ -4,7 +4,7 @@
 //! around its rules.
 
 use super::entry::{self, AgentEntry};
-use super::within;
+use super::in_process;
 use anyhow::{Context, bail};
 use parlor_agents::gateway::store::{GatewayStore, replace};
 use parlor_agents::gateway::{AgentSpec, Gateway};
@@ -28,21 +28,21 @@ pub struct LocalAgent {
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct File {
+struct LocalAgentsFile {
     #[serde(default)]
     agent: Vec<LocalAgent>,
 }
 
 /// Which agents the hub hosts. What is added is kept in a file in the data directory.
 #[derive(Debug)]
-pub struct Roster {
+pub struct LocalAgents {
     data: PathBuf,
     /// Of the settings file, which people write.
     configured: Vec<LocalAgent>,
     changed: watch::Sender<u64>,
 }
 
-impl Roster {
+impl LocalAgents {
     pub fn open(data: &Path, config: Option<&Path>) -> anyhow::Result<Self> {
         let configured = match config {
             Some(path) => entry::read::<Configured>(path)?.agent,
@@ -93,12 +93,12 @@ impl Roster {
         self.data.join("agents.toml")
     }
 
-    fn added(&self) -> anyhow::Result<File> {
+    fn added(&self) -> anyhow::Result<LocalAgentsFile> {
         let path = self.path();
-        if path.exists() { entry::read(&path) } else { Ok(File::default()) }
+        if path.exists() { entry::read(&path) } else { Ok(LocalAgentsFile::default()) }
     }
 
-    fn write(&self, file: &File) -> anyhow::Result<()> {
+    fn write(&self, file: &LocalAgentsFile) -> anyhow::Result<()> {
         let text = toml::to_string(file).context("cannot be written down")?;
         let path = self.path();
         replace(&path, text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
@@ -131,13 +131,13 @@ struct Configured {
 }
 
 /// Hosts what is on the roster, for as long as the hub runs.
-pub async fn keep(app: Arc<App>, roster: Arc<Roster>) {
+pub async fn run_loop(app: Arc<App>, roster: Arc<LocalAgents>) {
     if let Err(error) = host(&app, &roster).await {
         tracing::error!(error = format!("{error:#}"), "the agents of this hub cannot be hosted");
     }
 }
 
-async fn host(app: &App, roster: &Roster) -> anyhow::Result<()> {
+async fn host(app: &App, roster: &LocalAgents) -> anyhow::Result<()> {
     let mut changed = roster.changed.subscribe();
     // Without an agent nothing is made on the disk.
     while roster.list()?.is_empty() {
@@ -147,24 +147,24 @@ async fn host(app: &App, roster: &Roster) -> anyhow::Result<()> {
         return Ok(());
     }
     let (data, mut gateway) =
-        within::open(&roster.directory()).context("cannot use the directory of the agents")?;
+        in_process::open(&roster.directory()).context("cannot use the directory of the agents")?;
     loop {
         changed.mark_unchanged();
-        let owner = arrange(app, roster, &data, &mut gateway).await?;
+        let owner = sync_gateway(app, roster, &data, &mut gateway).await?;
         let mut later = changed.clone();
         // The roster lives as long as this does.
         let news = async { drop(later.changed().await) };
         match owner {
-            Some(owner) => within::connect(app, &owner, &mut gateway, news).await,
+            Some(owner) => in_process::connect(app, &owner, &mut gateway, news).await,
             None => news.await,
         }
     }
 }
 
 /// Makes the hub know every agent on the roster and the gateway host it; gives the owner of one of them.
-async fn arrange(
+async fn sync_gateway(
     app: &App,
-    roster: &Roster,
+    roster: &LocalAgents,
     data: &GatewayStore,
     gateway: &mut Gateway,
 ) -> anyhow::Result<Option<UserId>> {

@@ -3,10 +3,10 @@
 pub mod command;
 pub mod entry;
 pub mod gateway;
+mod in_process;
 pub mod join;
 pub mod local;
 pub mod services;
 pub mod show;
-mod within;
 
 pub use entry::AgentEntry;

@@ -1,7 +1,7 @@
 //! The agents that admins define over the API: models that answer without a gateway of anybody's.
 
-use super::within;
-use crate::models::Reached;
+use super::in_process;
+use crate::models::ModelClients;
 use anyhow::Context;
 use parlor_agents::gateway::{AgentSpec, Gateway};
 use parlor_agents::kinds::{AgentConfig, AgentKind};
@@ -12,20 +12,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Hosts what is defined, for as long as the hub runs.
-pub async fn keep(app: Arc<App>, models: Arc<Reached>, data: &Path) {
+pub async fn run_loop(app: Arc<App>, models: Arc<ModelClients>, data: &Path) {
     if let Err(error) = host(&app, &models, &data.join("service-agents")).await {
         tracing::error!(error = format!("{error:#}"), "the service agents cannot be hosted");
     }
 }
 
-async fn host(app: &App, models: &Reached, directory: &Path) -> anyhow::Result<()> {
+async fn host(app: &App, models: &ModelClients, directory: &Path) -> anyhow::Result<()> {
     let mut gateway = None;
     loop {
         let wanted = match wanted(app, models).await {
             Ok(wanted) => wanted,
             Err(refusal) => {
                 tracing::warn!(?refusal, "the service agents cannot be looked up");
-                tokio::time::sleep(within::AGAIN).await;
+                tokio::time::sleep(in_process::RETRY_DELAY).await;
                 continue;
             }
         };
@@ -37,26 +37,27 @@ async fn host(app: &App, models: &Reached, directory: &Path) -> anyhow::Result<(
             }
             (Some(gateway), _) => gateway,
             (none, false) => {
-                let (_, made) = within::open(directory).context("cannot use the directory of the agents")?;
+                let (_, made) =
+                    in_process::open(directory).context("cannot use the directory of the agents")?;
                 none.insert(made)
             }
         };
         let owner = arrange(gateway, wanted);
         match owner {
-            Some(owner) => within::connect(app, &owner, gateway, app.hub.services_changed()).await,
+            Some(owner) => in_process::connect(app, &owner, gateway, app.hub.services_changed()).await,
             None => app.hub.services_changed().await,
         }
     }
 }
 
 /// An agent that is to answer, and whose it is.
-struct Wanted {
+struct ServiceToHost {
     owner: UserId,
     plan: AgentSpec,
     kind: AgentKind,
 }
 
-async fn wanted(app: &App, models: &Reached) -> Result<Vec<Wanted>, Refusal> {
+async fn wanted(app: &App, models: &ModelClients) -> Result<Vec<ServiceToHost>, Refusal> {
     let Answer::Services(services) = app.hub.read(&Caller::OPERATOR, Query::Services).await? else {
         return Err(Refusal::Unavailable);
     };
@@ -73,17 +74,17 @@ async fn wanted(app: &App, models: &Reached) -> Result<Vec<Wanted>, Refusal> {
         let recipe =
             AgentConfig { kind: agent.host.kind.to_string(), extra: further, ..AgentConfig::default() };
         let plan = AgentSpec { id: agent.id, name: agent.name, recipe };
-        wanted.push(Wanted { owner: agent.owner, plan, kind: AgentKind::Model(model) });
+        wanted.push(ServiceToHost { owner: agent.owner, plan, kind: AgentKind::Model(model) });
     }
     Ok(wanted)
 }
 
 /// Has the gateway host these and no others; gives the owner of one of them.
-fn arrange(gateway: &mut Gateway, wanted: Vec<Wanted>) -> Option<UserId> {
+fn arrange(gateway: &mut Gateway, wanted: Vec<ServiceToHost>) -> Option<UserId> {
     let known: Vec<_> = wanted.iter().map(|one| one.plan.id.clone()).collect();
     gateway.keep_only(&known);
     let mut some_owner = None;
-    for Wanted { owner, plan, kind } in wanted {
+    for ServiceToHost { owner, plan, kind } in wanted {
         gateway.add_with_kind(plan, kind);
         some_owner.get_or_insert(owner);
     }

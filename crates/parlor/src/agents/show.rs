@@ -1,7 +1,7 @@
 //! What a gateway prints: who is there, how the connection does, who is asked and how that went.
 
 use super::AgentEntry;
-use crate::paint::{Paint, harmless};
+use crate::style::{TerminalStyle, escape_control};
 use parlor_agents::gateway::GatewayNotice;
 use parlor_agents::gateway::remote::ConnectionStatus;
 use parlor_model::RunOutcome;
@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::path::Path;
 use url::Url;
 
-pub fn beginning(server: &Url, data: &Path, agents: &[AgentEntry], paint: Paint) -> String {
+pub fn beginning(server: &Url, data: &Path, agents: &[AgentEntry], paint: TerminalStyle) -> String {
     let mut text = String::from("\n");
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "  {}  {value}", paint.dim(format!("{name:6}")));
@@ -19,7 +19,7 @@ pub fn beginning(server: &Url, data: &Path, agents: &[AgentEntry], paint: Paint)
     let column = agents.iter().map(|agent| agent.name.chars().count()).max().unwrap_or(0);
     for agent in agents {
         let directory = agent.recipe.directory.as_ref().map(|path| format!("  {}", path.display()));
-        let name = paint.bold(format!("{:column$}", harmless(&agent.name)));
+        let name = paint.bold(format!("{:column$}", escape_control(&agent.name)));
         let kind = paint.dim(&agent.recipe.kind);
         line("Agent", format!("{name}  {kind}{}", directory.unwrap_or_default()));
     }
@@ -27,22 +27,22 @@ pub fn beginning(server: &Url, data: &Path, agents: &[AgentEntry], paint: Paint)
     title + &text + "\n"
 }
 
-pub fn line(line: &ConnectionStatus, paint: Paint) -> String {
+pub fn line(line: &ConnectionStatus, paint: TerminalStyle) -> String {
     match line {
         ConnectionStatus::Connected => format!("  {} connected\n", paint.good("●")),
         ConnectionStatus::Lost { why, again } => {
             let seconds = again.as_secs_f32();
             let again = paint.dim(format!("again in {seconds:.1} s"));
-            format!("  {} lost: {}, {again}\n", paint.warning("○"), harmless(why))
+            format!("  {} lost: {}, {again}\n", paint.warning("○"), escape_control(why))
         }
     }
 }
 
-pub fn news(news: &GatewayNotice, paint: Paint) -> String {
+pub fn news(news: &GatewayNotice, paint: TerminalStyle) -> String {
     match news {
         GatewayNotice::Began { agent, room, by } => {
-            let asked = paint.dim(format!("asked by {} in {}", harmless(by), harmless(room)));
-            format!("  {} {}\n", paint.bold(harmless(agent)), asked)
+            let asked = paint.dim(format!("asked by {} in {}", escape_control(by), escape_control(room)));
+            format!("  {} {}\n", paint.bold(escape_control(agent)), asked)
         }
         GatewayNotice::Ended { agent, room, how } => {
             let word = match how {
@@ -52,13 +52,15 @@ pub fn news(news: &GatewayNotice, paint: Paint) -> String {
             };
             format!(
                 "  {} {word} {}\n",
-                paint.bold(harmless(agent)),
-                paint.dim(format!("in {}", harmless(room)))
+                paint.bold(escape_control(agent)),
+                paint.dim(format!("in {}", escape_control(room)))
             )
         }
         GatewayNotice::Dismissed { agent } => {
-            format!("  {} is hosted elsewhere now, or was removed\n", paint.bold(harmless(agent)))
+            format!("  {} is hosted elsewhere now, or was removed\n", paint.bold(escape_control(agent)))
         }
-        GatewayNotice::Refused { message } => format!("  {} {}\n", paint.warning("!"), harmless(message)),
+        GatewayNotice::Refused { message } => {
+            format!("  {} {}\n", paint.warning("!"), escape_control(message))
+        }
     }
 }

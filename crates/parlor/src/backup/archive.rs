@@ -20,7 +20,7 @@ const LONGEST_NOTE: u64 = 1 << 30;
 
 /// The first entry.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct About {
+pub struct BackupHeader {
     format: u32,
     /// The version that made it.
     pub parlor: String,
@@ -31,7 +31,7 @@ pub struct About {
     pub made_at: u64,
 }
 
-impl About {
+impl BackupHeader {
     pub fn new(schema: i64, seq: u64, made_at: u64) -> Self {
         Self { format: FORMAT, parlor: env!("CARGO_PKG_VERSION").into(), schema, seq, made_at }
     }
@@ -39,19 +39,19 @@ impl About {
 
 /// One line of the last entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listed {
+pub struct ManifestEntry {
     path: String,
     bytes: u64,
     sha256: String,
 }
 
-pub struct Writer {
+pub struct ArchiveWriter {
     tar: Builder<BufWriter<File>>,
-    list: Vec<Listed>,
+    list: Vec<ManifestEntry>,
 }
 
-impl Writer {
-    pub fn begin(file: File, about: &About) -> anyhow::Result<Self> {
+impl ArchiveWriter {
+    pub fn begin(file: File, about: &BackupHeader) -> anyhow::Result<Self> {
         let mut writer = Self { tar: Builder::new(BufWriter::new(file)), list: Vec::new() };
         writer.note(ABOUT, about)?;
         Ok(writer)
@@ -64,7 +64,7 @@ impl Writer {
         let mut content = Hashing::new(content.take(bytes));
         self.tar.append_data(&mut header(bytes), path, &mut content).with_context(reading)?;
         ensure!(content.bytes == bytes, "{} became shorter while it was read", file.display());
-        self.list.push(Listed { path: path.into(), bytes, sha256: content.digest() });
+        self.list.push(ManifestEntry { path: path.into(), bytes, sha256: content.digest() });
         Ok(())
     }
 
@@ -95,7 +95,7 @@ fn header(bytes: u64) -> Header {
 pub fn read<Place: Write>(
     file: &Path,
     mut place: impl FnMut(&str) -> anyhow::Result<Place>,
-) -> anyhow::Result<(About, Vec<Listed>)> {
+) -> anyhow::Result<(BackupHeader, Vec<ManifestEntry>)> {
     let opened = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
     let mut archive = Archive::new(BufReader::new(opened));
     let mut entries = archive.entries()?;
@@ -103,7 +103,7 @@ pub fn read<Place: Write>(
     // Not the reason that the reader of archives gives: it quotes what it found.
     let first = entries.next().and_then(Result::ok).with_context(no_backup)?;
     ensure!(first.path_bytes() == ABOUT.as_bytes(), no_backup());
-    let about: About = note(first).with_context(no_backup)?;
+    let about: BackupHeader = note(first).with_context(no_backup)?;
     ensure!(
         about.format == FORMAT,
         "{} was made by Parlor {} in a form that this version does not know",
@@ -116,7 +116,7 @@ pub fn read<Place: Write>(
         let entry = entry.ok().with_context(damaged)?;
         let path = String::from_utf8(entry.path_bytes().into_owned()).ok().with_context(damaged)?;
         if path == LIST {
-            let list: Vec<Listed> = note(entry).with_context(damaged)?;
+            let list: Vec<ManifestEntry> = note(entry).with_context(damaged)?;
             ensure!(list == found, "{}: what is in it is not what its list says", damaged());
             ensure!(found.iter().any(|listed| listed.path == DATABASE), "{}: no database", damaged());
             return Ok((about, found));
@@ -128,7 +128,7 @@ pub fn read<Place: Write>(
         ensure!(!content.failed, damaged());
         copied.with_context(|| format!("cannot write {path}"))?;
         let bytes = content.bytes;
-        found.push(Listed { path, bytes, sha256: content.digest() });
+        found.push(ManifestEntry { path, bytes, sha256: content.digest() });
     }
     bail!("{}: it ends too early", damaged())
 }
@@ -184,7 +184,8 @@ mod tests {
     fn sample(directory: &TempDir) -> PathBuf {
         let file = directory.path().join("sample.tar");
         let content = directory.path().join("content");
-        let mut writer = Writer::begin(File::create(&file).unwrap(), &About::new(1, 7, 0)).unwrap();
+        let mut writer =
+            ArchiveWriter::begin(File::create(&file).unwrap(), &BackupHeader::new(1, 7, 0)).unwrap();
         for path in ["parlor.db", "uploads/ab/cdef", "uploads/x"] {
             std::fs::write(&content, format!("what is in {path}")).unwrap();
             writer.add(path, &content).unwrap();
@@ -193,7 +194,7 @@ mod tests {
         file
     }
 
-    fn read_whole(file: &Path) -> anyhow::Result<(About, Vec<Listed>)> {
+    fn read_whole(file: &Path) -> anyhow::Result<(BackupHeader, Vec<ManifestEntry>)> {
         read(file, |_| Ok(io::sink()))
     }
 
@@ -248,7 +249,8 @@ mod tests {
     fn a_link_is_no_file() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("evil.tar");
-        let mut writer = Writer::begin(File::create(&file).unwrap(), &About::new(1, 0, 0)).unwrap();
+        let mut writer =
+            ArchiveWriter::begin(File::create(&file).unwrap(), &BackupHeader::new(1, 0, 0)).unwrap();
         let mut link = header(0);
         link.set_entry_type(EntryType::Symlink);
         writer.tar.append_link(&mut link, "uploads/x", "/etc/passwd").unwrap();

@@ -1,10 +1,10 @@
 //! Makes a backup.
 
-use super::archive::{self, About, Writer};
+use super::archive::{self, ArchiveWriter, BackupHeader};
 use super::last::LastBackup;
 use super::{DATABASE, UPLOADS, and_files, in_megabytes, note, sync_directory};
 use crate::admin::{AdminReply, AdminRequest};
-use crate::{control, house};
+use crate::{control, instance};
 use anyhow::{Context, bail, ensure};
 use parlor_backends::sqlite::backup;
 use parlor_model::audit::Action;
@@ -19,7 +19,7 @@ pub async fn create(data: &Path, file: &Path) -> anyhow::Result<String> {
     let file = std::path::absolute(file)?;
     ensure!(data.join(DATABASE).exists(), "there is no data of a hub in {}", data.display());
     ensure!(!file.is_dir(), "{} is a directory; name a file in it", file.display());
-    let workshop = Workshop::open(&file)?;
+    let workshop = BackupStaging::open(&file)?;
     let (about, files) = workshop.make(data)?;
     let bytes = workshop.move_to(&file)?;
     let last = LastBackup { file: file.clone(), at: about.made_at };
@@ -49,19 +49,19 @@ async fn have_noted(data: &Path, seq: u64) -> anyhow::Result<()> {
         Ok(None) => {}
         Err(error) => return Err(error.context("the backup was not noted in the audit log")),
     }
-    let _lock = house::lock(data)?;
+    let _lock = instance::lock(data)?;
     let noted = backup::note(&data.join(DATABASE), &note(Action::BackedUp, seq));
     noted.context("the backup was not noted in the audit log")
 }
 
 /// A directory beside the file, of its own name, so that the next backup clears away what a killed one left.
-struct Workshop {
+struct BackupStaging {
     path: PathBuf,
     directory: PathBuf,
     _lock: File,
 }
 
-impl Workshop {
+impl BackupStaging {
     fn open(file: &Path) -> anyhow::Result<Self> {
         let (Some(directory), Some(name)) = (file.parent(), file.file_name()) else {
             bail!("{} is no name for a file", file.display());
@@ -95,13 +95,13 @@ impl Workshop {
     }
 
     /// Gives what it is, and how many uploaded files are in it.
-    fn make(&self, data: &Path) -> anyhow::Result<(About, usize)> {
+    fn make(&self, data: &Path) -> anyhow::Result<(BackupHeader, usize)> {
         let database = self.path.join(DATABASE);
         let copied = backup::copy(data, &database)?;
         let made_at = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs();
-        let about = About::new(copied.schema, copied.head.seq.0, made_at);
+        let about = BackupHeader::new(copied.schema, copied.head.seq.0, made_at);
         let out = OpenOptions::new().write(true).create_new(true).mode(0o600).open(self.archive())?;
-        let mut writer = Writer::begin(out, &about)?;
+        let mut writer = ArchiveWriter::begin(out, &about)?;
         writer.add(DATABASE, &database)?;
         fs::remove_file(&database)?;
         // After the database: what it speaks of was there before it.
@@ -132,7 +132,7 @@ impl Workshop {
     }
 }
 
-impl Drop for Workshop {
+impl Drop for BackupStaging {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
     }

@@ -10,7 +10,7 @@ mod restore;
 
 pub use create::create;
 pub use last::LastBackup;
-pub use restore::{STAGE, restore};
+pub use restore::{STAGING_DIRECTORY, restore};
 
 use parlor_engine::audit;
 use parlor_engine::local::SystemClock;

@@ -1,7 +1,7 @@
 //! Starts over from a backup.
 
 use super::{DATABASE, UPLOADS, and_files, archive, note, sync_directory};
-use crate::house;
+use crate::instance;
 use anyhow::{Context, bail};
 use parlor_backends::sqlite::backup;
 use parlor_model::audit::Action;
@@ -11,15 +11,15 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Where everything is made before anything is replaced. A start clears away what a killed restore left.
-pub const STAGE: &str = ".restore";
+pub const STAGING_DIRECTORY: &str = ".restore";
 /// What was there before, kept until the next restore.
 const BEFORE: &str = "parlor.db.before-restore";
 
 /// Puts what `file` holds into the data directory. Until the last step, which is one rename, the old data is whole;
 /// after it the new is.
 pub fn restore(data: &Path, file: &Path, replace: bool) -> anyhow::Result<String> {
-    house::make_directory(data)?;
-    let _lock = house::lock(data)?;
+    instance::make_directory(data)?;
+    let _lock = instance::lock(data)?;
     let database = data.join(DATABASE);
     let exists = database.exists();
     if exists && !replace {
@@ -28,7 +28,7 @@ pub fn restore(data: &Path, file: &Path, replace: bool) -> anyhow::Result<String
             data.display()
         );
     }
-    let stage = Stage::open(data)?;
+    let stage = RestoreStaging::open(data)?;
     let (about, list) = archive::read(file, |path| stage.file(path))?;
     let made = stage.path.join(DATABASE);
     backup::assign_new_epoch(&made)
@@ -52,13 +52,13 @@ pub fn restore(data: &Path, file: &Path, replace: bool) -> anyhow::Result<String
     ))
 }
 
-struct Stage {
+struct RestoreStaging {
     path: PathBuf,
 }
 
-impl Stage {
+impl RestoreStaging {
     fn open(data: &Path) -> anyhow::Result<Self> {
-        let path = data.join(STAGE);
+        let path = data.join(STAGING_DIRECTORY);
         clear(&path)
             .and_then(|()| DirBuilder::new().mode(0o700).create(&path))
             .with_context(|| format!("cannot write into {}", data.display()))?;
@@ -81,7 +81,7 @@ impl Stage {
     }
 }
 
-impl Drop for Stage {
+impl Drop for RestoreStaging {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
     }

@@ -19,9 +19,9 @@ use tokio::{
 };
 
 /// Where the socket is made before it is shown.
-const WORKSHOP: &str = ".control-new";
+const STAGING_DIRECTORY: &str = ".control-new";
 /// One that connects must say its line within this time.
-const PATIENCE: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// More at once wait to be accepted.
 const MOST_AT_ONCE: usize = 16;
 
@@ -38,7 +38,7 @@ impl ControlSocket {
     pub fn bind(data: &Path) -> io::Result<Self> {
         // Bound inside a directory that only we can enter, then protected, then moved: at no moment
         // can another user connect.
-        let workshop = data.join(WORKSHOP);
+        let workshop = data.join(STAGING_DIRECTORY);
         remove_leftover(&workshop)?;
         DirBuilder::new().mode(0o700).create(&workshop)?;
         let address = socket_address(&workshop, SOCKET_NAME)?;
@@ -101,7 +101,7 @@ where
     let request = tokio::select! {
         // One that has not asked yet need not be waited for.
         _ = stopping.wait_for(|stopping| *stopping) => return,
-        request = timeout(PATIENCE, read_request(&mut stream)) => match request {
+        request = timeout(REQUEST_TIMEOUT, read_request(&mut stream)) => match request {
             Ok(Ok(request)) => request,
             Ok(Err(_)) | Err(_) => return,
         },
@@ -114,7 +114,7 @@ where
         serde_json::to_vec(&reply).expect("a reply is made of text and lists, which JSON can hold");
     line.push(b'\n');
     // The asker may be gone; what it asked for is done all the same.
-    let _ = timeout(PATIENCE, stream.write_all(&line)).await;
+    let _ = timeout(REQUEST_TIMEOUT, stream.write_all(&line)).await;
 }
 
 async fn read_request(stream: &mut UnixStream) -> io::Result<Result<AdminRequest, String>> {

@@ -9,11 +9,11 @@ mod running;
 pub use running::limit as open_files_limit;
 
 use crate::{
-    agents::{self, gateway::HostingArguments, local::Roster},
+    agents::{self, gateway::HostingArguments, local::LocalAgents},
     backup::LastBackup,
-    paint::{Paint, harmless},
     report::wrapped,
     settings::{self, Settings, Sources, Switch},
+    style::{TerminalStyle, escape_control},
 };
 use parlor_agents::finding::Health;
 use parlor_backends::sqlite::backup;
@@ -63,12 +63,12 @@ pub async fn examine_agents(
     let examined = agents::gateway::doctor(arguments, config).await?;
     let findings: Vec<Finding> = examined.into_iter().flat_map(about_agent).collect();
     let failed = findings.iter().any(|finding| finding.state == State::Fail);
-    Ok(Diagnosis { text: render(&findings, Paint::for_stdout()), failed })
+    Ok(Diagnosis { text: render(&findings, TerminalStyle::for_stdout()), failed })
 }
 
 /// The agents that the hub hosts itself.
 async fn own_agents(settings: &Settings, sources: &Sources) -> Vec<Finding> {
-    let roster = Roster::open(&settings.data, sources.config_file().as_deref());
+    let roster = LocalAgents::open(&settings.data, sources.config_file().as_deref());
     let agents = match roster.and_then(|roster| roster.list()) {
         Ok(agents) => agents,
         Err(problem) => {
@@ -82,7 +82,7 @@ async fn own_agents(settings: &Settings, sources: &Sources) -> Vec<Finding> {
     findings
 }
 
-fn about_agent(examined: agents::gateway::Examined) -> impl Iterator<Item = Finding> {
+fn about_agent(examined: agents::gateway::AgentCheck) -> impl Iterator<Item = Finding> {
     let name: Box<str> = examined.name.into();
     examined.findings.into_iter().map(move |found| Finding {
         what: name.to_string().into(),
@@ -115,7 +115,7 @@ pub async fn examine(sources: &Sources) -> Diagnosis {
         }
     };
     let failed = findings.iter().any(|finding| finding.state == State::Fail);
-    Diagnosis { text: render(&findings, Paint::for_stdout()), failed }
+    Diagnosis { text: render(&findings, TerminalStyle::for_stdout()), failed }
 }
 
 async fn look_at(settings: &Settings) -> Vec<Finding> {
@@ -211,7 +211,7 @@ fn in_words(time: Duration) -> String {
 
 const WIDTH: usize = 84;
 
-fn render(findings: &[Finding], paint: Paint) -> String {
+fn render(findings: &[Finding], paint: TerminalStyle) -> String {
     let column = findings.iter().map(|finding| finding.what.len()).max().unwrap_or(0);
     let indent = " ".repeat(column + 10);
     let mut text = String::from("\n");
@@ -222,10 +222,10 @@ fn render(findings: &[Finding], paint: Paint) -> String {
             State::Fail => paint.bad("fail"),
         };
         // A name of a file is text of others.
-        let says = wrapped(&harmless(&finding.says), WIDTH).join(&format!("\n{indent}"));
-        let _ = writeln!(text, "  {state}  {:column$}  {says}", harmless(&finding.what));
+        let says = wrapped(&escape_control(&finding.says), WIDTH).join(&format!("\n{indent}"));
+        let _ = writeln!(text, "  {state}  {:column$}  {says}", escape_control(&finding.what));
         if let Some(fix) = &finding.fix {
-            let fix = wrapped(&harmless(fix), WIDTH - 2).join(&format!("\n{indent}  "));
+            let fix = wrapped(&escape_control(fix), WIDTH - 2).join(&format!("\n{indent}  "));
             let _ = writeln!(text, "{indent}{} {}", paint.dim("→"), paint.dim(fix));
         }
     }
@@ -269,8 +269,8 @@ mod tests {
   1 thing is broken, and 1 thing to look at.
 
 ";
-        assert_eq!(render(&findings, Paint::PLAIN), expected);
-        assert!(render(&findings[..1], Paint::PLAIN).ends_with("All is well.\n\n"));
+        assert_eq!(render(&findings, TerminalStyle::PLAIN), expected);
+        assert!(render(&findings[..1], TerminalStyle::PLAIN).ends_with("All is well.\n\n"));
     }
 
     #[test]

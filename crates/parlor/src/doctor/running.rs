@@ -14,9 +14,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const BESIDES_SOCKETS: u64 = 512;
 
 /// What the hub said of itself; `None` if none runs.
-pub type Said = Result<Option<AdminReply>, String>;
+pub type StatusReply = Result<Option<AdminReply>, String>;
 
-pub async fn ask(settings: &Settings) -> Said {
+pub async fn ask(settings: &Settings) -> StatusReply {
     match timeout(PATIENCE, control::ask(&settings.data, &AdminRequest::Status)).await {
         Ok(Ok(reply)) => Ok(reply),
         Ok(Err(error)) => Err(format!("{error:#}")),
@@ -24,7 +24,7 @@ pub async fn ask(settings: &Settings) -> Said {
     }
 }
 
-pub async fn hub(settings: &Settings, said: &Said) -> Finding {
+pub async fn hub(settings: &Settings, said: &StatusReply) -> Finding {
     let listen = settings.listen;
     let (version, store) = match said {
         Ok(None) => return none_runs(settings).await,
@@ -87,7 +87,7 @@ async fn none_runs(settings: &Settings) -> Finding {
     }
 }
 
-pub fn open_files(settings: &Settings, said: &Said) -> Finding {
+pub fn open_files(settings: &Settings, said: &StatusReply) -> Finding {
     let (whose, most) = match said {
         Ok(Some(AdminReply::Status { open_files: Some(most), .. })) => ("The hub", *most),
         _ => ("A hub started from here", limit().unwrap_or(u64::MAX)),

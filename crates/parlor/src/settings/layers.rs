@@ -4,9 +4,9 @@
 //! Never: reads the process environment itself; it is handed in, so tests own it.
 
 use super::{
-    form::Form,
-    nearest::nearest,
+    suggest::nearest,
     table::{Entry, Group, Presence},
+    types::SettingType,
 };
 use std::{
     collections::BTreeMap,
@@ -76,7 +76,7 @@ impl fmt::Display for Problem {
 
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum SettingSource {
     Default,
     /// The key in the settings file.
     File(String),
@@ -86,7 +86,7 @@ pub enum Origin {
     Flag(String),
 }
 
-impl Origin {
+impl SettingSource {
     /// The name to put in front of a complaint about the value.
     fn name<'a>(&'a self, key: &'a str) -> &'a str {
         match self {
@@ -96,7 +96,7 @@ impl Origin {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingSource {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => formatter.write_str("default"),
@@ -109,13 +109,13 @@ impl fmt::Display for Origin {
 
 /// A value before it is read by its form.
 #[derive(Clone, Debug)]
-pub struct Given {
+pub struct RawSetting {
     pub value: Value,
-    pub origin: Origin,
+    pub origin: SettingSource,
 }
 
 /// The value that holds for each key; an optional setting that nobody set has none.
-pub type Effective = BTreeMap<&'static str, Given>;
+pub type Effective = BTreeMap<&'static str, RawSetting>;
 
 /// Applies the precedence and collects everything that is wrong on the way.
 pub fn resolve(groups: &'static [Group], sources: &Sources) -> (Effective, Vec<Problem>) {
@@ -135,11 +135,11 @@ pub fn resolve(groups: &'static [Group], sources: &Sources) -> (Effective, Vec<P
     (effective, problems)
 }
 
-fn find(entry: &Entry, file: &Table, sources: &Sources) -> Result<Option<Given>, Problem> {
+fn find(entry: &Entry, file: &Table, sources: &Sources) -> Result<Option<RawSetting>, Problem> {
     if let Some(text) = sources.flags.get(entry.key) {
         let flag = format!("--{}", entry.key.replace('_', "-"));
         let value = (entry.parse_text)(text).map_err(|reason| Problem::new(&flag, reason))?;
-        return Ok(Some(Given { value, origin: Origin::Flag(flag) }));
+        return Ok(Some(RawSetting { value, origin: SettingSource::Flag(flag) }));
     }
     if let Some(given) = in_environment(entry, sources)? {
         return Ok(Some(given));
@@ -148,12 +148,12 @@ fn find(entry: &Entry, file: &Table, sources: &Sources) -> Result<Option<Given>,
         return Ok(Some(given));
     }
     Ok(match entry.presence {
-        Presence::Default(value) => Some(Given { value: value(), origin: Origin::Default }),
+        Presence::Default(value) => Some(RawSetting { value: value(), origin: SettingSource::Default }),
         Presence::Optional(_) | Presence::Secret => None,
     })
 }
 
-fn in_environment(entry: &Entry, sources: &Sources) -> Result<Option<Given>, Problem> {
+fn in_environment(entry: &Entry, sources: &Sources) -> Result<Option<RawSetting>, Problem> {
     let text_of = |variable: &String| -> Result<Option<String>, Problem> {
         // Container files pass variables on that are empty when nobody set them.
         let Some(text) = sources.environment.get(variable).filter(|text| !text.is_empty()) else {
@@ -171,14 +171,14 @@ fn in_environment(entry: &Entry, sources: &Sources) -> Result<Option<Given>, Pro
             return Err(Problem::new(file_variable, format!("is set together with {variable}; keep one")));
         }
         let value = read_secret(Path::new(&path)).map_err(|reason| Problem::new(&file_variable, reason))?;
-        return Ok(Some(Given { value, origin: Origin::Environment(file_variable) }));
+        return Ok(Some(RawSetting { value, origin: SettingSource::Environment(file_variable) }));
     }
     let Some(text) = text else { return Ok(None) };
     let value = (entry.parse_text)(&text).map_err(|reason| Problem::new(&variable, reason))?;
-    Ok(Some(Given { value, origin: Origin::Environment(variable) }))
+    Ok(Some(RawSetting { value, origin: SettingSource::Environment(variable) }))
 }
 
-fn in_file(entry: &Entry, file: &Table) -> Result<Option<Given>, Problem> {
+fn in_file(entry: &Entry, file: &Table) -> Result<Option<RawSetting>, Problem> {
     let value = file.get(entry.key);
     if let Some(file_key) = entry.file_key()
         && let Some(path) = file.get(&file_key)
@@ -188,9 +188,9 @@ fn in_file(entry: &Entry, file: &Table) -> Result<Option<Given>, Problem> {
         }
         let path = path.as_str().ok_or_else(|| Problem::new(&file_key, "must be a path in quotes"))?;
         let value = read_secret(Path::new(path)).map_err(|reason| Problem::new(&file_key, reason))?;
-        return Ok(Some(Given { value, origin: Origin::File(file_key) }));
+        return Ok(Some(RawSetting { value, origin: SettingSource::File(file_key) }));
     }
-    Ok(value.map(|value| Given { value: value.clone(), origin: Origin::File(entry.key.into()) }))
+    Ok(value.map(|value| RawSetting { value: value.clone(), origin: SettingSource::File(entry.key.into()) }))
 }
 
 fn read_secret(path: &Path) -> Result<Value, String> {
@@ -264,27 +264,27 @@ fn unknown(kind: &str, nearest: Option<&str>) -> String {
 }
 
 /// Reads values by their forms and keeps what went wrong.
-pub struct Reader<'a> {
+pub struct SettingReader<'a> {
     effective: &'a Effective,
     problems: &'a mut Vec<Problem>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> SettingReader<'a> {
     pub fn new(effective: &'a Effective, problems: &'a mut Vec<Problem>) -> Self {
         Self { effective, problems }
     }
 
     /// Gives nothing when the value is missing or wrong; the problem is then already noted.
-    pub fn required<F: Form>(&mut self, key: &str, form: &F) -> Option<F::Output> {
+    pub fn required<F: SettingType>(&mut self, key: &str, form: &F) -> Option<F::Output> {
         self.read(key, form).flatten()
     }
 
     /// Gives `Some(None)` when nobody set it.
-    pub fn optional<F: Form>(&mut self, key: &str, form: &F) -> Option<Option<F::Output>> {
+    pub fn optional<F: SettingType>(&mut self, key: &str, form: &F) -> Option<Option<F::Output>> {
         self.read(key, form)
     }
 
-    fn read<F: Form>(&mut self, key: &str, form: &F) -> Option<Option<F::Output>> {
+    fn read<F: SettingType>(&mut self, key: &str, form: &F) -> Option<Option<F::Output>> {
         let Some(given) = self.effective.get(key) else { return Some(None) };
         match form.read(&given.value) {
             Ok(value) => Some(Some(value)),

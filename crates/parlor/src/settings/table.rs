@@ -78,7 +78,7 @@ macro_rules! settings {
 
         impl Settings {
             /// Reads each value by its form; what does not fit is added to the problems.
-            fn assemble(reader: &mut $crate::settings::layers::Reader<'_>) -> Option<Self> {
+            fn assemble(reader: &mut $crate::settings::layers::SettingReader<'_>) -> Option<Self> {
                 $($( let $key = $crate::settings::table::settings!(@read $presence reader, stringify!($key), &$form); )*)*
                 Some(Self { $($( $key: $key?, )*)* })
             }
@@ -92,10 +92,10 @@ macro_rules! settings {
     };
     (@presence secret) => { $crate::settings::table::Presence::Secret };
     (@text default $type:ty, $form:expr, $text:expr) => {
-        $crate::settings::form::text_for::<$type, _>($form, $text)
+        $crate::settings::types::text_for::<$type, _>($form, $text)
     };
     (@text $optional:ident $type:ty, $form:expr, $text:expr) => {
-        $crate::settings::form::Form::parse_text($form, $text)
+        $crate::settings::types::SettingType::parse_text($form, $text)
     };
     (@read default $reader:ident, $key:expr, $form:expr) => { $reader.required($key, $form) };
     (@read $optional:ident $reader:ident, $key:expr, $form:expr) => { $reader.optional($key, $form) };

@@ -65,23 +65,23 @@ fn nothing_given_means_the_documented_defaults() {
     assert_eq!(settings.synchronous, Synchronous::Full);
     assert_eq!(settings.log_level.as_str(), "info");
     assert_eq!(settings.warnings(), Vec::<String>::new());
-    assert!(effective.values().all(|given| given.origin == Origin::Default));
+    assert!(effective.values().all(|given| given.origin == SettingSource::Default));
 }
 
 #[test]
 fn a_flag_wins_over_the_environment_over_the_file_over_the_default() {
     let given = Given::nothing();
-    check_listen(&given, "127.0.0.1:7878", Origin::Default);
+    check_listen(&given, "127.0.0.1:7878", SettingSource::Default);
     let given = given.file("listen = \"127.0.0.1:1\"\n");
-    check_listen(&given, "127.0.0.1:1", Origin::File("listen".into()));
+    check_listen(&given, "127.0.0.1:1", SettingSource::File("listen".into()));
     let given = given.env("PARLOR_LISTEN", "127.0.0.1:2");
-    check_listen(&given, "127.0.0.1:2", Origin::Environment("PARLOR_LISTEN".into()));
+    check_listen(&given, "127.0.0.1:2", SettingSource::Environment("PARLOR_LISTEN".into()));
     let given = given.flag("listen", "127.0.0.1:3");
-    check_listen(&given, "127.0.0.1:3", Origin::Flag("--listen".into()));
+    check_listen(&given, "127.0.0.1:3", SettingSource::Flag("--listen".into()));
 }
 
 #[track_caller]
-fn check_listen(given: &Given, listen: &str, origin: Origin) {
+fn check_listen(given: &Given, listen: &str, origin: SettingSource) {
     let loaded = given.loads();
     assert_eq!(loaded.settings.listen.to_string(), listen);
     assert_eq!(loaded.effective["listen"].origin, origin);

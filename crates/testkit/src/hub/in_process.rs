@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use parking_lot::Mutex;
-use parlor::house::Platform;
+use parlor::instance::Platform;
 use parlor::serve::RunningHub;
 use parlor::settings::{self, Settings, Sources};
 use parlor_engine::local::SystemClock;

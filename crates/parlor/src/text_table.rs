@@ -1,6 +1,6 @@
 //! Tables for a terminal: aligned columns, a quiet heading, no frame.
 
-use crate::paint::{Paint, harmless};
+use crate::style::{TerminalStyle, escape_control};
 use unicode_width::UnicodeWidthStr;
 
 const GAP: &str = "  ";
@@ -9,10 +9,10 @@ const GAP: &str = "  ";
 pub fn listing<const COLUMNS: usize>(
     headings: [&str; COLUMNS],
     rows: &[[String; COLUMNS]],
-    paint: Paint,
+    paint: TerminalStyle,
 ) -> String {
     let rows: Vec<[String; COLUMNS]> =
-        rows.iter().map(|row| row.each_ref().map(|cell| harmless(cell))).collect();
+        rows.iter().map(|row| row.each_ref().map(|cell| escape_control(cell))).collect();
     let mut widths = headings.map(UnicodeWidthStr::width);
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
@@ -42,13 +42,13 @@ mod tests {
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {
         let rows = [["ada".into(), "Ada L".into(), "x".into()], ["grace_h".into(), "周".into(), "".into()]];
-        let text = listing(["NAME", "SHOWN", "Z"], &rows, Paint::PLAIN);
+        let text = listing(["NAME", "SHOWN", "Z"], &rows, TerminalStyle::PLAIN);
         assert_eq!(text, "NAME     SHOWN  Z\nada      Ada L  x\ngrace_h  周\n");
     }
 
     #[test]
     fn a_cell_cannot_break_the_table() {
-        let text = listing(["NAME"], &[["a\nb\x1b[2J".into()]], Paint::COLOURED);
+        let text = listing(["NAME"], &[["a\nb\x1b[2J".into()]], TerminalStyle::COLOURED);
         assert_eq!(text, "\x1b[2mNAME\x1b[0m\na\\u{a}b\\u{1b}[2J\n");
     }
 }

@@ -12,7 +12,7 @@ use url::Url;
 /// Turns a TOML value into the type the program works with, or says in one sentence why not.
 ///
 /// The sentence follows the key, as in "listen: must be …". It never repeats a secret.
-pub trait Form {
+pub trait SettingType {
     type Output;
 
     fn read(&self, value: &Value) -> Result<Self::Output, String>;
@@ -23,15 +23,15 @@ pub trait Form {
     }
 }
 
-/// Calls [`Form::parse_text`]; naming the type lets an entry write `count(1..=9)` without repeating it.
-pub fn text_for<T, F: Form<Output = T>>(form: &F, text: &str) -> Result<Value, String> {
+/// Calls [`SettingType::parse_text`]; naming the type lets an entry write `count(1..=9)` without repeating it.
+pub fn text_for<T, F: SettingType<Output = T>>(form: &F, text: &str) -> Result<Value, String> {
     form.parse_text(text)
 }
 
 /// An address and port to listen on.
 pub struct Address;
 
-impl Form for Address {
+impl SettingType for Address {
     type Output = SocketAddr;
 
     fn read(&self, value: &Value) -> Result<SocketAddr, String> {
@@ -45,7 +45,7 @@ impl Form for Address {
 /// A path in the file system.
 pub struct Directory;
 
-impl Form for Directory {
+impl SettingType for Directory {
     type Output = PathBuf;
 
     fn read(&self, value: &Value) -> Result<PathBuf, String> {
@@ -59,7 +59,7 @@ impl Form for Directory {
 /// The path of a folder, from the root of the file system.
 pub struct WholePath;
 
-impl Form for WholePath {
+impl SettingType for WholePath {
     type Output = PathBuf;
 
     fn read(&self, value: &Value) -> Result<PathBuf, String> {
@@ -72,7 +72,7 @@ impl Form for WholePath {
 /// The path of a file.
 pub struct FilePath;
 
-impl Form for FilePath {
+impl SettingType for FilePath {
     type Output = PathBuf;
 
     fn read(&self, value: &Value) -> Result<PathBuf, String> {
@@ -86,7 +86,7 @@ impl Form for FilePath {
 /// The name of a user: 3 to 50 letters, digits, `_` and `-`.
 pub struct Username;
 
-impl Form for Username {
+impl SettingType for Username {
     type Output = String;
 
     fn read(&self, value: &Value) -> Result<String, String> {
@@ -102,7 +102,7 @@ impl Form for Username {
 /// The URL people open, with or without a path.
 pub struct WebAddress;
 
-impl Form for WebAddress {
+impl SettingType for WebAddress {
     type Output = Url;
 
     fn read(&self, value: &Value) -> Result<Url, String> {
@@ -115,7 +115,7 @@ impl Form for WebAddress {
 /// A web origin: scheme, host and port, nothing after them. Becomes the form browsers send.
 pub struct Origin;
 
-impl Form for Origin {
+impl SettingType for Origin {
     type Output = String;
 
     fn read(&self, value: &Value) -> Result<String, String> {
@@ -131,7 +131,7 @@ impl Form for Origin {
 /// What a `Host` header may say: a name or address, with a port or without.
 pub struct Host;
 
-impl Form for Host {
+impl SettingType for Host {
     type Output = String;
 
     fn read(&self, value: &Value) -> Result<String, String> {
@@ -153,7 +153,7 @@ impl Form for Host {
 /// An address, or a network such as 10.0.0.0/8.
 pub struct Networks;
 
-impl Form for Networks {
+impl SettingType for Networks {
     type Output = Network;
 
     fn read(&self, value: &Value) -> Result<Network, String> {
@@ -166,7 +166,7 @@ impl Form for Networks {
 /// Several values of one form: a TOML array, or a text with commas.
 pub struct List<F>(pub F);
 
-impl<F: Form> Form for List<F> {
+impl<F: SettingType> SettingType for List<F> {
     type Output = Vec<F::Output>;
 
     fn read(&self, value: &Value) -> Result<Vec<F::Output>, String> {
@@ -185,7 +185,7 @@ pub struct SecretText {
     pub at_least: usize,
 }
 
-impl Form for SecretText {
+impl SettingType for SecretText {
     type Output = Secret;
 
     fn read(&self, value: &Value) -> Result<Secret, String> {
@@ -203,7 +203,7 @@ impl Form for SecretText {
 /// A host with its port, as it stands in an address.
 pub struct HostAndPort;
 
-impl Form for HostAndPort {
+impl SettingType for HostAndPort {
     type Output = String;
 
     fn read(&self, value: &Value) -> Result<String, String> {
@@ -220,9 +220,9 @@ impl Form for HostAndPort {
 }
 
 /// A name of something elsewhere: one line, not empty.
-pub struct Line;
+pub struct SingleLine;
 
-impl Form for Line {
+impl SettingType for SingleLine {
     type Output = String;
 
     fn read(&self, value: &Value) -> Result<String, String> {
@@ -235,23 +235,23 @@ impl Form for Line {
 }
 
 /// A whole number in a range.
-pub struct Whole<T> {
+pub struct IntegerType<T> {
     range: RangeInclusive<u64>,
     unit: &'static str,
     output: PhantomData<fn() -> T>,
 }
 
 /// A plain count.
-pub fn count<T>(range: RangeInclusive<u64>) -> Whole<T> {
-    Whole { range, unit: "", output: PhantomData }
+pub fn count<T>(range: RangeInclusive<u64>) -> IntegerType<T> {
+    IntegerType { range, unit: "", output: PhantomData }
 }
 
 /// A size in bytes.
-pub fn bytes(range: RangeInclusive<u64>) -> Whole<usize> {
-    Whole { range, unit: " bytes", output: PhantomData }
+pub fn bytes(range: RangeInclusive<u64>) -> IntegerType<usize> {
+    IntegerType { range, unit: " bytes", output: PhantomData }
 }
 
-impl<T: TryFrom<u64>> Form for Whole<T> {
+impl<T: TryFrom<u64>> SettingType for IntegerType<T> {
     type Output = T;
 
     fn read(&self, value: &Value) -> Result<T, String> {
@@ -265,25 +265,25 @@ impl<T: TryFrom<u64>> Form for Whole<T> {
 }
 
 /// A length of time in whole units.
-pub struct Span {
+pub struct DurationType {
     range: RangeInclusive<u64>,
     unit: &'static str,
     seconds_per_unit: u64,
 }
 
-pub fn seconds(range: RangeInclusive<u64>) -> Span {
-    Span { range, unit: " seconds", seconds_per_unit: 1 }
+pub fn seconds(range: RangeInclusive<u64>) -> DurationType {
+    DurationType { range, unit: " seconds", seconds_per_unit: 1 }
 }
 
-pub fn hours(range: RangeInclusive<u64>) -> Span {
-    Span { range, unit: " hours", seconds_per_unit: 3_600 }
+pub fn hours(range: RangeInclusive<u64>) -> DurationType {
+    DurationType { range, unit: " hours", seconds_per_unit: 3_600 }
 }
 
-pub fn days(range: RangeInclusive<u64>) -> Span {
-    Span { range, unit: " days", seconds_per_unit: 86_400 }
+pub fn days(range: RangeInclusive<u64>) -> DurationType {
+    DurationType { range, unit: " days", seconds_per_unit: 86_400 }
 }
 
-impl Form for Span {
+impl SettingType for DurationType {
     type Output = Duration;
 
     fn read(&self, value: &Value) -> Result<Duration, String> {
@@ -300,15 +300,15 @@ impl Form for Span {
 pub struct Choice<T>(PhantomData<fn() -> T>);
 
 /// A type each of whose values has a word in the settings.
-pub trait Words: Copy + 'static {
+pub trait Keywords: Copy + 'static {
     const WORDS: &'static [(&'static str, Self)];
 }
 
-pub fn choice<T: Words>() -> Choice<T> {
+pub fn choice<T: Keywords>() -> Choice<T> {
     Choice(PhantomData)
 }
 
-impl<T: Words> Form for Choice<T> {
+impl<T: Keywords> SettingType for Choice<T> {
     type Output = T;
 
     fn read(&self, value: &Value) -> Result<T, String> {
@@ -433,12 +433,16 @@ mod tests {
     }
 
     #[track_caller]
-    fn check<F: Form<Output: PartialEq + Debug>>(form: &F, text: &str, expected: Result<F::Output, String>) {
+    fn check<F: SettingType<Output: PartialEq + Debug>>(
+        form: &F,
+        text: &str,
+        expected: Result<F::Output, String>,
+    ) {
         assert_eq!(form.read(&Value::from(text)), expected);
     }
 
     #[track_caller]
-    fn refuse<F: Form<Output: Debug>>(form: &F, text: &str, part: &str) {
+    fn refuse<F: SettingType<Output: Debug>>(form: &F, text: &str, part: &str) {
         let reason = form.read(&Value::from(text)).unwrap_err();
         assert!(reason.contains(part), "{reason}");
     }

@@ -1,9 +1,9 @@
 //! The hub with its store: the only place that names the concrete backends.
 
 use crate::backup;
-use crate::models::Reached;
+use crate::models::ModelClients;
 use crate::settings::{Settings, Switch, Synchronous};
-use crate::triage::ByModel;
+use crate::triage::ModelTriage;
 use anyhow::{Context, bail};
 use parlor_backends::disk_blobs::DiskBlobs;
 use parlor_backends::sqlite::{self, Options};
@@ -39,22 +39,22 @@ impl Default for Platform {
     }
 }
 
-pub struct House {
+pub struct Instance {
     pub hub: Hub,
     pub passwords: Passwords,
     pub blobs: Arc<dyn BlobStore>,
-    pub models: Arc<Reached>,
+    pub models: Arc<ModelClients>,
     /// Held while the store is open: two hubs on one directory would each believe to be the only writer.
     _lock: File,
 }
 
 /// Opens the data directory and starts the engine on it.
-pub fn open(settings: &Settings, platform: Platform) -> anyhow::Result<House> {
+pub fn open(settings: &Settings, platform: Platform) -> anyhow::Result<Instance> {
     let data = &settings.data;
     make_directory(data)?;
     let lock = lock(data)?;
     // What a restore that was killed left is of no use to anybody.
-    let _ = fs::remove_dir_all(data.join(backup::STAGE));
+    let _ = fs::remove_dir_all(data.join(backup::STAGING_DIRECTORY));
     let options = Options {
         synchronous: match settings.synchronous {
             Synchronous::Full => sqlite::Synchronous::Full,
@@ -87,18 +87,18 @@ pub fn open(settings: &Settings, platform: Platform) -> anyhow::Result<House> {
         triage_timeout: settings.triage_timeout + Duration::from_secs(2),
         ..Limits::default()
     };
-    let models = Reached::new(settings)?;
+    let models = ModelClients::new(settings)?;
     let hub = Hub::open(HubDependencies {
         store,
         reader,
         bus: Arc::new(LocalBus::new(limits.max_queued_batches)),
         clock: platform.clock,
         ids: platform.ids,
-        triage: Arc::new(ByModel::new(models.clone())),
+        triage: Arc::new(ModelTriage::new(models.clone())),
         limits,
     })?;
     let passwords = Passwords::new(settings.password_hashing_jobs, platform.password_cost);
-    Ok(House { hub, passwords, blobs: Arc::new(blobs), models, _lock: lock })
+    Ok(Instance { hub, passwords, blobs: Arc::new(blobs), models, _lock: lock })
 }
 
 /// The folders themselves, whatever links lead to them. One that is not there is no reason not to start.

@@ -10,9 +10,9 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// Frames that may wait in each direction.
-const WAITING: usize = 256;
+const FRAME_QUEUE: usize = 256;
 /// Between two tries to have agents hosted.
-pub const AGAIN: Duration = Duration::from_secs(1);
+pub const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 pub fn open(directory: &Path) -> anyhow::Result<(Arc<GatewayStore>, Gateway)> {
     let data = Arc::new(GatewayStore::open(directory)?);
@@ -24,7 +24,7 @@ pub fn open(directory: &Path) -> anyhow::Result<(Arc<GatewayStore>, Gateway)> {
 
 /// One connection, until it is lost or something changed. What agents do goes on over the next one.
 pub async fn connect(app: &App, owner: &UserId, gateway: &mut Gateway, changed: impl Future<Output = ()>) {
-    let (ours, theirs) = parlor_agents::frame_channel(WAITING);
+    let (ours, theirs) = parlor_agents::frame_channel(FRAME_QUEUE);
     let hosting = parlor_server::host_locally(app, owner, ours.incoming, ours.outgoing);
     tokio::pin!(hosting);
     let lost = tokio::select! {
@@ -39,5 +39,5 @@ pub async fn connect(app: &App, owner: &UserId, gateway: &mut Gateway, changed: 
             return;
         }
     }
-    tokio::time::sleep(AGAIN).await;
+    tokio::time::sleep(RETRY_DELAY).await;
 }

@@ -5,11 +5,11 @@ use std::{fmt::Display, io::IsTerminal};
 
 /// Knows whether the reader is a terminal that wants colour.
 #[derive(Clone, Copy, Debug)]
-pub struct Paint {
+pub struct TerminalStyle {
     enabled: bool,
 }
 
-impl Paint {
+impl TerminalStyle {
     pub const PLAIN: Self = Self { enabled: false };
     pub const COLOURED: Self = Self { enabled: true };
 
@@ -53,7 +53,7 @@ impl Paint {
 }
 
 /// Makes text of others safe to print: what could steer a terminal or turn a line around is escaped.
-pub fn harmless(text: &str) -> String {
+pub fn escape_control(text: &str) -> String {
     text.chars()
         .map(|c| if is_deceptive(c) { c.escape_unicode().to_string() } else { c.to_string() })
         .collect()
@@ -65,14 +65,14 @@ mod tests {
 
     #[test]
     fn without_a_terminal_nothing_is_painted() {
-        assert_eq!(Paint::PLAIN.bold("x") + &Paint::PLAIN.warning("y"), "xy");
-        assert_eq!(Paint::COLOURED.bold("x"), "\x1b[1mx\x1b[0m");
+        assert_eq!(TerminalStyle::PLAIN.bold("x") + &TerminalStyle::PLAIN.warning("y"), "xy");
+        assert_eq!(TerminalStyle::COLOURED.bold("x"), "\x1b[1mx\x1b[0m");
     }
 
     #[test]
     fn text_of_others_cannot_steer_the_terminal() {
-        assert_eq!(harmless("Ada \x1b]52;c;x\x07"), "Ada \\u{1b}]52;c;x\\u{7}");
-        assert_eq!(harmless("a\u{202e}b\nc"), "a\\u{202e}b\\u{a}c");
-        assert_eq!(harmless("Zoë 周"), "Zoë 周");
+        assert_eq!(escape_control("Ada \x1b]52;c;x\x07"), "Ada \\u{1b}]52;c;x\\u{7}");
+        assert_eq!(escape_control("a\u{202e}b\nc"), "a\\u{202e}b\\u{a}c");
+        assert_eq!(escape_control("Zoë 周"), "Zoë 周");
     }
 }

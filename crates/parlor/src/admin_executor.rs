@@ -1,9 +1,9 @@
 //! What whoever runs the hub asks of it, as commands.
 
 use crate::admin::{AdminReply, AdminRequest, AgentRow, AuditRow, Role, TokenRow, UserRow};
-use crate::agents::local::{self, Roster};
+use crate::agents::local::{self, LocalAgents};
 use crate::doctor;
-use crate::house::House;
+use crate::instance::Instance;
 use crate::secret::Secret;
 use anyhow::bail;
 use parlor_engine::{Health, Hub, password_errors};
@@ -22,16 +22,16 @@ use std::time::Duration;
 const OPERATOR: Caller = Caller::OPERATOR;
 
 #[derive(Clone)]
-pub struct Operator {
+pub struct AdminExecutor {
     hub: Hub,
     passwords: Passwords,
-    roster: Arc<Roster>,
+    roster: Arc<LocalAgents>,
     /// Whether agents are hosted while this goes on.
     hosts: bool,
 }
 
-impl Operator {
-    pub fn new(house: &House, roster: Arc<Roster>, hosts: bool) -> Self {
+impl AdminExecutor {
+    pub fn new(house: &Instance, roster: Arc<LocalAgents>, hosts: bool) -> Self {
         Self { hub: house.hub.clone(), passwords: house.passwords.clone(), roster, hosts }
     }
 

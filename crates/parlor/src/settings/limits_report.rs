@@ -17,7 +17,7 @@ macro_rules! told {
 }
 
 impl Settings {
-    pub fn told_limits(&self) -> Vec<Limit> {
+    pub fn limits_for_admins(&self) -> Vec<Limit> {
         told!(self;
             Budget {
                 max_turns_per_day Count,
@@ -105,7 +105,7 @@ mod tests {
 
     fn told(limits: &str) -> Vec<Limit> {
         let flags = BTreeMap::from([("limits", limits.to_owned())]);
-        load(&Sources { flags, ..Sources::default() }).unwrap().settings.told_limits()
+        load(&Sources { flags, ..Sources::default() }).unwrap().settings.limits_for_admins()
     }
 
     /// A setting that is added there is told here, or this says so.

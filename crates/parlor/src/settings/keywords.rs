@@ -1,6 +1,6 @@
 //! The settings that are one of a few words.
 
-use super::form::Words;
+use super::types::Keywords;
 use parlor_agents::kinds::model::Dialect;
 
 /// When a commit counts as kept; see the setting for what each of them risks.
@@ -11,7 +11,7 @@ pub enum Synchronous {
     Off,
 }
 
-impl Words for Synchronous {
+impl Keywords for Synchronous {
     const WORDS: &'static [(&'static str, Self)] =
         &[("full", Self::Full), ("normal", Self::Normal), ("off", Self::Off)];
 }
@@ -23,7 +23,7 @@ pub enum Switch {
     Off,
 }
 
-impl Words for Switch {
+impl Keywords for Switch {
     const WORDS: &'static [(&'static str, Self)] = &[("on", Self::On), ("off", Self::Off)];
 }
 
@@ -34,7 +34,7 @@ pub enum ModelApi {
     Anthropic,
 }
 
-impl Words for ModelApi {
+impl Keywords for ModelApi {
     const WORDS: &'static [(&'static str, Self)] =
         &[("openai", Self::OpenAi), ("anthropic", Self::Anthropic)];
 }
@@ -55,7 +55,7 @@ pub enum LogFormat {
     Json,
 }
 
-impl Words for LogFormat {
+impl Keywords for LogFormat {
     const WORDS: &'static [(&'static str, Self)] = &[("text", Self::Text), ("json", Self::Json)];
 }
 
@@ -69,7 +69,7 @@ pub enum LogLevel {
     Trace,
 }
 
-impl Words for LogLevel {
+impl Keywords for LogLevel {
     const WORDS: &'static [(&'static str, Self)] = &[
         ("error", Self::Error),
         ("warn", Self::Warn),
