@@ -5,7 +5,7 @@ use parlor_agents::kinds::model::{Dialect, Endpoint, EndpointErrorKind, Key, Mod
 use parlor_agents::outbound::{self, AddressPolicy};
 use parlor_agents::run::{AgentOutput, RunInput, RunIo, RunResult};
 use parlor_model::{ChunkKind, RunEvent};
-use parlor_testkit::model_endpoint::{Act, ModelEndpoint};
+use parlor_testkit::model_endpoint::{ModelEndpoint, ScriptedResponse};
 use parlor_wire::agentim::gateway::host::ingress::{Instruction, read};
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -17,7 +17,10 @@ const BOTH: [Dialect; 2] = [Dialect::OpenAi, Dialect::Anthropic];
 async fn it_streams_thoughts_and_text_and_tells_what_it_cost() {
     for dialect in BOTH {
         let mut server = ModelEndpoint::start().await.unwrap();
-        server.will(Act::Say { thoughts: vec!["hm".into()], text: vec!["Hello".into(), " wörld".into()] });
+        server.respond_with(ScriptedResponse::Say {
+            thoughts: vec!["hm".into()],
+            text: vec!["Hello".into(), " wörld".into()],
+        });
         let played = play(&model(&server, dialect)).await;
         assert_eq!(played.ending, RunResult::Finished);
         assert_eq!((&*played.thoughts, &*played.text), ("hm", "Hello wörld"));
@@ -50,9 +53,9 @@ async fn what_may_pass_is_tried_again_and_what_cannot_is_not() {
         for status in [429, 500, 502, 503, 529] {
             let mut server = ModelEndpoint::start().await.unwrap();
             server
-                .will(Act::status(status, "later"))
-                .will(Act::status(status, "later"))
-                .will(Act::say("at last"));
+                .respond_with(ScriptedResponse::status(status, "later"))
+                .respond_with(ScriptedResponse::status(status, "later"))
+                .respond_with(ScriptedResponse::say("at last"));
             let played = play(&model(&server, dialect)).await;
             assert_eq!((played.ending, &*played.text), (RunResult::Finished, "at last"), "{status}");
             assert_eq!(server.unseen(), 3);
@@ -63,7 +66,7 @@ async fn what_may_pass_is_tried_again_and_what_cannot_is_not() {
             (404, "The model's server does not know this model or this address: too odd."),
         ] {
             let mut server = ModelEndpoint::start().await.unwrap();
-            server.will(Act::status(status, "too\n odd"));
+            server.respond_with(ScriptedResponse::status(status, "too\n odd"));
             assert_eq!(play(&model(&server, dialect)).await.ending, RunResult::Failed(words.into()));
             assert_eq!(server.unseen(), 1);
         }
@@ -72,19 +75,19 @@ async fn what_may_pass_is_tried_again_and_what_cannot_is_not() {
 
 #[tokio::test]
 async fn it_waits_as_long_as_it_is_asked_to_but_not_for_ever() {
-    let limited = |seconds: &str| Act::Status {
+    let limited = |seconds: &str| ScriptedResponse::Status {
         status: 429,
         headers: vec![("retry-after".into(), seconds.into())],
         body: "{}".into(),
     };
     let mut server = ModelEndpoint::start().await.unwrap();
-    server.will(limited("1")).will(Act::say("thanks"));
+    server.respond_with(limited("1")).respond_with(ScriptedResponse::say("thanks"));
     let begun = Instant::now();
     assert_eq!(play(&model(&server, Dialect::OpenAi)).await.text, "thanks");
     assert!(begun.elapsed() >= Duration::from_secs(1));
     assert_eq!(server.unseen(), 2);
 
-    server.will(limited("3600"));
+    server.respond_with(limited("3600"));
     let words = "The model's server wants fewer requests, or its quota is used up.";
     assert_eq!(play(&model(&server, Dialect::OpenAi)).await.ending, RunResult::Failed(words.into()));
     assert_eq!(server.unseen(), 1, "an hour is too long for a conversation");
@@ -95,9 +98,9 @@ async fn another_model_takes_over_and_that_is_said() {
     let (mut first, mut second) =
         (ModelEndpoint::start().await.unwrap(), ModelEndpoint::start().await.unwrap());
     for _ in 0..3 {
-        first.will(Act::status(529, "busy"));
+        first.respond_with(ScriptedResponse::status(529, "busy"));
     }
-    second.will(Act::say("I am here"));
+    second.respond_with(ScriptedResponse::say("I am here"));
     let mut model = model(&first, Dialect::Anthropic);
     model.second = Some(endpoint(&second, Dialect::OpenAi));
     model.second.as_mut().unwrap().model = "large".into();
@@ -118,16 +121,16 @@ async fn another_model_takes_over_and_that_is_said() {
 async fn once_something_was_said_nothing_is_asked_again() {
     for dialect in BOTH {
         for (act, words) in [
-            (Act::BreakOff("half a".into()), "The model broke off in the middle."),
+            (ScriptedResponse::BreakOff("half a".into()), "The model broke off in the middle."),
             // Its silence lasts two minutes, of a clock that goes by itself while nothing happens.
-            (Act::Stall("half a".into()), "The model did not answer in time."),
-            (Act::SayAndFail("half a".into()), "The model's server is overloaded: Overloaded."),
+            (ScriptedResponse::Stall("half a".into()), "The model did not answer in time."),
+            (ScriptedResponse::SayAndFail("half a".into()), "The model's server is overloaded: Overloaded."),
         ] {
             let mut server = ModelEndpoint::start().await.unwrap();
             let mut model = model(&server, dialect);
             model.second = Some(endpoint(&server, dialect));
-            let stalls = matches!(act, Act::Stall(_));
-            server.will(act);
+            let stalls = matches!(act, ScriptedResponse::Stall(_));
+            server.respond_with(act);
             let played = play_and(&model, |_| {
                 if stalls {
                     tokio::time::pause();
@@ -147,24 +150,27 @@ async fn once_something_was_said_nothing_is_asked_again() {
 async fn silence_garbage_and_floods_end_and_say_so() {
     for dialect in BOTH {
         for (act, words) in [
-            (Act::Hang, "The model did not answer in time."),
-            (Act::Garbage, "The model's server answered with something that is not an answer."),
-            (Act::NotAStream, "The model's server answered with something that is not an answer."),
-            (Act::EndlessLine, "The model said more than fits."),
-            (Act::Say { thoughts: vec![], text: vec![] }, "The model said nothing."),
+            (ScriptedResponse::Hang, "The model did not answer in time."),
+            (ScriptedResponse::Garbage, "The model's server answered with something that is not an answer."),
+            (
+                ScriptedResponse::NotAStream,
+                "The model's server answered with something that is not an answer.",
+            ),
+            (ScriptedResponse::EndlessLine, "The model said more than fits."),
+            (ScriptedResponse::Say { thoughts: vec![], text: vec![] }, "The model said nothing."),
         ] {
             let server = ModelEndpoint::start().await.unwrap();
             for _ in 0..3 {
-                server.will(act.clone());
+                server.respond_with(act.clone());
             }
             let mut model = model(&server, dialect);
-            if matches!(act, Act::Hang) {
+            if matches!(act, ScriptedResponse::Hang) {
                 model.first.patience.silence = Duration::from_millis(50);
             }
             assert_eq!(play(&model).await.ending, RunResult::Failed(words.into()), "{act:?}");
         }
         let server = ModelEndpoint::start().await.unwrap();
-        server.will(Act::Flood);
+        server.respond_with(ScriptedResponse::Flood);
         let played = play(&model(&server, dialect)).await;
         assert_eq!(played.ending, RunResult::Failed("The model said more than fits.".into()));
         assert!(played.text.len() <= 10 * 1024 * 1024);
@@ -175,7 +181,7 @@ async fn silence_garbage_and_floods_end_and_say_so() {
 async fn an_answer_that_was_cut_short_says_so() {
     for dialect in BOTH {
         let server = ModelEndpoint::start().await.unwrap();
-        server.will(Act::CutShort("so far".into()));
+        server.respond_with(ScriptedResponse::CutShort("so far".into()));
         let played = play(&model(&server, dialect)).await;
         assert_eq!((played.ending, &*played.text), (RunResult::Finished, "so far"));
         assert_eq!(played.errors, "The model stopped here: it may not say more at once.");
@@ -185,7 +191,7 @@ async fn an_answer_that_was_cut_short_says_so() {
 #[tokio::test]
 async fn a_stop_ends_it_at_once() {
     let server = ModelEndpoint::start().await.unwrap();
-    server.will(Act::Stall("a word".into()));
+    server.respond_with(ScriptedResponse::Stall("a word".into()));
     let mut model = model(&server, Dialect::Anthropic);
     model.first.patience = Timeouts::default();
     let (stage, mut heard, stop) = RunIo::new(8);
@@ -201,7 +207,7 @@ async fn a_stop_ends_it_at_once() {
 #[tokio::test]
 async fn the_key_is_shown_nowhere() {
     let server = ModelEndpoint::start().await.unwrap();
-    server.will(Act::status(401, &format!("Incorrect key {CANARY} given")));
+    server.respond_with(ScriptedResponse::status(401, &format!("Incorrect key {CANARY} given")));
     let model = model(&server, Dialect::OpenAi);
     let RunResult::Failed(words) = play(&model).await.ending else { panic!("not failed") };
     assert_eq!(&*words, "The model's server does not accept the key: Incorrect key … given.");
@@ -213,7 +219,7 @@ async fn a_redirect_is_not_followed() {
     let mut elsewhere = ModelEndpoint::start().await.unwrap();
     let server = ModelEndpoint::start().await.unwrap();
     let headers = vec![("location".into(), format!("{}/v1/chat/completions", elsewhere.url))];
-    server.will(Act::Status { status: 307, headers, body: String::new() });
+    server.respond_with(ScriptedResponse::Status { status: 307, headers, body: String::new() });
     let words = "The model's server wants to be asked at another address.";
     assert_eq!(play(&model(&server, Dialect::OpenAi)).await.ending, RunResult::Failed(words.into()));
     assert_eq!(elsewhere.unseen(), 0);

@@ -5,8 +5,8 @@ use std::ops::{Deref, DerefMut};
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use crate::rest::{Rest, text};
-use crate::socket::{PATIENCE, Socket};
+use crate::rest::{RestClient, text};
+use crate::socket::{Socket, TEST_TIMEOUT};
 
 /// A signed-in connection; everything a [`Socket`] can do it can do too.
 pub struct Client(pub Socket);
@@ -33,11 +33,11 @@ pub struct Joined {
 impl Client {
     /// Connects and says nothing yet. Every frame that comes is held to what the door promises of all of them.
     pub async fn open(url: &str) -> Result<Self> {
-        Ok(Self(Socket::open(url, "/ws/client", &[]).await?.hold_to(is_lawful)))
+        Ok(Self(Socket::open(url, "/ws/client", &[]).await?.hold_to(check_frame)))
     }
 
     /// Connects and authenticates.
-    pub async fn connect(person: &Rest) -> Result<Self> {
+    pub async fn connect(person: &RestClient) -> Result<Self> {
         let mut client = Self::open(person.url()).await?;
         client.send(&json!({ "type": "client:auth", "token": person.token() })).await?;
         let result = client.wait_for_type("server:auth_result").await?;
@@ -61,7 +61,7 @@ impl Client {
                 Some("server:error") => true,
                 _ => false,
             };
-            let frame = self.wait_for(PATIENCE, of_this_room).await?;
+            let frame = self.wait_for(TEST_TIMEOUT, of_this_room).await?;
             match frame["type"].as_str() {
                 Some("server:new_message") => missed.push(frame),
                 Some("server:error") => anyhow::bail!("not joined: {frame}"),
@@ -78,19 +78,19 @@ impl Client {
     }
 
     /// Sends a message and waits for its acknowledgement; a refusal is an error.
-    pub async fn say_acked(&mut self, room: &str, content: &str, client_message_id: &str) -> Result<Ack> {
+    pub async fn say_and_wait(&mut self, room: &str, content: &str, client_message_id: &str) -> Result<Ack> {
         self.say(room, content, client_message_id).await?;
         let answers = |frame: &Value| {
             matches!(frame["type"].as_str(), Some("server:message_ack" | "server:error"))
                 && frame["clientMessageId"] == client_message_id
         };
-        let answer = self.wait_for(PATIENCE, answers).await?;
+        let answer = self.wait_for(TEST_TIMEOUT, answers).await?;
         Ack::of(&answer)?.ok_or_else(|| anyhow::anyhow!("refused: {answer}"))
     }
 }
 
 /// What the real clients need of every frame: no `null` anywhere, and the lists of a message always there.
-pub fn is_lawful(frame: &Value) -> Result<()> {
+pub fn check_frame(frame: &Value) -> Result<()> {
     let kind = frame["type"].as_str().unwrap_or_default();
     ensure!(kind.starts_with("server:"), "no type");
     // Chat events keep their own form, also within a frame; only who asks for them gets them.

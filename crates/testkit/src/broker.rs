@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use crate::rest::text;
-use crate::socket::{PATIENCE, Socket};
+use crate::socket::{Socket, TEST_TIMEOUT};
 
 /// An authenticated connection; everything a [`Socket`] can do it can do too.
 pub struct Broker {
@@ -28,7 +28,7 @@ impl Broker {
         let request = format!("r{}", self.requests);
         frame["reqId"] = json!(request);
         self.socket.send(&frame).await?;
-        let reply = self.socket.wait_for(PATIENCE, |reply| reply["reqId"] == request.as_str()).await;
+        let reply = self.socket.wait_for(TEST_TIMEOUT, |reply| reply["reqId"] == request.as_str()).await;
         reply.with_context(|| format!("no reply to {frame}"))
     }
 

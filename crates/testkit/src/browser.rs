@@ -12,7 +12,7 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use crate::hub::Capture;
-use crate::socket::{PATIENCE, Socket};
+use crate::socket::{Socket, TEST_TIMEOUT};
 
 pub struct Browser {
     // Dropped in this order: the process must be gone before its profile is.
@@ -44,7 +44,7 @@ impl Browser {
             .kill_on_drop(true)
             .spawn()?;
         let mut stderr = Capture::of(process.stderr.take().context("stderr is piped")?);
-        let address = timeout(PATIENCE, stderr.find(devtools)).await;
+        let address = timeout(TEST_TIMEOUT, stderr.find(devtools)).await;
         let Ok(Some((url, path))) = address else { bail!("Chromium did not start:\n{}", stderr.text()) };
         let socket = Socket::open(&url, &path, &[]).await?;
         Ok(Self { _process: process, _stderr: stderr, _profile: profile, socket, calls: 0 })
@@ -85,7 +85,7 @@ impl Browser {
         self.socket.send(&frame).await?;
         loop {
             let frame =
-                self.socket.frame(PATIENCE).await.with_context(|| format!("no answer to {method}"))?;
+                self.socket.frame(TEST_TIMEOUT).await.with_context(|| format!("no answer to {method}"))?;
             if frame["id"] == self.calls {
                 ensure!(frame.get("error").is_none(), "{method}: {}", frame["error"]);
                 return Ok(frame["result"].clone());

@@ -16,9 +16,9 @@ use crate::agentim::{Ack, Client, message};
 use crate::faultfs::FaultFs;
 use crate::hub::{Hub, HubCommand, PASSWORD};
 use crate::oracle::{Oracle, Violation};
-use crate::rest::Rest;
+use crate::rest::RestClient;
 use crate::rng::Rng;
-use crate::socket::PATIENCE;
+use crate::socket::TEST_TIMEOUT;
 
 /// Messages a writer has under way at once: enough that commits are shared and a kill meets many of them.
 const UNDER_WAY: usize = 16;
@@ -101,19 +101,19 @@ impl<'a> CrashPlan<'a> {
     }
 
     /// Makes the writers and rooms durable in any case: what a weakened hub loses shall be messages.
-    async fn prepare(&self) -> Result<(Vec<Rest>, Vec<String>)> {
+    async fn prepare(&self) -> Result<(Vec<RestClient>, Vec<String>)> {
         let mut hub = self.hub.clone().env_remove("PARLOR_SYNCHRONOUS").start().await?;
         let admin = hub.admin().await?;
         let mut people = Vec::new();
         for writer in 0..self.writers {
             people.push(admin.make_user(&name(writer), PASSWORD).await?);
         }
-        let members: Vec<&Rest> = people.iter().collect();
+        let members: Vec<&RestClient> = people.iter().collect();
         let mut rooms = Vec::new();
         for room in 0..self.rooms {
             rooms.push(admin.make_room(&format!("room {room}"), &members).await?);
         }
-        hub.stop(PATIENCE).await?;
+        hub.stop(TEST_TIMEOUT).await?;
         Ok((people, rooms))
     }
 
@@ -127,7 +127,7 @@ impl<'a> CrashPlan<'a> {
     async fn write_and_kill(
         &self,
         hub: &mut Hub,
-        people: &[Rest],
+        people: &[RestClient],
         rooms: &[String],
         oracle: &Arc<Mutex<Oracle>>,
         rng: &mut Rng,
@@ -147,7 +147,7 @@ impl<'a> CrashPlan<'a> {
             writers.spawn(writer.run());
         }
         let enough = 1 + rng.below(self.acks_per_round);
-        let reached = timeout(PATIENCE, acks.wait_for(|acks| *acks >= enough)).await.is_ok();
+        let reached = timeout(TEST_TIMEOUT, acks.wait_for(|acks| *acks >= enough)).await.is_ok();
         // A kill right after an acknowledgement would always meet the hub at the same step.
         tokio::time::sleep(Duration::from_micros(rng.below(KILL_WITHIN.as_micros() as u64))).await;
         hub.crash().await?;
@@ -193,7 +193,7 @@ async fn check(hub: &Hub, oracle: &Mutex<Oracle>, rooms: &[String], report: &mut
 
 struct Writer {
     name: String,
-    person: Rest,
+    person: RestClient,
     rooms: Vec<String>,
     oracle: Arc<Mutex<Oracle>>,
     /// Counts the acknowledgements of all writers in this round.
@@ -215,7 +215,7 @@ impl Writer {
             Ok(client) => client,
             // The hub need not accept a token from before the crash.
             Err(_) => {
-                let person = Rest::sign_in(self.person.url(), &self.name, PASSWORD).await?;
+                let person = RestClient::sign_in(self.person.url(), &self.name, PASSWORD).await?;
                 Client::connect(&person).await?
             }
         };
@@ -232,7 +232,7 @@ impl Writer {
                 under_way += 1;
             }
             client.flush().await?;
-            let frame = client.frame(PATIENCE).await?;
+            let frame = client.frame(TEST_TIMEOUT).await?;
             if let Some(ack) = Ack::of(&frame)? {
                 self.oracle.lock().acknowledged(ack);
                 self.acked.send_modify(|acks| *acks += 1);

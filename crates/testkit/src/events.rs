@@ -7,26 +7,26 @@ use reqwest::Method;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use crate::rest::Rest;
-use crate::socket::PATIENCE;
+use crate::rest::RestClient;
+use crate::socket::TEST_TIMEOUT;
 
 /// What every message on the stream is held to.
-pub type Lawful = fn(&Value) -> Result<()>;
+pub type EventCheck = fn(&Value) -> Result<()>;
 
 /// One stream. Dropping it cuts the connection.
-pub struct Stream {
+pub struct EventReader {
     response: reqwest::Response,
     read: Vec<u8>,
-    lawful: Option<Lawful>,
+    lawful: Option<EventCheck>,
     /// The position behind everything that was read.
     pub position: Option<String>,
     /// The highest number that was read.
     seq: u64,
 }
 
-impl Stream {
+impl EventReader {
     /// Opens a stream of this person; `query` is `?session_id=…` and the like, `last` where it was before.
-    pub async fn open(person: &Rest, query: &str, last: Option<&str>) -> Result<Self> {
+    pub async fn open(person: &RestClient, query: &str, last: Option<&str>) -> Result<Self> {
         let mut request = person.request(Method::GET, &format!("/api/events{query}"));
         if let Some(last) = last {
             request = request.header("last-event-id", last);
@@ -40,15 +40,15 @@ impl Stream {
     }
 
     /// Opens a stream and waits until it is live.
-    pub async fn live(person: &Rest, query: &str) -> Result<Self> {
+    pub async fn live(person: &RestClient, query: &str) -> Result<Self> {
         let mut stream = Self::open(person, query, None).await?;
         while stream.position.is_none() {
-            ensure!(stream.block(PATIENCE).await?.is_some(), "ended");
+            ensure!(stream.block(TEST_TIMEOUT).await?.is_some(), "ended");
         }
         Ok(stream)
     }
 
-    pub fn hold_to(self, lawful: Lawful) -> Self {
+    pub fn hold_to(self, lawful: EventCheck) -> Self {
         Self { lawful: Some(lawful), ..self }
     }
 
@@ -75,7 +75,7 @@ impl Stream {
 
     pub async fn wait_for(&mut self, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
         loop {
-            match self.next(PATIENCE).await? {
+            match self.next(TEST_TIMEOUT).await? {
                 Some(message) if wanted(&message) => return Ok(message),
                 Some(_) => {}
                 None => bail!("the stream ended"),
@@ -91,7 +91,7 @@ impl Stream {
     pub async fn until(&mut self, wanted: impl Fn(&Value) -> bool) -> Result<Vec<Value>> {
         let mut all = Vec::new();
         loop {
-            let message = self.next(PATIENCE).await?.with_context(|| format!("ended after {all:?}"))?;
+            let message = self.next(TEST_TIMEOUT).await?.with_context(|| format!("ended after {all:?}"))?;
             let last = wanted(&message);
             all.push(message);
             if last {

@@ -5,9 +5,9 @@ use std::ops::{Deref, DerefMut};
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use crate::agentim::is_lawful;
-use crate::rest::Rest;
-use crate::socket::{PATIENCE, Socket};
+use crate::agentim::check_frame;
+use crate::rest::RestClient;
+use crate::socket::{Socket, TEST_TIMEOUT};
 
 /// An authenticated gateway; everything a [`Socket`] can do it can do too.
 pub struct Gateway(pub Socket);
@@ -15,11 +15,11 @@ pub struct Gateway(pub Socket);
 impl Gateway {
     /// Connects and says nothing yet. Every frame that comes is held to what the door promises of all of them.
     pub async fn open(url: &str) -> Result<Self> {
-        Ok(Self(Socket::open(url, "/ws/gateway", &[]).await?.hold_to(is_lawful)))
+        Ok(Self(Socket::open(url, "/ws/gateway", &[]).await?.hold_to(check_frame)))
     }
 
     /// Connects and authenticates as a gateway of this person.
-    pub async fn connect(person: &Rest, id: &str) -> Result<Self> {
+    pub async fn connect(person: &RestClient, id: &str) -> Result<Self> {
         let mut gateway = Self::open(person.url()).await?;
         gateway.send(&auth(person.token(), id)).await?;
         let result = gateway.wait_for_type("server:gateway_auth_result").await?;
@@ -41,7 +41,7 @@ impl Gateway {
         let ts = std::time::UNIX_EPOCH.elapsed()?.as_nanos() as u64;
         self.send(&json!({ "type": "gateway:ping", "ts": ts })).await?;
         let pong = |frame: &Value| frame["type"] == "server:pong" && frame["ts"] == ts;
-        self.wait_for(PATIENCE, pong).await.map(drop)
+        self.wait_for(TEST_TIMEOUT, pong).await.map(drop)
     }
 
     /// Waits for the next turn of any agent.

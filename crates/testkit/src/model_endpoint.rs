@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 /// How one request is answered.
 #[derive(Debug, Clone)]
-pub enum Act {
+pub enum ScriptedResponse {
     /// Streams thoughts and then text, piece by piece, and what it cost.
     Say {
         thoughts: Vec<String>,
@@ -47,7 +47,7 @@ pub enum Act {
     NotAStream,
 }
 
-impl Act {
+impl ScriptedResponse {
     pub fn say(text: &str) -> Self {
         let text = text.split_inclusive(' ').map(str::to_owned).collect();
         Self::Say { thoughts: Vec::new(), text }
@@ -61,7 +61,7 @@ impl Act {
 
 /// A request as it came.
 #[derive(Debug)]
-pub struct Asked {
+pub struct RecordedRequest {
     pub method: String,
     pub path: String,
     pub headers: BTreeMap<String, String>,
@@ -70,8 +70,8 @@ pub struct Asked {
 
 pub struct ModelEndpoint {
     pub url: String,
-    acts: Arc<Mutex<VecDeque<Act>>>,
-    asked: mpsc::UnboundedReceiver<Asked>,
+    acts: Arc<Mutex<VecDeque<ScriptedResponse>>>,
+    asked: mpsc::UnboundedReceiver<RecordedRequest>,
     _serving: JoinSet<()>,
 }
 
@@ -89,13 +89,13 @@ impl ModelEndpoint {
     }
 
     /// How the next request that has no answer yet is answered; without any, with a greeting.
-    pub fn will(&self, act: Act) -> &Self {
+    pub fn respond_with(&self, act: ScriptedResponse) -> &Self {
         self.acts.lock().push_back(act);
         self
     }
 
     /// Waits for the next request.
-    pub async fn asked(&mut self) -> Result<Asked> {
+    pub async fn asked(&mut self) -> Result<RecordedRequest> {
         let asked = tokio::time::timeout(Duration::from_secs(20), self.asked.recv()).await;
         asked.context("nobody asked")?.context("the endpoint is over")
     }
@@ -109,12 +109,12 @@ impl ModelEndpoint {
 async fn serve(
     request: Request,
     mut stream: TcpStream,
-    acts: &Mutex<VecDeque<Act>>,
-    tell: &mpsc::UnboundedSender<Asked>,
+    acts: &Mutex<VecDeque<ScriptedResponse>>,
+    tell: &mpsc::UnboundedSender<RecordedRequest>,
 ) -> Result<()> {
     let Request { method, path, headers, body } = request;
     let body = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body)? };
-    let asked = Asked { method, path, headers, body };
+    let asked = RecordedRequest { method, path, headers, body };
     let (messages, lists) = (asked.path.ends_with("/messages"), asked.method == "GET");
     let model = asked.body["model"].as_str().unwrap_or_default().to_owned();
     let stream = &mut stream;
@@ -125,9 +125,9 @@ async fn serve(
     }
     let act = acts.lock().pop_front();
     let _ = tell.send(asked);
-    let mut voice = Voice { stream, messages };
-    match act.unwrap_or_else(|| Act::say(&format!("Hello from {model}"))) {
-        Act::Say { thoughts, text } => {
+    let mut voice = StreamWriter { stream, messages };
+    match act.unwrap_or_else(|| ScriptedResponse::say(&format!("Hello from {model}"))) {
+        ScriptedResponse::Say { thoughts, text } => {
             voice.begin().await?;
             for thought in thoughts {
                 voice.piece("thinking", &thought).await?;
@@ -137,53 +137,55 @@ async fn serve(
             }
             voice.end("end_turn", "stop").await
         }
-        Act::CutShort(text) => {
+        ScriptedResponse::CutShort(text) => {
             voice.begin().await?;
             voice.piece("text", &text).await?;
             voice.end("max_tokens", "length").await
         }
-        Act::Stall(text) => {
+        ScriptedResponse::Stall(text) => {
             voice.begin().await?;
             voice.piece("text", &text).await?;
             gone(voice.stream).await
         }
-        Act::Wait(text, bell, rest) => {
+        ScriptedResponse::Wait(text, bell, rest) => {
             voice.begin().await?;
             voice.piece("text", &text).await?;
             bell.notified().await;
             voice.piece("text", &rest).await?;
             voice.end("end_turn", "stop").await
         }
-        Act::BreakOff(text) => {
+        ScriptedResponse::BreakOff(text) => {
             voice.begin().await?;
             voice.piece("text", &text).await
         }
-        Act::SayAndFail(text) => {
+        ScriptedResponse::SayAndFail(text) => {
             voice.begin().await?;
             voice.piece("text", &text).await?;
             let error = json!({ "type": "overloaded_error", "message": "Overloaded" });
             voice.event(&json!({ "type": "error", "error": error })).await
         }
-        Act::Hang => gone(voice.stream).await,
-        Act::Status { status, headers, body } => http::whole(voice.stream, status, &headers, &body).await,
-        Act::Garbage => {
+        ScriptedResponse::Hang => gone(voice.stream).await,
+        ScriptedResponse::Status { status, headers, body } => {
+            http::whole(voice.stream, status, &headers, &body).await
+        }
+        ScriptedResponse::Garbage => {
             http::begin_events(voice.stream).await?;
             Ok(voice.stream.write_all(b"data: <html>\x00\xff\n\n").await?)
         }
-        Act::EndlessLine => {
+        ScriptedResponse::EndlessLine => {
             http::begin_events(voice.stream).await?;
             voice.stream.write_all(b"data: ").await?;
             loop {
                 voice.stream.write_all(&[b'x'; 64 * 1024]).await?;
             }
         }
-        Act::Flood => {
+        ScriptedResponse::Flood => {
             voice.begin().await?;
             loop {
                 voice.piece("text", &"flood ".repeat(2_000)).await?;
             }
         }
-        Act::NotAStream => {
+        ScriptedResponse::NotAStream => {
             let body = json!({ "choices": [{ "message": { "content": "hello" } }] }).to_string();
             http::whole(voice.stream, 200, &[], &body).await
         }
@@ -197,13 +199,13 @@ async fn gone(stream: &mut TcpStream) -> Result<()> {
     Ok(())
 }
 
-struct Voice<'a> {
+struct StreamWriter<'a> {
     stream: &'a mut TcpStream,
     /// As Anthropic speaks, or else as OpenAI does.
     messages: bool,
 }
 
-impl Voice<'_> {
+impl StreamWriter<'_> {
     async fn begin(&mut self) -> Result<()> {
         http::begin_events(self.stream).await?;
         if self.messages {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// Somebody who talks to a hub over HTTP, signed in or not.
 #[derive(Clone)]
-pub struct Rest {
+pub struct RestClient {
     http: reqwest::Client,
     url: String,
     token: Option<String>,
@@ -15,7 +15,7 @@ pub struct Rest {
 
 /// What the hub answered; `body` is `Null` when it was not JSON.
 #[derive(Debug)]
-pub struct Answer {
+pub struct RestResponse {
     pub status: StatusCode,
     pub headers: reqwest::header::HeaderMap,
     pub body: Value,
@@ -29,7 +29,7 @@ pub fn http_client() -> reqwest::ClientBuilder {
     reqwest::Client::builder().tls_certs_only([])
 }
 
-impl Rest {
+impl RestClient {
     pub fn outsider(url: &str) -> Self {
         let http = http_client().build().expect("a client without certificates can be built");
         Self { http, url: url.to_owned(), token: None, user_id: String::new() }
@@ -79,31 +79,31 @@ impl Rest {
         }
     }
 
-    pub async fn get(&self, path: &str) -> Result<Answer> {
-        Answer::of(self.request(Method::GET, path)).await
+    pub async fn get(&self, path: &str) -> Result<RestResponse> {
+        RestResponse::of(self.request(Method::GET, path)).await
     }
 
-    pub async fn post(&self, path: &str, body: Value) -> Result<Answer> {
-        Answer::of(self.request(Method::POST, path).json(&body)).await
+    pub async fn post(&self, path: &str, body: Value) -> Result<RestResponse> {
+        RestResponse::of(self.request(Method::POST, path).json(&body)).await
     }
 
-    pub async fn put(&self, path: &str, body: Value) -> Result<Answer> {
-        Answer::of(self.request(Method::PUT, path).json(&body)).await
+    pub async fn put(&self, path: &str, body: Value) -> Result<RestResponse> {
+        RestResponse::of(self.request(Method::PUT, path).json(&body)).await
     }
 
-    pub async fn delete(&self, path: &str) -> Result<Answer> {
-        Answer::of(self.request(Method::DELETE, path)).await
+    pub async fn delete(&self, path: &str) -> Result<RestResponse> {
+        RestResponse::of(self.request(Method::DELETE, path)).await
     }
 
     /// Makes a user, as an admin, and signs them in.
-    pub async fn make_user(&self, username: &str, password: &str) -> Result<Rest> {
+    pub async fn make_user(&self, username: &str, password: &str) -> Result<RestClient> {
         let body = json!({ "username": username, "password": password });
         self.post("/api/users", body).await?.data()?;
-        Rest::sign_in(&self.url, username, password).await
+        RestClient::sign_in(&self.url, username, password).await
     }
 
     /// Makes a room with these people in it besides the caller; returns its id.
-    pub async fn make_room(&self, name: &str, members: &[&Rest]) -> Result<String> {
+    pub async fn make_room(&self, name: &str, members: &[&RestClient]) -> Result<String> {
         let room = self.post("/api/rooms", json!({ "name": name })).await?.data()?;
         let room = text(&room, "/id")?;
         for member in members {
@@ -118,14 +118,14 @@ impl Rest {
     }
 
     /// Sends a file, as a page does.
-    pub async fn upload(&self, name: &str, content: &[u8]) -> Result<Answer> {
+    pub async fn upload(&self, name: &str, content: &[u8]) -> Result<RestResponse> {
         self.send_form("/api/upload", form(&[("file", name, content)])).await
     }
 
     /// A form as it is written, so that a test decides over every byte of it.
-    pub async fn send_form(&self, path: &str, form: impl Into<reqwest::Body>) -> Result<Answer> {
+    pub async fn send_form(&self, path: &str, form: impl Into<reqwest::Body>) -> Result<RestResponse> {
         let kind = format!("multipart/form-data; boundary={BOUNDARY}");
-        Answer::of(self.request(Method::POST, path).header("content-type", kind).body(form)).await
+        RestResponse::of(self.request(Method::POST, path).header("content-type", kind).body(form)).await
     }
 
     /// The whole history of a room, oldest first.
@@ -166,7 +166,7 @@ pub fn form(parts: &[(&str, &str, &[u8])]) -> Vec<u8> {
     body
 }
 
-impl Answer {
+impl RestResponse {
     pub async fn of(request: reqwest::RequestBuilder) -> Result<Self> {
         let response = request.send().await?;
         let (status, headers) = (response.status(), response.headers().clone());

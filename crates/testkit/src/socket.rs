@@ -14,14 +14,14 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{self, Message};
 
 /// Long enough for a slow machine under load; a test that passes never waits for it.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub struct Socket {
     stream: WebSocketStream<Box<dyn Wire>>,
     /// Frames that arrived while another one was awaited, in order.
     passed_over: VecDeque<Value>,
     /// What every frame that arrives must satisfy.
-    law: Law,
+    law: FrameCheck,
 }
 
 /// What a socket can be opened over: a plain connection, or an encrypted one.
@@ -30,11 +30,11 @@ pub trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
 
 /// A rule for every frame of a door; says what is wrong with one.
-pub type Law = fn(&Value) -> Result<()>;
+pub type FrameCheck = fn(&Value) -> Result<()>;
 
 /// What came next on the wire.
 #[derive(Debug, PartialEq)]
-pub enum Arrival {
+pub enum SocketEvent {
     Frame(Value),
     /// The close code; 1006 when the connection ended without a close frame, 1005 when the frame had none.
     Closed(u16),
@@ -80,7 +80,7 @@ impl Socket {
     }
 
     /// From now on a frame that breaks the law is an error of whoever waits for it.
-    pub fn hold_to(mut self, law: Law) -> Self {
+    pub fn hold_to(mut self, law: FrameCheck) -> Self {
         self.law = law;
         self
     }
@@ -118,9 +118,9 @@ impl Socket {
     }
 
     /// The next frame or the end, whichever comes.
-    pub async fn next(&mut self, within: Duration) -> Result<Arrival> {
+    pub async fn next(&mut self, within: Duration) -> Result<SocketEvent> {
         match self.passed_over.pop_front() {
-            Some(frame) => Ok(Arrival::Frame(frame)),
+            Some(frame) => Ok(SocketEvent::Frame(frame)),
             None => self.arrival(Instant::now() + within).await,
         }
     }
@@ -128,8 +128,8 @@ impl Socket {
     /// The next frame; an error when the connection ends instead.
     pub async fn frame(&mut self, within: Duration) -> Result<Value> {
         match self.next(within).await? {
-            Arrival::Frame(frame) => Ok(frame),
-            Arrival::Closed(code) => bail!("closed with {code} while a frame was awaited"),
+            SocketEvent::Frame(frame) => Ok(frame),
+            SocketEvent::Closed(code) => bail!("closed with {code} while a frame was awaited"),
         }
     }
 
@@ -145,15 +145,15 @@ impl Socket {
                 .await
                 .with_context(|| format!("passed over {:?}", self.passed_over))?
             {
-                Arrival::Frame(frame) if wanted(&frame) => return Ok(frame),
-                Arrival::Frame(frame) => self.passed_over.push_back(frame),
-                Arrival::Closed(code) => bail!("closed with {code}; passed over {:?}", self.passed_over),
+                SocketEvent::Frame(frame) if wanted(&frame) => return Ok(frame),
+                SocketEvent::Frame(frame) => self.passed_over.push_back(frame),
+                SocketEvent::Closed(code) => bail!("closed with {code}; passed over {:?}", self.passed_over),
             }
         }
     }
 
     pub async fn wait_for_type(&mut self, kind: &str) -> Result<Value> {
-        let found = self.wait_for(PATIENCE, |frame| frame["type"] == kind).await;
+        let found = self.wait_for(TEST_TIMEOUT, |frame| frame["type"] == kind).await;
         found.with_context(|| format!("no {kind}"))
     }
 
@@ -161,13 +161,13 @@ impl Socket {
     pub async fn closed(&mut self, within: Duration) -> Result<u16> {
         let deadline = Instant::now() + within;
         loop {
-            if let Arrival::Closed(code) = self.arrival(deadline).await? {
+            if let SocketEvent::Closed(code) = self.arrival(deadline).await? {
                 return Ok(code);
             }
         }
     }
 
-    async fn arrival(&mut self, deadline: Instant) -> Result<Arrival> {
+    async fn arrival(&mut self, deadline: Instant) -> Result<SocketEvent> {
         loop {
             let message =
                 timeout_at(deadline, self.stream.next()).await.context("nothing arrived in time")?;
@@ -175,19 +175,19 @@ impl Socket {
                 Some(Ok(Message::Text(text))) => {
                     let frame = serde_json::from_str(&text)?;
                     (self.law)(&frame).with_context(|| format!("an unlawful frame: {frame}"))?;
-                    return Ok(Arrival::Frame(frame));
+                    return Ok(SocketEvent::Frame(frame));
                 }
                 Some(Ok(Message::Close(frame))) => {
                     // Reading on to the end is what sends the answer to the close frame.
                     while let Ok(Some(Ok(_))) = timeout_at(deadline, self.stream.next()).await {}
-                    return Ok(Arrival::Closed(frame.map_or(1005, |frame| frame.code.into())));
+                    return Ok(SocketEvent::Closed(frame.map_or(1005, |frame| frame.code.into())));
                 }
                 Some(Ok(Message::Binary(bytes))) => bail!("a binary frame of {} bytes arrived", bytes.len()),
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
                 Some(Err(tungstenite::Error::Utf8(_) | tungstenite::Error::Capacity(_))) => {
                     bail!("a frame that cannot be read arrived")
                 }
-                Some(Err(_)) | None => return Ok(Arrival::Closed(1006)),
+                Some(Err(_)) | None => return Ok(SocketEvent::Closed(1006)),
             }
         }
     }
@@ -230,12 +230,12 @@ mod tests {
             let frame = json!({ "n": n, "filler": "x".repeat(n * 70_000) });
             socket.send_bytes(&masked_frame(TEXT, frame.to_string().as_bytes())).await.unwrap();
         }
-        let last = socket.wait_for(PATIENCE, |frame| frame["n"] == 2).await.unwrap();
+        let last = socket.wait_for(TEST_TIMEOUT, |frame| frame["n"] == 2).await.unwrap();
         assert_eq!(last["filler"].as_str().unwrap().len(), 140_000);
-        assert_eq!(socket.frame(PATIENCE).await.unwrap()["n"], 0);
-        assert_eq!(socket.frame(PATIENCE).await.unwrap()["n"], 1);
+        assert_eq!(socket.frame(TEST_TIMEOUT).await.unwrap()["n"], 0);
+        assert_eq!(socket.frame(TEST_TIMEOUT).await.unwrap()["n"], 1);
         socket.send(&json!("close")).await.unwrap();
-        assert_eq!(socket.closed(PATIENCE).await.unwrap(), 4001);
+        assert_eq!(socket.closed(TEST_TIMEOUT).await.unwrap(), 4001);
         server.await.unwrap().unwrap();
     }
 

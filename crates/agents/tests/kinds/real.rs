@@ -5,7 +5,7 @@ use parlor_agents::finding::Health;
 use parlor_agents::kinds::{AgentConfig, AgentKind};
 use parlor_agents::run::{AgentOutput, RunResult};
 use parlor_model::{ChunkKind, RunEvent, Usage};
-use parlor_testkit::messages::{Messages, TOOL_COMMAND};
+use parlor_testkit::anthropic_stub::{AnthropicStub, TOOL_COMMAND};
 use parlor_wire::agentim::gateway::host::ingress::PermissionOutcome;
 use serde_json::json;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 /// A home, a folder to work in, and a model.
 struct World {
     folder: TempDir,
-    model: Messages,
+    model: AnthropicStub,
     kind: &'static str,
 }
 
@@ -25,7 +25,7 @@ impl World {
         for part in ["home", "work"] {
             std::fs::create_dir(folder.path().join(part)).unwrap();
         }
-        Self { folder, model: Messages::start().await.unwrap(), kind }
+        Self { folder, model: AnthropicStub::start().await.unwrap(), kind }
     }
 
     fn work(&self) -> PathBuf {

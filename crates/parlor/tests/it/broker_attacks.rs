@@ -1,7 +1,7 @@
 //! Attacks on the broker: wildcard bombs, ids that climb or blur, forged senders and recipients, overhearing.
 
 use parlor_testkit::broker::Broker;
-use parlor_testkit::rest::Rest;
+use parlor_testkit::rest::RestClient;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, make_key};
@@ -10,8 +10,8 @@ const NOBODY: Vec<Value> = Vec::new();
 
 struct Two {
     scene: Scene,
-    ada: Rest,
-    bob: Rest,
+    ada: RestClient,
+    bob: RestClient,
     /// Ada's connection, with her agents `ada-1` and `ada-2`.
     at_ada: Broker,
     /// Bob's connection, with his agent `bob-1`.
@@ -40,7 +40,7 @@ async fn refusal(broker: &mut Broker, frame: Value) -> String {
 }
 
 /// Adds a member who is an agent, as its owner.
-async fn add_agent(owner: &Rest, room: &str, agent: &str) {
+async fn add_agent(owner: &RestClient, room: &str, agent: &str) {
     let body = json!({ "memberId": agent, "memberType": "agent" });
     owner.post(&format!("/api/rooms/{room}/members"), body).await.unwrap().data().unwrap();
 }

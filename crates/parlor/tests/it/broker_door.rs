@@ -1,7 +1,7 @@
 //! The broker door's own rules: signing in, what comes back with a `reqId`, and how it ends.
 
 use parlor_testkit::broker::Broker;
-use parlor_testkit::socket::{PATIENCE, Socket};
+use parlor_testkit::socket::{Socket, TEST_TIMEOUT};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
@@ -13,7 +13,7 @@ async fn stranger(scene: &Scene) -> Socket {
 
 async fn answer(socket: &mut Socket, frame: Value) -> Value {
     socket.send(&frame).await.unwrap();
-    socket.frame(PATIENCE).await.unwrap()
+    socket.frame(TEST_TIMEOUT).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -22,16 +22,20 @@ async fn a_wrong_token_closes_with_4003_and_none_in_time_with_4001() {
     let mut socket = stranger(&scene).await;
     let told = answer(&mut socket, json!({ "type": "auth", "token": "wrong", "reqId": 7 })).await;
     assert_eq!(told, json!({ "type": "auth.error", "error": "Invalid token", "reqId": 7 }));
-    assert_eq!(socket.closed(PATIENCE).await.unwrap(), 4003);
+    assert_eq!(socket.closed(TEST_TIMEOUT).await.unwrap(), 4003);
 
     let mut socket = stranger(&scene).await;
-    let told = socket.frame(PATIENCE).await.unwrap();
+    let told = socket.frame(TEST_TIMEOUT).await.unwrap();
     assert_eq!(told, json!({ "type": "auth.error", "error": "Authentication timeout" }));
-    assert_eq!(socket.closed(PATIENCE).await.unwrap(), 4001);
+    assert_eq!(socket.closed(TEST_TIMEOUT).await.unwrap(), 4001);
 
     let headers = [("authorization", &*format!("Bearer {}", scene.admin.token()))];
     let mut socket = Socket::open(scene.url(), "/ws/broker", &headers).await.unwrap();
-    assert_eq!(socket.frame(PATIENCE).await.unwrap(), json!({ "type": "auth.ok" }), "the header is enough");
+    assert_eq!(
+        socket.frame(TEST_TIMEOUT).await.unwrap(),
+        json!({ "type": "auth.ok" }),
+        "the header is enough"
+    );
     scene.ends_well().await;
 }
 
@@ -62,7 +66,7 @@ async fn a_request_id_comes_back_as_it_was_unless_it_says_nothing() {
     }
     for bad in ["{not json", "[]", "7", "\"auth\"", "", r#"{"type":"ping","type":"ping"}"#] {
         broker.send_message(Message::text(bad)).await.unwrap();
-        let told = broker.frame(PATIENCE).await.unwrap();
+        let told = broker.frame(TEST_TIMEOUT).await.unwrap();
         assert_eq!(told, json!({ "type": "error", "error": "Invalid JSON" }), "{bad}");
     }
     scene.ends_well().await;
@@ -112,9 +116,9 @@ async fn a_revoked_key_and_a_shutdown_end_the_connection() {
     let mut by_token = Broker::connect(scene.url(), scene.admin.token()).await.unwrap();
     scene.admin.delete(&format!("/api/keys/{}", key["id"].as_str().unwrap())).await.unwrap();
     assert_eq!(by_key.wait_for_type("error").await.unwrap()["error"], "Your session was revoked");
-    assert_eq!(by_key.closed(PATIENCE).await.unwrap(), 1008);
-    let reader = tokio::spawn(async move { by_token.closed(PATIENCE).await.unwrap() });
-    scene.hub.stop(PATIENCE).await.unwrap();
+    assert_eq!(by_key.closed(TEST_TIMEOUT).await.unwrap(), 1008);
+    let reader = tokio::spawn(async move { by_token.closed(TEST_TIMEOUT).await.unwrap() });
+    scene.hub.stop(TEST_TIMEOUT).await.unwrap();
     assert_eq!(reader.await.unwrap(), 1001);
     scene.assert_never_panicked();
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use parlor_testkit::broker::Broker;
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::{Value, json};
 
 use crate::scene::Scene;
@@ -52,7 +52,7 @@ async fn three_thousand_messages_sent_while_others_receive_are_there_once() {
         if n % 100 == 99 {
             sender.flush().await.unwrap();
             for _ in 0..100 {
-                let told = sender.frame(PATIENCE).await.unwrap();
+                let told = sender.frame(TEST_TIMEOUT).await.unwrap();
                 assert_eq!(told["message"]["delivered"], true, "{told}");
             }
         }
@@ -94,7 +94,7 @@ impl Desk<'_> {
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, some).await.expect("mail comes again when its lease is over")
+        tokio::time::timeout(TEST_TIMEOUT, some).await.expect("mail comes again when its lease is over")
     }
 
     /// A consumer that takes what there is and dies before it acknowledged.
@@ -191,7 +191,7 @@ async fn what_is_never_acknowledged_is_a_dead_letter_after_five_leases() {
             }
         }
     };
-    let letter = tokio::time::timeout(PATIENCE, buried).await.unwrap();
+    let letter = tokio::time::timeout(TEST_TIMEOUT, buried).await.unwrap();
     assert_eq!((&letter["id"], &letter["reason"]), (&routed["id"], &json!("not_acknowledged")));
     assert_eq!(letter["_deliveredTo"], "worker:one");
     assert_eq!(one.acknowledge(&mut broker, &taken).await, 0, "it is too late");

@@ -1,17 +1,17 @@
 //! Who gets what is sent through the broker, by push and by receive: sources, rooms, broadcasts, dead letters.
 
 use parlor_testkit::broker::Broker;
-use parlor_testkit::rest::Rest;
-use parlor_testkit::socket::{PATIENCE, Socket};
+use parlor_testkit::rest::RestClient;
+use parlor_testkit::socket::{Socket, TEST_TIMEOUT};
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, following, heard, make_key};
 
-async fn connect(scene: &Scene, person: &Rest) -> Broker {
+async fn connect(scene: &Scene, person: &RestClient) -> Broker {
     Broker::connect(scene.url(), person.token()).await.unwrap()
 }
 
-async fn add_agent(owner: &Rest, room: &str, agent: &str) {
+async fn add_agent(owner: &RestClient, room: &str, agent: &str) {
     let body = json!({ "memberId": agent, "memberType": "agent" });
     owner.post(&format!("/api/rooms/{room}/members"), body).await.unwrap().data().unwrap();
 }
@@ -37,7 +37,7 @@ async fn pushes_so_far(socket: &mut Socket) -> Vec<Value> {
     socket.send(&json!({ "type": "ping", "reqId": mark })).await.unwrap();
     let mut frames = Vec::new();
     loop {
-        let frame = socket.frame(PATIENCE).await.unwrap();
+        let frame = socket.frame(TEST_TIMEOUT).await.unwrap();
         if frame["reqId"] == mark {
             return frames;
         }
@@ -111,7 +111,7 @@ async fn a_room_reaches_a_session_that_listens_to_it_and_is_answered_through_the
     agents.ok(of_session("listen", "cook", "kitchen")).await.unwrap();
     let mut at_bob = following(&bob, &room).await;
 
-    let ack = at_bob.say_acked(&room, "what is for dinner?", "b1").await.unwrap();
+    let ack = at_bob.say_and_wait(&room, "what is for dinner?", "b1").await.unwrap();
     assert_eq!(heard(&mut at_bob).await["content"], "what is for dinner?");
     let push = agents.wait_for_type("msg.session.push").await.unwrap()["message"].clone();
     assert_eq!((&push["id"], &push["path"]), (&json!(ack.message_id), &json!(path)));
@@ -134,7 +134,7 @@ async fn a_room_reaches_a_session_that_listens_to_it_and_is_answered_through_the
 
     // Out of the room, its subscription hears nothing.
     alice.delete(&format!("/api/rooms/{room}/members/cook")).await.unwrap();
-    at_bob.say_acked(&room, "it is gone", "b2").await.unwrap();
+    at_bob.say_and_wait(&room, "it is gone", "b2").await.unwrap();
     assert_eq!(pushes_so_far(&mut agents).await, Vec::<Value>::new());
     assert!(session_mail(&mut agents, "cook", "kitchen").await.is_empty());
     scene.ends_well().await;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use parlor_testkit::broker::Broker;
-use parlor_testkit::socket::{PATIENCE, Socket};
+use parlor_testkit::socket::{Socket, TEST_TIMEOUT};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
@@ -147,7 +147,7 @@ async fn the_broker_answers_as_recorded_from_the_original() {
                 assert!(is_like(&frame, &got), "expected {frame}\ngot      {got}");
                 kinds.insert(kind);
             }
-            _ => assert_eq!(json!(socket.closed(PATIENCE).await.unwrap()), frame["code"]),
+            _ => assert_eq!(json!(socket.closed(TEST_TIMEOUT).await.unwrap()), frame["code"]),
         }
     }
     assert_eq!(met.len(), deviations().iter().map(|known| known.place).collect::<BTreeSet<_>>().len());

@@ -72,7 +72,7 @@ async fn an_id_used_again_for_another_message_is_refused_through_every_door() {
     let room = alice.make_room("kitchen", &[&bob]).await.unwrap();
     let path = format!("/api/rooms/{room}/messages");
     let mut client = following(&alice, &room).await;
-    let ack = client.say_acked(&room, "hello", "m1").await.unwrap();
+    let ack = client.say_and_wait(&room, "hello", "m1").await.unwrap();
     heard(&mut client).await;
     let body = |content: &str| json!({ "content": content, "clientMessageId": "m1" });
 
@@ -83,7 +83,7 @@ async fn an_id_used_again_for_another_message_is_refused_through_every_door() {
         (&again.body["data"]["id"], &again.body["data"]["seq"]),
         (&json!(ack.message_id), &json!(ack.seq))
     );
-    assert_eq!(client.say_acked(&room, "hello", "m1").await.unwrap(), ack);
+    assert_eq!(client.say_and_wait(&room, "hello", "m1").await.unwrap(), ack);
     assert!(so_far(&mut client).await.iter().all(|frame| frame["type"] != "server:new_message"));
 
     for restarted in [false, true] {
@@ -96,7 +96,7 @@ async fn an_id_used_again_for_another_message_is_refused_through_every_door() {
         assert_eq!(error["clientMessageId"], "m1");
         let conflict = alice.post(&path, body("other")).await.unwrap();
         assert_eq!((conflict.status.as_u16(), &conflict.body["ok"]), (409, &json!(false)));
-        assert_eq!(client.say_acked(&room, "hello", "m1").await.unwrap(), ack);
+        assert_eq!(client.say_and_wait(&room, "hello", "m1").await.unwrap(), ack);
     }
     // The id is the sender's own: another person's m1 is another message.
     let of_bob = bob.at(scene.url()).post(&path, body("mine")).await.unwrap();
@@ -110,9 +110,9 @@ async fn a_retry_of_a_message_that_was_deleted_does_not_bring_it_back() {
     let scene = Scene::start().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let mut client = following(&scene.admin, &room).await;
-    let ack = client.say_acked(&room, "regretted", "m1").await.unwrap();
+    let ack = client.say_and_wait(&room, "regretted", "m1").await.unwrap();
     scene.admin.delete(&format!("/api/messages/{}", ack.message_id)).await.unwrap();
-    assert_eq!(client.say_acked(&room, "regretted", "m1").await.unwrap(), ack);
+    assert_eq!(client.say_and_wait(&room, "regretted", "m1").await.unwrap(), ack);
     assert!(scene.admin.history(&room).await.unwrap().is_empty());
     next(&mut client, "server:message_deleted").await;
     let told = so_far(&mut client).await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use parlor_testkit::agentim::{Client, message};
-use parlor_testkit::socket::{Arrival, PATIENCE};
+use parlor_testkit::socket::{SocketEvent, TEST_TIMEOUT};
 use serde_json::json;
 
 use crate::scene::{PASSWORD, Scene, auth_error, following, heard, next};
@@ -68,11 +68,11 @@ async fn at_shutdown_everyone_is_told_at_once_and_the_process_ends() {
         for client in &mut clients {
             let told = next(client, "server:error").await;
             assert_eq!(told["code"], "SERVER_SHUTDOWN");
-            assert_eq!(client.closed(PATIENCE).await.unwrap(), 1001);
+            assert_eq!(client.closed(TEST_TIMEOUT).await.unwrap(), 1001);
         }
-        assert_eq!(stranger.closed(PATIENCE).await.unwrap(), 1001);
+        assert_eq!(stranger.closed(TEST_TIMEOUT).await.unwrap(), 1001);
     });
-    scene.hub.stop(PATIENCE).await.unwrap();
+    scene.hub.stop(TEST_TIMEOUT).await.unwrap();
     readers.await.unwrap();
     scene.assert_never_panicked();
 }
@@ -90,11 +90,11 @@ async fn what_was_sent_before_a_shutdown_is_acknowledged_or_not_there() {
     let reader = tokio::spawn(async move {
         let mut acknowledged = 1;
         loop {
-            match client.next(PATIENCE).await.unwrap() {
-                Arrival::Frame(frame) => {
+            match client.next(TEST_TIMEOUT).await.unwrap() {
+                SocketEvent::Frame(frame) => {
                     acknowledged += usize::from(frame["type"] == "server:message_ack");
                 }
-                Arrival::Closed(_) => return acknowledged,
+                SocketEvent::Closed(_) => return acknowledged,
             }
         }
     });
@@ -109,5 +109,5 @@ async fn what_was_sent_before_a_shutdown_is_acknowledged_or_not_there() {
 async fn revoked(client: &mut Client) {
     let told = next(client, "server:error").await;
     assert_eq!(told["code"], "SESSION_REVOKED");
-    assert_eq!(client.closed(PATIENCE).await.unwrap(), 1008);
+    assert_eq!(client.closed(TEST_TIMEOUT).await.unwrap(), 1008);
 }

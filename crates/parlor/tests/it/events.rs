@@ -15,8 +15,8 @@ mod turns;
 
 use anyhow::{Result, ensure};
 use jsonschema::Validator;
-use parlor_testkit::events::Stream;
-use parlor_testkit::rest::Rest;
+use parlor_testkit::events::EventReader;
+use parlor_testkit::rest::RestClient;
 use serde_json::Value;
 use std::sync::LazyLock;
 
@@ -33,20 +33,20 @@ fn is_lawful(message: &Value) -> Result<()> {
 }
 
 /// A stream of this person that is live.
-async fn live(person: &Rest) -> Stream {
-    Stream::live(person, "").await.unwrap().hold_to(is_lawful)
+async fn live(person: &RestClient) -> EventReader {
+    EventReader::live(person, "").await.unwrap().hold_to(is_lawful)
 }
 
 /// A stream that goes on from a position.
-async fn resumed(person: &Rest, position: &str) -> Stream {
-    Stream::open(person, "", Some(position)).await.unwrap().hold_to(is_lawful)
+async fn resumed(person: &RestClient, position: &str) -> EventReader {
+    EventReader::open(person, "", Some(position)).await.unwrap().hold_to(is_lawful)
 }
 
 /// A stream of what is wanted only, that is live; or goes on from `last`.
-async fn filtered(person: &Rest, query: &str, last: Option<&str>) -> Stream {
+async fn filtered(person: &RestClient, query: &str, last: Option<&str>) -> EventReader {
     let stream = match last {
-        Some(_) => Stream::open(person, query, last).await,
-        None => Stream::live(person, query).await,
+        Some(_) => EventReader::open(person, query, last).await,
+        None => EventReader::live(person, query).await,
     };
     stream.unwrap().hold_to(is_lawful)
 }

@@ -2,8 +2,8 @@
 
 use parlor_testkit::agentim::message;
 use parlor_testkit::broker::Broker;
-use parlor_testkit::rest::{Rest, form};
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::rest::{RestClient, form};
+use parlor_testkit::socket::TEST_TIMEOUT;
 use reqwest::Method;
 use reqwest::header::{HeaderMap, RANGE};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ pub const PNG: &[u8] = b"\x89PNG\r\n\x1a\nnot a whole picture";
 const NOTES: &str = "grüße, this goes on the message";
 
 /// Sends a file and gives what the hub says about it.
-pub async fn sent(person: &Rest, name: &str, content: &[u8]) -> Value {
+pub async fn sent(person: &RestClient, name: &str, content: &[u8]) -> Value {
     person.upload(name, content).await.unwrap().data().unwrap()
 }
 
@@ -28,7 +28,7 @@ pub async fn fetched(request: reqwest::RequestBuilder) -> (u16, HeaderMap, Vec<u
     (status, headers, response.bytes().await.unwrap().to_vec())
 }
 
-pub async fn status(person: &Rest, url: &str) -> u16 {
+pub async fn status(person: &RestClient, url: &str) -> u16 {
     fetched(person.request(Method::GET, url)).await.0
 }
 
@@ -37,14 +37,14 @@ pub fn url(file: &Value) -> &str {
 }
 
 /// Puts files on a message.
-pub async fn share(person: &Rest, room: &str, files: &[&Value]) -> Value {
+pub async fn share(person: &RestClient, room: &str, files: &[&Value]) -> Value {
     let ids: Vec<&Value> = files.iter().map(|file| &file["id"]).collect();
     let body = json!({ "content": "look", "attachmentIds": ids });
     person.post(&format!("/api/rooms/{room}/messages"), body).await.unwrap().data().unwrap()
 }
 
 /// A request whose file has begun, written out in chunks.
-pub async fn begin(person: &Rest) -> TcpStream {
+pub async fn begin(person: &RestClient) -> TcpStream {
     let start = "--between-the-parts\r\ncontent-disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\nwords";
     let head = format!(
         "POST /api/upload HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {}\r\n\
@@ -70,7 +70,7 @@ pub async fn go_on(stream: &mut TcpStream) {
 pub async fn ended(mut stream: TcpStream) {
     stream.shutdown().await.unwrap();
     let mut rest = Vec::new();
-    let read = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut rest)).await;
+    let read = tokio::time::timeout(TEST_TIMEOUT, stream.read_to_end(&mut rest)).await;
     read.expect("the connection is ended").unwrap();
 }
 
@@ -138,7 +138,7 @@ async fn a_file_on_a_message_is_told_with_it_everywhere_and_read_by_those_who_se
         let unknown = fetched(stranger.request(Method::GET, "/uploads/unknown")).await;
         assert_eq!((foreign.0, &foreign.2), (404, &unknown.2), "both look alike");
     }
-    assert_eq!(status(&Rest::outsider(scene.url()), url(&picture)).await, 401);
+    assert_eq!(status(&RestClient::outsider(scene.url()), url(&picture)).await, 401);
     scene.ends_well().await;
 }
 
@@ -220,7 +220,7 @@ async fn a_link_opens_one_file_for_as_long_as_its_maker_may_see_it() {
     let file = sent(&scene.admin, "cat.png", PNG).await;
     let other = sent(&scene.admin, "cat2.png", PNG).await;
     share(&scene.admin, &room, &[&file, &other]).await;
-    let outsider = Rest::outsider(scene.url());
+    let outsider = RestClient::outsider(scene.url());
     let make = format!("/api/upload/{}/link", file["id"].as_str().unwrap());
     assert_refused(&outsider.post(&make, json!({})).await.unwrap(), 401);
     assert_refused(&scene.person("eve").await.post(&make, json!({})).await.unwrap(), 404);
@@ -273,7 +273,7 @@ async fn a_picture_of_oneself_is_small_an_image_and_seen_by_everyone_here() {
     let me = send(PNG).await.data().unwrap();
     assert_eq!((me["avatarUrl"].as_str(), &me["mimeType"]), (Some(url(&me)), &json!("image/png")));
     assert_eq!(status(&bob, url(&me)).await, 200);
-    assert_eq!(status(&Rest::outsider(scene.url()), url(&me)).await, 401);
+    assert_eq!(status(&RestClient::outsider(scene.url()), url(&me)).await, 401);
     assert_refused(&send(b"%PDF-1.7").await, 400);
     assert_refused(&send(&[PNG, &[0; 2000]].concat()).await, 413);
     let room = ada.make_room("kitchen", &[]).await.unwrap();

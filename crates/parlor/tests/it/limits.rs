@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use parlor_testkit::agentim::{Client, message};
 use parlor_testkit::hub::PASSWORD;
-use parlor_testkit::rest::Rest;
-use parlor_testkit::socket::{NotUpgraded, PATIENCE};
+use parlor_testkit::rest::RestClient;
+use parlor_testkit::socket::{NotUpgraded, TEST_TIMEOUT};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
@@ -41,7 +41,7 @@ async fn the_sizes_of_frames_and_messages_are_settings() {
     fails(&mut client, &ping_of(2001), "MESSAGE_TOO_LARGE").await;
     passes(&mut client, &ping_with(&nested(4))).await;
     fails(&mut client, &ping_with(&nested(5)), "JSON_TOO_DEEP").await;
-    client.say_acked(&room, &"é".repeat(20), "fits").await.unwrap();
+    client.say_and_wait(&room, &"é".repeat(20), "fits").await.unwrap();
     let error = refused(&mut client, message(&room, &"é".repeat(21), "long"), "MESSAGE_TOO_LARGE").await;
     assert_eq!(error["clientMessageId"], "long");
     let mut three = message(&room, "look", "three");
@@ -57,7 +57,7 @@ async fn a_message_may_have_100000_characters_and_20_attachments() {
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let mut client = following(&scene.admin, &room).await;
     let (fits, long) = ("ß".repeat(100_000), "ß".repeat(100_001));
-    client.say_acked(&room, &fits, "fits").await.unwrap();
+    client.say_and_wait(&room, &fits, "fits").await.unwrap();
     assert_eq!(heard(&mut client).await["content"].as_str().unwrap().chars().count(), 100_000);
     refused(&mut client, message(&room, &long, "long"), "MESSAGE_TOO_LARGE").await;
     let path = format!("/api/rooms/{room}/messages");
@@ -99,7 +99,7 @@ async fn thirty_messages_in_ten_seconds_are_enough_and_auth_and_ping_do_not_coun
     // The limit is the connection's: REST and another connection go on.
     scene.admin.post_message(&room, "by REST").await.unwrap();
     let mut other = Client::connect(&scene.admin).await.unwrap();
-    other.say_acked(&room, "elsewhere", "m31").await.unwrap();
+    other.say_and_wait(&room, "elsewhere", "m31").await.unwrap();
     assert_eq!(scene.admin.history(&room).await.unwrap().len(), 32);
     scene.ends_well().await;
 }
@@ -114,7 +114,7 @@ async fn the_window_of_the_rate_limit_is_a_setting_and_ends() {
     let began = Instant::now();
     let (mut accepted, mut limited) = (0, 0);
     while accepted < 5 {
-        match client.say_acked(&room, "hello", &format!("m{}", accepted + limited)).await {
+        match client.say_and_wait(&room, "hello", &format!("m{}", accepted + limited)).await {
             Ok(_) => accepted += 1,
             Err(refusal) => {
                 assert!(refusal.to_string().contains("RATE_LIMITED"), "{refusal}");
@@ -138,7 +138,7 @@ async fn a_person_may_have_ten_connections_or_as_many_as_an_admin_says() {
     Client::connect(&scene.admin).await.unwrap();
     let mut last = open.pop().unwrap();
     last.send_message(Message::Close(None)).await.unwrap();
-    last.closed(PATIENCE).await.unwrap();
+    last.closed(TEST_TIMEOUT).await.unwrap();
     eventually_connects(&alice).await;
 
     let path = format!("/api/users/{}", alice.user_id());
@@ -189,7 +189,7 @@ async fn the_limits_of_connections_are_settings() {
             assert!(strangers.len() <= 2, "a third stranger was let in");
         }
     };
-    drop(tokio::time::timeout(PATIENCE, strangers).await.unwrap());
+    drop(tokio::time::timeout(TEST_TIMEOUT, strangers).await.unwrap());
     scene.ends_well().await;
 }
 
@@ -208,7 +208,7 @@ async fn limits_off_lifts_rates_and_connections_and_nothing_else() {
     let _first = Client::connect(&scene.admin).await.unwrap();
     let mut second = Client::connect(&scene.hub.admin().await.unwrap()).await.unwrap();
     for n in 0..5 {
-        second.say_acked(&room, "hello", &format!("m{n}")).await.unwrap();
+        second.say_and_wait(&room, "hello", &format!("m{n}")).await.unwrap();
     }
     fails(&mut second, &ping_of(65_537), "MESSAGE_TOO_LARGE").await;
     scene.ends_well().await;
@@ -224,7 +224,7 @@ async fn sign_ins_and_refreshes_of_one_address_are_limited_by_their_settings() {
     ])
     .await;
     let body = |password: &str| json!({ "username": "admin", "password": password });
-    let outsider = Rest::outsider(scene.url());
+    let outsider = RestClient::outsider(scene.url());
     let wrong = outsider.post("/api/auth/login", body("Wrong-horse-7")).await.unwrap();
     assert_eq!(wrong.status, 401);
     let locked = outsider.post("/api/auth/login", body(PASSWORD)).await.unwrap();
@@ -247,10 +247,10 @@ async fn who_does_not_authenticate_in_time_is_closed_with_4001() {
     assert_eq!(result, json!({ "type": "server:auth_result", "ok": false, "error": "Invalid token" }));
     // A failed attempt leaves the connection open, and the deadline running.
     passes(&mut client, &ping_of(50)).await;
-    assert_eq!(client.closed(PATIENCE).await.unwrap(), 4001);
+    assert_eq!(client.closed(TEST_TIMEOUT).await.unwrap(), 4001);
     let mut signed_in = Client::connect(&scene.admin).await.unwrap();
     let mut silent = Client::open(scene.url()).await.unwrap();
-    assert_eq!(silent.closed(PATIENCE).await.unwrap(), 4001);
+    assert_eq!(silent.closed(TEST_TIMEOUT).await.unwrap(), 4001);
     passes(&mut signed_in, &ping_of(50)).await;
     scene.ends_well().await;
 }
@@ -274,12 +274,12 @@ async fn five_failed_attempts_and_a_foreign_version_close_with_1008() {
     for _ in 0..5 {
         client.send(&bad).await.unwrap();
     }
-    assert_eq!(client.closed(PATIENCE).await.unwrap(), 1008);
+    assert_eq!(client.closed(TEST_TIMEOUT).await.unwrap(), 1008);
 
     let mut client = Client::open(scene.url()).await.unwrap();
     let newer = json!({ "type": "client:auth", "token": scene.admin.token(), "protocolVersion": "2" });
     refused(&mut client, newer, "PROTOCOL_VERSION_MISMATCH").await;
-    assert_eq!(client.closed(PATIENCE).await.unwrap(), 1008);
+    assert_eq!(client.closed(TEST_TIMEOUT).await.unwrap(), 1008);
     scene.ends_well().await;
 }
 
@@ -335,7 +335,7 @@ async fn each_refusal_has_its_code() {
 }
 
 /// Connects as soon as connections that are ending have ended.
-async fn eventually_connects(person: &Rest) -> Client {
+async fn eventually_connects(person: &RestClient) -> Client {
     let attempt = async {
         loop {
             if let Ok(client) = Client::connect(person).await {
@@ -343,12 +343,12 @@ async fn eventually_connects(person: &Rest) -> Client {
             }
         }
     };
-    tokio::time::timeout(PATIENCE, attempt).await.expect("no connection became free")
+    tokio::time::timeout(TEST_TIMEOUT, attempt).await.expect("no connection became free")
 }
 
 /// The next frame but for the news: what one said oneself may be told later than it is acknowledged.
 async fn answer(client: &mut Client) -> Value {
-    client.wait_for(PATIENCE, |frame| frame["type"] != "server:new_message").await.unwrap()
+    client.wait_for(TEST_TIMEOUT, |frame| frame["type"] != "server:new_message").await.unwrap()
 }
 
 /// The text is answered like a ping, and with nothing else.

@@ -2,9 +2,9 @@
 
 use parlor_testkit::agentim::{Client, message};
 use parlor_testkit::broker::Broker;
-use parlor_testkit::rest::Rest;
+use parlor_testkit::rest::RestClient;
 use parlor_testkit::seed;
-use parlor_testkit::socket::{Arrival, NotUpgraded, PATIENCE, Socket, TEXT, masked_frame};
+use parlor_testkit::socket::{NotUpgraded, Socket, SocketEvent, TEST_TIMEOUT, TEXT, masked_frame};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_tungstenite::tungstenite::Message;
@@ -59,7 +59,7 @@ async fn bytes_that_are_no_websocket_close_with_the_code_of_the_flaw() {
     for (n, (flaw, bytes, codes)) in cases.into_iter().enumerate() {
         let mut client = Client::connect(&scene.admin).await.unwrap();
         client.send_bytes(&bytes).await.unwrap();
-        let code = client.closed(PATIENCE).await.unwrap();
+        let code = client.closed(TEST_TIMEOUT).await.unwrap();
         assert!(codes.contains(&code), "{flaw}: closed with {code}, not {codes:?}");
         still_serves(&mut witness, &room, n).await;
     }
@@ -108,7 +108,7 @@ async fn a_message_in_parts_is_a_message_and_a_frame_too_large_is_refused() {
         client.send_bytes(&masked_frame(TEXT, &vec![b'x'; size])).await.unwrap();
         let told = next(&mut client, "server:error").await;
         assert_eq!(told["code"], "MESSAGE_TOO_LARGE", "{size} bytes");
-        assert_eq!(client.closed(PATIENCE).await.unwrap(), 1009, "{size} bytes");
+        assert_eq!(client.closed(TEST_TIMEOUT).await.unwrap(), 1009, "{size} bytes");
     }
     scene.ends_well().await;
 }
@@ -194,7 +194,7 @@ async fn json_that_says_nothing_sensible_is_refused_and_the_connection_stays() {
 
     // Odd, and legal: it is stored and told as it came.
     let odd = "\u{0}\u{7f}\u{202e}\u{fffd}\u{10ffff}e\u{301}\r\n<script>&amp;'\"\\";
-    client.say_acked(&room, odd, "odd").await.unwrap();
+    client.say_and_wait(&room, odd, "odd").await.unwrap();
     assert_eq!(heard(&mut client).await["content"], odd);
     assert_eq!(scene.admin.history(&room).await.unwrap()[0]["content"], odd);
     scene.ends_well().await;
@@ -221,7 +221,8 @@ async fn random_damage_to_good_frames_harms_nobody_else() {
         client.send_bytes(&bytes).await.unwrap();
         if rng.below(2) == 0 {
             drop(client);
-        } else if let Ok(Arrival::Frame(frame)) = client.next(std::time::Duration::from_millis(20)).await {
+        } else if let Ok(SocketEvent::Frame(frame)) = client.next(std::time::Duration::from_millis(20)).await
+        {
             assert!(frame["type"].is_string(), "{door}: {frame}");
         }
         if round % 10 == 0 {
@@ -260,7 +261,7 @@ async fn a_flood_of_pings_is_answered_or_ended_and_slows_nobody() {
     let mut deaf = Client::connect(&scene.admin).await.unwrap();
     let drowned = async { while deaf.send_bytes(&flood).await.is_ok() {} };
     let (drowned, ()) =
-        tokio::join!(tokio::time::timeout(PATIENCE, drowned), still_serves(&mut witness, &room, 1));
+        tokio::join!(tokio::time::timeout(TEST_TIMEOUT, drowned), still_serves(&mut witness, &room, 1));
     drowned.expect("a flood without a reader is ended");
     scene.ends_well().await;
 }
@@ -277,11 +278,11 @@ async fn the_broker_takes_malformed_frames_no_worse() {
     for (bytes, code) in cases {
         let mut broker = Broker::connect(scene.url(), scene.admin.token()).await.unwrap();
         broker.send_bytes(&bytes).await.unwrap();
-        assert_eq!(broker.closed(PATIENCE).await.unwrap(), code);
+        assert_eq!(broker.closed(TEST_TIMEOUT).await.unwrap(), code);
     }
     let mut broker = Broker::connect(scene.url(), scene.admin.token()).await.unwrap();
     broker.send_message(Message::binary(b"{}".to_vec())).await.unwrap();
-    assert_eq!(broker.frame(PATIENCE).await.unwrap()["error"], "Invalid JSON");
+    assert_eq!(broker.frame(TEST_TIMEOUT).await.unwrap()["error"], "Invalid JSON");
     let wrong = [
         json!({ "type": "msg.route", "from": 1, "path": "a/b" }),
         json!({ "type": "msg.route", "from": "x", "path": "a\u{0}b" }),
@@ -304,7 +305,7 @@ async fn the_broker_takes_malformed_frames_no_worse() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_handshake_is_no_connection() {
     let scene = Scene::start().await;
-    let plain = Rest::outsider(scene.url()).get("/ws/client").await.unwrap();
+    let plain = RestClient::outsider(scene.url()).get("/ws/client").await.unwrap();
     assert_eq!(plain.status, 426);
     for (header, value) in [("sec-websocket-version", "12"), ("upgrade", "h2c"), ("connection", "close")] {
         let refused = Socket::open(scene.url(), "/ws/client", &[(header, value)]).await.err().unwrap();
@@ -318,7 +319,7 @@ async fn what_is_no_handshake_is_no_connection() {
         tcp.write_all(garbage).await.unwrap();
         let mut answer = Vec::new();
         tcp.shutdown().await.unwrap();
-        let _ = tokio::time::timeout(PATIENCE, tcp.read_to_end(&mut answer)).await.expect("it ends");
+        let _ = tokio::time::timeout(TEST_TIMEOUT, tcp.read_to_end(&mut answer)).await.expect("it ends");
         let text = String::from_utf8_lossy(&answer);
         assert!(text.is_empty() || text.starts_with("HTTP/1.1 400"), "{text}");
     }
@@ -334,13 +335,14 @@ fn not_final(opcode: u8, payload: &[u8]) -> Vec<u8> {
 async fn answered(client: &mut Client, text: &str, code: &str) {
     client.send_message(Message::text(text)).await.unwrap();
     // What happened in the room before may still be on its way.
-    let answer = client.wait_for(PATIENCE, |frame| frame["type"] == "server:error").await.unwrap();
+    let answer = client.wait_for(TEST_TIMEOUT, |frame| frame["type"] == "server:error").await.unwrap();
     assert_eq!(answer["code"], code, "{text:.100}");
 }
 
 async fn still_serves(witness: &mut Client, room: &str, n: usize) {
     let id = format!("witness {n}");
-    let ack = witness.say_acked(room, "still here", &id).await.unwrap();
-    let told = witness.wait_for(PATIENCE, |frame| frame["message"]["clientMessageId"] == *id).await.unwrap();
+    let ack = witness.say_and_wait(room, "still here", &id).await.unwrap();
+    let told =
+        witness.wait_for(TEST_TIMEOUT, |frame| frame["message"]["clientMessageId"] == *id).await.unwrap();
     assert_eq!(told["message"]["id"], ack.message_id);
 }

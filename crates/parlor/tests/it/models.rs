@@ -4,8 +4,8 @@ use crate::gateway::scenes::Room;
 use crate::scene::{Scene, assert_refused, bytes_in, contains};
 use crate::service_agents::{allowed, make_service_agent};
 use parlor_testkit::gateway::Gateway;
-use parlor_testkit::model_endpoint::{Act, ModelEndpoint};
-use parlor_testkit::rest::Rest;
+use parlor_testkit::model_endpoint::{ModelEndpoint, ScriptedResponse};
+use parlor_testkit::rest::RestClient;
 use serde_json::{Value, json};
 
 const CANARY: &str = "sk-canary-of-a-router-0123";
@@ -15,7 +15,7 @@ async fn scene(endpoint: &ModelEndpoint) -> Scene {
     Scene::with(&[allowed(endpoint), ("PARLOR_LOG_LEVEL", "trace")]).await
 }
 
-async fn make_router(person: &Rest, url: &str, more: Value) -> Value {
+async fn make_router(person: &RestClient, url: &str, more: Value) -> Value {
     let mut body = json!({ "name": "picker", "llmBaseUrl": url, "llmApiKey": CANARY, "llmModel": "small" });
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let answer = person.post("/api/routers", body).await.unwrap();
@@ -39,7 +39,7 @@ async fn a_router_is_its_makers_and_its_key_is_never_shown_again() {
     assert_refused(&alice.post("/api/routers", body).await.unwrap(), 403);
     let shared = make_router(&scene.admin, &endpoint.url, global.clone()).await;
 
-    let names = async |person: &Rest| -> Vec<Value> {
+    let names = async |person: &RestClient| -> Vec<Value> {
         let list = person.get("/api/routers").await.unwrap().data().unwrap();
         list.as_array().unwrap().iter().map(|router| router["id"].clone()).collect()
     };
@@ -70,7 +70,7 @@ async fn a_router_is_its_makers_and_its_key_is_never_shown_again() {
     // Sealed, it outlives a restart.
     scene.crash_and_restart().await;
     let alice = alice.at(scene.url());
-    endpoint.will(Act::status(401, &format!("no such key: {CANARY}")));
+    endpoint.respond_with(ScriptedResponse::status(401, &format!("no such key: {CANARY}")));
     let answer = alice.post(&test, json!({})).await.unwrap().data().unwrap();
     let words = "the model's server does not accept the key: no such key: …";
     assert_eq!(answer, json!({ "success": false, "error": words }));
@@ -147,7 +147,7 @@ async fn the_rooms_model_picks_who_answers_with_one_question() {
     let scene = scene(&endpoint).await;
     let (mut room, mut gateway) = picked_room(scene, Some(&endpoint.url), &["anna", "bert", "carl"]).await;
 
-    endpoint.will(Act::say("YES 2"));
+    endpoint.respond_with(ScriptedResponse::say("YES 2"));
     room.say("who can bake?").await;
     let turn = gateway.turn().await.unwrap();
     assert_eq!((&turn["agentId"], &turn["routingMode"]), (&json!("bert"), &json!("broadcast")));
@@ -158,7 +158,7 @@ async fn the_rooms_model_picks_who_answers_with_one_question() {
     gateway.complete(&turn, "r1", "I can").await.unwrap();
     room.reply().await;
 
-    endpoint.will(Act::say("NO"));
+    endpoint.respond_with(ScriptedResponse::say("NO"));
     let ignored = room.say("never mind").await;
     // Called by name, nobody is asked.
     let called = room.say("@anna, @bert and @carl, hello").await;
@@ -174,13 +174,16 @@ async fn the_rooms_model_picks_who_answers_with_one_question() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn where_nobody_can_decide_everybody_answers() {
-    for act in
-        [Act::status(500, "broken"), Act::say("hm, maybe"), Act::Garbage, Act::BreakOff("YES 1".into())]
-    {
+    for act in [
+        ScriptedResponse::status(500, "broken"),
+        ScriptedResponse::say("hm, maybe"),
+        ScriptedResponse::Garbage,
+        ScriptedResponse::BreakOff("YES 1".into()),
+    ] {
         let endpoint = ModelEndpoint::start().await.unwrap();
         let scene = scene(&endpoint).await;
         let (mut room, mut gateway) = picked_room(scene, Some(&endpoint.url), &["anna", "bert"]).await;
-        endpoint.will(act);
+        endpoint.respond_with(act);
         room.say("hello there").await;
         let mut agents = vec![gateway.turn().await.unwrap()["agentId"].clone()];
         agents.push(gateway.turn().await.unwrap()["agentId"].clone());
@@ -194,8 +197,8 @@ async fn where_nobody_can_decide_everybody_answers() {
 async fn a_model_that_says_nothing_in_time_decides_nothing() {
     let mut endpoint = ModelEndpoint::start().await.unwrap();
     let scene = Scene::with(&[allowed(&endpoint), ("PARLOR_TRIAGE_TIMEOUT", "1")]).await;
-    for act in [Act::Hang, Act::Stall("YES ".into())] {
-        endpoint.will(act);
+    for act in [ScriptedResponse::Hang, ScriptedResponse::Stall("YES ".into())] {
+        endpoint.respond_with(act);
     }
     let (mut room, mut gateway) = picked_room(scene, Some(&endpoint.url), &["anna"]).await;
     for number in 0..2 {
@@ -214,7 +217,7 @@ async fn what_nobody_decided_is_answered_within_the_budget_of_a_day() {
     let endpoint = ModelEndpoint::start().await.unwrap();
     let scene = Scene::with(&[allowed(&endpoint), ("PARLOR_MAX_TURNS_PER_DAY", "1")]).await;
     for _ in 0..2 {
-        endpoint.will(Act::status(500, "broken"));
+        endpoint.respond_with(ScriptedResponse::status(500, "broken"));
     }
     let (mut room, mut gateway) = picked_room(scene, Some(&endpoint.url), &["anna"]).await;
     room.say("is anybody there?").await;
@@ -237,7 +240,7 @@ async fn models_pick_among_models() {
     let router = make_router(&room.alice, &judge.url, json!({})).await;
     let changes = json!({ "policy": "triage", "routerId": router["id"] });
     room.alice.put(&format!("/api/rooms/{}", room.room), changes).await.unwrap().data().unwrap();
-    judge.will(Act::say("NO")).will(Act::say("YES 1"));
+    judge.respond_with(ScriptedResponse::say("NO")).respond_with(ScriptedResponse::say("YES 1"));
     let ignored = room.say("I am off").await;
     let asked = judge.asked().await.unwrap().body;
     let question: Value = serde_json::from_str(asked["messages"][1]["content"].as_str().unwrap()).unwrap();
@@ -261,7 +264,7 @@ async fn whoever_runs_the_hub_names_a_model_for_all_rooms() {
         ("PARLOR_LOG_LEVEL", "trace"),
     ];
     let (mut room, mut gateway) = picked_room(Scene::with(&settings).await, None, &["anna", "bert"]).await;
-    endpoint.will(Act::say("YES 1"));
+    endpoint.respond_with(ScriptedResponse::say("YES 1"));
     room.say("anybody there").await;
     assert_eq!(gateway.turn().await.unwrap()["agentId"], "anna");
     let asked = endpoint.asked().await.unwrap();

@@ -1,13 +1,13 @@
 //! How the page is served. What it does, `web/flows` shows in a real browser.
 
 use anyhow::{Context, Result};
-use parlor_testkit::rest::Rest;
+use parlor_testkit::rest::RestClient;
 use reqwest::header::HeaderMap;
 use reqwest::{Method, Response, StatusCode};
 
 use crate::scene::Scene;
 
-async fn fetch(hub: &Rest, path: &str, encoding: Option<&str>) -> Result<Response> {
+async fn fetch(hub: &RestClient, path: &str, encoding: Option<&str>) -> Result<Response> {
     let request = hub.request(Method::GET, path);
     let request = match encoding {
         Some(encoding) => request.header("accept-encoding", encoding),
@@ -23,7 +23,7 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_address_of_the_page_answers_with_the_document_and_a_strict_policy() -> Result<()> {
     let scene = Scene::start().await;
-    let outsider = Rest::outsider(scene.url());
+    let outsider = RestClient::outsider(scene.url());
     for path in ["/", "/app", "/app/", "/app/rooms/welcome", "/app/rooms/a/messages/b", "/register"] {
         let answer = fetch(&outsider, path, None).await?;
         assert_eq!(answer.status(), StatusCode::OK, "{path}");
@@ -49,7 +49,7 @@ async fn every_address_of_the_page_answers_with_the_document_and_a_strict_policy
 #[tokio::test(flavor = "multi_thread")]
 async fn hashed_files_are_kept_for_ever_and_come_small() -> Result<()> {
     let scene = Scene::start().await;
-    let outsider = Rest::outsider(scene.url());
+    let outsider = RestClient::outsider(scene.url());
     let document = fetch(&outsider, "/", None).await?.text().await?;
     let scripts: Vec<&str> =
         document.split("src=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
@@ -77,7 +77,7 @@ async fn hashed_files_are_kept_for_ever_and_come_small() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn reserved_addresses_never_answer_with_the_page() -> Result<()> {
     let scene = Scene::start().await;
-    let outsider = Rest::outsider(scene.url());
+    let outsider = RestClient::outsider(scene.url());
     let reserved = [
         "api", "ws", "uploads", "metrics", "hooks", "mcp", "a2a", "channels", "keys", "time", "messages",
         "presence", "stats",
@@ -101,7 +101,7 @@ async fn reserved_addresses_never_answer_with_the_page() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_page_can_be_installed() -> Result<()> {
     let scene = Scene::start().await;
-    let outsider = Rest::outsider(scene.url());
+    let outsider = RestClient::outsider(scene.url());
     let answer = fetch(&outsider, "/app/manifest.webmanifest", None).await?;
     if header(answer.headers(), "content-type").contains("html") {
         // Built without npm: there is only the page that says so.

@@ -4,7 +4,7 @@
 
 use crate::scene::{Scene, so_far};
 use parlor_testkit::agentim::{Client, message};
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -75,7 +75,7 @@ struct Page {
 impl Page {
     async fn until(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
         loop {
-            let frame = self.client.frame(PATIENCE).await.unwrap();
+            let frame = self.client.frame(TEST_TIMEOUT).await.unwrap();
             self.told.push(frame.clone());
             if wanted(&frame) {
                 return frame;

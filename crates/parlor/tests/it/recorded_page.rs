@@ -2,8 +2,8 @@
 
 use parlor_testkit::agentim::Client;
 use parlor_testkit::broker::Broker;
-use parlor_testkit::rest::{Answer, Rest};
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::rest::{RestClient, RestResponse};
+use parlor_testkit::socket::TEST_TIMEOUT;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -56,7 +56,7 @@ async fn the_real_web_page_gets_answers_it_can_use() {
     let mut page = None;
     // What two people's doings bring about comes in either order.
     let mut unread: Vec<Value> = Vec::new();
-    let outsider = Rest::outsider(scene.url());
+    let outsider = RestClient::outsider(scene.url());
     for line in RECORDED.lines() {
         let step: Value = serde_json::from_str(&mine(line)).unwrap();
         if let Some(frame) = step.get("sent") {
@@ -76,7 +76,7 @@ async fn the_real_web_page_gets_answers_it_can_use() {
             let heard = loop {
                 match unread.iter().position(|heard| heard["type"] == frame["type"]) {
                     Some(at) => break unread.remove(at),
-                    None => unread.push(page.frame(PATIENCE).await.unwrap()),
+                    None => unread.push(page.frame(TEST_TIMEOUT).await.unwrap()),
                 }
             };
             usable(frame, &heard, frame["type"].as_str().unwrap()).unwrap();
@@ -88,7 +88,7 @@ async fn the_real_web_page_gets_answers_it_can_use() {
             if let Some(body) = step.get("body") {
                 request = request.json(body);
             }
-            let answer = Answer::of(request).await.unwrap();
+            let answer = RestResponse::of(request).await.unwrap();
             assert_eq!(answer.status, step["status"].as_u64().unwrap() as u16, "{call}: {answer:?}");
             usable(step.get("answer").unwrap_or(&Value::Null), &answer.body, call).unwrap();
         }

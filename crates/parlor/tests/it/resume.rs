@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parlor_testkit::agentim::{Client, message};
-use parlor_testkit::rest::Rest;
+use parlor_testkit::rest::RestClient;
 use parlor_testkit::rng::Rng;
 use parlor_testkit::seed::seed;
-use parlor_testkit::socket::{Arrival, PATIENCE};
+use parlor_testkit::socket::{SocketEvent, TEST_TIMEOUT};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
@@ -55,7 +55,7 @@ async fn clients_cut_at_random_see_every_message_once_and_in_order() {
 
 /// A client whose connection breaks again and again.
 struct Wanderer {
-    person: Rest,
+    person: RestClient,
     room: String,
     rng: Rng,
     position: String,
@@ -71,7 +71,7 @@ impl Wanderer {
             client.send(&join).await.unwrap();
             let frames = 1 + self.rng.below(200);
             for _ in 0..frames {
-                self.take(client.frame(PATIENCE).await.unwrap());
+                self.take(client.frame(TEST_TIMEOUT).await.unwrap());
                 if self.seen.len() == messages {
                     return self;
                 }
@@ -108,7 +108,7 @@ async fn a_position_of_another_history_is_answered_with_resync() {
     let scene = Scene::start().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let mut writer = following(&scene.admin, &room).await;
-    let ack = writer.say_acked(&room, "before", "m0").await.unwrap();
+    let ack = writer.say_and_wait(&room, "before", "m0").await.unwrap();
     heard(&mut writer).await;
     let (epoch, other) = (ack.epoch.clone(), if ack.epoch == "00000001" { "00000002" } else { "00000001" });
     for since in [format!("{other}-0"), format!("{other}-{}", ack.seq), format!("{epoch}-{}", ack.seq + 1000)]
@@ -119,7 +119,7 @@ async fn a_position_of_another_history_is_answered_with_resync() {
         assert!(joined.position.starts_with(&epoch), "{joined:?}");
         // From there on it is live, and the position it was given is good.
         let said = format!("after {since}");
-        writer.say_acked(&room, &said, &said).await.unwrap();
+        writer.say_and_wait(&room, &said, &said).await.unwrap();
         assert_eq!(heard(&mut client).await["content"], *said);
         drop(client);
         let mut client = Client::connect(&scene.admin).await.unwrap();
@@ -242,10 +242,10 @@ async fn replays(scene: &Scene, room: &str, position: &str, messages: usize) {
         joined = false;
         while seen.len() < messages || !joined {
             let frame = match client.next(Duration::from_secs(30)).await.unwrap() {
-                Arrival::Frame(frame) => frame,
+                SocketEvent::Frame(frame) => frame,
                 // Once it is live, so small an outbox may overflow; a replay never does.
-                Arrival::Closed(1013) if joined => break,
-                Arrival::Closed(code) => panic!("closed with {code} after {} messages", seen.len()),
+                SocketEvent::Closed(1013) if joined => break,
+                SocketEvent::Closed(code) => panic!("closed with {code} after {} messages", seen.len()),
             };
             match frame["type"].as_str().unwrap() {
                 "server:new_message" => seen.push(frame["message"].clone()),
@@ -276,7 +276,7 @@ async fn say_many(client: &mut Client, room: &str, numbers: std::ops::Range<usiz
 }
 
 /// Through the other door, so that nobody's outbox is in play.
-async fn say_by_rest(person: &Rest, room: &str, numbers: std::ops::Range<usize>) {
+async fn say_by_rest(person: &RestClient, room: &str, numbers: std::ops::Range<usize>) {
     let mut posts = tokio::task::JoinSet::new();
     for n in numbers {
         let (person, room) = (person.clone(), room.to_owned());
@@ -300,7 +300,7 @@ async fn joining_again_a_room_that_is_followed_misses_nothing() {
     let all: Vec<String> = (0..MESSAGES).map(|n| format!("message {n}")).collect();
     let saying = async {
         for (n, content) in all.iter().enumerate() {
-            writer.say_acked(&room, content, &format!("again-{n}")).await.unwrap();
+            writer.say_and_wait(&room, content, &format!("again-{n}")).await.unwrap();
         }
     };
     // As a page does that shows the room again: one join after the other, all without a position.
@@ -308,7 +308,7 @@ async fn joining_again_a_room_that_is_followed_misses_nothing() {
         let mut seen = Vec::new();
         while seen.last() != all.last() {
             restless.send(&json!({ "type": "client:join_room", "roomId": room })).await.unwrap();
-            let frame = restless.frame(PATIENCE).await.unwrap();
+            let frame = restless.frame(TEST_TIMEOUT).await.unwrap();
             if frame["type"] == "server:new_message" {
                 seen.push(frame["message"]["content"].as_str().unwrap().to_owned());
             }

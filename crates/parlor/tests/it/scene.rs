@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use parlor_testkit::agentim::Client;
 use parlor_testkit::hub::{Hub, HubCommand, Topology};
-use parlor_testkit::rest::{Answer, Rest};
-use parlor_testkit::socket::{Arrival, PATIENCE, Socket};
+use parlor_testkit::rest::{RestClient, RestResponse};
+use parlor_testkit::socket::{Socket, SocketEvent, TEST_TIMEOUT};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -20,7 +20,7 @@ pub const PASSWORD: &str = "Plain-sailing-9";
 pub struct Scene {
     pub command: HubCommand,
     pub hub: Hub,
-    pub admin: Rest,
+    pub admin: RestClient,
     pub data: TempDir,
 }
 
@@ -67,12 +67,12 @@ impl Scene {
         self.data.path()
     }
 
-    pub async fn person(&self, name: &str) -> Rest {
+    pub async fn person(&self, name: &str) -> RestClient {
         self.admin.make_user(name, PASSWORD).await.unwrap()
     }
 
     /// Somebody whose agents hear these of outside sources.
-    pub async fn hearer(&self, name: &str, patterns: &[&str]) -> Rest {
+    pub async fn hearer(&self, name: &str, patterns: &[&str]) -> RestClient {
         let person = self.person(name).await;
         let path = format!("/api/users/{}", person.user_id());
         let changed = self.admin.put(&path, json!({ "hears": patterns })).await.unwrap().data().unwrap();
@@ -111,7 +111,7 @@ fn set(command: HubCommand, settings: &[(&str, &str)]) -> HubCommand {
 }
 
 /// A connection of this person that follows the room.
-pub async fn following(person: &Rest, room: &str) -> Client {
+pub async fn following(person: &RestClient, room: &str) -> Client {
     let mut client = Client::connect(person).await.unwrap();
     client.join(room).await.unwrap();
     client
@@ -133,7 +133,7 @@ pub async fn so_far(client: &mut Client) -> Vec<Value> {
     client.send(&json!({ "type": "client:ping", "ts": ts })).await.unwrap();
     let mut frames = Vec::new();
     loop {
-        let frame = client.frame(PATIENCE).await.unwrap();
+        let frame = client.frame(TEST_TIMEOUT).await.unwrap();
         if frame["type"] == "server:pong" && frame["ts"] == ts {
             return frames;
         }
@@ -154,7 +154,7 @@ pub fn contents(frames: &[Value]) -> Vec<String> {
 }
 
 /// Why the hub does not take this person's connection.
-pub async fn auth_error(person: &Rest) -> String {
+pub async fn auth_error(person: &RestClient) -> String {
     let mut client = Client::open(person.url()).await.unwrap();
     client.send(&json!({ "type": "client:auth", "token": person.token() })).await.unwrap();
     let result = next(&mut client, "server:auth_result").await;
@@ -176,7 +176,7 @@ pub async fn bare(url: &str, request: &[u8]) -> Bare {
     stream.write_all(request).await.unwrap();
     let mut answer = Vec::new();
     let read = stream.read_to_end(&mut answer);
-    tokio::time::timeout(PATIENCE, read).await.expect("an answer in time").unwrap();
+    tokio::time::timeout(TEST_TIMEOUT, read).await.expect("an answer in time").unwrap();
     let answer = String::from_utf8_lossy(&answer).into_owned();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default();
@@ -188,19 +188,24 @@ pub async fn connect(url: &str) -> TcpStream {
 }
 
 /// A request with a JSON body as text, whatever that text is.
-pub async fn send_text(person: &Rest, method: Method, path: &str, body: impl Into<reqwest::Body>) -> Answer {
-    Answer::of(person.request(method, path).body(body)).await.unwrap()
+pub async fn send_text(
+    person: &RestClient,
+    method: Method,
+    path: &str,
+    body: impl Into<reqwest::Body>,
+) -> RestResponse {
+    RestResponse::of(person.request(method, path).body(body)).await.unwrap()
 }
 
 #[track_caller]
-pub fn assert_refused(answer: &Answer, status: u16) {
+pub fn assert_refused(answer: &RestResponse, status: u16) {
     assert_eq!(answer.status, status, "{answer:?}");
     assert_eq!(answer.body["ok"], false, "{answer:?}");
     assert!(answer.body["error"].as_str().is_some_and(|sentence| !sentence.is_empty()), "{answer:?}");
 }
 
 /// A key of this person with these scopes.
-pub async fn make_key(person: &Rest, scopes: &[&str]) -> (String, String) {
+pub async fn make_key(person: &RestClient, scopes: &[&str]) -> (String, String) {
     let body = json!({ "name": "a program", "scopes": scopes });
     let key = person.post("/api/keys", body).await.unwrap().data().unwrap();
     (key["id"].as_str().unwrap().to_owned(), key["key"].as_str().unwrap().to_owned())
@@ -210,18 +215,18 @@ pub async fn make_key(person: &Rest, scopes: &[&str]) -> (String, String) {
 pub async fn until_closed(socket: &mut Socket) -> (Vec<Value>, u16) {
     let mut frames = Vec::new();
     loop {
-        match socket.next(PATIENCE).await.unwrap() {
-            Arrival::Frame(frame) => frames.push(frame),
-            Arrival::Closed(code) => return (frames, code),
+        match socket.next(TEST_TIMEOUT).await.unwrap() {
+            SocketEvent::Frame(frame) => frames.push(frame),
+            SocketEvent::Closed(code) => return (frames, code),
         }
     }
 }
 
 /// A revoked connection receives the reason and is closed.
 pub async fn assert_revoked(socket: &mut Socket) {
-    let told = socket.wait_for(PATIENCE, |frame| frame["code"] == "SESSION_REVOKED").await;
+    let told = socket.wait_for(TEST_TIMEOUT, |frame| frame["code"] == "SESSION_REVOKED").await;
     told.expect("the connection receives the reason");
-    assert_eq!(socket.closed(PATIENCE).await.unwrap(), 1008);
+    assert_eq!(socket.closed(TEST_TIMEOUT).await.unwrap(), 1008);
 }
 
 /// Everything in the files of a directory, also below it.

@@ -3,9 +3,9 @@
 
 use crate::gateway::scenes::Room;
 use crate::scene::{PARLOR, Scene, assert_refused, bytes_in, contains, next};
-use parlor_testkit::model_endpoint::{Act, ModelEndpoint};
-use parlor_testkit::rest::Rest;
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::model_endpoint::{ModelEndpoint, ScriptedResponse};
+use parlor_testkit::rest::RestClient;
+use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::Notify;
@@ -18,11 +18,11 @@ pub fn allowed(endpoint: &ModelEndpoint) -> (&'static str, &str) {
 }
 
 /// Sage, with these further settings of its model.
-pub async fn make_service_agent(admin: &Rest, url: &str, more: Value) -> Value {
+pub async fn make_service_agent(admin: &RestClient, url: &str, more: Value) -> Value {
     make_named(admin, "Sage", url, more).await
 }
 
-async fn make_named(admin: &Rest, name: &str, url: &str, more: Value) -> Value {
+async fn make_named(admin: &RestClient, name: &str, url: &str, more: Value) -> Value {
     let mut config = json!({ "baseUrl": url, "apiKey": CANARY, "model": "small" });
     config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let body = json!({ "name": name, "description": "knows things", "config": config });
@@ -38,11 +38,13 @@ fn at(agent: &Value) -> String {
 }
 
 /// Waits until an agent is so.
-async fn is_now(admin: &Rest, agent: &str, status: &str) {
+async fn is_now(admin: &RestClient, agent: &str, status: &str) {
     let looking = async {
         while admin.get(&format!("/api/agents/{agent}")).await.unwrap().data().unwrap()["status"] != status {}
     };
-    tokio::time::timeout(PATIENCE, looking).await.unwrap_or_else(|_| panic!("{agent} was never {status}"));
+    tokio::time::timeout(TEST_TIMEOUT, looking)
+        .await
+        .unwrap_or_else(|_| panic!("{agent} was never {status}"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -143,11 +145,11 @@ async fn a_key_is_used_and_never_shown_again() {
     let admin = room.scene.admin.clone();
     is_now(&admin, sage["id"].as_str().unwrap(), "online").await;
     let mut at_alice = crate::scene::following(&room.alice.at(room.scene.url()), &room.room).await;
-    at_alice.say_acked(&room.room, "@Sage still there?", "1").await.unwrap();
+    at_alice.say_and_wait(&room.room, "@Sage still there?", "1").await.unwrap();
     let reply = next(&mut at_alice, "server:message_complete").await;
     assert_eq!(reply["message"]["content"], "Hello from other");
     assert_eq!(endpoint.asked().await.unwrap().headers["authorization"], bearer);
-    endpoint.will(Act::status(401, &format!("no such key: {CANARY}")));
+    endpoint.respond_with(ScriptedResponse::status(401, &format!("no such key: {CANARY}")));
     let answer = admin.post(&validate, json!({})).await.unwrap().data().unwrap();
     let words = "the model's server does not accept the key: no such key: …";
     assert_eq!(answer, json!({ "valid": false, "error": words }));
@@ -185,7 +187,7 @@ async fn a_change_counts_at_once_and_disturbs_nobody() {
     }
 
     let bell = Arc::new(Notify::new());
-    first.will(Act::Wait("Once ".into(), bell.clone(), "upon a time.".into()));
+    first.respond_with(ScriptedResponse::Wait("Once ".into(), bell.clone(), "upon a time.".into()));
     room.say("@Bard sing").await;
     next(&mut room.at_alice, "server:message_chunk").await;
     first.asked().await.unwrap();
@@ -214,7 +216,7 @@ async fn a_change_counts_at_once_and_disturbs_nobody() {
     is_now(&admin, sage_id, "online").await;
 
     // One that is removed says nothing more, and is in no room.
-    second.will(Act::Stall("I am ".into()));
+    second.respond_with(ScriptedResponse::Stall("I am ".into()));
     room.say("@Oracle speak").await;
     next(&mut room.at_alice, "server:message_chunk").await;
     assert_eq!(admin.delete(&at(&sage)).await.unwrap().status, 200);

@@ -2,8 +2,8 @@
 
 use parlor_testkit::agentim::Client;
 use parlor_testkit::broker::Broker;
-use parlor_testkit::rest::Rest;
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::rest::RestClient;
+use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, contents, following, heard, next, so_far};
@@ -15,7 +15,7 @@ async fn two_people_talk_in_one_room() {
     let room = alice.make_room("kitchen", &[&bob]).await.unwrap();
     let (mut at_alice, mut at_bob) = (following(&alice, &room).await, following(&bob, &room).await);
 
-    let ack = at_alice.say_acked(&room, "Hello @bob", "a1").await.unwrap();
+    let ack = at_alice.say_and_wait(&room, "Hello @bob", "a1").await.unwrap();
     let said = heard(&mut at_bob).await;
     assert_eq!(said, heard(&mut at_alice).await, "both see the same");
     assert_eq!(said["id"], ack.message_id);
@@ -89,7 +89,7 @@ async fn typing_is_told_to_the_others_once_a_second() {
     for _ in 0..5 {
         at_alice.send(&typing).await.unwrap();
     }
-    at_alice.say_acked(&room, "done", "a1").await.unwrap();
+    at_alice.say_and_wait(&room, "done", "a1").await.unwrap();
     heard(&mut at_bob).await;
     let told = of_kind(so_far(&mut at_bob).await, "server:typing");
     let expected = json!({
@@ -109,7 +109,7 @@ async fn typing_is_told_to_the_others_once_a_second() {
             }
         }
     };
-    tokio::time::timeout(PATIENCE, again).await.unwrap();
+    tokio::time::timeout(TEST_TIMEOUT, again).await.unwrap();
     scene.ends_well().await;
 }
 
@@ -154,7 +154,7 @@ async fn who_is_added_or_removed_learns_of_it_and_hears_nothing_afterwards() {
             let members = frame["members"].as_array().map(Vec::as_slice).unwrap_or_default();
             members.iter().any(|member| member["memberId"] == bob.user_id())
         };
-        let update = client.wait_for(PATIENCE, has_bob).await.unwrap();
+        let update = client.wait_for(TEST_TIMEOUT, has_bob).await.unwrap();
         assert_eq!(update["type"], "server:room_update");
         assert_eq!((&update["room"]["id"], &update["room"]["name"]), (&json!(room), &json!("kitchen")));
     }
@@ -181,7 +181,7 @@ async fn a_member_who_sends_without_having_joined_is_joined_by_it_and_one_who_le
     let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
     let room = alice.make_room("kitchen", &[&bob]).await.unwrap();
     let mut at_alice = Client::connect(&alice).await.unwrap();
-    at_alice.say_acked(&room, "one", "a1").await.unwrap();
+    at_alice.say_and_wait(&room, "one", "a1").await.unwrap();
     assert_eq!(heard(&mut at_alice).await["content"], "one");
     bob.post_message(&room, "two").await.unwrap();
     assert_eq!(heard(&mut at_alice).await["content"], "two");
@@ -211,12 +211,12 @@ async fn an_agent_program_hears_the_room_and_is_heard_in_it() {
     program.ok(frame).await.unwrap();
     let (mut at_alice, mut at_bob) = (following(&alice, &room).await, following(&bob, &room).await);
 
-    let ack = at_bob.say_acked(&room, "anybody here?", "b1").await.unwrap();
+    let ack = at_bob.say_and_wait(&room, "anybody here?", "b1").await.unwrap();
     let push = program.pushed().await.unwrap();
     assert_eq!((&push["_deliveredTo"], &push["path"]), (&json!("listener"), &json!(path)));
     assert_eq!((&push["id"], &push["from"]), (&json!(ack.message_id), &json!(bob.user_id())));
     assert_eq!(push["payload"]["text"], "anybody here?");
-    at_bob.say_acked(&room, "@coder please", "b2").await.unwrap();
+    at_bob.say_and_wait(&room, "@coder please", "b2").await.unwrap();
     let both = [program.pushed().await.unwrap(), program.pushed().await.unwrap()];
     let to: Vec<&Value> = both.iter().map(|push| &push["_deliveredTo"]).collect();
     assert_eq!(to, ["coder", "listener"], "the one that was mentioned hears it too");
@@ -286,7 +286,7 @@ async fn a_route_from_an_outside_source_reaches_subscribed_agents_by_push_and_by
     scene.ends_well().await;
 }
 
-async fn key(owner: &Rest, scopes: &[&str]) -> String {
+async fn key(owner: &RestClient, scopes: &[&str]) -> String {
     let body = json!({ "name": "a program", "scopes": scopes });
     let key = owner.post("/api/keys", body).await.unwrap().data().unwrap();
     key["key"].as_str().unwrap().to_owned()

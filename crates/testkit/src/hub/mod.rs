@@ -9,7 +9,7 @@ mod process;
 
 pub(crate) use process::Capture;
 
-use crate::rest::Rest;
+use crate::rest::RestClient;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -130,11 +130,11 @@ impl Hub {
         }
     }
 
-    pub async fn sign_in(&self, username: &str, password: &str) -> Result<Rest> {
-        Rest::sign_in(self.url(), username, password).await
+    pub async fn sign_in(&self, username: &str, password: &str) -> Result<RestClient> {
+        RestClient::sign_in(self.url(), username, password).await
     }
 
-    pub async fn admin(&self) -> Result<Rest> {
+    pub async fn admin(&self) -> Result<RestClient> {
         self.sign_in(ADMIN, PASSWORD).await
     }
 

@@ -2,15 +2,15 @@
 
 use parlor_testkit::agentim::Client;
 use parlor_testkit::broker::Broker;
-use parlor_testkit::rest::Rest;
-use parlor_testkit::socket::{PATIENCE, Socket};
+use parlor_testkit::rest::RestClient;
+use parlor_testkit::socket::{Socket, TEST_TIMEOUT};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::scene::{PASSWORD, Scene, assert_refused, assert_revoked, make_key, until_closed};
 
 /// The admin's two rooms, with this person in both.
-async fn two_rooms(scene: &Scene, person: &Rest) -> (String, String) {
+async fn two_rooms(scene: &Scene, person: &RestClient) -> (String, String) {
     let first = scene.admin.make_room("first", &[person]).await.unwrap();
     let second = scene.admin.make_room("second", &[person]).await.unwrap();
     (first, second)
@@ -20,7 +20,7 @@ async fn two_rooms(scene: &Scene, person: &Rest) -> (String, String) {
 async fn up_to(socket: &mut Socket, text: &str) -> Vec<Value> {
     let mut frames = Vec::new();
     loop {
-        let frame = socket.frame(PATIENCE).await.unwrap();
+        let frame = socket.frame(TEST_TIMEOUT).await.unwrap();
         let last = frame["message"]["content"] == text;
         frames.push(frame);
         if last {
@@ -61,17 +61,17 @@ async fn a_kicked_member_hears_nothing_more_of_the_room_and_cannot_resume_it() {
 
     for since in [json!(position), json!("0"), json!("now")] {
         client.send(&json!({ "type": "client:join_room", "roomId": room, "since": since })).await.unwrap();
-        assert_eq!(client.frame(PATIENCE).await.unwrap()["code"], "NOT_A_MEMBER");
+        assert_eq!(client.frame(TEST_TIMEOUT).await.unwrap()["code"], "NOT_A_MEMBER");
     }
     client.say(&room, "let me in", "c1").await.unwrap();
-    assert_eq!(client.frame(PATIENCE).await.unwrap()["code"], "NOT_A_MEMBER");
+    assert_eq!(client.frame(TEST_TIMEOUT).await.unwrap()["code"], "NOT_A_MEMBER");
     let mut again = Client::connect(&ada).await.unwrap();
     assert!(again.join_since(&room, &position).await.is_err());
     foreign_room(&scene, &ada, &room, secret["id"].as_str().unwrap()).await;
 }
 
 /// Over REST a room that somebody is not in looks like none at all.
-async fn foreign_room(scene: &Scene, outsider: &Rest, room: &str, message: &str) {
+async fn foreign_room(scene: &Scene, outsider: &RestClient, room: &str, message: &str) {
     let unknown = "0190aaaabbbbccccddddeeeeffff0000";
     let own = outsider.make_room("their own", &[]).await.unwrap();
     for (method, path, body) in [
@@ -116,7 +116,7 @@ async fn foreign_room(scene: &Scene, outsider: &Rest, room: &str, message: &str)
             let request = outsider.request(method.clone(), &path);
             let body = body.to_string().replace("ROOM", room).replace("MESSAGE", message);
             let request = if body == "null" { request } else { request.body(body) };
-            parlor_testkit::rest::Answer::of(request).await.unwrap()
+            parlor_testkit::rest::RestResponse::of(request).await.unwrap()
         };
         let foreign = ask(room, message).await;
         assert_refused(&foreign, 404);
@@ -288,7 +288,7 @@ async fn a_revoked_key_closes_its_own_sockets_only() {
     let (frames, code) = until_closed(&mut by_key).await;
     assert_eq!(code, 1008);
     assert!(!mentions(&frames, "after the key"), "{frames:?}");
-    assert_eq!(agents.closed(PATIENCE).await.unwrap(), 1008);
+    assert_eq!(agents.closed(TEST_TIMEOUT).await.unwrap(), 1008);
     assert_refused(&ada.with_token(&key).get("/api/rooms").await.unwrap(), 401);
     up_to(&mut by_hand, "after the key was gone").await;
 }
@@ -325,6 +325,6 @@ async fn a_deleted_room_is_gone_for_those_who_listened() {
     let frames = up_to(&mut client, "the end").await;
     assert!(frames.iter().any(|frame| frame["type"] == "server:room_removed"), "{frames:?}");
     client.send(&json!({ "type": "client:join_room", "roomId": room, "since": position })).await.unwrap();
-    assert_eq!(client.frame(PATIENCE).await.unwrap()["code"], "ROOM_NOT_FOUND");
+    assert_eq!(client.frame(TEST_TIMEOUT).await.unwrap()["code"], "ROOM_NOT_FOUND");
     foreign_room(&scene, &ada, &room, message["id"].as_str().unwrap()).await;
 }

@@ -2,8 +2,8 @@
 
 use parlor_testkit::agentim::Client;
 use parlor_testkit::broker::Broker;
-use parlor_testkit::rest::Answer;
-use parlor_testkit::socket::{PATIENCE, TEXT, masked_frame};
+use parlor_testkit::rest::RestResponse;
+use parlor_testkit::socket::{TEST_TIMEOUT, TEXT, masked_frame};
 use reqwest::Method;
 use serde_json::json;
 
@@ -91,7 +91,8 @@ async fn bare_allowing_reset(url: &str, request: &[u8]) -> Option<u16> {
     let mut stream = crate::scene::connect(url).await;
     let written = stream.write_all(request).await;
     let mut answer = Vec::new();
-    let read = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut answer)).await.expect("an end in time");
+    let read =
+        tokio::time::timeout(TEST_TIMEOUT, stream.read_to_end(&mut answer)).await.expect("an end in time");
     if answer.is_empty() {
         assert!(written.is_err() || read.is_err(), "an empty answer");
         return None;
@@ -113,10 +114,10 @@ async fn nothing_is_decompressed() {
     ];
     for (name, body) in [("gzip", gzip), ("deflate", deflate), ("br", gzip)] {
         let request = scene.admin.request(Method::POST, "/api/rooms").header("content-encoding", name);
-        assert_refused(&Answer::of(request.body(body)).await.unwrap(), 415);
+        assert_refused(&RestResponse::of(request.body(body)).await.unwrap(), 415);
     }
     let plain = scene.admin.request(Method::POST, "/api/rooms").header("content-encoding", "identity");
-    assert_eq!(Answer::of(plain.body(r#"{"name":"x"}"#)).await.unwrap().status, 201);
+    assert_eq!(RestResponse::of(plain.body(r#"{"name":"x"}"#)).await.unwrap().status, 201);
 
     for door in ["/ws/client", "/ws/broker"] {
         let request = format!(
@@ -137,7 +138,7 @@ async fn nothing_is_decompressed() {
         tokio::io::AsyncWriteExt::write_all(&mut stream, &frame).await.unwrap();
         let mut rest = Vec::new();
         let end = tokio::io::AsyncReadExt::read_to_end(&mut stream, &mut rest);
-        tokio::time::timeout(PATIENCE, end).await.expect("closed in time").unwrap();
+        tokio::time::timeout(TEST_TIMEOUT, end).await.expect("closed in time").unwrap();
         assert!(rest.windows(2).any(|pair| pair == 1002_u16.to_be_bytes()), "{rest:?}");
     }
 }
@@ -167,7 +168,7 @@ async fn a_socket_refuses_such_frames_and_stays() {
         let error = client.wait_for_type("server:error").await.unwrap();
         assert_eq!(error["code"], code, "{frame:.100}");
     }
-    client.say_acked(&room, "still here", "c1").await.unwrap();
+    client.say_and_wait(&room, "still here", "c1").await.unwrap();
     assert_eq!(client.wait_for_type("server:new_message").await.unwrap()["message"]["content"], "still here");
 
     let mut broker = Broker::connect(scene.url(), scene.admin.token()).await.unwrap();

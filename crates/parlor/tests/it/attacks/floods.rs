@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use parlor_testkit::agentim::Client;
 use parlor_testkit::broker::Broker;
-use parlor_testkit::rest::Rest;
-use parlor_testkit::socket::{NotUpgraded, PATIENCE, Socket};
+use parlor_testkit::rest::RestClient;
+use parlor_testkit::socket::{NotUpgraded, Socket, TEST_TIMEOUT};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -17,7 +17,7 @@ use crate::scene::{PASSWORD, Scene, assert_refused, connect};
 async fn hung_up(mut stream: TcpStream) -> (Duration, String) {
     let began = Instant::now();
     let mut said = Vec::new();
-    let end = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut said)).await;
+    let end = tokio::time::timeout(TEST_TIMEOUT, stream.read_to_end(&mut said)).await;
     end.expect("the hub hangs up").ok();
     (began.elapsed(), String::from_utf8_lossy(&said).into_owned())
 }
@@ -88,13 +88,13 @@ async fn sockets_that_never_sign_in_are_closed_and_bounded_for_each_address() {
     let late = Socket::open(scene.url(), "/ws/client", &[]).await.expect("a place became free");
     strangers.push(late);
     for stranger in &mut strangers[1..] {
-        assert_eq!(stranger.closed(PATIENCE).await.unwrap(), 4001);
+        assert_eq!(stranger.closed(TEST_TIMEOUT).await.unwrap(), 4001);
     }
     // A place is free when its connection is gone, which a peer that does not close delays by two seconds.
     let began = Instant::now();
     while let Err(refused) = Socket::open(scene.url(), "/ws/client", &[]).await {
         assert_eq!(refused.downcast::<NotUpgraded>().unwrap().0, 429);
-        assert!(began.elapsed() < PATIENCE, "the places are still taken");
+        assert!(began.elapsed() < TEST_TIMEOUT, "the places are still taken");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     strangers[0].send(&json!({ "type": "client:ping", "ts": 1 })).await.unwrap();
@@ -124,7 +124,7 @@ async fn sign_ins_from_one_address_are_throttled_with_retry_after() {
         command.env("PARLOR_LIMITS", "on").env("PARLOR_LOGIN_RATE_LIMIT_MAX", "6")
     })
     .await;
-    let outsider = Rest::outsider(scene.url());
+    let outsider = RestClient::outsider(scene.url());
     let attempt = || outsider.post("/api/auth/login", json!({ "username": "nobody", "password": PASSWORD }));
     // The admin's own sign-in was the first of the six.
     for _ in 0..5 {
@@ -156,7 +156,7 @@ async fn refreshes_from_one_address_are_throttled_too() {
         command.env("PARLOR_LIMITS", "on").env("PARLOR_REFRESH_RATE_LIMIT_MAX", "3")
     })
     .await;
-    let outsider = Rest::outsider(scene.url());
+    let outsider = RestClient::outsider(scene.url());
     for _ in 0..3 {
         let answer = outsider.post("/api/auth/refresh", json!({ "refreshToken": "guess" })).await.unwrap();
         assert_refused(&answer, 401);
@@ -171,7 +171,7 @@ async fn a_flood_of_passwords_waits_in_a_bounded_queue_and_the_hub_stays_awake()
     let scene = Scene::start_with(|command| command.env("PARLOR_PASSWORD_HASHING_JOBS", "1")).await;
     let room = scene.admin.make_room("a room", &[]).await.unwrap();
     let mut client = Client::connect(&scene.admin).await.unwrap();
-    let outsider = Rest::outsider(scene.url());
+    let outsider = RestClient::outsider(scene.url());
     let mut flood = JoinSet::new();
     for n in 0..150 {
         let outsider = outsider.clone();
@@ -179,10 +179,10 @@ async fn a_flood_of_passwords_waits_in_a_bounded_queue_and_the_hub_stays_awake()
         flood.spawn(async move { outsider.post("/api/auth/login", body).await.unwrap() });
     }
     let first = flood.join_next().await.unwrap().unwrap();
-    client.say_acked(&room, "in the midst of it", "c1").await.unwrap();
+    client.say_and_wait(&room, "in the midst of it", "c1").await.unwrap();
     assert_eq!(scene.admin.health().await.unwrap(), 200);
     let (mut tried, mut turned_away) = (0, 0);
-    let mut count = |answer: parlor_testkit::rest::Answer| match answer.status.as_u16() {
+    let mut count = |answer: parlor_testkit::rest::RestResponse| match answer.status.as_u16() {
         401 => tried += 1,
         429 => {
             assert!(answer.headers.contains_key("retry-after"), "{answer:?}");
@@ -207,7 +207,7 @@ async fn guessing_tokens_on_a_socket_ends_after_five() {
         socket.send(&json!({ "type": "client:auth", "token": "guess" })).await.unwrap();
         assert_eq!(socket.wait_for_type("server:auth_result").await.unwrap()["ok"], false);
     }
-    assert_eq!(socket.closed(PATIENCE).await.unwrap(), 1008);
+    assert_eq!(socket.closed(TEST_TIMEOUT).await.unwrap(), 1008);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -239,7 +239,7 @@ async fn guesses_at_codes_and_invitations_are_throttled_with_the_sign_ins() {
         command.env("PARLOR_LIMITS", "on").env("PARLOR_LOGIN_RATE_LIMIT_MAX", "5")
     })
     .await;
-    let outsider = Rest::outsider(scene.url());
+    let outsider = RestClient::outsider(scene.url());
     let code = || outsider.post("/api/auth/verify-totp", json!({ "totpToken": "guess", "code": "123456" }));
     let join = || {
         let body = json!({ "token": "pli_guess", "username": "mallory", "password": PASSWORD });
@@ -265,19 +265,19 @@ async fn a_flood_of_wrong_names_leaves_one_row_and_a_writer_that_answers() {
     let scene = Scene::start().await;
     let room = scene.admin.make_room("a room", &[]).await.unwrap();
     let mut client = Client::connect(&scene.admin).await.unwrap();
-    let outsider = Rest::outsider(scene.url());
+    let outsider = RestClient::outsider(scene.url());
     let mut flood = JoinSet::new();
     for n in 0..40 {
         let outsider = outsider.clone();
         let body = json!({ "username": format!("nobody-{n}"), "password": PASSWORD });
         flood.spawn(async move { outsider.post("/api/auth/login", body).await.unwrap().status.as_u16() });
     }
-    client.say_acked(&room, "in the midst of it", "c1").await.unwrap();
+    client.say_and_wait(&room, "in the midst of it", "c1").await.unwrap();
     let statuses = flood.join_all().await;
     let tried = statuses.iter().filter(|status| **status == 401).count() as u64;
     assert!(tried > 0 && statuses.iter().all(|status| [401, 429].contains(status)), "{statuses:?}");
     // A failure is answered before it is stored, and stored before what comes after it.
-    client.say_acked(&room, "after it", "c2").await.unwrap();
+    client.say_and_wait(&room, "after it", "c2").await.unwrap();
     let page = scene.admin.get("/api/audit?action=sign_in_failed").await.unwrap().data().unwrap();
     let rows = page["items"].as_array().unwrap();
     assert_eq!((rows.len(), rows[0]["count"].as_u64()), (1, Some(tried)), "{rows:?}");

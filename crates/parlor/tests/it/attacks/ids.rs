@@ -129,7 +129,7 @@ async fn on_the_client_socket_they_are_rooms_that_do_not_exist() {
         client.send(&since).await.unwrap();
         assert_eq!(client.wait_for_type("server:error").await.unwrap()["code"], "INVALID_MESSAGE", "{id:?}");
     }
-    client.say_acked(&room, "still here", "c2").await.unwrap();
+    client.say_and_wait(&room, "still here", "c2").await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

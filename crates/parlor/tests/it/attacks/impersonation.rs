@@ -1,13 +1,13 @@
 //! On the broker: speaking as somebody else, and reading somebody else's mail.
 
 use parlor_testkit::broker::Broker;
-use parlor_testkit::rest::Rest;
+use parlor_testkit::rest::RestClient;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, make_key};
 
 /// A hub, the admin, and two people with an agent each; both agents hear `slack/**`.
-async fn two_owners() -> (Scene, Rest, Rest, Broker, Broker) {
+async fn two_owners() -> (Scene, RestClient, RestClient, Broker, Broker) {
     let scene = Scene::start().await;
     let (ada, bob) = (scene.hearer("ada", &["slack/**"]).await, scene.hearer("bob", &["slack/**"]).await);
     let mut ada_agents = Broker::connect(scene.url(), ada.token()).await.unwrap();

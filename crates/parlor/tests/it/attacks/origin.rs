@@ -1,6 +1,6 @@
 //! Other people's web pages: opening sockets, using the cookie, pointing a name of their own at the hub.
 
-use parlor_testkit::rest::{Answer, Rest};
+use parlor_testkit::rest::{RestClient, RestResponse};
 use parlor_testkit::socket::{NotUpgraded, Socket};
 use reqwest::Method;
 use serde_json::json;
@@ -107,7 +107,7 @@ async fn names_and_origins_in_the_settings_are_let_in_and_no_others() {
 async fn the_cookie_is_of_no_use_to_a_foreign_page() {
     let scene = Scene::start().await;
     scene.person("ada").await;
-    let outsider = Rest::outsider(scene.url());
+    let outsider = RestClient::outsider(scene.url());
     let sign_in = json!({ "username": "ada", "password": PASSWORD });
     let signed = outsider.post("/api/auth/login", sign_in).await.unwrap();
     let cookie = signed.headers["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
@@ -117,26 +117,26 @@ async fn the_cookie_is_of_no_use_to_a_foreign_page() {
     for path in ["/api/auth/refresh", "/api/auth/logout"] {
         for (name, value) in foreign {
             let request = ada.request(Method::POST, path).header("cookie", &cookie).header(name, value);
-            let answer = Answer::of(request).await.unwrap();
+            let answer = RestResponse::of(request).await.unwrap();
             assert_refused(&answer, 403);
             assert!(!answer.headers.contains_key("set-cookie"), "{answer:?}");
         }
     }
     // Neither ended anything: the token is still the newest of its family.
     let own = ada.request(Method::POST, "/api/auth/refresh").header("cookie", &cookie);
-    let renewed = Answer::of(own.header("origin", scene.url())).await.unwrap();
+    let renewed = RestResponse::of(own.header("origin", scene.url())).await.unwrap();
     assert_eq!(renewed.status, 200, "{renewed:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_cookie_alone_opens_no_socket_and_no_other_path() {
     let scene = Scene::start().await;
-    let outsider = Rest::outsider(scene.url());
+    let outsider = RestClient::outsider(scene.url());
     let sign_in = json!({ "username": "admin", "password": parlor_testkit::hub::PASSWORD });
     let signed = outsider.post("/api/auth/login", sign_in).await.unwrap();
     let cookie = signed.headers["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
     let me = outsider.request(Method::GET, "/api/users/me").header("cookie", &cookie);
-    assert_refused(&Answer::of(me).await.unwrap(), 401);
+    assert_refused(&RestResponse::of(me).await.unwrap(), 401);
     let mut socket = Socket::open(scene.url(), "/ws/client", &[("cookie", &cookie)]).await.unwrap();
     socket.send(&json!({ "type": "client:join_room", "roomId": "any" })).await.unwrap();
     assert_eq!(socket.wait_for_type("server:error").await.unwrap()["code"], "NOT_AUTHENTICATED");
@@ -145,7 +145,7 @@ async fn the_cookie_alone_opens_no_socket_and_no_other_path() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_foreign_page_signs_nobody_in() {
     let scene = Scene::start().await;
-    let outsider = Rest::outsider(scene.url());
+    let outsider = RestClient::outsider(scene.url());
     let sign_in = json!({ "username": "admin", "password": parlor_testkit::hub::PASSWORD });
     for (path, body) in [
         ("/api/auth/login", sign_in.clone()),
@@ -153,10 +153,10 @@ async fn a_foreign_page_signs_nobody_in() {
     ] {
         let request =
             outsider.request(Method::POST, path).json(&body).header("origin", "http://evil.example");
-        let answer = Answer::of(request).await.unwrap();
+        let answer = RestResponse::of(request).await.unwrap();
         assert_refused(&answer, 403);
         assert!(!answer.headers.contains_key("set-cookie"), "{answer:?}");
     }
     let own = outsider.request(Method::POST, "/api/auth/login").json(&sign_in).header("origin", scene.url());
-    assert_eq!(Answer::of(own).await.unwrap().status, 200);
+    assert_eq!(RestResponse::of(own).await.unwrap().status, 200);
 }

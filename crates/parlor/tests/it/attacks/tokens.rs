@@ -4,7 +4,7 @@
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use hmac::{Hmac, KeyInit, Mac};
-use parlor_testkit::rest::Rest;
+use parlor_testkit::rest::RestClient;
 use parlor_testkit::socket::Socket;
 use serde_json::{Value, json};
 use sha2::{Sha256, Sha512};
@@ -61,7 +61,7 @@ const HEADER: &str = r#"{"alg":"HS256","typ":"JWT"}"#;
 
 /// Refused as a bearer token and as the first frame on both sockets.
 async fn assert_useless(scene: &Scene, name: &str, token: &str) {
-    let caller = Rest::outsider(scene.url()).with_token(token);
+    let caller = RestClient::outsider(scene.url()).with_token(token);
     if reqwest::header::HeaderValue::from_str(token).is_ok() {
         let answer = caller.get("/api/users/me").await.unwrap();
         assert_eq!(answer.status, 401, "{name}: {answer:?}");
@@ -74,7 +74,7 @@ async fn assert_useless(scene: &Scene, name: &str, token: &str) {
     let mut broker = Socket::open(scene.url(), "/ws/broker", &[]).await.unwrap();
     broker.send(&json!({ "type": "auth", "token": token })).await.unwrap();
     assert_eq!(broker.wait_for_type("auth.error").await.unwrap()["error"], "Invalid token", "{name}");
-    assert_eq!(broker.closed(parlor_testkit::socket::PATIENCE).await.unwrap(), 4003, "{name}");
+    assert_eq!(broker.closed(parlor_testkit::socket::TEST_TIMEOUT).await.unwrap(), 4003, "{name}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -174,7 +174,7 @@ async fn a_token_that_was_tampered_with_is_refused() {
 async fn other_secrets_of_the_hub_are_no_access_tokens() {
     let scene = Scene::start().await;
     let sign_in = json!({ "username": "admin", "password": parlor_testkit::hub::PASSWORD });
-    let outsider = Rest::outsider(scene.url());
+    let outsider = RestClient::outsider(scene.url());
     let data = outsider.post("/api/auth/login", sign_in).await.unwrap().data().unwrap();
     assert_useless(&scene, "a refresh token", data["refreshToken"].as_str().unwrap()).await;
     let (key_id, key) = make_key(&scene.admin, &["read"]).await;
@@ -195,7 +195,7 @@ async fn a_setup_token_is_no_access_token() {
     let command = parlor_testkit::hub::HubCommand::process(crate::scene::PARLOR, data.path());
     let mut hub = command.env_remove("PARLOR_ADMIN_PASSWORD").start().await.unwrap();
     let token = crate::process::first_admin::setup_token(&mut hub).await;
-    let caller = Rest::outsider(hub.url()).with_token(&token);
+    let caller = RestClient::outsider(hub.url()).with_token(&token);
     assert_refused(&caller.get("/api/users/me").await.unwrap(), 401);
     let answer = caller.post("/api/auth/refresh", json!({ "refreshToken": token })).await.unwrap();
     assert_refused(&answer, 401);
@@ -211,7 +211,7 @@ async fn a_challenge_and_an_invitation_are_good_for_what_they_are_for_alone() {
     let invitation = scene.admin.post("/api/invites", json!({})).await.unwrap().data().unwrap();
     let invitation = invitation["token"].as_str().unwrap();
     let (_, key) = make_key(&ada, &["read"]).await;
-    let outsider = Rest::outsider(scene.url());
+    let outsider = RestClient::outsider(scene.url());
     let login = json!({ "username": "admin", "password": parlor_testkit::hub::PASSWORD });
     let signed = outsider.post("/api/auth/login", login).await.unwrap().data().unwrap();
     let refresh = signed["refreshToken"].as_str().unwrap();
@@ -265,7 +265,7 @@ async fn a_forged_challenge_does_not_stand_for_a_password() {
     ] {
         for code in [&device.code(1), &codes[0]] {
             let body = json!({ "totpToken": token, "code": code });
-            let answer = Rest::outsider(scene.url()).post("/api/auth/verify-totp", body).await.unwrap();
+            let answer = RestClient::outsider(scene.url()).post("/api/auth/verify-totp", body).await.unwrap();
             assert_eq!(answer.status, 401, "{name}: {answer:?}");
         }
     }

@@ -1,6 +1,6 @@
 //! Files made to run in our origin, to be taken for something else, or to hurt whoever receives them.
 
-use parlor_testkit::rest::{Answer, Rest, form};
+use parlor_testkit::rest::{RestClient, RestResponse, form};
 use reqwest::Method;
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
@@ -10,7 +10,7 @@ use crate::scene::{Scene, assert_refused, bare};
 
 pub const SCRIPT: &str = "<script>document.title='taken over';fetch('/taken-over')</script>";
 
-async fn upload(person: &Rest, name: &str, content: &[u8]) -> Answer {
+async fn upload(person: &RestClient, name: &str, content: &[u8]) -> RestResponse {
     person.upload(name, content).await.unwrap()
 }
 
@@ -235,11 +235,11 @@ async fn a_broken_form_is_refused_and_leaves_nothing() {
         "multipart/mixed; boundary=b",
     ] {
         let request = scene.admin.request(Method::POST, "/api/upload").header("content-type", kind);
-        let answer = Answer::of(request.body(whole.clone())).await.unwrap();
+        let answer = RestResponse::of(request.body(whole.clone())).await.unwrap();
         assert!(matches!(answer.status.as_u16(), 400 | 415), "{kind}: {answer:?}");
     }
     let packed = scene.admin.request(Method::POST, "/api/upload").header("content-encoding", "gzip");
-    assert_refused(&Answer::of(packed.body(whole)).await.unwrap(), 415);
+    assert_refused(&RestResponse::of(packed.body(whole)).await.unwrap(), 415);
 
     // Cut off in the middle: the file that was coming in is gone before anything else is answered.
     ended(begin(&scene.admin).await).await;
@@ -278,7 +278,7 @@ async fn who_is_removed_reads_no_file_any_more_and_no_secret_of_an_address_is_lo
     let room = scene.admin.make_room("kitchen", &[&bob]).await.unwrap();
     let file = sent(&scene.admin, "cat.png", PNG).await;
     share(&scene.admin, &room, &[&file]).await;
-    let outsider = Rest::outsider(scene.url());
+    let outsider = RestClient::outsider(scene.url());
     let by_token = format!("{}?token={}", url(&file), bob.token());
     let link = format!("/api/upload/{}/link", file["id"].as_str().unwrap());
     let link = bob.post(&link, json!({})).await.unwrap().data().unwrap();

@@ -3,17 +3,17 @@
 use super::{filtered, live, resumed, texts};
 use crate::gateway::scenes::Room;
 use crate::scene::{Scene, assert_refused, following, make_key};
-use parlor_testkit::events::Stream;
+use parlor_testkit::events::EventReader;
 use parlor_testkit::gateway::Gateway;
-use parlor_testkit::rest::Rest;
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::rest::RestClient;
+use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_or_a_ticket_opens_the_stream_and_a_ticket_only_once() {
     let scene = Scene::start().await;
-    let outsider = Rest::outsider(scene.url());
+    let outsider = RestClient::outsider(scene.url());
     assert_refused(&outsider.get("/api/events").await.unwrap(), 401);
     assert_refused(&outsider.get("/api/events?ticket=plt_wrong").await.unwrap(), 401);
     assert_refused(&outsider.post("/api/events/ticket", json!({})).await.unwrap(), 401);
@@ -21,7 +21,7 @@ async fn a_token_or_a_ticket_opens_the_stream_and_a_ticket_only_once() {
     assert_eq!(given.status, 200, "{given:?}");
     assert_eq!(given.body["expires_in"], 30);
     let query = format!("?ticket={}", given.body["ticket"].as_str().unwrap());
-    Stream::open(&outsider, &query, None).await.unwrap();
+    EventReader::open(&outsider, &query, None).await.unwrap();
     assert_refused(&outsider.get(&format!("/api/events{query}")).await.unwrap(), 401);
     let (_, deaf) = make_key(&scene.admin, &["write"]).await;
     assert_refused(&scene.admin.with_token(&deaf).get("/api/events").await.unwrap(), 403);
@@ -37,10 +37,10 @@ async fn a_token_or_a_ticket_opens_the_stream_and_a_ticket_only_once() {
 }
 
 /// Says something in a room and does everything else that is told of there.
-async fn stir(person: &Rest, room: &str, canary: &str) {
+async fn stir(person: &RestClient, room: &str, canary: &str) {
     let message = person.post_message(room, canary).await.unwrap();
     let id = message["id"].as_str().unwrap();
-    let ok = |answer: parlor_testkit::rest::Answer| assert!(answer.status.is_success(), "{answer:?}");
+    let ok = |answer: parlor_testkit::rest::RestResponse| assert!(answer.status.is_success(), "{answer:?}");
     ok(person.put(&format!("/api/messages/{id}"), json!({ "content": format!("{canary}!") })).await.unwrap());
     ok(person.post(&format!("/api/messages/{id}/reactions"), json!({ "emoji": "👍" })).await.unwrap());
     ok(person.post(&format!("/api/messages/{id}/pin"), json!({})).await.unwrap());
@@ -51,7 +51,7 @@ async fn stir(person: &Rest, room: &str, canary: &str) {
     ok(person.put(&format!("/api/rooms/{room}"), json!({ "name": canary })).await.unwrap());
     let mut client = following(person, room).await;
     client.send(&json!({ "type": "client:typing", "roomId": room })).await.unwrap();
-    client.say_acked(room, &format!("{canary} again"), canary).await.unwrap();
+    client.say_and_wait(room, &format!("{canary} again"), canary).await.unwrap();
     ok(person.delete(&format!("/api/messages/{id}")).await.unwrap());
 }
 
@@ -94,12 +94,12 @@ async fn a22_who_is_signed_out_hears_nothing_more() {
     let mut by_key = live(&alice.with_token(&key)).await;
     let mut at_alice = live(&alice).await;
     alice.delete(&format!("/api/keys/{id}")).await.unwrap();
-    while let Some(message) = by_key.next(PATIENCE).await.expect("the stream ends in time") {
+    while let Some(message) = by_key.next(TEST_TIMEOUT).await.expect("the stream ends in time") {
         assert_ne!(message["kind"], "message");
     }
     alice.post("/api/auth/logout", json!({})).await.unwrap();
     scene.admin.post_message(&room, "CANARY").await.unwrap();
-    while let Some(message) = at_alice.next(PATIENCE).await.expect("the stream ends in time") {
+    while let Some(message) = at_alice.next(TEST_TIMEOUT).await.expect("the stream ends in time") {
         assert_ne!(message["kind"], "message");
     }
     scene.ends_well().await;

@@ -4,11 +4,11 @@ use super::live;
 use crate::gateway::scenes::Room;
 use crate::process::agents::Hosted;
 use crate::scene::Scene;
-use parlor_testkit::events::Stream;
+use parlor_testkit::events::EventReader;
 use parlor_testkit::gateway::{Gateway, auth};
-use parlor_testkit::hosting::Proxy;
-use parlor_testkit::rest::Rest;
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::gateway_process::LossyProxy;
+use parlor_testkit::rest::RestClient;
+use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use tokio::io::AsyncReadExt;
@@ -27,14 +27,14 @@ async fn attentive(room: &Room) -> Gateway {
     gateway
 }
 
-async fn chat(person: &Rest, room: &str, agent: &str, message: &str) -> Value {
+async fn chat(person: &RestClient, room: &str, agent: &str, message: &str) -> Value {
     let body = json!({ "agent_id": agent, "message": message, "session_id": room });
     let answer = person.post("/api/chat", body).await.unwrap();
     assert_eq!(answer.status, 200, "{answer:?}");
     answer.body
 }
 
-async fn outcome(stream: &mut Stream, run: &Value) -> Value {
+async fn outcome(stream: &mut EventReader, run: &Value) -> Value {
     let over = |message: &Value| message["phase"] == "outcome" && message["data"]["run_id"] == *run;
     stream.wait_for(over).await.unwrap()["data"]["outcome"].clone()
 }
@@ -113,7 +113,7 @@ async fn what_is_said_meanwhile_goes_into_the_running_turn_or_is_run_next_once()
     stream.wait_for(queued).await.unwrap();
     end(&mut gateway, &turn, "fourth").await;
     assert_eq!(outcome(&mut stream, &fourth["run_id"]).await["status"], "completed");
-    let frames = gateway.wait_for(PATIENCE, |frame| {
+    let frames = gateway.wait_for(TEST_TIMEOUT, |frame| {
         assert_ne!(frame["type"], "server:add_to_run", "{frame}");
         frame["type"] == "server:send_to_agent"
     });
@@ -135,7 +135,7 @@ async fn a_command_to_an_agent_at_work_is_run_next_and_not_overtaken() {
     let mut offered = Vec::new();
     for run in [&command, &after, &path] {
         let next = loop {
-            let frame = gateway.frame(PATIENCE).await.unwrap();
+            let frame = gateway.frame(TEST_TIMEOUT).await.unwrap();
             match frame["type"].as_str() {
                 Some("server:send_to_agent") => break frame,
                 Some("server:add_to_run") => offered.push(frame["addedRunId"].clone()),
@@ -152,18 +152,18 @@ async fn a_command_to_an_agent_at_work_is_run_next_and_not_overtaken() {
 /// A machine with one agent that writes down what it is asked and works until it is let go.
 struct Bench {
     room: Room,
-    proxy: Proxy,
+    proxy: LossyProxy,
     hosted: Hosted,
     agent: String,
     /// Rings whenever the agent wrote something down.
     told: pipe::Receiver,
-    _gateway: parlor_testkit::hosting::GatewayProcess,
+    _gateway: parlor_testkit::gateway_process::GatewayProcess,
 }
 
 impl Bench {
     async fn new(kind: &str, script: impl Fn(&Path) -> String) -> Self {
         let room = Room::on(Scene::with(&[("PARLOR_GATEWAY_GRACE", "120")]).await).await;
-        let proxy = Proxy::to(room.scene.url()).await.unwrap();
+        let proxy = LossyProxy::to(room.scene.url()).await.unwrap();
         let hosted = Hosted::of_kind(proxy.url(), kind, &[("worker", &script)]);
         let bell = hosted.place.path().join("told");
         assert!(std::process::Command::new("mkfifo").arg(&bell).status().unwrap().success());
@@ -194,7 +194,7 @@ impl Bench {
 
     async fn until_seen(&mut self, words: &str) {
         while self.times(words) == 0 {
-            let rung = tokio::time::timeout(PATIENCE, self.told.read_u8()).await;
+            let rung = tokio::time::timeout(TEST_TIMEOUT, self.told.read_u8()).await;
             rung.unwrap_or_else(|_| panic!("{words}: {:?}", self.seen())).unwrap();
         }
     }
@@ -211,7 +211,7 @@ impl Bench {
     }
 
     /// The hub is killed and comes back elsewhere.
-    async fn kill_the_hub(&mut self) -> Stream {
+    async fn kill_the_hub(&mut self) -> EventReader {
         self.room.scene.crash_and_restart().await;
         self.room.alice = self.room.alice.at(self.room.scene.url());
         let stream = live(&self.room.alice).await;

@@ -3,9 +3,9 @@
 use super::roots::{set_root, with_folder};
 use super::{live, resumed};
 use crate::gateway::scenes::Room;
-use parlor_testkit::events::Stream;
+use parlor_testkit::events::EventReader;
 use parlor_testkit::gateway::Gateway;
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, VecDeque};
 const SOME: &str = "<some>";
 
 struct Heard {
-    stream: Stream,
+    stream: EventReader,
     room: String,
     root: String,
     /// By when everything was told that is heard.
@@ -57,7 +57,7 @@ impl Heard {
             if let Some(told) = kept {
                 return told;
             }
-            let told = self.stream.next(PATIENCE).await.unwrap().expect("not ended");
+            let told = self.stream.next(TEST_TIMEOUT).await.unwrap().expect("not ended");
             match told["kind"].as_str() {
                 // Who is there is told as it comes.
                 Some("presence") => {}

@@ -5,12 +5,12 @@ use super::roots::{set_root, with_folder};
 use crate::gateway::scenes::Room;
 use crate::scene::assert_refused;
 use parlor_testkit::gateway::Gateway;
-use parlor_testkit::rest::{Answer, Rest};
+use parlor_testkit::rest::{RestClient, RestResponse};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-async fn ends(person: &Rest, path: &str, body: Value) -> Answer {
-    Answer::of(person.request(Method::DELETE, path).json(&body)).await.unwrap()
+async fn ends(person: &RestClient, path: &str, body: Value) -> RestResponse {
+    RestResponse::of(person.request(Method::DELETE, path).json(&body)).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,7 @@
 use super::live;
 use crate::gateway::scenes::Room;
 use crate::scene::assert_refused;
-use parlor_testkit::events::Stream;
+use parlor_testkit::events::EventReader;
 use parlor_testkit::gateway::Gateway;
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ async fn plan(gateway: &mut Gateway, room: &str, status: &str) {
     gateway.send(&frame).await.unwrap();
 }
 
-async fn update(stream: &mut Stream) -> Value {
+async fn update(stream: &mut EventReader) -> Value {
     stream.wait_for(|message| message["phase"] == "plan_update").await.unwrap()
 }
 

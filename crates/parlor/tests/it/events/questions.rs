@@ -4,7 +4,7 @@ use super::live;
 use crate::gateway::scenes::Room;
 use crate::scene::{Scene, assert_refused};
 use parlor_testkit::gateway::Gateway;
-use parlor_testkit::rest::Rest;
+use parlor_testkit::rest::RestClient;
 use serde_json::{Value, json};
 
 /// Two questions, of which the second takes several answers.
@@ -20,7 +20,7 @@ async fn ask(gateway: &mut Gateway, room: &str, id: &str) {
     gateway.send(&frame).await.unwrap();
 }
 
-async fn answer(person: &Rest, question: &Value, answers: Value) -> parlor_testkit::rest::Answer {
+async fn answer(person: &RestClient, question: &Value, answers: Value) -> parlor_testkit::rest::RestResponse {
     let body = json!({ "question_id": question, "answers": answers });
     person.post("/api/ask-user-response", body).await.unwrap()
 }

@@ -3,10 +3,10 @@
 use super::{live, resumed, texts};
 use crate::scene::{Scene, connect, following};
 use parlor_testkit::agentim::Client;
-use parlor_testkit::rest::Rest;
+use parlor_testkit::rest::RestClient;
 use parlor_testkit::rng::Rng;
 use parlor_testkit::seed::seed;
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -25,7 +25,7 @@ async fn numbers_are_the_same_for_everyone_and_grow_over_a_restart() {
     scene.admin.post(&path, json!({ "memberId": other.user_id(), "memberType": "user" })).await.unwrap();
     let mut at_bob = following(&other, &room).await;
     at_bob.send(&json!({ "type": "client:typing", "roomId": room })).await.unwrap();
-    at_bob.say_acked(&room, "hello", "c1").await.unwrap();
+    at_bob.say_and_wait(&room, "hello", "c1").await.unwrap();
     let end = |message: &Value| message["kind"] == "message";
     let (first, second) = (one.until(end).await.unwrap(), two.until(end).await.unwrap());
     assert_eq!(first, second);
@@ -105,7 +105,7 @@ async fn say_many(writer: &mut Client, room: &str, count: usize, lead: usize, pa
     let mut under_way = 0;
     for n in 0..count {
         if n.is_multiple_of(64) {
-            timeout(PATIENCE, pace.until(n.saturating_sub(lead))).await.expect("readers go on");
+            timeout(TEST_TIMEOUT, pace.until(n.saturating_sub(lead))).await.expect("readers go on");
         }
         writer.say(room, &n.to_string(), &format!("m{n}")).await.unwrap();
         under_way += 1;
@@ -127,7 +127,7 @@ struct Reader {
 }
 
 impl Reader {
-    async fn open(person: &Rest, position: String) -> Self {
+    async fn open(person: &RestClient, position: String) -> Self {
         let mut stream = connect(person.url()).await;
         let host = person.url().trim_start_matches("http://");
         let request = format!(
@@ -162,7 +162,7 @@ impl Reader {
             self.read.drain(..self.done);
             self.done = 0;
             let more = &mut self.more;
-            let read = timeout(PATIENCE, self.stream.read(more)).await.expect("something comes").unwrap();
+            let read = timeout(TEST_TIMEOUT, self.stream.read(more)).await.expect("something comes").unwrap();
             assert_ne!(read, 0, "it ended");
             self.read.push_str(std::str::from_utf8(&more[..read]).expect("all of it is ASCII"));
         }
@@ -245,7 +245,7 @@ async fn a_reader_that_stops_slows_nobody_and_is_told_when_it_reads_again() {
     let reading = tokio::spawn(async move {
         let mut seen = 0;
         while seen < MESSAGES {
-            match quick.next(PATIENCE).await.unwrap() {
+            match quick.next(TEST_TIMEOUT).await.unwrap() {
                 Some(message) => seen += usize::from(message["kind"] == "message"),
                 // On a busy machine even who reads falls behind at times.
                 None => quick = resumed(&person, quick.position.as_deref().unwrap()).await,
@@ -254,11 +254,11 @@ async fn a_reader_that_stops_slows_nobody_and_is_told_when_it_reads_again() {
     });
     let mut writer = Client::connect(&scene.admin).await.unwrap();
     for n in 0..MESSAGES {
-        writer.say_acked(&room, &format!("{n} {}", "x".repeat(60_000)), &format!("m{n}")).await.unwrap();
+        writer.say_and_wait(&room, &format!("{n} {}", "x".repeat(60_000)), &format!("m{n}")).await.unwrap();
     }
     reading.await.unwrap();
     let (mut seen, mut told) = (Vec::new(), None);
-    while let Some(message) = slow.next(PATIENCE).await.unwrap() {
+    while let Some(message) = slow.next(TEST_TIMEOUT).await.unwrap() {
         match message["kind"].as_str() {
             Some("message") => seen.push(message),
             Some("run") if message["phase"] == "resync" => told = Some(message),

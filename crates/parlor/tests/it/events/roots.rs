@@ -22,7 +22,7 @@ pub async fn with_folder() -> (Room, TempDir, String) {
     (room, folders, root)
 }
 
-pub async fn set_root(room: &Room, root: impl Into<Value>) -> parlor_testkit::rest::Answer {
+pub async fn set_root(room: &Room, root: impl Into<Value>) -> parlor_testkit::rest::RestResponse {
     let path = format!("/api/rooms/{}/project-root", room.room);
     room.scene.admin.put(&path, json!({ "projectRoot": root.into() })).await.unwrap()
 }

@@ -4,7 +4,7 @@ use super::{is_lawful, live, texts};
 use crate::gateway::scenes::Room;
 use crate::scene::Scene;
 use parlor_testkit::agentim::Client;
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::{Value, json};
 
 /// Follows everything, from a position if one is given; where that begins.
@@ -25,7 +25,7 @@ async fn subscribe(client: &mut Client, since: Option<&str>) -> String {
 async fn until(client: &mut Client, wanted: impl Fn(&Value) -> bool) -> (Vec<Value>, String) {
     let (mut all, mut position) = (Vec::new(), String::new());
     loop {
-        let frame = client.wait_for(PATIENCE, |frame| frame["type"] == "server:event").await.unwrap();
+        let frame = client.wait_for(TEST_TIMEOUT, |frame| frame["type"] == "server:event").await.unwrap();
         if let Some(reached) = frame["position"].as_str() {
             position = reached.to_owned();
         }

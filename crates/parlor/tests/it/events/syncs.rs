@@ -3,25 +3,25 @@
 use super::{live, resumed};
 use crate::gateway::scenes::Room;
 use crate::scene::{PASSWORD, Scene};
-use parlor_testkit::events::Stream;
-use parlor_testkit::rest::{Answer, Rest};
+use parlor_testkit::events::EventReader;
+use parlor_testkit::rest::{RestClient, RestResponse};
 use serde_json::{Value, json};
 
-fn ok(answer: Answer) -> Value {
+fn ok(answer: RestResponse) -> Value {
     assert!(answer.status.is_success(), "{answer:?}");
     answer.body
 }
 
 /// Somebody who reads, and who says in a room of their own when to look.
 struct Reader {
-    person: Rest,
+    person: RestClient,
     room: String,
-    stream: Stream,
+    stream: EventReader,
     marks: u32,
 }
 
 impl Reader {
-    async fn new(person: &Rest) -> Self {
+    async fn new(person: &RestClient) -> Self {
         let room = person.make_room("own", &[]).await.unwrap();
         let mut reader = Self { person: person.clone(), room, stream: live(person).await, marks: 0 };
         // What came before may be told only now.

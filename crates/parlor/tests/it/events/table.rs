@@ -5,7 +5,7 @@ use super::{live, resumed};
 use crate::gateway::scenes::Room;
 use crate::process::agents::Hosted;
 use crate::scene::{Scene, following};
-use parlor_testkit::rest::{Answer, Rest};
+use parlor_testkit::rest::{RestClient, RestResponse};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -56,13 +56,13 @@ fn rows(told: &[Value]) -> BTreeSet<Row> {
     told.iter().map(row).collect()
 }
 
-fn ok(answer: Answer) -> Value {
+fn ok(answer: RestResponse) -> Value {
     assert!(answer.status.is_success(), "{answer:?}");
     answer.body
 }
 
 /// Does with a room of one's own everything that is told of.
-async fn live_in(person: &Rest, other: &Rest) {
+async fn live_in(person: &RestClient, other: &RestClient) {
     let room = person.make_room("kitchen", &[other]).await.unwrap();
     let said = person.post_message(&room, "hello").await.unwrap();
     let id = said["id"].as_str().unwrap();
@@ -80,7 +80,7 @@ async fn live_in(person: &Rest, other: &Rest) {
     ok(person.put(&format!("/api/rooms/{room}/clear"), json!({})).await.unwrap());
     let mut client = following(other, &room).await;
     client.send(&json!({ "type": "client:typing", "roomId": room })).await.unwrap();
-    client.say_acked(&room, "there", "c1").await.unwrap();
+    client.say_and_wait(&room, "there", "c1").await.unwrap();
     ok(person.delete(&format!("/api/messages/{id}")).await.unwrap());
     ok(person.delete(&format!("/api/rooms/{room}/members/{}", other.user_id())).await.unwrap());
     ok(person.delete(&format!("/api/rooms/{room}")).await.unwrap());

@@ -3,7 +3,7 @@
 use super::{filtered, live, resumed, texts};
 use crate::gateway::scenes::Room;
 use crate::scene::{Scene, assert_refused, following, make_key, next};
-use parlor_testkit::rest::Rest;
+use parlor_testkit::rest::RestClient;
 use serde_json::{Value, json};
 
 fn is(message: &Value, kind: &str, phase: Option<&str>) -> bool {
@@ -18,12 +18,12 @@ fn first<'a>(told: &'a [Value], kind: &str, phase: Option<&str>) -> &'a Value {
 }
 
 /// Everything of the guide's tour, which asks for a permission on its way.
-pub async fn tour(scene: &Scene, ann: &Rest) -> Vec<Value> {
+pub async fn tour(scene: &Scene, ann: &RestClient) -> Vec<Value> {
     let mut stream = live(ann).await;
     let asked = ann.post_message("welcome", "@guide show everything").await.unwrap();
     let mut told = Vec::new();
     loop {
-        let message = stream.next(parlor_testkit::socket::PATIENCE).await.unwrap().expect("not ended");
+        let message = stream.next(parlor_testkit::socket::TEST_TIMEOUT).await.unwrap().expect("not ended");
         if is(&message, "approval", Some("asked")) {
             let path = format!("/api/approvals/{}", message["data"]["request_id"].as_str().unwrap());
             assert_eq!(ann.post(&path, json!({ "decision": "allow" })).await.unwrap().status, 200);
@@ -394,7 +394,7 @@ async fn nothing_of_a_turn_comes_after_its_end_however_many_agents_speak_at_once
     }
     let (mut told, mut over) = (Vec::new(), 0);
     while over < AGENTS * ROUNDS {
-        let message = stream.next(parlor_testkit::socket::PATIENCE).await.unwrap().expect("not ended");
+        let message = stream.next(parlor_testkit::socket::TEST_TIMEOUT).await.unwrap().expect("not ended");
         over += usize::from(message["kind"] == "turn_complete");
         told.push(message);
     }

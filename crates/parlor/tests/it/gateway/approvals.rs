@@ -4,7 +4,7 @@ use super::scenes::Room;
 use crate::scene::{following, make_key, next, refused, so_far};
 use parlor_testkit::agentim::Client;
 use parlor_testkit::gateway::Gateway;
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::{Value, json};
 
 const INPUT: &str = "rm -rf ./build \u{202e}gnp.exe";
@@ -43,7 +43,7 @@ fn answer(card: &Value, decision: &str) -> Value {
 async fn told(gateway: &mut Gateway, request: &str) -> Value {
     let about =
         |frame: &Value| frame["type"] == "server:permission_response" && frame["requestId"] == request;
-    gateway.wait_for(PATIENCE, about).await.unwrap()
+    gateway.wait_for(TEST_TIMEOUT, about).await.unwrap()
 }
 
 async fn audit(room: &Room, action: &str) -> Vec<Value> {

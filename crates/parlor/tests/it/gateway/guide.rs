@@ -39,13 +39,13 @@ async fn the_guide_answers_piece_by_piece_and_stops_when_told() {
     let scene = welcoming().await;
     let ann = scene.person("ann").await;
     let mut at_ann = following(&ann, "welcome").await;
-    at_ann.say_acked("welcome", "@guide think and use a tool", "c1").await.unwrap();
+    at_ann.say_and_wait("welcome", "@guide think and use a tool", "c1").await.unwrap();
     let mut kinds = Vec::new();
     let told = loop {
         let of_turn = |frame: &Value| {
             matches!(frame["type"].as_str(), Some("server:message_chunk" | "server:message_complete"))
         };
-        let frame = at_ann.wait_for(parlor_testkit::socket::PATIENCE, of_turn).await.unwrap();
+        let frame = at_ann.wait_for(parlor_testkit::socket::TEST_TIMEOUT, of_turn).await.unwrap();
         if frame["type"] == "server:message_complete" {
             if kinds.iter().any(|kind| kind == "tool_use") {
                 break frame["message"].clone();
@@ -59,7 +59,7 @@ async fn the_guide_answers_piece_by_piece_and_stops_when_told() {
     }
     assert_eq!(told["metadata"]["outcome"], "complete");
 
-    at_ann.say_acked("welcome", "@guide slow", "c2").await.unwrap();
+    at_ann.say_and_wait("welcome", "@guide slow", "c2").await.unwrap();
     next(&mut at_ann, "server:message_chunk").await;
     let stop = json!({ "type": "client:stop_generation", "roomId": "welcome", "agentId": "guide" });
     at_ann.send(&stop).await.unwrap();

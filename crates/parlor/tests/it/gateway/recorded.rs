@@ -4,8 +4,8 @@ use crate::recorded_page::usable;
 use crate::scene::{PASSWORD, Scene};
 use parlor_testkit::agentim::Client;
 use parlor_testkit::gateway::Gateway;
-use parlor_testkit::rest::{Answer, Rest};
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::rest::{RestClient, RestResponse};
+use parlor_testkit::socket::TEST_TIMEOUT;
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -43,7 +43,7 @@ const RELAYED: [[&str; 4]; 5] = [
 
 struct Replay {
     scene: Scene,
-    person: Rest,
+    person: RestClient,
     at_person: Client,
     sockets: HashMap<u64, Gateway>,
     /// As each of them authenticated.
@@ -88,14 +88,14 @@ impl Replay {
     async fn step(&mut self, step: &Value) {
         if let Some(call) = step.get("call").or(step.get("person")) {
             let (method, path) = call.as_str().unwrap().split_once(' ').unwrap();
-            let outsider = Rest::outsider(self.scene.url());
+            let outsider = RestClient::outsider(self.scene.url());
             let caller = if step.get("person").is_some() { &self.person } else { &outsider };
             let method = Method::from_bytes(method.as_bytes()).unwrap();
             let mut request = caller.request(method, &self.path(path));
             if let Some(body) = step.get("body") {
                 request = request.json(&self.translated(body));
             }
-            let answer = Answer::of(request).await.unwrap();
+            let answer = RestResponse::of(request).await.unwrap();
             self.learn(step, answer).await;
             return;
         }
@@ -108,7 +108,7 @@ impl Replay {
             if code == 1005 {
                 let close = tokio_tungstenite::tungstenite::Message::Close(None);
                 socket.send_message(close).await.unwrap();
-                assert_eq!(socket.closed(PATIENCE).await.unwrap(), 1005);
+                assert_eq!(socket.closed(TEST_TIMEOUT).await.unwrap(), 1005);
             }
         } else if let Some(frame) = step.get("sent") {
             let frame = self.translated(frame);
@@ -124,7 +124,7 @@ impl Replay {
                 let read = |told: &Value| {
                     told["type"] == "server:message_complete" && told["message"]["id"] == frame["messageId"]
                 };
-                self.at_person.wait_for(PATIENCE, read).await.unwrap();
+                self.at_person.wait_for(TEST_TIMEOUT, read).await.unwrap();
             }
         } else {
             self.hear(number, &step["heard"]).await;
@@ -147,7 +147,7 @@ impl Replay {
         }
     }
 
-    async fn learn(&mut self, step: &Value, answer: Answer) {
+    async fn learn(&mut self, step: &Value, answer: RestResponse) {
         let data = answer.body["data"].clone();
         if let Some(status) = step.get("status") {
             assert_eq!(answer.status, status.as_u64().unwrap() as u16, "{answer:?}");
@@ -228,7 +228,7 @@ impl Replay {
                 && members(heard) == members(&expected)
         };
         let socket = self.sockets.get_mut(&number).unwrap();
-        let heard = socket.wait_for(PATIENCE, same).await.unwrap_or_else(|e| panic!("{expected}: {e:?}"));
+        let heard = socket.wait_for(TEST_TIMEOUT, same).await.unwrap_or_else(|e| panic!("{expected}: {e:?}"));
         usable(&expected, &heard, "frame").unwrap();
         for field in ["messageId", "conversationId", "requestId"] {
             if let (Some(word), Some(ours)) = (recorded[field].as_str(), heard[field].as_str()) {

@@ -4,7 +4,7 @@ use super::scenes::Room;
 use crate::scene::{assert_refused, bytes_in, contains, following, make_key, next, refused, so_far};
 use parlor_testkit::agentim::Client;
 use parlor_testkit::gateway::Gateway;
-use parlor_testkit::rest::Rest;
+use parlor_testkit::rest::RestClient;
 use serde_json::{Value, json};
 
 fn look(room: &Room, request: Value) -> Value {
@@ -141,7 +141,7 @@ async fn only_those_in_a_room_with_an_agent_ask_it_and_only_what_they_may() {
     refused(&mut at_bob, command(&room), "PERMISSION_DENIED").await;
     let asks = command(&room);
     room.at_alice.send(&asks).await.unwrap();
-    let asked = gateway.wait_for(parlor_testkit::socket::PATIENCE, |frame| {
+    let asked = gateway.wait_for(parlor_testkit::socket::TEST_TIMEOUT, |frame| {
         let kind = frame["type"].as_str().unwrap();
         ["server:agent_command", "server:query_agent_info", "server:request_workspace"].contains(&kind)
     });
@@ -161,7 +161,7 @@ async fn only_those_in_a_room_with_an_agent_ask_it_and_only_what_they_may() {
 
 async fn next_offline(client: &mut Client) {
     let offline = |frame: &Value| frame["agent"]["status"] == "offline";
-    client.wait_for(parlor_testkit::socket::PATIENCE, offline).await.unwrap();
+    client.wait_for(parlor_testkit::socket::TEST_TIMEOUT, offline).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -259,7 +259,7 @@ async fn credentials_are_between_a_gateway_and_its_owner() {
     room.scene.ends_well().await;
 }
 
-async fn spawn(person: &Rest, body: Value) -> parlor_testkit::rest::Answer {
+async fn spawn(person: &RestClient, body: Value) -> parlor_testkit::rest::RestResponse {
     person.post("/api/agents/spawn", body).await.unwrap()
 }
 
@@ -346,7 +346,7 @@ async fn a_room_is_rewound_for_everyone_and_its_agents_forget() {
     let frame = rewind(&room, &first);
     room.at_alice.send(&frame).await.unwrap();
     let told = gateway
-        .wait_for(parlor_testkit::socket::PATIENCE, |frame| {
+        .wait_for(parlor_testkit::socket::TEST_TIMEOUT, |frame| {
             ["server:stop_agent", "server:rewind_agent"].contains(&frame["type"].as_str().unwrap())
         })
         .await
@@ -397,7 +397,7 @@ async fn an_agent_that_was_away_forgets_when_it_comes_back() {
             json!({ "id": "coder", "name": "coder", "type": "claude-code", "capabilities": ["rewind"] });
         back.send(&json!({ "type": "gateway:register_agent", "agent": agent })).await.unwrap();
         back.send(&json!({ "type": "gateway:ping", "ts": 1 })).await.unwrap();
-        let heard = back.wait_for(parlor_testkit::socket::PATIENCE, told).await.unwrap();
+        let heard = back.wait_for(parlor_testkit::socket::TEST_TIMEOUT, told).await.unwrap();
         assert_eq!(heard["type"], expected, "told once: {heard}");
         if expected == "server:rewind_agent" {
             assert_eq!((&heard["roomId"], &heard["messageId"]), (&json!(room.room), &json!(first)));
@@ -412,7 +412,7 @@ async fn nobody_rewinds_what_is_not_theirs_or_what_an_agent_would_remember() {
     let mut at_bob = following(&room.bob, &room.room).await;
     let eve = room.scene.person("eve").await;
     let mut at_eve = Client::connect(&eve).await.unwrap();
-    let bobs = at_bob.say_acked(&room.room, "bob's", "b1").await.unwrap().message_id;
+    let bobs = at_bob.say_and_wait(&room.room, "bob's", "b1").await.unwrap().message_id;
     let frame = rewind(&room, &bobs);
     refused(&mut room.at_alice, frame, "PERMISSION_DENIED").await;
     refused(&mut at_eve, rewind(&room, &bobs), "INVALID_REQUEST").await;

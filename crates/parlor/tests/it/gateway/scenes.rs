@@ -3,13 +3,13 @@
 use crate::scene::{Scene, following};
 use parlor_testkit::agentim::Client;
 use parlor_testkit::gateway::Gateway;
-use parlor_testkit::rest::Rest;
+use parlor_testkit::rest::RestClient;
 use serde_json::{Value, json};
 
 pub struct Room {
     pub scene: Scene,
-    pub alice: Rest,
-    pub bob: Rest,
+    pub alice: RestClient,
+    pub bob: RestClient,
     pub room: String,
     pub at_alice: Client,
     said: u32,
@@ -37,7 +37,7 @@ impl Room {
         for agent in agents {
             self.add(agent).await;
             let context = gateway
-                .wait_for(parlor_testkit::socket::PATIENCE, |frame| {
+                .wait_for(parlor_testkit::socket::TEST_TIMEOUT, |frame| {
                     frame["type"] == "server:room_context" && frame["agentId"] == *agent
                 })
                 .await;
@@ -56,7 +56,7 @@ impl Room {
     pub async fn say(&mut self, text: &str) -> String {
         self.said += 1;
         let id = format!("c{}", self.said);
-        self.at_alice.say_acked(&self.room, text, &id).await.unwrap().message_id
+        self.at_alice.say_and_wait(&self.room, text, &id).await.unwrap().message_id
     }
 
     /// Waits for the next completed reply.

@@ -44,7 +44,7 @@ async fn an_agent_that_is_given_a_task_is_told_and_says_how_far_it_is() {
 async fn the_guide_puts_a_task_on_the_list() {
     let scene = Scene::with(&[("PARLOR_WELCOME", "on")]).await;
     let mut at_admin = following(&scene.admin, "welcome").await;
-    at_admin.say_acked("welcome", "@guide task", "c1").await.unwrap();
+    at_admin.say_and_wait("welcome", "@guide task", "c1").await.unwrap();
     let task = next(&mut at_admin, "server:task_update").await["task"].clone();
     assert_eq!((&task["createdById"], &task["status"]), (&json!("guide"), &json!("pending")));
     scene.ends_well().await;

@@ -4,7 +4,7 @@ use super::scenes::Room;
 use crate::scene::{Scene, following, heard, next, so_far};
 use parlor_testkit::broker::Broker;
 use parlor_testkit::gateway::{Gateway, auth};
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::{Value, json};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -131,9 +131,9 @@ async fn who_does_not_say_who_they_are_hosts_nothing() {
     let alice = scene.person("alice").await;
     let mut early = Gateway::open(scene.url()).await.unwrap();
     early.send(&json!({ "type": "gateway:agent_status", "agentId": "a", "status": "online" })).await.unwrap();
-    assert_eq!(early.closed(PATIENCE).await.unwrap(), 1008);
+    assert_eq!(early.closed(TEST_TIMEOUT).await.unwrap(), 1008);
     let mut silent = Gateway::open(scene.url()).await.unwrap();
-    assert_eq!(silent.closed(PATIENCE).await.unwrap(), 4001);
+    assert_eq!(silent.closed(TEST_TIMEOUT).await.unwrap(), 4001);
     let mut again = Gateway::open(scene.url()).await.unwrap();
     again.send(&auth("wrong", "g1")).await.unwrap();
     let refused = again.wait_for_type("server:gateway_auth_result").await.unwrap();

@@ -2,15 +2,15 @@
 
 use super::scenes::Room;
 use crate::scene::assert_refused;
-use parlor_testkit::rest::Rest;
+use parlor_testkit::rest::RestClient;
 use serde_json::{Value, json};
 
-async fn runs(person: &Rest, query: &str) -> Vec<Value> {
+async fn runs(person: &RestClient, query: &str) -> Vec<Value> {
     let answer = person.get(&format!("/api/agents/a/runs{query}")).await.unwrap();
     answer.data().unwrap().as_array().unwrap().clone()
 }
 
-async fn rooms(person: &Rest) -> Vec<Value> {
+async fn rooms(person: &RestClient) -> Vec<Value> {
     let answer = person.get("/api/agents/a/rooms").await.unwrap().data().unwrap();
     answer.as_array().unwrap().iter().map(|room| room["name"].clone()).collect()
 }

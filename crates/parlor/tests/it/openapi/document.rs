@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jsonschema::Validator;
-use parlor_testkit::rest::{Answer, Rest};
+use parlor_testkit::rest::{RestClient, RestResponse};
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
@@ -25,7 +25,7 @@ pub struct Operation {
 
 impl Document {
     pub async fn of(url: &str) -> Self {
-        let root = Rest::outsider(url).get("/api/openapi.json").await.unwrap().body;
+        let root = RestClient::outsider(url).get("/api/openapi.json").await.unwrap().body;
         let mut operations = Vec::new();
         for (path, item) in root["paths"].as_object().unwrap() {
             for (method, described) in item.as_object().unwrap() {
@@ -95,7 +95,7 @@ impl Operation {
     }
 
     #[track_caller]
-    pub fn check(&self, answer: &Answer, asked: &str) {
+    pub fn check(&self, answer: &RestResponse, asked: &str) {
         let status = answer.status.as_u16();
         let Some(form) = self.answers.get(&status) else {
             panic!("{} does not document {status}\n{asked}\n{answer:?}", self.name)

@@ -1,7 +1,7 @@
 //! The operations that take a form instead of JSON.
 
 use futures_util::future::join_all;
-use parlor_testkit::rest::{Answer, Rest, form};
+use parlor_testkit::rest::{RestClient, RestResponse, form};
 use reqwest::{Method, RequestBuilder};
 
 use super::tour::{Tour, id};
@@ -11,7 +11,7 @@ use crate::scene::{Scene, bare};
 const OPERATIONS: [&str; 2] = ["POST /api/upload", "POST /api/upload/avatar"];
 const FORM: &str = "multipart/form-data; boundary=between-the-parts";
 
-fn sending(who: &Rest, operation: &str, form: Vec<u8>) -> RequestBuilder {
+fn sending(who: &RestClient, operation: &str, form: Vec<u8>) -> RequestBuilder {
     let path = operation.split_once(' ').unwrap().1;
     who.request(Method::POST, path).header("content-type", FORM).body(form)
 }
@@ -41,7 +41,7 @@ pub async fn all(tour: &Tour, scene: &Scene) {
 }
 
 /// Forms that begin and do not go on.
-pub async fn that_stop(tour: &Tour, admin: &Rest) {
+pub async fn that_stop(tour: &Tour, admin: &RestClient) {
     join_all(OPERATIONS.map(async |operation| {
         let head = format!(
             "{operation} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nContent-Type: {FORM}\r\n\
@@ -51,7 +51,7 @@ pub async fn that_stop(tour: &Tour, admin: &Rest) {
         let answer = bare(admin.url(), head.as_bytes()).await;
         let body = serde_json::from_str(&answer.body).unwrap_or_default();
         let status = answer.status.try_into().unwrap();
-        tour.note(operation, &Answer { status, headers: Default::default(), body }, &answer.head);
+        tour.note(operation, &RestResponse { status, headers: Default::default(), body }, &answer.head);
         assert_eq!(status, 408, "{operation} {answer:?}");
     }))
     .await;

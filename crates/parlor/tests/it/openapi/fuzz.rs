@@ -4,7 +4,7 @@
 use parlor_testkit::seed::seed;
 use std::collections::{BTreeMap, BTreeSet};
 
-use parlor_testkit::rest::{Answer, Rest};
+use parlor_testkit::rest::{RestClient, RestResponse};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::strategy::{Union, ValueTree};
@@ -109,7 +109,7 @@ fn calls(at: usize, operation: &Operation) -> BoxedStrategy<Call> {
 
 struct Asking {
     /// Under the names that they can sign in with again.
-    callers: Vec<(Option<(&'static str, &'static str)>, Rest)>,
+    callers: Vec<(Option<(&'static str, &'static str)>, RestClient)>,
     /// What the hub has called things so far, by the last word of the path that told: `rooms`, `messages`, ….
     ids: BTreeMap<String, Vec<String>>,
 }
@@ -127,13 +127,13 @@ impl Asking {
             (Some(("ada", PASSWORD)), ada),
             (Some(("bob", PASSWORD)), bob),
             (None, program),
-            (None, Rest::outsider(scene.url())),
+            (None, RestClient::outsider(scene.url())),
         ];
         let ids = [("users".to_owned(), people.to_vec()), ("rooms".to_owned(), vec![room])];
         Self { callers, ids: ids.into() }
     }
 
-    async fn ask(&mut self, operation: &Operation, call: &Call) -> Answer {
+    async fn ask(&mut self, operation: &Operation, call: &Call) -> RestResponse {
         let kinds = kinds(&operation.path);
         let id = |(kind, id): (&&str, &Id)| match id {
             Id::Known(number) => encoded(&self.known(kind, *number)),
@@ -160,9 +160,9 @@ impl Asking {
         if let Some((body, harm)) = &call.body {
             request = request.body(harmed(self.with_known(body.clone()), harm));
         }
-        let answer = Answer::of(request).await.unwrap();
+        let answer = RestResponse::of(request).await.unwrap();
         if let (401, Some((name, password))) = (answer.status.as_u16(), *again)
-            && let Ok(signed) = Rest::sign_in(who.url(), name, password).await
+            && let Ok(signed) = RestClient::sign_in(who.url(), name, password).await
         {
             let place = call.caller.index(self.callers.len());
             self.callers[place].1 = signed;

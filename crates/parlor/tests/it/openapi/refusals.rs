@@ -2,8 +2,8 @@
 
 use futures_util::future::join_all;
 use parlor_testkit::hub::HubCommand;
-use parlor_testkit::rest::{Answer, Rest};
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::rest::{RestClient, RestResponse};
+use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::{Value, json};
 
 use super::document::Operation;
@@ -15,12 +15,12 @@ use crate::scene::{PARLOR, PASSWORD, Scene, bare, make_key};
 const FOREIGN: &str = "http://elsewhere.example";
 
 pub async fn all(tour: &Tour, scene: &Scene) {
-    let outsider = Rest::outsider(scene.url());
+    let outsider = RestClient::outsider(scene.url());
     // A key that may nothing of what REST has.
     let (_, key) = make_key(&scene.admin, &["sources"]).await;
     let powerless = scene.admin.with_token(&key);
     for operation in &tour.document.operations {
-        let send = async |who: &Rest, path: &str, body: Body, expected: u16| {
+        let send = async |who: &RestClient, path: &str, body: Body, expected: u16| {
             let request = who.request(operation.method.clone(), path);
             tour.send(&operation.name, body.put(request), expected).await
         };
@@ -55,7 +55,7 @@ pub async fn all(tour: &Tour, scene: &Scene) {
 }
 
 /// Bodies that begin and do not go on. All at once, for each takes as long as the hub is patient.
-pub async fn bodies_that_stop(tour: &Tour, admin: &Rest) {
+pub async fn bodies_that_stop(tour: &Tour, admin: &RestClient) {
     let with_body = tour.document.operations.iter().filter(|operation| operation.body.is_some());
     join_all(with_body.map(async |operation| {
         let head = format!(
@@ -67,7 +67,7 @@ pub async fn bodies_that_stop(tour: &Tour, admin: &Rest) {
         let answer = bare(admin.url(), head.as_bytes()).await;
         let body = serde_json::from_str(&answer.body).unwrap_or_default();
         let status = answer.status.try_into().unwrap();
-        tour.note(&operation.name, &Answer { status, headers: Default::default(), body }, &answer.head);
+        tour.note(&operation.name, &RestResponse { status, headers: Default::default(), body }, &answer.head);
         assert_eq!(status, 408, "{} {answer:?}", operation.name);
     }))
     .await;
@@ -81,7 +81,7 @@ pub async fn too_often(tour: &Tour) {
     let command = command.env("PARLOR_LOGIN_RATE_LIMIT_MAX", "2").env("PARLOR_REFRESH_RATE_LIMIT_MAX", "1");
     let mut hub = command.start().await.unwrap();
     let token = setup_token(&mut hub).await;
-    let outsider = Rest::outsider(hub.url());
+    let outsider = RestClient::outsider(hub.url());
     let account = json!({ "token": token, "username": "first", "password": PASSWORD });
     let signed = tour.tell(&outsider, "POST /api/setup", &[], account.clone(), 200).await;
     tour.tell(&outsider, "POST /api/setup", &[], account.clone(), 404).await;
@@ -101,9 +101,9 @@ pub async fn too_often(tour: &Tour) {
     tour.ask(&outsider, "POST /api/auth/refresh", &[], 429).await;
     // And whoever asks for anything too often.
     let command = command.env("PARLOR_ADMIN_PASSWORD", PASSWORD).env("PARLOR_API_RATE_LIMIT_MAX", "1");
-    hub.stop(PATIENCE).await.unwrap();
+    hub.stop(TEST_TIMEOUT).await.unwrap();
     let hub = command.start().await.unwrap();
-    let outsider = Rest::outsider(hub.url());
+    let outsider = RestClient::outsider(hub.url());
     tour.ask(&outsider, "GET /api/health", &[], 200).await;
     for operation in &tour.document.operations {
         let request = outsider.request(operation.method.clone(), &path(operation, "unknown"));

@@ -2,9 +2,9 @@
 //! adds its lines here; the refusals that every route has are in `refusals`.
 
 use parlor_testkit::broker::Broker;
-use parlor_testkit::events::Stream;
+use parlor_testkit::events::EventReader;
 use parlor_testkit::gateway::Gateway;
-use parlor_testkit::rest::Rest;
+use parlor_testkit::rest::RestClient;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ use crate::sign_in::second_factor::Device;
 pub const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/openapi");
 
 pub async fn all(tour: &Tour, scene: &Scene) {
-    let outsider = Rest::outsider(scene.url());
+    let outsider = RestClient::outsider(scene.url());
     tour.ask(&outsider, "GET /api/health", &[], 200).await;
     tour.ask(&outsider, "GET /api/openapi.json", &[], 200).await;
     tour.ask(&outsider, "GET /api/auth/oauth/providers", &[], 200).await;
@@ -58,7 +58,7 @@ async fn people(tour: &Tour, scene: &Scene) {
 }
 
 async fn invitations(tour: &Tour, scene: &Scene) {
-    let (admin, outsider) = (&scene.admin, Rest::outsider(scene.url()));
+    let (admin, outsider) = (&scene.admin, RestClient::outsider(scene.url()));
     let made = tour.tell(admin, "POST /api/invites", &[], json!({ "note": "for Joan" }), 201).await;
     tour.ask(admin, "GET /api/invites", &[], 200).await;
     let body = |name: &str| json!({ "token": made["token"], "username": name, "password": PASSWORD });
@@ -69,7 +69,7 @@ async fn invitations(tour: &Tour, scene: &Scene) {
 }
 
 async fn sign_ins(tour: &Tour, scene: &Scene) {
-    let (ada, outsider) = (scene.person("ada-of-the-keys").await, Rest::outsider(scene.url()));
+    let (ada, outsider) = (scene.person("ada-of-the-keys").await, RestClient::outsider(scene.url()));
     let body = |password: &str| json!({ "username": "ada-of-the-keys", "password": password });
     tour.tell(&outsider, "POST /api/auth/login", &[], body("wrong"), 401).await;
     let signed = tour.tell(&outsider, "POST /api/auth/login", &[], body(PASSWORD), 200).await;
@@ -81,12 +81,12 @@ async fn sign_ins(tour: &Tour, scene: &Scene) {
     tour.ask(&ada, "DELETE /api/auth/sessions/{id}", &[id(other)], 200).await;
     let change = json!({ "currentPassword": PASSWORD, "newPassword": "Another-one-7" });
     tour.tell(&ada, "PUT /api/users/me/password", &[], change, 200).await;
-    let again = Rest::sign_in(scene.url(), "ada-of-the-keys", "Another-one-7").await.unwrap();
+    let again = RestClient::sign_in(scene.url(), "ada-of-the-keys", "Another-one-7").await.unwrap();
     tour.ask(&again, "POST /api/auth/logout", &[], 200).await;
 }
 
 async fn second_factor(tour: &Tour, scene: &Scene) {
-    let (ada, outsider) = (scene.person("ada-of-the-codes").await, Rest::outsider(scene.url()));
+    let (ada, outsider) = (scene.person("ada-of-the-codes").await, RestClient::outsider(scene.url()));
     let password = json!({ "password": PASSWORD });
     tour.tell(&ada, "POST /api/auth/disable-totp", &[], password.clone(), 404).await;
     let offered = tour.ask(&ada, "POST /api/auth/setup-totp", &[], 200).await;
@@ -233,7 +233,7 @@ async fn agents(tour: &Tour, scene: &Scene) {
     tour.ask(admin, "DELETE /api/agents/gateways/{id}", &["laptop"], 200).await;
 }
 
-async fn chats(tour: &Tour, admin: &Rest) {
+async fn chats(tour: &Tour, admin: &RestClient) {
     tour.ask(admin, "POST /api/events/ticket", &[], 200).await;
     let send = async |operation: &str, method: Method, path: &str, body: Value| {
         let request = admin.request(method, path);
@@ -296,7 +296,7 @@ async fn approvals(tour: &Tour, scene: &Scene, gateway: &mut Gateway) {
     tour.ask(admin, rule, &[&room], 404).await;
 }
 
-async fn asked_and_planned(tour: &Tour, admin: &Rest, gateway: &mut Gateway, room: &str) {
+async fn asked_and_planned(tour: &Tour, admin: &RestClient, gateway: &mut Gateway, room: &str) {
     let option = |label: &str| json!({ "label": label });
     let question = json!({ "question": "Which?", "header": "Drink", "multiSelect": false,
         "options": [option("Tea"), option("Water")] });
@@ -333,7 +333,7 @@ async fn asked_and_planned(tour: &Tour, admin: &Rest, gateway: &mut Gateway, roo
     let request = admin.request(Method::POST, "/api/plan/approve").json(&body);
     tour.send("POST /api/plan/approve", request, 200).await;
     // What a turn asked ends with it.
-    let mut stream = Stream::live(admin, "").await.unwrap();
+    let mut stream = EventReader::live(admin, "").await.unwrap();
     admin.post("/api/agent-cancel", json!({ "run_id": open[1]["run_id"] })).await.unwrap();
     stream.wait_for(|told| told["kind"] == "ask_user" && told["phase"] == "resolved").await.unwrap();
     let gone = admin.request(Method::POST, "/api/ask-user-response").json(&of(1));

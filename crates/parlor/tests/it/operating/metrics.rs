@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use parlor_testkit::agentim::Client;
 use parlor_testkit::broker::Broker;
-use parlor_testkit::rest::{Answer, Rest};
+use parlor_testkit::rest::{RestClient, RestResponse};
 use reqwest::Method;
 use serde_json::json;
 
@@ -32,7 +32,7 @@ fn samples(text: &str) -> BTreeMap<String, f64> {
 }
 
 async fn read(hub: &str) -> (String, BTreeMap<String, f64>) {
-    let response = Rest::outsider(hub).request(Method::GET, "/metrics").send().await.unwrap();
+    let response = RestClient::outsider(hub).request(Method::GET, "/metrics").send().await.unwrap();
     assert_eq!(response.status(), 200);
     assert!(response.headers()["content-type"].to_str().unwrap().starts_with("text/plain; version=0.0.4"));
     let text = response.text().await.unwrap();
@@ -48,7 +48,7 @@ async fn what_happens_is_counted_and_what_is_said_is_not_told() {
     let person = scene.person("canary-person").await;
     let mut client = Client::connect(&scene.admin).await.unwrap();
     for n in 0..20 {
-        client.say_acked(&room, "canary-text", &format!("canary-{n}")).await.unwrap();
+        client.say_and_wait(&room, "canary-text", &format!("canary-{n}")).await.unwrap();
     }
     let _broker = Broker::connect(scene.admin.url(), scene.admin.token()).await.unwrap();
     let foreign = format!("/api/messages/rooms/{room}?limit=7&canary=canary");
@@ -100,12 +100,12 @@ async fn the_last_backup_has_its_time() {
 #[tokio::test(flavor = "multi_thread")]
 async fn they_are_for_this_machine_and_for_keys_made_for_it() {
     let scene = Scene::start().await;
-    let ask = async |person: &Rest, header: Option<(&str, &str)>| {
+    let ask = async |person: &RestClient, header: Option<(&str, &str)>| {
         let request = person.request(Method::GET, "/metrics");
         let request = header.into_iter().fold(request, |request, (name, value)| request.header(name, value));
-        Answer::of(request).await.unwrap()
+        RestResponse::of(request).await.unwrap()
     };
-    let outsider = Rest::outsider(scene.url());
+    let outsider = RestClient::outsider(scene.url());
     for header in [
         ("X-Forwarded-For", "127.0.0.1"),
         ("X-Forwarded-Proto", "https"),

@@ -1,8 +1,8 @@
 //! How often one may ask, and how many connections one may hold.
 
 use parlor_testkit::agentim::Client;
-use parlor_testkit::rest::{Answer, Rest};
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::rest::{RestClient, RestResponse};
+use parlor_testkit::socket::TEST_TIMEOUT;
 use reqwest::Method;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -11,13 +11,13 @@ use crate::scene::{PASSWORD, Scene, assert_refused, connect};
 
 const ON: (&str, &str) = ("PARLOR_LIMITS", "on");
 
-fn number(answer: &Answer, header: &str) -> u64 {
+fn number(answer: &RestResponse, header: &str) -> u64 {
     let value = answer.headers.get(header).unwrap_or_else(|| panic!("no {header}: {answer:?}"));
     value.to_str().unwrap().parse().unwrap()
 }
 
 #[track_caller]
-fn assert_too_often(answer: &Answer, limit: u64) {
+fn assert_too_often(answer: &RestResponse, limit: u64) {
     assert_refused(answer, 429);
     assert_eq!(answer.body["error"], "Too many requests");
     let seen = (number(answer, "x-ratelimit-limit"), number(answer, "x-ratelimit-remaining"));
@@ -40,15 +40,15 @@ async fn everybody_has_a_count_of_their_own_and_strangers_one_for_each_address()
     assert_eq!(scene.admin.get("/api/users/me").await.unwrap().status, 200, "others go on");
 
     // Whoever says they are somebody, and are not, counts as the stranger they are.
-    let forged = Rest::outsider(scene.url()).with_token("plk_forged");
+    let forged = RestClient::outsider(scene.url()).with_token("plk_forged");
     let mut refused = 0;
     while forged.get("/api/rooms").await.unwrap().status == 401 {
         refused += 1;
         assert!(refused < 10, "it is never too often");
     }
-    assert_too_often(&Rest::outsider(scene.url()).get("/api/health").await.unwrap(), 10);
+    assert_too_often(&RestClient::outsider(scene.url()).get("/api/health").await.unwrap(), 10);
     assert_eq!(scene.admin.get("/api/users/me").await.unwrap().status, 200, "who is signed in goes on");
-    assert_eq!(Rest::outsider(scene.url()).get("/").await.unwrap().status, 200, "so does the page");
+    assert_eq!(RestClient::outsider(scene.url()).get("/").await.unwrap().status, 200, "so does the page");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -75,8 +75,8 @@ async fn without_limits_nothing_is_counted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_trusted_proxy_is_believed_about_addresses_and_nobody_else() {
     let from = async |scene: &Scene, address: &str| {
-        let request = Rest::outsider(scene.url()).request(Method::GET, "/api/health");
-        Answer::of(request.header("x-forwarded-for", address)).await.unwrap().status.as_u16()
+        let request = RestClient::outsider(scene.url()).request(Method::GET, "/api/health");
+        RestResponse::of(request.header("x-forwarded-for", address)).await.unwrap().status.as_u16()
     };
     let settings = [ON, ("PARLOR_API_RATE_LIMIT_MAX", "3"), ("PARLOR_TRUSTED_PROXIES", "127.0.0.0/8")];
     let scene = Scene::with(&settings).await;
@@ -115,7 +115,9 @@ async fn one_address_holds_so_many_connections_and_sockets_are_not_among_them() 
             break;
         }
         let mut answer = [0; 12];
-        match tokio::time::timeout(PATIENCE, stream.read_exact(&mut answer)).await.expect("not left hanging")
+        match tokio::time::timeout(TEST_TIMEOUT, stream.read_exact(&mut answer))
+            .await
+            .expect("not left hanging")
         {
             Ok(_) => assert_eq!(&answer, b"HTTP/1.1 200"),
             Err(_) => break,

@@ -17,9 +17,9 @@ mod walk;
 
 use crate::gateway::scenes::Room;
 use crate::scene::{PARLOR, PASSWORD};
-use parlor_testkit::hosting::{GatewayProcess, Machine};
-use parlor_testkit::rest::Rest;
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::gateway_process::{GatewayLauncher, GatewayProcess};
+use parlor_testkit::rest::RestClient;
+use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::Value;
 use std::path::Path;
 use tempfile::TempDir;
@@ -30,7 +30,7 @@ type Script<'a> = &'a dyn Fn(&Path) -> String;
 /// A machine of Alice's on which agents of the kind `command` live, each a script.
 pub struct Hosted {
     pub place: TempDir,
-    pub machine: Machine,
+    pub machine: GatewayLauncher,
 }
 
 impl Hosted {
@@ -52,7 +52,7 @@ impl Hosted {
             let command = serde_json::json!(["sh", path]);
             settings += &format!("[[agent]]\nname = '{name}'\nkind = '{kind}'\ncommand = {command}\n");
         }
-        let machine = Machine::new(PARLOR, place.path(), &settings);
+        let machine = GatewayLauncher::new(PARLOR, place.path(), &settings);
         Self { machine: machine.env("PARLOR_PASSWORD", PASSWORD).at(url), place }
     }
 
@@ -84,7 +84,7 @@ impl Hosted {
 
 /// Waits until the hub has an agent of that name, and gives its id. Connecting and registering are two things, and only
 /// the first is printed.
-async fn registered(owner: &Rest, name: &str) -> String {
+async fn registered(owner: &RestClient, name: &str) -> String {
     let looking = async {
         loop {
             let agents = owner.get("/api/agents").await.unwrap().data().unwrap();
@@ -94,7 +94,9 @@ async fn registered(owner: &Rest, name: &str) -> String {
             }
         }
     };
-    tokio::time::timeout(PATIENCE, looking).await.unwrap_or_else(|_| panic!("{name} was never registered"))
+    tokio::time::timeout(TEST_TIMEOUT, looking)
+        .await
+        .unwrap_or_else(|_| panic!("{name} was never registered"))
 }
 
 /// Runs a command to its end; whether it succeeded, and what it printed.

@@ -8,7 +8,7 @@ use parlor_testkit::faultfs::FaultyDirectory;
 use parlor_testkit::hub::{Hub, HubCommand};
 use parlor_testkit::rng::Rng;
 use parlor_testkit::seed;
-use parlor_testkit::socket::{Arrival, PATIENCE};
+use parlor_testkit::socket::{SocketEvent, TEST_TIMEOUT};
 use serde_json::{Value, json};
 
 const PARLOR: &str = env!("CARGO_BIN_EXE_parlor");
@@ -119,7 +119,7 @@ impl Crash {
                 under_way += 1;
             }
             broker.flush().await.unwrap();
-            let answer = broker.frame(PATIENCE).await.unwrap();
+            let answer = broker.frame(TEST_TIMEOUT).await.unwrap();
             told.insert(acknowledged(&answer));
             under_way -= 1;
         }
@@ -129,7 +129,7 @@ impl Crash {
         hub.crash().await.unwrap();
         assert!(!hub.log().contains("panicked"), "{}", hub.log());
         // What it said before it died counts too.
-        while let Ok(Arrival::Frame(answer)) = broker.next(PATIENCE).await {
+        while let Ok(SocketEvent::Frame(answer)) = broker.next(TEST_TIMEOUT).await {
             told.insert(acknowledged(&answer));
         }
         told

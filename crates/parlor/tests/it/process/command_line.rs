@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use parlor_testkit::agentim::Client;
 use parlor_testkit::hub::HubCommand;
-use parlor_testkit::rest::Rest;
+use parlor_testkit::rest::RestClient;
 
 use crate::scene::{PARLOR, PASSWORD, Scene, assert_refused, assert_revoked, bytes_in};
 
@@ -186,7 +186,7 @@ async fn people_and_keys_are_administered_in_a_running_hub() {
     let (password, key) = tokio::task::spawn_blocking(move || administer(&on)).await.unwrap();
     let ada = scene.hub.sign_in("ada", &password).await.unwrap();
     scene.hub.sign_in("bob", PASSWORD).await.unwrap();
-    let program = Rest::outsider(scene.url()).with_token(&key);
+    let program = RestClient::outsider(scene.url()).with_token(&key);
     assert_eq!(program.get("/api/users/me").await.unwrap().data().unwrap()["displayName"], "Ada L.");
 
     let mut by_key = Client::connect(&program).await.unwrap();
@@ -239,10 +239,10 @@ async fn people_and_keys_are_administered_while_no_hub_runs() {
     // A hub on the same directory needs no setup link any more and knows them all.
     let command = HubCommand::process(PARLOR, data.path()).env_remove("PARLOR_ADMIN_PASSWORD");
     let mut hub = command.start().await.unwrap();
-    assert_refused(&Rest::outsider(hub.url()).get("/setup").await.unwrap(), 404);
+    assert_refused(&RestClient::outsider(hub.url()).get("/setup").await.unwrap(), 404);
     hub.sign_in("chief", &chief_password).await.unwrap();
     hub.sign_in("ada", &password).await.unwrap();
-    let program = Rest::outsider(hub.url()).with_token(&key);
+    let program = RestClient::outsider(hub.url()).with_token(&key);
     assert_eq!(program.get("/api/users/me").await.unwrap().status, 200);
     // A killed hub leaves its control socket behind; that is no hub.
     hub.crash().await.unwrap();

@@ -7,8 +7,8 @@ use parlor_testkit::agentim::{Ack, Client};
 use parlor_testkit::faultfs::{Errno, FaultFs, FaultyDirectory};
 use parlor_testkit::hub::{Hub, HubCommand};
 use parlor_testkit::oracle::Oracle;
-use parlor_testkit::rest::Rest;
-use parlor_testkit::socket::{Arrival, PATIENCE};
+use parlor_testkit::rest::RestClient;
+use parlor_testkit::socket::{SocketEvent, TEST_TIMEOUT};
 use reqwest::Method;
 use serde_json::json;
 
@@ -62,7 +62,7 @@ async fn a_full_disk_gives_no_wrong_acknowledgement_and_leaves_reading_alone() {
     directory.disk.heal();
     let space = Instant::now();
     while scene.say().await.unwrap() == Outcome::NotAcknowledged {
-        assert!(space.elapsed() < PATIENCE, "it does not recover");
+        assert!(space.elapsed() < TEST_TIMEOUT, "it does not recover");
     }
     assert_eq!(scene.admin.health().await.unwrap(), 200);
     scene.lose_power_and_restart().await.unwrap();
@@ -138,7 +138,7 @@ struct Scene<'a> {
     directory: &'a FaultyDirectory,
     command: HubCommand,
     hub: Hub,
-    admin: Rest,
+    admin: RestClient,
     client: Client,
     room: String,
     oracle: Oracle,
@@ -161,20 +161,20 @@ impl<'a> Scene<'a> {
         self.oracle.sending("admin", &self.room, &id, &content);
         self.client.say(&self.room, &content, &id).await?;
         loop {
-            match self.client.next(PATIENCE).await? {
-                Arrival::Frame(frame) if frame["type"] == "server:error" => {
+            match self.client.next(TEST_TIMEOUT).await? {
+                SocketEvent::Frame(frame) if frame["type"] == "server:error" => {
                     let told = (&frame["code"], &frame["clientMessageId"]);
                     assert_eq!(told, (&json!("INTERNAL_ERROR"), &json!(id)), "{frame}");
                     return Ok(Outcome::NotAcknowledged);
                 }
-                Arrival::Frame(frame) => {
+                SocketEvent::Frame(frame) => {
                     let Some(ack) = Ack::of(&frame)?.filter(|ack| ack.client_message_id == id) else {
                         continue;
                     };
                     self.oracle.acknowledged(ack);
                     return Ok(Outcome::Acknowledged);
                 }
-                Arrival::Closed(_) => {
+                SocketEvent::Closed(_) => {
                     self.client = Client::connect(&self.admin).await?;
                     return Ok(Outcome::NotAcknowledged);
                 }

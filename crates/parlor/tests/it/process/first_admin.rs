@@ -1,7 +1,7 @@
 //! The first admin: by a link that works once, or by the settings.
 
 use parlor_testkit::hub::{Hub, HubCommand};
-use parlor_testkit::rest::Rest;
+use parlor_testkit::rest::RestClient;
 use serde_json::json;
 
 use crate::scene::{PARLOR, PASSWORD, assert_refused, bytes_in, contains};
@@ -32,7 +32,7 @@ async fn the_setup_link_makes_one_admin_and_then_there_is_no_such_page() {
     let mut hub = without_admin(&data).start().await.unwrap();
     let token = setup_token(&mut hub).await;
     assert!(!contains(&bytes_in(data.path()), &token), "kept as a hash");
-    let outsider = Rest::outsider(hub.url());
+    let outsider = RestClient::outsider(hub.url());
     assert_eq!(outsider.get("/setup").await.unwrap().status, 200);
     for wrong in ["", "pls_guess", &token[..token.len() - 1], &token.to_lowercase()] {
         assert_refused(&outsider.post("/api/setup", account(wrong, "intruder")).await.unwrap(), 404);
@@ -65,12 +65,12 @@ async fn a_restart_gives_a_new_link_and_the_old_one_is_void() {
     let mut hub = without_admin(&data).start().await.unwrap();
     let new = setup_token(&mut hub).await;
     assert_ne!(old, new);
-    let outsider = Rest::outsider(hub.url());
+    let outsider = RestClient::outsider(hub.url());
     assert_refused(&outsider.post("/api/setup", account(&old, "first")).await.unwrap(), 404);
     assert_eq!(outsider.post("/api/setup", account(&new, "first")).await.unwrap().status, 200);
     hub.crash().await.unwrap();
     let hub = without_admin(&data).start().await.unwrap();
-    let outsider = Rest::outsider(hub.url());
+    let outsider = RestClient::outsider(hub.url());
     assert_refused(&outsider.get("/setup").await.unwrap(), 404);
     hub.sign_in("first", PASSWORD).await.unwrap();
 }
@@ -82,11 +82,11 @@ async fn an_expired_link_is_refused() {
     let token = setup_token(&mut hub).await;
     // The shortest lifetime is a minute; ageing the offer is quicker than waiting.
     let database = rusqlite::Connection::open(data.path().join("parlor.db")).unwrap();
-    database.busy_timeout(parlor_testkit::socket::PATIENCE).unwrap();
+    database.busy_timeout(parlor_testkit::socket::TEST_TIMEOUT).unwrap();
     let aged =
         database.execute("UPDATE meta SET value = value - 86400000000 WHERE key = 'setup_expires'", []);
     assert_eq!(aged.unwrap(), 1);
-    let outsider = Rest::outsider(hub.url());
+    let outsider = RestClient::outsider(hub.url());
     assert_refused(&outsider.post("/api/setup", account(&token, "first")).await.unwrap(), 404);
     assert_eq!(outsider.get("/setup").await.unwrap().status, 200, "there is still no admin");
 }
@@ -96,7 +96,7 @@ async fn two_who_use_the_link_at_once_make_one_admin() {
     let data = tempfile::tempdir().unwrap();
     let mut hub = without_admin(&data).start().await.unwrap();
     let token = setup_token(&mut hub).await;
-    let outsider = Rest::outsider(hub.url());
+    let outsider = RestClient::outsider(hub.url());
     let attempts = (0..6).map(|n| {
         let (outsider, body) = (outsider.clone(), account(&token, &format!("admin-{n}")));
         tokio::spawn(async move { outsider.post("/api/setup", body).await.unwrap().status.as_u16() })

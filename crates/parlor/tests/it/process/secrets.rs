@@ -6,7 +6,7 @@ use std::time::Duration;
 use parlor_testkit::agentim::Client;
 use parlor_testkit::broker::Broker;
 use parlor_testkit::hub::HubCommand;
-use parlor_testkit::rest::{Answer, Rest};
+use parlor_testkit::rest::{RestClient, RestResponse};
 use parlor_testkit::socket::Socket;
 use reqwest::Method;
 use serde_json::json;
@@ -75,8 +75,8 @@ impl Canaries {
     }
 
     /// An invitation, a challenge, the secret of a device and backup codes, each used rightly and wrongly.
-    async fn sing_of_accounts(&self, admin: &Rest) -> (String, String, String, Vec<String>) {
-        let outsider = Rest::outsider(self.hub.url());
+    async fn sing_of_accounts(&self, admin: &RestClient) -> (String, String, String, Vec<String>) {
+        let outsider = RestClient::outsider(self.hub.url());
         let made = admin.post("/api/invites", json!({})).await.unwrap().data().unwrap();
         let invitation = made["token"].as_str().unwrap().to_owned();
         let account = json!({ "token": invitation, "username": "joan", "password": PERSON });
@@ -102,7 +102,7 @@ impl Canaries {
     /// Uses every secret in every way there is, rightly and wrongly.
     async fn sing(&mut self) {
         let url = self.hub.url().to_owned();
-        let outsider = Rest::outsider(&url);
+        let outsider = RestClient::outsider(&url);
         let sign_in = json!({ "username": "admin", "password": ADMIN });
         let signed = outsider.post("/api/auth/login", sign_in).await.unwrap().data().unwrap();
         let refresh = signed["refreshToken"].as_str().unwrap().to_owned();
@@ -124,7 +124,7 @@ impl Canaries {
         admin.get(&format!("/api/messages/rooms/{room}?after=0&token={key}")).await.unwrap().data().unwrap();
         let mut client = Client::connect(&ada).await.unwrap();
         client.join(&room).await.unwrap();
-        client.say_acked(&room, TEXT, "c1").await.unwrap();
+        client.say_and_wait(&room, TEXT, "c1").await.unwrap();
         let mut agents = Broker::connect(&url, &key).await.unwrap();
         agents.create_agent("helper", &["slack/**"]).await.unwrap();
         agents.listen("helper").await.unwrap();
@@ -175,7 +175,7 @@ async fn the_setup_token_is_shown_once_and_is_in_no_log() {
         .env("PARLOR_LOG_LEVEL", "trace");
     let mut hub = command.start().await.unwrap();
     let token = crate::process::first_admin::setup_token(&mut hub).await;
-    let outsider = Rest::outsider(hub.url());
+    let outsider = RestClient::outsider(hub.url());
     let body = json!({ "token": token, "username": "first", "password": PERSON });
     assert_eq!(outsider.post("/api/setup", body.clone()).await.unwrap().status, 200);
     assert_refused(&outsider.post("/api/setup", body).await.unwrap(), 404);
@@ -189,7 +189,7 @@ async fn the_setup_token_is_shown_once_and_is_in_no_log() {
 async fn an_error_never_repeats_what_it_was_given() {
     let scene = Scene::process().await;
     let room = scene.admin.make_room("a room", &[]).await.unwrap();
-    let outsider = Rest::outsider(scene.url());
+    let outsider = RestClient::outsider(scene.url());
     let canary = "Canary-8-in-a-body";
     for (method, path) in [
         (Method::POST, "/api/auth/login".to_owned()),
@@ -241,7 +241,7 @@ async fn an_error_never_repeats_what_it_was_given() {
     for (path, header) in [("/api/users/me", "authorization"), ("/api/auth/refresh", "cookie")] {
         let request =
             outsider.request(Method::POST, path).header(header, format!("Bearer parlor_rt={canary}"));
-        let answer = Answer::of(request).await.unwrap();
+        let answer = RestResponse::of(request).await.unwrap();
         assert!(!answer.body.to_string().contains(canary), "{answer:?}");
     }
     let mut socket = Socket::open(scene.url(), "/ws/client", &[]).await.unwrap();
@@ -265,7 +265,7 @@ async fn what_is_stored_of_a_secret_is_its_hash() {
     let ada = scene.person("ada").await;
     let (_, key) = make_key(&ada, &["read"]).await;
     let sign_in = json!({ "username": "ada", "password": crate::scene::PASSWORD });
-    let outsider = Rest::outsider(scene.url());
+    let outsider = RestClient::outsider(scene.url());
     let signed = outsider.post("/api/auth/login", sign_in).await.unwrap().data().unwrap();
     let stored = bytes_in(scene.data());
     assert!(contains(&stored, "ada") && contains(&stored, "$argon2id$"), "the database is there");

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use parlor_testkit::agentim::{Client, is_lawful};
-use parlor_testkit::rest::Rest;
-use parlor_testkit::socket::{Arrival, PATIENCE, Socket};
+use parlor_testkit::agentim::{Client, check_frame};
+use parlor_testkit::rest::RestClient;
+use parlor_testkit::socket::{Socket, SocketEvent, TEST_TIMEOUT};
 use serde_json::{Value, json};
 use tokio::net::TcpSocket;
 use tokio::task::JoinSet;
@@ -58,13 +58,13 @@ async fn a_reader_that_stops_is_ended_while_a_hundred_others_lose_nothing() {
     // What the kernel still held arrives, then the hub's word, or at least the end.
     let mut seen = Vec::new();
     let code = loop {
-        match slow.next(PATIENCE).await.unwrap() {
-            Arrival::Frame(frame) if frame["type"] == "server:new_message" => seen.push(frame),
-            Arrival::Frame(frame) if frame["type"] == "server:error" => {
+        match slow.next(TEST_TIMEOUT).await.unwrap() {
+            SocketEvent::Frame(frame) if frame["type"] == "server:new_message" => seen.push(frame),
+            SocketEvent::Frame(frame) if frame["type"] == "server:error" => {
                 assert_eq!(frame["code"], "RATE_LIMITED", "{frame}");
             }
-            Arrival::Frame(_) => {}
-            Arrival::Closed(code) => break code,
+            SocketEvent::Frame(_) => {}
+            SocketEvent::Closed(code) => break code,
         }
     };
     assert!(matches!(code, 1013 | 1006), "closed with {code}");
@@ -93,12 +93,12 @@ async fn what_waits_for_a_reader_at_shutdown_still_reaches_it_before_the_good_by
     let reader = tokio::spawn(async move {
         let (mut messages, mut last) = (0, Value::Null);
         loop {
-            match slow.next(PATIENCE).await.unwrap() {
-                Arrival::Frame(frame) => {
+            match slow.next(TEST_TIMEOUT).await.unwrap() {
+                SocketEvent::Frame(frame) => {
                     messages += usize::from(frame["type"] == "server:new_message");
                     last = frame;
                 }
-                Arrival::Closed(code) => return (messages, last["code"].clone(), code),
+                SocketEvent::Closed(code) => return (messages, last["code"].clone(), code),
             }
         }
     });
@@ -108,12 +108,12 @@ async fn what_waits_for_a_reader_at_shutdown_still_reaches_it_before_the_good_by
 }
 
 /// A connection whose kernel buffers take little, so that not reading is soon noticed.
-async fn with_small_window(person: &Rest) -> Client {
+async fn with_small_window(person: &RestClient) -> Client {
     let address = person.url().strip_prefix("http://").unwrap();
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
     let stream = socket.connect(address.parse().unwrap()).await.unwrap();
-    let socket = Socket::upgrade(stream, address, "/ws/client", &[]).await.unwrap().hold_to(is_lawful);
+    let socket = Socket::upgrade(stream, address, "/ws/client", &[]).await.unwrap().hold_to(check_frame);
     let mut client = Client(socket);
     client.send(&json!({ "type": "client:auth", "token": person.token() })).await.unwrap();
     assert_eq!(client.wait_for_type("server:auth_result").await.unwrap()["ok"], true);

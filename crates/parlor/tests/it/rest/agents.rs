@@ -2,10 +2,10 @@
 
 use crate::scene::{Scene, assert_refused};
 use parlor_testkit::gateway::Gateway;
-use parlor_testkit::rest::Rest;
+use parlor_testkit::rest::RestClient;
 use serde_json::{Value, json};
 
-async fn told(person: &Rest, path: &str) -> Value {
+async fn told(person: &RestClient, path: &str) -> Value {
     person.get(path).await.unwrap().data().unwrap()
 }
 

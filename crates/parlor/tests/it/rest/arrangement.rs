@@ -1,17 +1,17 @@
 //! How one keeps a room for oneself, and that nobody else learns of it.
 
 use parlor_testkit::agentim::Client;
-use parlor_testkit::rest::Rest;
+use parlor_testkit::rest::RestClient;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, assert_refused, contents, following, next, so_far};
 
-async fn listed(person: &Rest, room: &str) -> Value {
+async fn listed(person: &RestClient, room: &str) -> Value {
     let rooms = person.get("/api/rooms").await.unwrap().data().unwrap();
     rooms.as_array().unwrap().iter().find(|found| found["id"] == room).unwrap().clone()
 }
 
-async fn member(asking: &Rest, room: &str, of: &Rest) -> Value {
+async fn member(asking: &RestClient, room: &str, of: &RestClient) -> Value {
     let members = asking.get(&format!("/api/rooms/{room}/members")).await.unwrap().data().unwrap();
     members.as_array().unwrap().iter().find(|found| found["memberId"] == of.user_id()).unwrap().clone()
 }
@@ -63,7 +63,7 @@ async fn pinned_archived_and_quiet_are_for_oneself_and_one_s_other_devices() {
     let members = update["members"].as_array().unwrap();
     assert!(members.iter().all(|member| member.get("pinnedAt").is_none()), "{update}");
     assert!(members.iter().all(|member| member["notificationPref"] == "all"), "{update}");
-    let kinds = async |person: &Rest| {
+    let kinds = async |person: &RestClient| {
         let mut late = Client::connect(person).await.unwrap();
         late.join_since(&room, &position).await.unwrap();
         let missed = so_far(&mut late).await;
@@ -103,7 +103,7 @@ async fn what_one_cleared_is_gone_for_oneself_alone() {
     assert_eq!(listed(&ada, &room).await["clearedAt"], cleared["clearedAt"]);
     let entry = |recent: Value| recent[&room].clone();
     let recent =
-        async |person: &Rest| entry(person.get("/api/messages/recent").await.unwrap().data().unwrap());
+        async |person: &RestClient| entry(person.get("/api/messages/recent").await.unwrap().data().unwrap());
     assert_eq!(recent(&ada).await, json!(null), "nothing said, nothing unread");
     assert!(ada.history(&room).await.unwrap().is_empty());
     for path in [format!("/api/messages/rooms/{room}"), format!("/api/messages/rooms/{room}?after=0")] {

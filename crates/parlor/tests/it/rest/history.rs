@@ -1,7 +1,7 @@
 //! Reading back: by cursor from the newest, and forward by `after`, complete while others go on posting.
 
 use parlor_testkit::agentim::Client;
-use parlor_testkit::rest::Rest;
+use parlor_testkit::rest::RestClient;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, assert_refused};
@@ -16,11 +16,11 @@ async fn filled(scene: &Scene, count: usize) -> String {
     let last = format!("c{}", count - 1);
     let acked =
         |frame: &Value| frame["type"] == "server:message_ack" && frame["clientMessageId"] == last.as_str();
-    client.wait_for(parlor_testkit::socket::PATIENCE, acked).await.unwrap();
+    client.wait_for(parlor_testkit::socket::TEST_TIMEOUT, acked).await.unwrap();
     room
 }
 
-async fn page(person: &Rest, room: &str, query: &str) -> Value {
+async fn page(person: &RestClient, room: &str, query: &str) -> Value {
     person.get(&format!("/api/messages/rooms/{room}?{query}")).await.unwrap().data().unwrap()
 }
 

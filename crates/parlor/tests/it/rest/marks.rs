@@ -1,6 +1,6 @@
 //! Reactions, pins, bookmarks.
 
-use parlor_testkit::rest::Rest;
+use parlor_testkit::rest::RestClient;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, assert_refused, following, next, so_far};
@@ -9,12 +9,12 @@ fn path_of(message: &Value) -> String {
     format!("/api/messages/{}", message["id"].as_str().unwrap())
 }
 
-async fn react(person: &Rest, message: &Value, emoji: &str) -> Value {
+async fn react(person: &RestClient, message: &Value, emoji: &str) -> Value {
     let path = format!("{}/reactions", path_of(message));
     person.post(&path, json!({ "emoji": emoji })).await.unwrap().data().unwrap()
 }
 
-fn reaction(emoji: &str, people: &[(&Rest, &str)]) -> Value {
+fn reaction(emoji: &str, people: &[(&RestClient, &str)]) -> Value {
     let ids: Vec<&str> = people.iter().map(|(person, _)| person.user_id()).collect();
     let names: Vec<&str> = people.iter().map(|(_, name)| *name).collect();
     json!({ "emoji": emoji, "userIds": ids, "usernames": names })

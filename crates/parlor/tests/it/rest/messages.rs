@@ -1,13 +1,13 @@
 //! Unread, read, edited, deleted.
 
 use parlor_testkit::agentim::Client;
-use parlor_testkit::rest::Rest;
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::rest::RestClient;
+use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, assert_refused, contains};
 
-async fn unread(person: &Rest, room: &str) -> Value {
+async fn unread(person: &RestClient, room: &str) -> Value {
     person.get("/api/messages/recent").await.unwrap().data().unwrap()[room]["unread"].clone()
 }
 
@@ -154,7 +154,7 @@ async fn a_deleted_text_is_in_no_answer_in_no_row_and_not_between_them() {
     drop(names);
     drop(database);
 
-    scene.hub.stop(PATIENCE).await.unwrap();
+    scene.hub.stop(TEST_TIMEOUT).await.unwrap();
     let bytes = std::fs::read(scene.data().join("parlor.db")).unwrap();
     assert!(contains(&bytes, "stays"), "the end of the hub moves everything to the database");
     assert!(!contains(&bytes, "canary"), "a deleted text is overwritten");

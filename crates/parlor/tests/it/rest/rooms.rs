@@ -1,22 +1,22 @@
 //! Owners, admins and members of a room; giving it away; what becomes of it when its owner goes.
 
 use parlor_testkit::agentim::Client;
-use parlor_testkit::rest::Rest;
+use parlor_testkit::rest::RestClient;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, assert_refused};
 
-async fn role(anyone: &Rest, room: &str, person: &Rest) -> Value {
+async fn role(anyone: &RestClient, room: &str, person: &RestClient) -> Value {
     let members = anyone.get(&format!("/api/rooms/{room}/members")).await.unwrap().data().unwrap();
     let found = members.as_array().unwrap().iter().find(|member| member["memberId"] == person.user_id());
     found.map_or(json!(null), |member| member["role"].clone())
 }
 
-fn member_path(room: &str, person: &Rest) -> String {
+fn member_path(room: &str, person: &RestClient) -> String {
     format!("/api/rooms/{room}/members/{}", person.user_id())
 }
 
-fn member(person: &Rest) -> Value {
+fn member(person: &RestClient) -> Value {
     json!({ "memberId": person.user_id(), "memberType": "user" })
 }
 

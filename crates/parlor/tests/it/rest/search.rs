@@ -4,37 +4,37 @@ use std::path::Path;
 use std::time::Instant;
 
 use parlor_testkit::agentim::Client;
-use parlor_testkit::rest::{Answer, Rest};
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::rest::{RestClient, RestResponse};
+use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, assert_refused, contains, contents, make_key};
 
-async fn search(person: &Rest, query: &[(&str, &str)]) -> Answer {
+async fn search(person: &RestClient, query: &[(&str, &str)]) -> RestResponse {
     let query = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
     person.get(&format!("/api/messages/search?{query}")).await.unwrap()
 }
 
-async fn found(person: &Rest, text: &str) -> Vec<String> {
+async fn found(person: &RestClient, text: &str) -> Vec<String> {
     let answer = search(person, &[("q", text)]).await;
     assert_eq!((answer.status.as_u16(), &answer.body["partial"]), (200, &json!(false)), "{answer:?}");
     contents(answer.body["data"].as_array().unwrap())
 }
 
 /// Says so much besides that what was said so far comes into the index, and waits until it is there.
-async fn has_indexed(person: &Rest, data: &Path) {
+async fn has_indexed(person: &RestClient, data: &Path) {
     let room = person.make_room("hay", &[]).await.unwrap();
     let mut client = Client::connect(person).await.unwrap();
     for n in 0..1000 {
         client.say(&room, &format!("hay {n}"), &format!("{room} {n}")).await.unwrap();
     }
     let last = format!("{room} 999");
-    client.wait_for(PATIENCE, |frame| frame["clientMessageId"] == last.as_str()).await.unwrap();
+    client.wait_for(TEST_TIMEOUT, |frame| frame["clientMessageId"] == last.as_str()).await.unwrap();
     let database = rusqlite::Connection::open(data.join("parlor.db")).unwrap();
     let began = Instant::now();
     let number = |query| database.query_row(query, [], |row| row.get::<_, i64>(0)).unwrap();
     while number("SELECT value FROM meta WHERE key = 'indexed'") < number("SELECT max(seq) - 999 FROM log") {
-        assert!(began.elapsed() < PATIENCE, "the index stays behind");
+        assert!(began.elapsed() < TEST_TIMEOUT, "the index stays behind");
         assert_eq!(person.health().await.unwrap(), 200);
     }
 }
@@ -62,7 +62,7 @@ async fn what_was_said_is_found_with_a_snippet_and_where_to_mark_it() {
     assert_eq!(found(&ada.with_token(&key), "\"b today b\"").await.len(), 1);
     let (_, blind) = make_key(&ada, &["write"]).await;
     assert_refused(&search(&ada.with_token(&blind), &[("q", "cafe")]).await, 403);
-    assert_refused(&search(&Rest::outsider(scene.url()), &[("q", "cafe")]).await, 401);
+    assert_refused(&search(&RestClient::outsider(scene.url()), &[("q", "cafe")]).await, 401);
 
     let narrow = async |name: &str, value: &str| {
         let answer = search(&ada, &[("q", "cafe"), (name, value)]).await;
@@ -222,7 +222,7 @@ async fn what_was_changed_or_deleted_leaves_the_search_and_the_file_at_once() {
         assert_eq!(found(&ada, "now*").await, ["NOW4QX", "NOW2QX"]);
     }
 
-    scene.hub.stop(PATIENCE).await.unwrap();
+    scene.hub.stop(TEST_TIMEOUT).await.unwrap();
     let bytes = std::fs::read(scene.data().join("parlor.db")).unwrap();
     for kept in ["QXQABLAUT", "ablaut", "now2qx", "QXQCHUTNEY"] {
         assert!(contains(&bytes, kept), "{kept} is in a row, in the index, or in the history of an edit");

@@ -1,7 +1,7 @@
 //! Each endpoint once, for shape and status, and the one form of every error.
 
 use parlor_testkit::broker::Broker;
-use parlor_testkit::rest::{Answer, Rest};
+use parlor_testkit::rest::{RestClient, RestResponse};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -138,7 +138,7 @@ async fn what_messages_and_agents_look_like() {
 #[tokio::test(flavor = "multi_thread")]
 async fn health_and_the_page_are_for_everyone_and_the_rest_is_for_the_signed_in() {
     let scene = Scene::start().await;
-    let outsider = Rest::outsider(scene.url());
+    let outsider = RestClient::outsider(scene.url());
     let health = outsider.get("/api/health").await.unwrap();
     assert_eq!((health.status.as_u16(), &health.body["ok"]), (200, &json!(true)));
     has(&health.body, &["status", "timestamp", "version", "checks"]);
@@ -194,7 +194,7 @@ async fn health_and_the_page_are_for_everyone_and_the_rest_is_for_the_signed_in(
         (Method::DELETE, "/api/auth/sessions/x"),
         (Method::POST, "/api/auth/logout"),
     ] {
-        let answer = Answer::of(outsider.request(method.clone(), path)).await.unwrap();
+        let answer = RestResponse::of(outsider.request(method.clone(), path)).await.unwrap();
         assert_eq!(answer.status, 401, "{method} {path}: {answer:?}");
         assert_refused(&answer, 401);
     }
@@ -226,7 +226,7 @@ async fn what_does_not_exist_is_404_and_the_wrong_method_405_in_json() {
         (Method::POST, "/"),
         (Method::POST, "/ws/client"),
     ] {
-        let answer = Answer::of(scene.admin.request(method.clone(), path)).await.unwrap();
+        let answer = RestResponse::of(scene.admin.request(method.clone(), path)).await.unwrap();
         assert_eq!(answer.status, 405, "{method} {path}: {answer:?}");
         assert_refused(&answer, 405);
         assert!(answer.headers.contains_key("allow"), "{method} {path}: {answer:?}");
@@ -273,12 +273,12 @@ async fn a_content_type_is_not_asked_for_and_the_scheme_is_bearer() {
     let scene = Scene::start().await;
     let answer = send_text(&scene.admin, Method::POST, "/api/rooms", r#"{"name":"by curl -d"}"#).await;
     assert_eq!(answer.status, 201);
-    let outsider = Rest::outsider(scene.url());
+    let outsider = RestClient::outsider(scene.url());
     for value in
         [format!("Basic {}", scene.admin.token()), scene.admin.token().to_owned(), "Bearer".to_owned()]
     {
         let request = outsider.request(Method::GET, "/api/users/me").header("authorization", &value);
-        assert_refused(&Answer::of(request).await.unwrap(), 401);
+        assert_refused(&RestResponse::of(request).await.unwrap(), 401);
     }
     let in_query = outsider.get(&format!("/api/users/me?token={}", scene.admin.token())).await.unwrap();
     assert_refused(&in_query, 401);

@@ -1,17 +1,17 @@
 //! Threads, what is passed on, and deleting many.
 
 use parlor_testkit::broker::Broker;
-use parlor_testkit::rest::Rest;
+use parlor_testkit::rest::RestClient;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, assert_refused, contents, following, heard, next};
 
-async fn answer(person: &Rest, room: &str, to: &Value, text: &str) -> Value {
+async fn answer(person: &RestClient, room: &str, to: &Value, text: &str) -> Value {
     let body = json!({ "content": text, "replyToId": to["id"] });
     person.post(&format!("/api/rooms/{room}/messages"), body).await.unwrap().data().unwrap()
 }
 
-async fn thread(person: &Rest, message: &Value) -> Vec<String> {
+async fn thread(person: &RestClient, message: &Value) -> Vec<String> {
     let path = format!("/api/messages/{}", message["id"].as_str().unwrap());
     let (mut seen, mut cursor) = (Vec::new(), String::new());
     loop {
@@ -139,8 +139,9 @@ async fn many_messages_are_deleted_together_or_not_at_all() {
     }
     let foreign = bob.post_message(&own, "not hers").await.unwrap()["id"].clone();
     let batch = "/api/messages/batch-delete";
-    let ask =
-        async |person: &Rest, ids: &[&Value]| person.post(batch, json!({ "messageIds": ids })).await.unwrap();
+    let ask = async |person: &RestClient, ids: &[&Value]| {
+        person.post(batch, json!({ "messageIds": ids })).await.unwrap()
+    };
     assert_refused(&ask(&bob, &[&ids[1], &ids[0]]).await, 403);
     for missing in [&foreign, &json!("0190aaaa")] {
         assert_refused(&ask(&ada, &[&ids[0], missing]).await, 404);

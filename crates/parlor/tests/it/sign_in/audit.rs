@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use parlor_testkit::rest::Rest;
+use parlor_testkit::rest::RestClient;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::scene::{PARLOR, PASSWORD, Scene, assert_refused, make_key};
 use crate::sign_in::second_factor::turn_on;
 
-async fn entries(admin: &Rest, query: &str) -> Vec<Value> {
+async fn entries(admin: &RestClient, query: &str) -> Vec<Value> {
     let page = admin.get(&format!("/api/audit?{query}")).await.unwrap().data().unwrap();
     page["items"].as_array().unwrap().clone()
 }
@@ -27,7 +27,7 @@ fn told(entries: &[Value]) -> Vec<String> {
 
 async fn login(scene: &Scene, username: &str, password: &str) -> u16 {
     let body = json!({ "username": username, "password": password });
-    Rest::outsider(scene.url()).post("/api/auth/login", body).await.unwrap().status.as_u16()
+    RestClient::outsider(scene.url()).post("/api/auth/login", body).await.unwrap().status.as_u16()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -90,7 +90,7 @@ async fn invitations_settings_and_the_command_line_are_noted_with_who_and_whence
     let program = scene.admin.with_token(&key);
     let made = program.post("/api/invites", json!({ "note": "for Joan" })).await.unwrap().data().unwrap();
     let body = json!({ "token": made["token"], "username": "joan", "password": PASSWORD });
-    Rest::outsider(scene.url()).post("/api/auth/register", body).await.unwrap().data().unwrap();
+    RestClient::outsider(scene.url()).post("/api/auth/register", body).await.unwrap().data().unwrap();
     let path = format!("/api/invites/{}", made["id"].as_str().unwrap());
     assert_eq!(scene.admin.delete(&path).await.unwrap().status, 200);
     let changes = json!({ "hubName": "Salon", "lockoutSeconds": 60, "invitations": null });
@@ -164,7 +164,7 @@ async fn only_admins_read_it_page_by_page_and_nobody_writes_it() {
     let (_, key) = make_key(&scene.admin, &["read", "write"]).await;
     assert_refused(&ada.get("/api/audit").await.unwrap(), 403);
     assert_refused(&scene.admin.with_token(&key).get("/api/audit").await.unwrap(), 403);
-    assert_refused(&Rest::outsider(scene.url()).get("/api/audit").await.unwrap(), 401);
+    assert_refused(&RestClient::outsider(scene.url()).get("/api/audit").await.unwrap(), 401);
     let whole = entries(&scene.admin, "limit=200").await;
     let mut paged = Vec::new();
     let mut cursor = String::new();

@@ -1,19 +1,19 @@
 //! People who make their own accounts, with an invitation.
 
-use parlor_testkit::rest::{Answer, Rest};
+use parlor_testkit::rest::{RestClient, RestResponse};
 use serde_json::{Value, json};
 
 use crate::scene::{PASSWORD, Scene, assert_refused, bytes_in, contains, make_key};
 
-async fn invite(admin: &Rest, body: Value) -> Value {
+async fn invite(admin: &RestClient, body: Value) -> Value {
     let answer = admin.post("/api/invites", body).await.unwrap();
     assert_eq!(answer.status, 201, "{answer:?}");
     answer.data().unwrap()
 }
 
-async fn register(scene: &Scene, token: &str, username: &str) -> Answer {
+async fn register(scene: &Scene, token: &str, username: &str) -> RestResponse {
     let body = json!({ "token": token, "username": username, "password": PASSWORD });
-    Rest::outsider(scene.url()).post("/api/auth/register", body).await.unwrap()
+    RestClient::outsider(scene.url()).post("/api/auth/register", body).await.unwrap()
 }
 
 fn token(invitation: &Value) -> &str {
@@ -32,7 +32,7 @@ async fn an_invitation_makes_one_account_and_signs_it_in() {
     let body = json!({
         "invite": token(&made), "username": "ada", "password": PASSWORD, "displayName": "Ada L.", "role": "admin"
     });
-    let answer = Rest::outsider(scene.url()).post("/api/auth/register", body).await.unwrap();
+    let answer = RestClient::outsider(scene.url()).post("/api/auth/register", body).await.unwrap();
     assert_eq!(answer.status, 200, "{answer:?}");
     assert!(answer.headers["set-cookie"].to_str().unwrap().starts_with("parlor_rt=plr_"));
     let signed = answer.data().unwrap();
@@ -75,7 +75,7 @@ async fn of_many_who_take_one_invitation_at_once_one_gets_an_account() {
         let (url, token) = (scene.url().to_owned(), token(&made).to_owned());
         racing.spawn(async move {
             let body = json!({ "token": token, "username": name, "password": PASSWORD });
-            Rest::outsider(&url).post("/api/auth/register", body).await.unwrap().status.as_u16()
+            RestClient::outsider(&url).post("/api/auth/register", body).await.unwrap().status.as_u16()
         });
     }
     let mut statuses = racing.join_all().await;
@@ -111,7 +111,7 @@ async fn every_invitation_that_is_not_good_is_refused_alike() {
     assert_eq!(setup.body, wrong.body, "an access token is no invitation");
     // While it is good a weak password is what is wrong, and spends nothing.
     let weak = json!({ "token": token(&expired), "username": "bob", "password": "weak" });
-    let outsider = Rest::outsider(scene.url());
+    let outsider = RestClient::outsider(scene.url());
     assert_eq!(outsider.post("/api/auth/register", weak.clone()).await.unwrap().status, 400);
     scene.advance(std::time::Duration::from_secs(601));
     assert_eq!(outsider.post("/api/auth/register", weak).await.unwrap().status, 404);
@@ -131,7 +131,7 @@ async fn only_admins_invite_and_what_they_ask_must_make_sense() {
         assert_refused(&other.get("/api/invites").await.unwrap(), 403);
         assert_refused(&other.delete(&path).await.unwrap(), 403);
     }
-    assert_refused(&Rest::outsider(scene.url()).get("/api/invites").await.unwrap(), 401);
+    assert_refused(&RestClient::outsider(scene.url()).get("/api/invites").await.unwrap(), 401);
     for (body, field) in [
         (json!({ "role": "owner" }), "role"),
         (json!({ "uses": 0 }), "uses"),
@@ -150,8 +150,8 @@ async fn only_admins_invite_and_what_they_ask_must_make_sense() {
         assert_eq!(answer.body["fields"][0]["field"], field, "{body}");
     }
     let weak = json!({ "token": token(&made), "username": "bob", "password": "short" });
-    assert_refused(&Rest::outsider(scene.url()).post("/api/auth/register", weak).await.unwrap(), 400);
+    assert_refused(&RestClient::outsider(scene.url()).post("/api/auth/register", weak).await.unwrap(), 400);
     let short = json!({ "token": token(&made), "username": "b", "password": PASSWORD });
-    assert_refused(&Rest::outsider(scene.url()).post("/api/auth/register", short).await.unwrap(), 400);
+    assert_refused(&RestClient::outsider(scene.url()).post("/api/auth/register", short).await.unwrap(), 400);
     assert_eq!(register(&scene, token(&made), "bob").await.status, 200, "what was refused spends nothing");
 }

@@ -2,8 +2,8 @@
 
 use parlor_testkit::agentim::Client;
 use parlor_testkit::broker::Broker;
-use parlor_testkit::rest::{Answer, Rest};
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::rest::{RestClient, RestResponse};
+use parlor_testkit::socket::TEST_TIMEOUT;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ async fn a_key_is_shown_once_listed_without_it_and_revoked() {
     assert!(listed[0].get("key").is_none(), "{listed}");
     assert_eq!(bob.get("/api/keys").await.unwrap().data().unwrap(), json!([]), "each sees their own");
 
-    let program = Rest::outsider(scene.url()).with_token(key);
+    let program = RestClient::outsider(scene.url()).with_token(key);
     assert_eq!(program.get("/api/users/me").await.unwrap().data().unwrap()["username"], "ada");
     let path = format!("/api/keys/{}", made["id"].as_str().unwrap());
     assert_refused(&bob.delete(&path).await.unwrap(), 404);
@@ -54,10 +54,10 @@ async fn a_key_needs_a_name_and_known_scopes() {
 }
 
 /// What a request with this key is answered with.
-async fn status(program: &Rest, method: Method, path: &str, body: Value) -> u16 {
+async fn status(program: &RestClient, method: Method, path: &str, body: Value) -> u16 {
     let request = program.request(method, path);
     let request = if body.is_null() { request } else { request.json(&body) };
-    Answer::of(request).await.unwrap().status.as_u16()
+    RestResponse::of(request).await.unwrap().status.as_u16()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -75,7 +75,7 @@ async fn each_scope_opens_its_own_part_of_the_rest_api() {
         ("admin", 403, 403, 200),
     ] {
         let (_, key) = make_key(&scene.admin, &[scope]).await;
-        let program = Rest::outsider(scene.url()).with_token(&key);
+        let program = RestClient::outsider(scene.url()).with_token(&key);
         for path in ["/api/users/me", "/api/rooms", "/api/messages/recent", "/api/agents", &history] {
             assert_eq!(status(&program, Method::GET, path, json!(null)).await, read, "{scope} GET {path}");
         }
@@ -149,12 +149,12 @@ async fn scopes_hold_on_the_client_socket() {
     let mut writer = Client::connect(&scene.admin.with_token(&writes)).await.unwrap();
     writer.send(&json!({ "type": "client:join_room", "roomId": room, "since": "0" })).await.unwrap();
     assert_eq!(writer.wait_for_type("server:error").await.unwrap()["code"], "PERMISSION_DENIED");
-    let ack = writer.say_acked(&room, "by a program that only writes", "c2").await.unwrap();
+    let ack = writer.say_and_wait(&room, "by a program that only writes", "c2").await.unwrap();
     scene.admin.post_message(&room, "not for writers").await.unwrap();
     writer.send(&json!({ "type": "client:ping", "ts": 1 })).await.unwrap();
     let mut heard = Vec::new();
     while heard.last().is_none_or(|frame: &Value| frame["type"] != "server:pong") {
-        heard.push(writer.frame(PATIENCE).await.unwrap());
+        heard.push(writer.frame(TEST_TIMEOUT).await.unwrap());
     }
     assert!(heard.iter().all(|frame| frame["type"] != "server:new_message"), "{heard:?}");
     let history = scene.admin.history(&room).await.unwrap();

@@ -3,7 +3,7 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use hmac::{Hmac, KeyInit, Mac};
-use parlor_testkit::rest::{Answer, Rest};
+use parlor_testkit::rest::{RestClient, RestResponse};
 use serde_json::{Value, json};
 use sha1::Sha1;
 
@@ -44,7 +44,7 @@ impl Device {
 }
 
 /// Turns it on; gives the device and the codes on paper.
-pub async fn turn_on(person: &Rest) -> (Device, Vec<String>) {
+pub async fn turn_on(person: &RestClient) -> (Device, Vec<String>) {
     let offered = person.post("/api/auth/setup-totp", json!({})).await.unwrap().data().unwrap();
     let device = Device::new(offered["secret"].as_str().unwrap());
     let body = json!({ "code": device.code(0) });
@@ -53,9 +53,9 @@ pub async fn turn_on(person: &Rest) -> (Device, Vec<String>) {
     (device, codes.map(|code| code.as_str().unwrap().to_owned()).collect())
 }
 
-async fn login(scene: &Scene, username: &str, password: &str) -> Answer {
+async fn login(scene: &Scene, username: &str, password: &str) -> RestResponse {
     let body = json!({ "username": username, "password": password });
-    Rest::outsider(scene.url()).post("/api/auth/login", body).await.unwrap()
+    RestClient::outsider(scene.url()).post("/api/auth/login", body).await.unwrap()
 }
 
 pub async fn challenge(scene: &Scene, username: &str) -> String {
@@ -68,9 +68,9 @@ pub async fn challenge(scene: &Scene, username: &str) -> String {
     data["totpToken"].as_str().unwrap().to_owned()
 }
 
-async fn verify(scene: &Scene, token: &str, code: &str) -> Answer {
+async fn verify(scene: &Scene, token: &str, code: &str) -> RestResponse {
     let body = json!({ "totpToken": token, "code": code });
-    Rest::outsider(scene.url()).post("/api/auth/verify-totp", body).await.unwrap()
+    RestClient::outsider(scene.url()).post("/api/auth/verify-totp", body).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -186,7 +186,7 @@ async fn keys_go_on_without_it_and_cannot_touch_it() {
     for path in ["setup-totp", "verify-totp-setup", "disable-totp"] {
         let body = json!({ "code": "123456", "password": PASSWORD });
         let path = format!("/api/auth/{path}");
-        assert_refused(&Rest::outsider(scene.url()).post(&path, body).await.unwrap(), 401);
+        assert_refused(&RestClient::outsider(scene.url()).post(&path, body).await.unwrap(), 401);
     }
 }
 

@@ -1,22 +1,25 @@
 //! Passwords, tokens and their renewal, the cookie, sessions, lockout.
 
 use parlor_testkit::agentim::Client;
-use parlor_testkit::rest::{Answer, Rest};
+use parlor_testkit::rest::{RestClient, RestResponse};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::scene::{PASSWORD, Scene, assert_refused, assert_revoked};
 
-async fn login(scene: &Scene, username: &str, password: &str) -> Answer {
+async fn login(scene: &Scene, username: &str, password: &str) -> RestResponse {
     let body = json!({ "username": username, "password": password });
-    Rest::outsider(scene.url()).post("/api/auth/login", body).await.unwrap()
+    RestClient::outsider(scene.url()).post("/api/auth/login", body).await.unwrap()
 }
 
-async fn refresh(scene: &Scene, token: &str) -> Answer {
-    Rest::outsider(scene.url()).post("/api/auth/refresh", json!({ "refreshToken": token })).await.unwrap()
+async fn refresh(scene: &Scene, token: &str) -> RestResponse {
+    RestClient::outsider(scene.url())
+        .post("/api/auth/refresh", json!({ "refreshToken": token }))
+        .await
+        .unwrap()
 }
 
-fn text<'a>(answer: &'a Answer, pointer: &str) -> &'a str {
+fn text<'a>(answer: &'a RestResponse, pointer: &str) -> &'a str {
     answer.body.pointer(pointer).and_then(Value::as_str).unwrap_or_else(|| panic!("{pointer} in {answer:?}"))
 }
 
@@ -38,7 +41,7 @@ async fn signing_in_gives_a_person_two_tokens_and_a_cookie() {
         cookie,
         format!("parlor_rt={refresh_token}; Max-Age=604800; Path=/api/auth; HttpOnly; SameSite=Strict")
     );
-    let ada = Rest::outsider(scene.url()).with_token(text(&answer, "/data/accessToken"));
+    let ada = RestClient::outsider(scene.url()).with_token(text(&answer, "/data/accessToken"));
     assert_eq!(ada.get("/api/users/me").await.unwrap().data().unwrap()["username"], "ada");
     assert_eq!(login(&scene, "ADA", PASSWORD).await.status, 200, "names are one name in any case");
 }
@@ -60,7 +63,7 @@ async fn a_refresh_token_is_exchanged_once_and_again_and_again() {
     for _ in 0..5 {
         let answer = refresh(&scene, &token).await;
         assert_eq!(answer.status, 200, "{answer:?}");
-        let ada = Rest::outsider(scene.url()).with_token(text(&answer, "/data/accessToken"));
+        let ada = RestClient::outsider(scene.url()).with_token(text(&answer, "/data/accessToken"));
         assert_eq!(ada.get("/api/users/me").await.unwrap().status, 200);
         token = text(&answer, "/data/refreshToken").to_owned();
         assert!(answer.headers["set-cookie"].to_str().unwrap().contains(&token));
@@ -68,8 +71,8 @@ async fn a_refresh_token_is_exchanged_once_and_again_and_again() {
         seen.push(token.clone());
     }
     assert_refused(&refresh(&scene, "plr_unknown").await, 401);
-    let nothing = Rest::outsider(scene.url()).request(Method::POST, "/api/auth/refresh");
-    let nothing = Answer::of(nothing).await.unwrap();
+    let nothing = RestClient::outsider(scene.url()).request(Method::POST, "/api/auth/refresh");
+    let nothing = RestResponse::of(nothing).await.unwrap();
     assert_refused(&nothing, 401);
     assert_eq!(nothing.body["error"], "Refresh token required");
 }
@@ -113,13 +116,13 @@ async fn a_page_loaded_twice_in_a_moment_stays_signed_in_by_either_answer() {
 async fn the_cookie_refreshes_without_a_body_and_shows_the_page_no_token() {
     let scene = Scene::start().await;
     let signed = login(&scene, "admin", parlor_testkit::hub::PASSWORD).await;
-    let cookie = |answer: &Answer| {
+    let cookie = |answer: &RestResponse| {
         answer.headers["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned()
     };
-    let outsider = Rest::outsider(scene.url());
+    let outsider = RestClient::outsider(scene.url());
     let by_cookie = async |cookie: &str| {
         let request = outsider.request(Method::POST, "/api/auth/refresh").header("cookie", cookie);
-        Answer::of(request.header("origin", scene.url())).await.unwrap()
+        RestResponse::of(request.header("origin", scene.url())).await.unwrap()
     };
     let renewed = by_cookie(&format!("theme=dark; {}", cookie(&signed))).await;
     assert_eq!(renewed.status, 200, "{renewed:?}");
@@ -127,7 +130,7 @@ async fn the_cookie_refreshes_without_a_body_and_shows_the_page_no_token() {
     assert_ne!(cookie(&renewed), cookie(&signed));
     let admin = outsider.with_token(text(&renewed, "/data/accessToken"));
     let out = admin.request(Method::POST, "/api/auth/logout").header("cookie", cookie(&renewed));
-    let out = Answer::of(out.header("origin", scene.url())).await.unwrap();
+    let out = RestResponse::of(out.header("origin", scene.url())).await.unwrap();
     assert_eq!(out.status, 200);
     let cleared = out.headers["set-cookie"].to_str().unwrap();
     assert!(cleared.starts_with("parlor_rt=; Max-Age=0; Path=/api/auth; HttpOnly"), "{cleared}");
@@ -265,6 +268,6 @@ async fn a_new_password_must_keep_the_rules_and_prove_the_old_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn there_are_no_foreign_providers_yet() {
     let scene = Scene::start().await;
-    let answer = Rest::outsider(scene.url()).get("/api/auth/oauth/providers").await.unwrap();
+    let answer = RestClient::outsider(scene.url()).get("/api/auth/oauth/providers").await.unwrap();
     assert_eq!(answer.body, json!({ "ok": true, "data": [] }));
 }

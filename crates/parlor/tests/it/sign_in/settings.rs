@@ -1,6 +1,6 @@
 //! What admins change while the hub runs.
 
-use parlor_testkit::rest::Rest;
+use parlor_testkit::rest::RestClient;
 use serde_json::json;
 
 use crate::scene::{PASSWORD, Scene, assert_refused, make_key};
@@ -13,7 +13,7 @@ async fn members_read_settings_and_admins_change_them_for_good() {
     let first =
         json!({ "hubName": "Parlor", "invitations": true, "lockoutFailures": 7, "lockoutSeconds": 900 });
     assert_eq!(ada.get("/api/settings").await.unwrap().body, first);
-    assert_refused(&Rest::outsider(scene.url()).get("/api/settings").await.unwrap(), 401);
+    assert_refused(&RestClient::outsider(scene.url()).get("/api/settings").await.unwrap(), 401);
     assert_refused(&ada.post("/api/settings", json!({ "hubName": "Mine" })).await.unwrap(), 403);
     assert_refused(&ada.get("/api/admin/settings").await.unwrap(), 403);
     let (_, key) = make_key(&scene.admin, &["read"]).await;
@@ -39,7 +39,7 @@ async fn every_setting_takes_effect_at_once() {
     let invitation = scene.admin.post("/api/invites", json!({ "uses": 5 })).await.unwrap().data().unwrap();
     let register = async |name: &str| {
         let body = json!({ "token": invitation["token"], "username": name, "password": PASSWORD });
-        Rest::outsider(scene.url()).post("/api/auth/register", body).await.unwrap()
+        RestClient::outsider(scene.url()).post("/api/auth/register", body).await.unwrap()
     };
     let set = async |changes| scene.admin.post("/api/settings", changes).await.unwrap().status;
     assert_eq!(set(json!({ "invitations": false })).await, 200);
@@ -53,7 +53,7 @@ async fn every_setting_takes_effect_at_once() {
     assert_eq!(Device::new(offered["secret"].as_str().unwrap()).code(0).len(), 6);
     let login = async |password: &str| {
         let body = json!({ "username": "bob", "password": password });
-        Rest::outsider(scene.url()).post("/api/auth/login", body).await.unwrap()
+        RestClient::outsider(scene.url()).post("/api/auth/login", body).await.unwrap()
     };
     assert_refused(&login("Wrong-guess-1").await, 401);
     assert_refused(&login(PASSWORD).await, 401);

@@ -3,9 +3,9 @@
 use super::{Hosted, outcome, registered, until_said};
 use crate::gateway::scenes::Room;
 use crate::scene::{PARLOR, PASSWORD, following, next};
-use parlor_testkit::hosting::{Machine, Proxy, gone};
+use parlor_testkit::gateway_process::{GatewayLauncher, LossyProxy, gone};
 use parlor_testkit::program::program;
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn stage(url: &str) -> Hosted {
     let (actor, sessions) = (program("acp-actor"), sessions.to_str().unwrap());
     let actor =
         ["--user", "alice", "--agent", "actor=acp", "--", actor.to_str().unwrap(), "--state", sessions];
-    let machine = Machine::with_arguments(PARLOR, place.path(), &actor);
+    let machine = GatewayLauncher::with_arguments(PARLOR, place.path(), &actor);
     Hosted { machine: machine.env("PARLOR_PASSWORD", PASSWORD).at(url), place }
 }
 
@@ -63,7 +63,7 @@ async fn it_streams_asks_stops_and_keeps_its_session() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_outlives_its_gateway_and_the_hub() {
     let mut room = Room::start().await;
-    let proxy = Proxy::to(room.scene.url()).await.unwrap();
+    let proxy = LossyProxy::to(room.scene.url()).await.unwrap();
     let hosted = stage(proxy.url());
     let mut gateway = hosted.join(&room, &["actor"]).await;
     room.say("@actor count").await;
@@ -83,7 +83,7 @@ async fn a_session_outlives_its_gateway_and_the_hub() {
     room.say("@actor once more count hang").await;
     until_said(&mut room, &mut String::new(), |text| text.ends_with(&format!("turn 3 of {session}"))).await;
     gateway.kill_9().await.unwrap();
-    gone(&hosted.mark(), PATIENCE).await.unwrap();
+    gone(&hosted.mark(), TEST_TIMEOUT).await.unwrap();
     room.scene.crash_and_restart().await;
     proxy.lead_to(room.scene.url());
     room.alice = room.alice.at(room.scene.url());
@@ -102,7 +102,7 @@ async fn a_session_outlives_its_gateway_and_the_hub() {
     };
     assert_eq!(answer.await["content"], format!("turn 4 of {session}"));
     assert!(gateway.terminate().await.unwrap().success());
-    gone(&hosted.mark(), PATIENCE).await.unwrap();
+    gone(&hosted.mark(), TEST_TIMEOUT).await.unwrap();
     room.scene.ends_well().await;
 }
 

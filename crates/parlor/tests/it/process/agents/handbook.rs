@@ -4,7 +4,7 @@
 use super::{parlor_in, registered};
 use crate::scene::{PARLOR, Scene, following, make_key, next};
 use parlor_testkit::agentim::Client;
-use parlor_testkit::hosting::Machine;
+use parlor_testkit::gateway_process::GatewayLauncher;
 use parlor_testkit::hub::{ADMIN, PASSWORD};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
@@ -77,10 +77,10 @@ impl House {
     }
 
     /// What is typed on the other one, with this in place of what the reader has to fill in.
-    fn elsewhere(&self, line: &str, filled_in: &[(&str, &str)]) -> Machine {
+    fn elsewhere(&self, line: &str, filled_in: &[(&str, &str)]) -> GatewayLauncher {
         let line = filled_in.iter().fold(line.to_owned(), |line, (from, to)| line.replace(from, to));
         let words: Vec<&str> = line.split(' ').skip(2).collect();
-        Machine::with_arguments(PARLOR, self.place.path(), &words)
+        GatewayLauncher::with_arguments(PARLOR, self.place.path(), &words)
     }
 
     /// It can be brought into a room, and answers there.
@@ -91,12 +91,12 @@ impl House {
         self.scene.admin.post(&path, body).await.unwrap();
         self.asked += 1;
         let question = format!("@{agent} are you there? ({})", self.asked);
-        self.at_admin.say_acked(&self.room, &question, &question).await.unwrap();
+        self.at_admin.say_and_wait(&self.room, &question, &question).await.unwrap();
         let reply = next(&mut self.at_admin, "server:message_complete").await["message"].clone();
         assert!(reply["content"].as_str().unwrap().contains(&question), "{reply}");
     }
 
-    async fn hosts(&mut self, machine: Machine, agent: &str) {
+    async fn hosts(&mut self, machine: GatewayLauncher, agent: &str) {
         let mut gateway = machine.start().await.unwrap();
         self.answers(agent).await;
         assert!(gateway.terminate().await.unwrap().success());
@@ -218,7 +218,7 @@ async fn of_a_hub(place: &Path, text: &str) {
 async fn of_a_gateway(text: &str) {
     let mut house = House::new().await;
     let text = text.replace("https://chat.example.org", house.scene.url());
-    let machine = Machine::new(PARLOR, house.place.path(), &text);
+    let machine = GatewayLauncher::new(PARLOR, house.place.path(), &text);
     let (_, key) = make_key(&house.scene.admin, &["hosting"]).await;
     house.hosts(machine.env("PARLOR_KEY", &key), "coder").await;
     house.scene.ends_well().await;

@@ -3,8 +3,8 @@
 use super::{Hosted, outcome};
 use crate::gateway::scenes::Room;
 use crate::scene::{PARLOR, PASSWORD};
-use parlor_testkit::hosting::Machine;
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::gateway_process::GatewayLauncher;
+use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::json;
 use std::time::Duration;
 
@@ -82,14 +82,14 @@ async fn a_terminal_is_watched_beside_the_answer_and_does_nothing() {
     let settings = format!(
         "user = 'alice'\n[[agent]]\nname = 'watched'\nkind = 'command'\ncommand = {command}\nterminal = true\n"
     );
-    let machine = Machine::new(PARLOR, place.path(), &settings);
+    let machine = GatewayLauncher::new(PARLOR, place.path(), &settings);
     let machine = machine.env("PARLOR_PASSWORD", PASSWORD).at(room.scene.url());
     let hosted = Hosted { place, machine };
     let _gateway = hosted.join(&room, &["watched"]).await;
     room.say("@watched go").await;
     let (mut shown, mut reply) = (String::new(), None);
     while reply.is_none() || !shown.contains("end") {
-        let frame = room.at_alice.frame(PATIENCE).await.unwrap();
+        let frame = room.at_alice.frame(TEST_TIMEOUT).await.unwrap();
         match frame["type"].as_str() {
             Some("server:terminal_data") => shown += frame["data"].as_str().unwrap(),
             Some("server:message_complete") => reply = Some(frame["message"].clone()),

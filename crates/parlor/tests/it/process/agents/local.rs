@@ -3,8 +3,8 @@
 use super::{outcome, parlor, parlor_in, registered, until_said};
 use crate::gateway::scenes::Room;
 use crate::scene::{Scene, following};
-use parlor_testkit::hosting::gone;
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::gateway_process::gone;
+use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
 
@@ -45,17 +45,17 @@ async fn an_agent_that_is_added_answers_at_once_and_is_there_after_a_restart() {
     assert!(list.contains("slow") && list.contains("busy"), "{list}");
 
     room.scene.crash_and_restart().await;
-    gone(&script, PATIENCE).await.unwrap();
+    gone(&script, TEST_TIMEOUT).await.unwrap();
     let alice = room.alice.at(room.scene.url());
     registered(&alice, "slow").await;
     let mut at_alice = following(&alice, &room.room).await;
-    at_alice.say_acked(&room.room, "@slow again", "again").await.unwrap();
+    at_alice.say_and_wait(&room.room, "@slow again", "again").await.unwrap();
     crate::scene::next(&mut at_alice, "server:message_chunk").await;
     let stop = json!({ "type": "client:stop_generation", "roomId": room.room, "agentId": id });
     at_alice.send(&stop).await.unwrap();
     let reply = crate::scene::next(&mut at_alice, "server:message_complete").await;
     assert_eq!(outcome(&reply["message"]), "cancelled");
-    gone(&script, PATIENCE).await.unwrap();
+    gone(&script, TEST_TIMEOUT).await.unwrap();
 
     let (removed, printed) = parlor(&["agent", "rm", "slow", "--data", data]).await;
     assert!(removed && printed.contains("Removed slow"), "{printed}");
@@ -75,7 +75,7 @@ async fn an_agent_in_the_settings_file_is_there_from_the_start() {
     let body = json!({ "memberId": id, "memberType": "agent" });
     scene.admin.post(&format!("/api/rooms/{room}/members"), body).await.unwrap().data().unwrap();
     let mut admin = following(&scene.admin, &room).await;
-    admin.say_acked(&room, "@echo hello", "1").await.unwrap();
+    admin.say_and_wait(&room, "@echo hello", "1").await.unwrap();
     let reply = crate::scene::next(&mut admin, "server:message_complete").await;
     assert_eq!(reply["message"]["content"], "canary\n");
     let data = scene.data().to_str().unwrap();

@@ -3,8 +3,8 @@
 use super::{Hosted, outcome, until_said};
 use crate::gateway::scenes::Room;
 use crate::scene::{Scene, following};
-use parlor_testkit::hosting::{Proxy, gone};
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::gateway_process::{LossyProxy, gone};
+use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::Value;
 
 /// Says a line every few milliseconds, so that there is always something on its way.
@@ -28,7 +28,7 @@ async fn a_gateway_killed_fifty_times_ends_every_reply_once_and_leaves_nothing_b
         let mut text = String::new();
         until_said(&mut room, &mut text, |text| text.lines().count() > round % 5).await;
         gateway.kill_9().await.unwrap();
-        gone(&hosted.mark(), PATIENCE).await.unwrap();
+        gone(&hosted.mark(), TEST_TIMEOUT).await.unwrap();
         gateway = hosted.machine.start().await.unwrap();
         let reply = room.reply().await;
         assert_eq!(outcome(&reply), "interrupted", "{reply}");
@@ -38,7 +38,7 @@ async fn a_gateway_killed_fifty_times_ends_every_reply_once_and_leaves_nothing_b
     let replies = |message: &&Value| message["senderType"] == "agent";
     assert_eq!(room.bob.history(&room.room).await.unwrap().iter().filter(replies).count(), 50);
     drop(gateway);
-    gone(&hosted.mark(), PATIENCE).await.unwrap();
+    gone(&hosted.mark(), TEST_TIMEOUT).await.unwrap();
     room.scene.ends_well().await;
 }
 
@@ -48,7 +48,7 @@ async fn a_network_cut_fifty_times_loses_nothing_and_says_nothing_twice() {
     let mut room = Room::start().await;
     let mut lines = Vec::new();
     for number in 0..5 {
-        let proxy = Proxy::to(room.scene.url()).await.unwrap();
+        let proxy = LossyProxy::to(room.scene.url()).await.unwrap();
         let name = format!("counter{number}");
         let hosted = Hosted::new(proxy.url(), &[(&name, &counting(LINES))]);
         let gateway = hosted.join(&room, &[&name]).await;
@@ -84,7 +84,7 @@ async fn what_was_finished_while_the_hub_was_away_is_said_once_even_by_another_p
     let place = tempfile::tempdir().unwrap();
     let go = place.path().join("go");
     let script = format!("echo begun; while [ ! -e {} ]; do sleep 0.02; done; echo done", go.display());
-    let proxy = Proxy::to(room.scene.url()).await.unwrap();
+    let proxy = LossyProxy::to(room.scene.url()).await.unwrap();
     let hosted = Hosted::new(proxy.url(), &[("waiter", &script)]);
     let mut gateway = hosted.join(&room, &["waiter"]).await;
     room.say("@waiter go").await;

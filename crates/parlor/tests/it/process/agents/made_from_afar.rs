@@ -3,7 +3,7 @@
 use super::{parlor, registered};
 use crate::gateway::scenes::Room;
 use crate::scene::{PARLOR, PASSWORD, next};
-use parlor_testkit::hosting::{GatewayProcess, Machine};
+use parlor_testkit::gateway_process::{GatewayLauncher, GatewayProcess};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -21,7 +21,7 @@ printf '{"type":"result","subtype":"success","result":"%s"}\n' $said
 
 struct Away {
     room: Room,
-    machine: Machine,
+    machine: GatewayLauncher,
     folder: String,
     _place: tempfile::TempDir,
 }
@@ -34,7 +34,7 @@ impl Away {
         std::fs::write(&claude, CLAUDE).unwrap();
         std::fs::set_permissions(&claude, PermissionsExt::from_mode(0o755)).unwrap();
         let path = format!("{}:{}", place.path().display(), std::env::var("PATH").unwrap());
-        let machine = Machine::with_arguments(PARLOR, place.path(), allowed).at(room.scene.url());
+        let machine = GatewayLauncher::with_arguments(PARLOR, place.path(), allowed).at(room.scene.url());
         let machine = machine.env("PARLOR_PASSWORD", PASSWORD).env("PATH", &path);
         Self { room, machine, folder: place.path().to_str().unwrap().to_owned(), _place: place }
     }
@@ -58,7 +58,7 @@ impl Away {
     }
 }
 
-async fn again(mut gateway: GatewayProcess, machine: &Machine) -> GatewayProcess {
+async fn again(mut gateway: GatewayProcess, machine: &GatewayLauncher) -> GatewayProcess {
     assert!(gateway.terminate().await.unwrap().success());
     machine.start().await.unwrap()
 }
@@ -116,7 +116,7 @@ async fn what_an_agent_understands_after_a_slash_is_known_to_the_hub_and_done() 
             }
         }
     };
-    let known = tokio::time::timeout(parlor_testkit::socket::PATIENCE, known).await.expect("it is told");
+    let known = tokio::time::timeout(parlor_testkit::socket::TEST_TIMEOUT, known).await.expect("it is told");
     assert_eq!(known, ["clear", "stop", "compact"]);
     away.answers("@coder /compact", "compacted").await;
     let body = json!({ "type": "client:agent_command", "agentId": id, "roomId": away.room.room, "command": "compact" });

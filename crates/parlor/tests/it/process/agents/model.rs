@@ -4,9 +4,9 @@ use super::{outcome, registered};
 use crate::gateway::scenes::Room;
 use crate::scene::{PARLOR, PASSWORD, Scene, next};
 use crate::service_agents::{CANARY, allowed, make_service_agent};
-use parlor_testkit::hosting::Machine;
-use parlor_testkit::model_endpoint::{Act, Asked, ModelEndpoint};
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::gateway_process::GatewayLauncher;
+use parlor_testkit::model_endpoint::{ModelEndpoint, RecordedRequest, ScriptedResponse};
+use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::{Value, json};
 
 /// Sage as it is written down in a file, with its key in another.
@@ -27,7 +27,7 @@ async fn a_model_on_another_machine_answers() {
     let mut room = Room::start().await;
     let place = tempfile::tempdir().unwrap();
     let file = format!("user = 'alice'\n{}", settings(&endpoint, place.path()));
-    let machine = Machine::new(PARLOR, place.path(), &file).env("PARLOR_PASSWORD", PASSWORD);
+    let machine = GatewayLauncher::new(PARLOR, place.path(), &file).env("PARLOR_PASSWORD", PASSWORD);
     let mut gateway = machine.at(room.scene.url()).start().await.unwrap();
     let sage = registered(&room.alice, "Sage").await;
     room.add(&sage).await;
@@ -86,7 +86,10 @@ async fn walk(room: &mut Room, endpoint: &mut ModelEndpoint, sage: &str) {
 }
 
 async fn streams(room: &mut Room, endpoint: &mut ModelEndpoint) {
-    endpoint.will(Act::Say { thoughts: vec!["Hm.".into()], text: vec!["Hello ".into(), "there".into()] });
+    endpoint.respond_with(ScriptedResponse::Say {
+        thoughts: vec!["Hm.".into()],
+        text: vec!["Hello ".into(), "there".into()],
+    });
     room.say("the kettle is on").await;
     let asking = room.say("@Sage who is there?").await;
     let (chunks, reply) = said(room).await;
@@ -97,7 +100,7 @@ async fn streams(room: &mut Room, endpoint: &mut ModelEndpoint) {
     let spent = &room.deliveries(&asking).await[0];
     assert_eq!((&spent["inputTokens"], &spent["outputTokens"]), (&json!(25), &json!(7)));
 
-    let Asked { path, headers, body, .. } = endpoint.asked().await.unwrap();
+    let RecordedRequest { path, headers, body, .. } = endpoint.asked().await.unwrap();
     assert_eq!((&*path, &headers["authorization"]), ("/v1/chat/completions", &format!("Bearer {CANARY}")));
     let messages = body["messages"].as_array().unwrap();
     let system = text(&messages[0]);
@@ -112,9 +115,12 @@ async fn streams(room: &mut Room, endpoint: &mut ModelEndpoint) {
 }
 
 async fn is_asked_again(room: &mut Room, endpoint: &mut ModelEndpoint) {
-    let limited =
-        Act::Status { status: 429, headers: vec![("retry-after".into(), "1".into())], body: "{}".into() };
-    endpoint.will(limited).will(Act::say("There you are."));
+    let limited = ScriptedResponse::Status {
+        status: 429,
+        headers: vec![("retry-after".into(), "1".into())],
+        body: "{}".into(),
+    };
+    endpoint.respond_with(limited).respond_with(ScriptedResponse::say("There you are."));
     room.say("@Sage and now?").await;
     let (_, reply) = said(room).await;
     assert_eq!((&reply["content"], outcome(&reply)), (&json!("There you are."), "complete"));
@@ -126,9 +132,9 @@ async fn is_asked_again(room: &mut Room, endpoint: &mut ModelEndpoint) {
 
 async fn falls_back(room: &mut Room, endpoint: &mut ModelEndpoint) {
     for _ in 0..3 {
-        endpoint.will(Act::status(503, "busy"));
+        endpoint.respond_with(ScriptedResponse::status(503, "busy"));
     }
-    endpoint.will(Act::say("I stand in."));
+    endpoint.respond_with(ScriptedResponse::say("I stand in."));
     room.say("@Sage are you well?").await;
     let (chunks, reply) = said(room).await;
     let words = "small did not answer: the model's server is overloaded: busy. large answers instead.";
@@ -146,7 +152,7 @@ async fn falls_back(room: &mut Room, endpoint: &mut ModelEndpoint) {
 
 async fn fails(room: &mut Room, endpoint: &mut ModelEndpoint) {
     for _ in 0..2 {
-        endpoint.will(Act::status(401, &format!("no such key: {CANARY}")));
+        endpoint.respond_with(ScriptedResponse::status(401, &format!("no such key: {CANARY}")));
     }
     room.say("@Sage hello?").await;
     let (_, reply) = said(room).await;
@@ -154,7 +160,7 @@ async fn fails(room: &mut Room, endpoint: &mut ModelEndpoint) {
     let error = text(reply["chunks"].as_array().unwrap().last().unwrap());
     assert_eq!(error, "The model's server does not accept the key: no such key: …");
 
-    endpoint.will(Act::BreakOff("Half a".into()));
+    endpoint.respond_with(ScriptedResponse::BreakOff("Half a".into()));
     room.say("@Sage hello?").await;
     let (_, reply) = said(room).await;
     assert_eq!((&reply["content"], outcome(&reply)), (&json!("Half a"), "failed"), "with what was said");
@@ -162,7 +168,7 @@ async fn fails(room: &mut Room, endpoint: &mut ModelEndpoint) {
 }
 
 async fn is_stopped(room: &mut Room, endpoint: &mut ModelEndpoint, sage: &str) {
-    endpoint.will(Act::Stall("Well, ".into()));
+    endpoint.respond_with(ScriptedResponse::Stall("Well, ".into()));
     room.say("@Sage tell me everything").await;
     next(&mut room.at_alice, "server:message_chunk").await;
     let stop = json!({ "type": "client:stop_generation", "roomId": room.room, "agentId": sage });
@@ -172,7 +178,7 @@ async fn is_stopped(room: &mut Room, endpoint: &mut ModelEndpoint, sage: &str) {
 }
 
 async fn is_frozen(room: &mut Room, endpoint: &mut ModelEndpoint) {
-    endpoint.will(Act::Stall("Well, ".into()));
+    endpoint.respond_with(ScriptedResponse::Stall("Well, ".into()));
     room.say("@Sage tell me everything").await;
     next(&mut room.at_alice, "server:message_chunk").await;
     let freeze = format!("/api/rooms/{}/freeze", room.room);
@@ -190,7 +196,7 @@ async fn is_frozen(room: &mut Room, endpoint: &mut ModelEndpoint) {
 async fn said(room: &mut Room) -> (Vec<Value>, Value) {
     let mut chunks = Vec::new();
     loop {
-        let frame = room.at_alice.frame(PATIENCE).await.unwrap();
+        let frame = room.at_alice.frame(TEST_TIMEOUT).await.unwrap();
         match frame["type"].as_str().unwrap() {
             "server:message_chunk" => chunks.push(frame["chunk"].clone()),
             "server:message_complete" => return (chunks, frame["message"].clone()),

@@ -4,8 +4,8 @@ use super::registered;
 use crate::gateway::scenes::Room;
 use crate::scene::{PARLOR, Scene};
 use crate::service_agents::allowed;
-use parlor_testkit::model_endpoint::{Act, ModelEndpoint};
-use parlor_testkit::rest::Rest;
+use parlor_testkit::model_endpoint::{ModelEndpoint, ScriptedResponse};
+use parlor_testkit::rest::RestClient;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -34,7 +34,7 @@ struct Shell<'a> {
 }
 
 impl<'a> Shell<'a> {
-    fn new(scene: &'a Scene, person: &Rest) -> Self {
+    fn new(scene: &'a Scene, person: &RestClient) -> Self {
         let place = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(PARLOR, place.path().join("parlor")).unwrap();
         let variables = vec![("HUB", scene.url().to_owned()), ("TOKEN", person.token().to_owned())];
@@ -94,7 +94,7 @@ async fn a_model_is_named_in_a_file() {
     std::fs::write(&config, format!("{triage}\n{agent}")).unwrap();
     let scene = Scene::with(&[("PARLOR_CONFIG", config.to_str().unwrap())]).await;
     for _ in 0..3 {
-        endpoint.will(Act::status(503, "busy"));
+        endpoint.respond_with(ScriptedResponse::status(503, "busy"));
     }
     says(scene, "Sage", "Hello from llama3.2:1b").await;
     let system = endpoint.asked().await.unwrap().body["messages"][0]["content"].clone();
@@ -147,7 +147,7 @@ async fn a_router_picks_in_a_room() {
     let answers = shell.with("ROOM", &room.room).ask(give).await;
     assert_eq!(answers[0]["data"], json!({ "success": true }));
     assert_eq!(answers[1]["data"]["routerId"], router["id"]);
-    endpoint.will(Act::say("YES 2"));
+    endpoint.respond_with(ScriptedResponse::say("YES 2"));
     room.say("who can bake?").await;
     assert_eq!(gateway.turn().await.unwrap()["agentId"], "bert");
     room.scene.ends_well().await;

@@ -2,8 +2,8 @@
 
 use super::{Hosted, outcome, until_said};
 use crate::gateway::scenes::Room;
-use parlor_testkit::hosting::{gone, processes};
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::gateway_process::{gone, processes};
+use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::json;
 
 /// Starts children in sessions of their own, ignores every polite signal, and never ends.
@@ -27,7 +27,7 @@ async fn a_stop_ends_the_whole_tree_within_a_second() {
     let agent = hosted.machine.agent("stubborn").unwrap();
     let stop = json!({ "type": "client:stop_generation", "roomId": room.room, "agentId": agent });
     room.at_alice.send(&stop).await.unwrap();
-    gone(&script, PATIENCE).await.unwrap();
+    gone(&script, TEST_TIMEOUT).await.unwrap();
     let reply = room.reply().await;
     assert_eq!((&reply["content"], outcome(&reply)), (&json!("up\n"), "cancelled"));
     room.say("@next still there?").await;
@@ -43,7 +43,7 @@ async fn a_gateway_that_is_killed_takes_its_programs_with_it() {
     room.say("@stubborn go").await;
     until_said(&mut room, &mut String::new(), |text| text.contains("up")).await;
     gateway.kill_9().await.unwrap();
-    gone(&hosted.mark(), PATIENCE).await.unwrap();
+    gone(&hosted.mark(), TEST_TIMEOUT).await.unwrap();
     room.scene.ends_well().await;
 }
 
@@ -57,6 +57,6 @@ async fn what_a_program_leaves_behind_ends_with_it() {
     let reply = room.reply().await;
     assert_eq!((&reply["content"], outcome(&reply)), (&json!("done\n"), "complete"));
     let script = hosted.place.path().join("leaver.sh").display().to_string();
-    gone(&script, PATIENCE).await.unwrap();
+    gone(&script, TEST_TIMEOUT).await.unwrap();
     room.scene.ends_well().await;
 }

@@ -5,17 +5,17 @@ use crate::gateway::scenes::Room;
 use crate::scene::{Scene, assert_refused, make_key};
 use parlor_testkit::broker::Broker;
 use parlor_testkit::gateway::Gateway;
-use parlor_testkit::hosting::Machine;
-use parlor_testkit::rest::Rest;
+use parlor_testkit::gateway_process::GatewayLauncher;
+use parlor_testkit::rest::RestClient;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 
-async fn offered(person: &Rest) -> Value {
+async fn offered(person: &RestClient) -> Value {
     person.post("/api/pairing", json!({})).await.unwrap().data().unwrap()
 }
 
-async fn exchange(url: &str, code: &str) -> parlor_testkit::rest::Answer {
-    Rest::outsider(url)
+async fn exchange(url: &str, code: &str) -> parlor_testkit::rest::RestResponse {
+    RestClient::outsider(url)
         .post("/api/pairing/exchange", json!({ "code": code, "name": "laptop" }))
         .await
         .unwrap()
@@ -41,7 +41,7 @@ async fn a_machine_that_joined_hosts_agents_without_a_password() {
     assert!(!again && printed.contains("did not take this code"), "{printed}");
 
     let settings = "[[agent]]\nname = 'echo'\nkind = 'command'\ncommand = ['echo', 'here']\n";
-    let machine = Machine::new(crate::scene::PARLOR, place.path(), settings);
+    let machine = GatewayLauncher::new(crate::scene::PARLOR, place.path(), settings);
     let _gateway = machine.start().await.unwrap();
     let id = registered(&room.alice, "echo").await;
     room.add(&id).await;
@@ -121,7 +121,7 @@ async fn guessing_is_limited_like_signing_in() {
     assert_eq!(answers[0], 404, "{answers:?}");
     assert_eq!(answers[9], 429, "{answers:?}");
     let body = json!({ "username": "admin", "password": "Wrong-password-1" });
-    let sign_in = Rest::outsider(scene.url()).post("/api/auth/login", body).await.unwrap();
+    let sign_in = RestClient::outsider(scene.url()).post("/api/auth/login", body).await.unwrap();
     assert_eq!(sign_in.status, 429, "guesses of both kinds are counted together");
     scene.ends_well().await;
 }

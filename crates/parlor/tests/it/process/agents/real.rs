@@ -4,14 +4,14 @@
 use super::{Hosted, outcome, parlor, parlor_in, registered, until_said};
 use crate::gateway::scenes::Room;
 use crate::scene::{PARLOR, PASSWORD, Scene, following, next};
-use parlor_testkit::hosting::{GatewayProcess, Machine, Proxy, gone};
-use parlor_testkit::messages::{Messages, TOOL_COMMAND};
+use parlor_testkit::anthropic_stub::{AnthropicStub, TOOL_COMMAND};
+use parlor_testkit::gateway_process::{GatewayLauncher, GatewayProcess, LossyProxy, gone};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Where Claude Code finds itself, a home of its own, and a model.
-fn surroundings(home: &Path, model: &Messages) -> Vec<(&'static str, String)> {
+fn surroundings(home: &Path, model: &AnthropicStub) -> Vec<(&'static str, String)> {
     let programs = std::env::var("XTASK_REAL_AGENTS").expect("`cargo xtask test real-agents` sets it");
     vec![
         ("HOME", home.to_str().unwrap().to_owned()),
@@ -26,19 +26,19 @@ fn surroundings(home: &Path, model: &Messages) -> Vec<(&'static str, String)> {
 /// A machine on which Claude Code is installed and signed in, at the end of a line that can be led elsewhere.
 struct Desk {
     room: Room,
-    proxy: Proxy,
+    proxy: LossyProxy,
     hosted: Hosted,
     work: PathBuf,
     arguments: Vec<String>,
     environment: Vec<(&'static str, String)>,
-    _model: Messages,
+    _model: AnthropicStub,
 }
 
 impl Desk {
     async fn new(kind: &str) -> Self {
         let room = Room::start().await;
-        let proxy = Proxy::to(room.scene.url()).await.unwrap();
-        let model = Messages::start().await.unwrap();
+        let proxy = LossyProxy::to(room.scene.url()).await.unwrap();
+        let model = AnthropicStub::start().await.unwrap();
         let place = tempfile::tempdir().unwrap();
         let (home, work) = (place.path().join("home"), place.path().join("work"));
         std::fs::create_dir(&home).unwrap();
@@ -47,7 +47,7 @@ impl Desk {
         let arguments = ["--user", "alice", "--agent", &agent].map(str::to_owned).to_vec();
         let environment = surroundings(&home, &model);
         let given: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let machine = Machine::with_arguments(PARLOR, place.path(), &given).at(proxy.url());
+        let machine = GatewayLauncher::with_arguments(PARLOR, place.path(), &given).at(proxy.url());
         let machine = machine.env("PARLOR_PASSWORD", PASSWORD);
         let machine = environment.iter().fold(machine, |machine, (name, value)| machine.env(name, value));
         let hosted = Hosted { place, machine };
@@ -227,7 +227,7 @@ async fn the_doctor_finds_it_well(desk: Desk) {
 /// As a new user does it: one command, into a room, a mention.
 #[tokio::test(flavor = "multi_thread")]
 async fn from_adding_it_to_the_first_word_takes_less_than_a_minute() {
-    let model = Messages::start().await.unwrap();
+    let model = AnthropicStub::start().await.unwrap();
     let place = tempfile::tempdir().unwrap();
     let surroundings = surroundings(place.path(), &model);
     let known: Vec<(&str, &str)> = surroundings.iter().map(|(name, value)| (*name, value.as_str())).collect();

@@ -3,10 +3,10 @@
 use super::{Hosted, parlor, registered};
 use crate::gateway::scenes::Room;
 use crate::scene::{PARLOR, PASSWORD, Scene, make_key};
-use parlor_testkit::hosting::Machine;
+use parlor_testkit::gateway_process::GatewayLauncher;
 use parlor_testkit::hub::{ADMIN, HubCommand, PASSWORD as ADMINS_PASSWORD};
-use parlor_testkit::rest::{Rest, http_client};
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::rest::{RestClient, http_client};
+use parlor_testkit::socket::TEST_TIMEOUT;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -20,7 +20,7 @@ async fn a_key_does_from_the_environment_or_a_file_and_none_that_was_revoked() {
     let file = place.path().join("key");
     std::fs::write(&file, format!("{key}\n")).unwrap();
     let arguments = ["--key-file", file.to_str().unwrap(), "--agent", "echo=command", "--", "echo", "here"];
-    let machine = Machine::with_arguments(PARLOR, place.path(), &arguments).at(room.scene.url());
+    let machine = GatewayLauncher::with_arguments(PARLOR, place.path(), &arguments).at(room.scene.url());
     let mut gateway = machine.start().await.unwrap();
     room.add(&registered(&room.alice, "echo").await).await;
     room.say("@echo where are you?").await;
@@ -28,7 +28,7 @@ async fn a_key_does_from_the_environment_or_a_file_and_none_that_was_revoked() {
     assert!(gateway.terminate().await.unwrap().success());
 
     let arguments = ["--agent", "echo=command", "--", "echo", "here again"];
-    let machine = Machine::with_arguments(PARLOR, place.path(), &arguments).at(room.scene.url());
+    let machine = GatewayLauncher::with_arguments(PARLOR, place.path(), &arguments).at(room.scene.url());
     let machine = machine.env("PARLOR_KEY", &key);
     let mut gateway = machine.start().await.unwrap();
     registered(&room.alice, "echo").await;
@@ -51,7 +51,7 @@ async fn a_sign_in_is_renewed_while_the_connection_lives() {
     let hosted = Hosted::new(room.scene.url(), &[("echo", "echo here")]);
     let gateway = hosted.join(&room, &["echo"]).await;
     // A token of hers is as short-lived as the gateway's.
-    let alice = Rest::sign_in(room.scene.url(), "alice", PASSWORD).await.unwrap();
+    let alice = RestClient::sign_in(room.scene.url(), "alice", PASSWORD).await.unwrap();
     // Nobody tells of it, so this looks again and again. Only the gateway's sign-in is ever used again.
     let renewed = async {
         loop {
@@ -99,13 +99,13 @@ async fn a_hub_with_a_certificate_of_its_own_is_trusted_when_that_is_named() {
     assert!(hub.url().starts_with("https://"), "{}", hub.url());
     let trusted = reqwest::Certificate::from_pem(&std::fs::read(&ca).unwrap()).unwrap();
     let http = http_client().tls_certs_only([trusted]).build().unwrap();
-    let outsider = Rest::outsider(hub.url()).with_http(http);
+    let outsider = RestClient::outsider(hub.url()).with_http(http);
     let body = json!({ "username": ADMIN, "password": ADMINS_PASSWORD });
     let signed_in = outsider.post("/api/auth/login", body).await.unwrap().data().unwrap();
     let admin = outsider.with_token(signed_in["accessToken"].as_str().unwrap());
 
     let arguments = ["--user", ADMIN, "--agent", "echo=command", "--", "echo", "over TLS"];
-    let machine = Machine::with_arguments(PARLOR, place.path(), &arguments).at(hub.url());
+    let machine = GatewayLauncher::with_arguments(PARLOR, place.path(), &arguments).at(hub.url());
     let machine = machine.env("PARLOR_PASSWORD", ADMINS_PASSWORD);
     let mut stranger = machine.spawn().unwrap();
     assert!(!stranger.ended().await.unwrap().success());
@@ -131,15 +131,16 @@ async fn a_hub_with_a_certificate_of_its_own_is_trusted_when_that_is_named() {
     assert!(joined, "{printed}");
     std::fs::remove_file(&ca).unwrap();
     let arguments = ["--agent", "echo=command", "--", "echo", "by the key"];
-    let mut gateway = Machine::with_arguments(PARLOR, place.path(), &arguments).start().await.unwrap();
+    let mut gateway =
+        GatewayLauncher::with_arguments(PARLOR, place.path(), &arguments).start().await.unwrap();
     registered(&admin, "echo").await;
     answered(&admin, &room, "by the key\n").await;
     assert!(gateway.terminate().await.unwrap().success());
-    hub.stop(PATIENCE).await.unwrap();
+    hub.stop(TEST_TIMEOUT).await.unwrap();
 }
 
 /// Mentions the agent and waits for this answer. No socket of ours speaks TLS here, so this looks again and again.
-async fn answered(person: &Rest, room: &str, expected: &str) {
+async fn answered(person: &RestClient, room: &str, expected: &str) {
     person.post_message(room, "@echo who is there?").await.unwrap();
     let looking = async {
         loop {
@@ -149,5 +150,5 @@ async fn answered(person: &Rest, room: &str, expected: &str) {
             }
         }
     };
-    tokio::time::timeout(PATIENCE, looking).await.expect("an answer");
+    tokio::time::timeout(TEST_TIMEOUT, looking).await.expect("an answer");
 }

@@ -2,7 +2,7 @@
 
 use super::{Hosted, outcome, until_said};
 use crate::gateway::scenes::Room;
-use parlor_testkit::events::Stream;
+use parlor_testkit::events::EventReader;
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -31,7 +31,7 @@ async fn a_program_answers_who_mentions_it() {
     let error = &reply["chunks"].as_array().unwrap().last().unwrap();
     assert_eq!(error["content"], "The program ended with code 3: no more paper");
 
-    let mut told = Stream::live(&room.alice, "").await.unwrap();
+    let mut told = EventReader::live(&room.alice, "").await.unwrap();
     let asked = room.say("@silent well?").await;
     told.until(|event| event["kind"] == "turn_complete").await.unwrap();
     assert_eq!(room.deliveries(&asked).await[0]["status"], "answered", "it had nothing to say");

@@ -7,8 +7,8 @@ use std::time::Duration;
 use parlor_testkit::agentim::{Ack, Client, message};
 use parlor_testkit::hub::{ADMIN, HubCommand, PASSWORD};
 use parlor_testkit::oracle::Oracle;
-use parlor_testkit::rest::Rest;
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::rest::RestClient;
+use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -25,7 +25,13 @@ const ROOMS: usize = 3;
 type Shared = Arc<std::sync::Mutex<Oracle>>;
 
 /// Says something every few milliseconds until told to stop, and waits for all answers.
-async fn write(name: String, person: Rest, rooms: Vec<String>, oracle: Shared, stop: watch::Receiver<bool>) {
+async fn write(
+    name: String,
+    person: RestClient,
+    rooms: Vec<String>,
+    oracle: Shared,
+    stop: watch::Receiver<bool>,
+) {
     let mut client = Client::connect(&person).await.unwrap();
     let mut beat = tokio::time::interval(Duration::from_secs(1) * WRITERS / PACE);
     beat.set_missed_tick_behavior(MissedTickBehavior::Burst);
@@ -39,7 +45,7 @@ async fn write(name: String, person: Rest, rooms: Vec<String>, oracle: Shared, s
                 client.send(&message(room, &content, &id)).await.unwrap();
                 (count, open) = (count + 1, open + 1);
             }
-            frame = client.frame(PATIENCE) => {
+            frame = client.frame(TEST_TIMEOUT) => {
                 if let Some(ack) = Ack::of(&frame.unwrap()).unwrap() {
                     oracle.lock().unwrap().acknowledged(ack);
                     open -= 1;
@@ -66,7 +72,7 @@ pub async fn restore(file: &Path, data: &Path) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_backups_of_a_busy_hub_each_restore_to_a_prefix_of_every_room() {
     let scene = Scene::process().await;
-    let people: Vec<(String, Rest)> = {
+    let people: Vec<(String, RestClient)> = {
         let mut people = Vec::new();
         for n in 0..WRITERS {
             let name = format!("writer-{n}");
@@ -74,7 +80,7 @@ async fn ten_backups_of_a_busy_hub_each_restore_to_a_prefix_of_every_room() {
         }
         people
     };
-    let members: Vec<&Rest> = people.iter().map(|(_, person)| person).collect();
+    let members: Vec<&RestClient> = people.iter().map(|(_, person)| person).collect();
     let mut rooms = Vec::new();
     for n in 0..ROOMS {
         rooms.push(scene.admin.make_room(&format!("room {n}"), &members).await.unwrap());
@@ -94,7 +100,7 @@ async fn ten_backups_of_a_busy_hub_each_restore_to_a_prefix_of_every_room() {
         // Some more is said between one and the next.
         let enough = acked_in(&oracle) + 200;
         while acked_in(&oracle) < enough {
-            listener.frame(PATIENCE).await.unwrap();
+            listener.frame(TEST_TIMEOUT).await.unwrap();
         }
         let acked_before = acked_in(&oracle);
         let said = backup(scene.data(), &file).await;
@@ -133,7 +139,7 @@ async fn ten_backups_of_a_busy_hub_each_restore_to_a_prefix_of_every_room() {
         let joined = client.join_since(&rooms[0], &position).await.unwrap();
         assert!(joined.resync && joined.missed.is_empty(), "{joined:?}");
         assert_ne!(joined.position.split('-').next(), position.split('-').next());
-        client.say_acked(&rooms[0], "and on it goes", "after the restore").await.unwrap();
+        client.say_and_wait(&rooms[0], "and on it goes", "after the restore").await.unwrap();
         drop(hub);
         std::fs::remove_dir_all(&data).unwrap();
     }
@@ -179,9 +185,9 @@ async fn a_backup_holds_uploads_and_keys_but_neither_sign_ins_nor_the_signing_ke
     assert!(said.contains("signs in again"), "{said}");
     let hub = HubCommand::process(PARLOR, &data).start().await.unwrap();
     assert_refused(&scene.admin.at(hub.url()).get("/api/rooms").await.unwrap(), 401);
-    let program = Rest::outsider(hub.url()).with_token(&key);
+    let program = RestClient::outsider(hub.url()).with_token(&key);
     assert_eq!(program.get("/api/rooms").await.unwrap().status, 200, "programs go on");
-    let admin = Rest::sign_in(hub.url(), ADMIN, PASSWORD).await.unwrap();
+    let admin = RestClient::sign_in(hub.url(), ADMIN, PASSWORD).await.unwrap();
     assert_eq!(admin.history(&room).await.unwrap()[0]["content"], "precious");
     assert_eq!(std::fs::read_to_string(data.join("uploads/ab/cdef")).unwrap(), "a picture");
 }
@@ -192,7 +198,7 @@ async fn backups_and_restores_are_in_the_audit_log() {
     let files = tempfile::tempdir().unwrap();
     let file = files.path().join("backup.tar");
     backup(scene.data(), &file).await;
-    let noted = async |admin: &Rest| {
+    let noted = async |admin: &RestClient| {
         let entries = admin.get("/api/audit").await.unwrap().data().unwrap();
         let about = |entry: &Value| {
             let action = entry["action"].as_str().unwrap();
@@ -205,14 +211,14 @@ async fn backups_and_restores_are_in_the_audit_log() {
     assert_eq!(running.len(), 1, "{running:?}");
     assert!(running[0].starts_with("\"operator\" backed_up: \"everything up to event "), "{running:?}");
     // The same where no hub runs, and where one is started from it.
-    scene.hub.stop(PATIENCE).await.unwrap();
+    scene.hub.stop(TEST_TIMEOUT).await.unwrap();
     backup(scene.data(), &file).await;
     let hub = scene.command.start().await.unwrap();
     assert_eq!(noted(&hub.admin().await.unwrap()).await.len(), 2);
     let data = files.path().join("elsewhere");
     restore(&file, &data).await;
     let other = HubCommand::process(PARLOR, &data).start().await.unwrap();
-    let restored = noted(&Rest::sign_in(other.url(), ADMIN, PASSWORD).await.unwrap()).await;
+    let restored = noted(&RestClient::sign_in(other.url(), ADMIN, PASSWORD).await.unwrap()).await;
     assert_eq!(restored.len(), 2, "{restored:?}");
     assert!(restored[1].contains("restored: \"everything up to event "), "{restored:?}");
 }

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use parlor_testkit::hub::HubCommand;
-use parlor_testkit::rest::Rest;
+use parlor_testkit::rest::RestClient;
 use parlor_testkit::rng::Rng;
 use parlor_testkit::seed;
 
@@ -42,7 +42,7 @@ fn command(arguments: &[&str]) -> tokio::process::Command {
     command
 }
 
-async fn said_in(admin: &Rest, room: &str) -> Vec<String> {
+async fn said_in(admin: &RestClient, room: &str) -> Vec<String> {
     contents(&admin.history(room).await.unwrap())
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use parlor_testkit::agentim::Client;
 use parlor_testkit::hub::{ADMIN, Hub, HubCommand, PASSWORD};
-use parlor_testkit::socket::{PATIENCE, Socket};
+use parlor_testkit::socket::{Socket, TEST_TIMEOUT};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -123,9 +123,9 @@ async fn rest_and_websockets_are_served_over_tls_on_the_one_port() {
         assert_eq!(client.wait_for_type("server:pong").await.unwrap()["ts"], size);
     }
     house.hub.stop(Duration::from_secs(10)).await.unwrap();
-    let told = client.wait_for(PATIENCE, |frame| frame["code"] == "SERVER_SHUTDOWN").await;
+    let told = client.wait_for(TEST_TIMEOUT, |frame| frame["code"] == "SERVER_SHUTDOWN").await;
     told.expect("said good-bye");
-    assert_eq!(client.closed(PATIENCE).await.unwrap(), 1001);
+    assert_eq!(client.closed(TEST_TIMEOUT).await.unwrap(), 1001);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -149,7 +149,7 @@ async fn a_renewed_certificate_is_used_without_a_restart_and_a_broken_one_is_not
         house.hub.hang_up().unwrap();
         let began = Instant::now();
         while house.hub.log().matches("the old one stays").count() == told {
-            assert!(began.elapsed() < PATIENCE, "nothing is said: {}", house.hub.log());
+            assert!(began.elapsed() < TEST_TIMEOUT, "nothing is said: {}", house.hub.log());
             house.connect(&next).await.expect("the old one stays");
         }
         house.connect(&next).await.expect("the old one stays");
@@ -174,7 +174,7 @@ async fn peers_that_do_not_finish_a_handshake_are_let_go_while_others_are_served
         stream.write_all(beginning).await.unwrap();
         waiting.spawn(async move {
             let mut said = Vec::new();
-            tokio::time::timeout(PATIENCE, stream.read_to_end(&mut said)).await.expect("let go").ok();
+            tokio::time::timeout(TEST_TIMEOUT, stream.read_to_end(&mut said)).await.expect("let go").ok();
         });
     }
     assert!(house.ask("GET", "/api/health", "").await.starts_with("HTTP/1.1 200"));
@@ -183,7 +183,7 @@ async fn peers_that_do_not_finish_a_handshake_are_let_go_while_others_are_served
     }
     let began = Instant::now();
     while open_files() > before {
-        assert!(began.elapsed() < PATIENCE, "{} files are open, {before} were", open_files());
+        assert!(began.elapsed() < TEST_TIMEOUT, "{} files are open, {before} were", open_files());
         tokio::task::yield_now().await;
     }
 }
@@ -194,7 +194,7 @@ async fn whoever_speaks_plain_http_is_told_so() {
     let mut stream = house.plain().await;
     stream.write_all(b"GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
     let mut said = String::new();
-    tokio::time::timeout(PATIENCE, stream.read_to_string(&mut said)).await.unwrap().unwrap();
+    tokio::time::timeout(TEST_TIMEOUT, stream.read_to_string(&mut said)).await.unwrap().unwrap();
     assert!(said.starts_with("HTTP/1.1 400") && said.ends_with("This port speaks HTTPS only\n"), "{said}");
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use parlor_testkit::socket::PATIENCE;
+use parlor_testkit::socket::TEST_TIMEOUT;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -82,5 +82,5 @@ async fn a_collector_that_is_not_there_costs_nothing_but_its_traces() {
     for _ in 0..50 {
         assert_eq!(scene.admin.health().await.unwrap(), 200);
     }
-    scene.hub.stop(PATIENCE).await.unwrap();
+    scene.hub.stop(TEST_TIMEOUT).await.unwrap();
 }

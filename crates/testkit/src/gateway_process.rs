@@ -23,7 +23,7 @@ const START: Duration = Duration::from_secs(60);
 
 /// How to start a gateway; the same one again after a crash.
 #[derive(Clone)]
-pub struct Machine {
+pub struct GatewayLauncher {
     binary: PathBuf,
     /// What it keeps.
     pub data: PathBuf,
@@ -32,7 +32,7 @@ pub struct Machine {
     environment: Vec<(String, String)>,
 }
 
-impl Machine {
+impl GatewayLauncher {
     /// Below a directory of its own, with settings as they are written in a file.
     pub fn new(binary: impl Into<PathBuf>, place: &Path, settings: &str) -> Self {
         let config = place.join("gateway.toml");
@@ -158,7 +158,7 @@ pub async fn gone(mark: &str, within: Duration) -> Result<Duration> {
 }
 
 /// A line to a hub that can be cut.
-pub struct Proxy {
+pub struct LossyProxy {
     url: String,
     /// Where the hub is.
     hub: watch::Sender<String>,
@@ -168,7 +168,7 @@ pub struct Proxy {
     listening: JoinHandle<()>,
 }
 
-impl Proxy {
+impl LossyProxy {
     pub async fn to(url: &str) -> Result<Self> {
         let hub = watch::Sender::new(address(url));
         let leads_to = hub.subscribe();
@@ -235,7 +235,7 @@ fn address(url: &str) -> String {
     url.trim_start_matches("http://").to_owned()
 }
 
-impl Drop for Proxy {
+impl Drop for LossyProxy {
     fn drop(&mut self) {
         self.listening.abort();
     }

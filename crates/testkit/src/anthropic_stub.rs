@@ -17,12 +17,12 @@ use tokio::task::JoinSet;
 pub const TOOL_COMMAND: &str = "echo made > made-by-claude.txt && cat made-by-claude.txt";
 
 /// Serves as long as it lives.
-pub struct Messages {
+pub struct AnthropicStub {
     pub url: String,
     _serving: JoinSet<()>,
 }
 
-impl Messages {
+impl AnthropicStub {
     pub async fn start() -> Result<Self> {
         let refused = Arc::<Mutex<HashSet<String>>>::default();
         let (url, _serving) = http::listen(move |request, stream| {
@@ -44,7 +44,7 @@ async fn serve(request: Request, mut stream: TcpStream, refused: &Mutex<HashSet<
     let answered = messages.iter().rposition(|message| message["role"] == "assistant").map_or(0, |at| at + 1);
     let news = json!(messages[answered..]).to_string();
     let error = |kind: &str| json!({ "type": "error", "error": { "type": kind, "message": "not now" } });
-    let mut voice = Voice { stream, model: asked["model"].clone(), blocks: 0 };
+    let mut voice = AnswerWriter { stream, model: asked["model"].clone(), blocks: 0 };
     if let Some(result) = result_of_tool(&messages[answered..]) {
         voice.begin().await?;
         voice.say(&["The tool said: ", &result]).await?;
@@ -113,13 +113,13 @@ async fn whole(stream: &mut TcpStream, status: u16, body: &Value) -> Result<()> 
 }
 
 /// An answer as a stream of events.
-struct Voice<'a> {
+struct AnswerWriter<'a> {
     stream: &'a mut TcpStream,
     model: Value,
     blocks: usize,
 }
 
-impl Voice<'_> {
+impl AnswerWriter<'_> {
     async fn begin(&mut self) -> Result<()> {
         http::begin_events(self.stream).await?;
         static COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
