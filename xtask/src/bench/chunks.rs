@@ -4,7 +4,7 @@
 //! arrived, whether they came one by one or together.
 
 use super::Sample;
-use super::fan_out::Tally;
+use super::fan_out::DeliveryCounters;
 use super::frames;
 use super::server::Server;
 use super::socket::Socket;
@@ -28,7 +28,7 @@ const EVERY: Duration = Duration::from_millis(10);
 
 /// Text delivered for each second of the server's CPU, in MB; beside it latencies in ms and pieces/s.
 pub async fn measure(server: &Arc<Server>, pieces: usize, viewers: usize) -> Result<Sample> {
-    let mut stage = Stage::set(server, 1, viewers).await?;
+    let mut stage = ChunkBench::set(server, 1, viewers).await?;
     let texts = stage.pieces(0);
     let (cpu, started) = (server.process.cpu()?, Instant::now());
     let mut sent = 0;
@@ -49,7 +49,7 @@ pub async fn measure(server: &Arc<Server>, pieces: usize, viewers: usize) -> Res
     let delivered = (pieces * viewers * PIECE_BYTES) as f64 / 1e6;
     Ok(Sample {
         value: delivered / cpu.as_secs_f64(),
-        beside: vec![percentile(&latencies, 0.99), percentile(&latencies, 0.5), pieces as f64 / took],
+        extra: vec![percentile(&latencies, 0.99), percentile(&latencies, 0.5), pieces as f64 / took],
         server_cpu_us: Some(cpu.as_secs_f64() * 1e6 / (pieces * viewers) as f64),
         cores_of_others: None,
     })
@@ -62,7 +62,7 @@ pub async fn measure_many(
     viewers: usize,
     length: Duration,
 ) -> Result<Sample> {
-    let mut stage = Stage::set(server, agents, viewers).await?;
+    let mut stage = ChunkBench::set(server, agents, viewers).await?;
     let texts: Vec<Vec<String>> = (0..agents).map(|agent| stage.pieces(agent)).collect();
     let rounds = (length.as_secs_f64() / EVERY.as_secs_f64()).ceil() as usize;
     let mut beat = tokio::time::interval(EVERY);
@@ -80,7 +80,7 @@ pub async fn measure_many(
     let latencies = stage.end().await?;
     Ok(Sample {
         value: percentile(&latencies, 0.99),
-        beside: vec![percentile(&latencies, 0.5)],
+        extra: vec![percentile(&latencies, 0.5)],
         server_cpu_us: None,
         cores_of_others: None,
     })
@@ -101,7 +101,7 @@ pub async fn measure_idle(server: &Arc<Server>, agents: usize) -> Result<Sample>
     server.process.becomes_quiet().await?;
     let after = server.process.resident_kib()?;
     let each = after.saturating_sub(before) as f64 / agents as f64;
-    Ok(Sample { value: each, beside: Vec::new(), server_cpu_us: None, cores_of_others: None })
+    Ok(Sample { value: each, extra: Vec::new(), server_cpu_us: None, cores_of_others: None })
 }
 
 async fn idle_crowd(server: &Server, person: usize, agents: usize) -> Result<Socket> {
@@ -137,9 +137,9 @@ async fn register(host: &mut Socket, name: &str) -> Result<()> {
 }
 
 /// Viewers who listen, and agents who were asked to speak.
-struct Stage {
+struct ChunkBench {
     host: Socket,
-    heard: Arc<Heard>,
+    heard: Arc<DeliveryLog>,
     listening: JoinSet<Vec<f32>>,
     agents: usize,
     /// At the hub; the reference has no room and nothing to complete.
@@ -147,9 +147,9 @@ struct Stage {
     round: u128,
 }
 
-impl Stage {
+impl ChunkBench {
     async fn set(server: &Arc<Server>, agents: usize, viewers: usize) -> Result<Self> {
-        let heard = Arc::new(Heard::new(agents, viewers));
+        let heard = Arc::new(DeliveryLog::new(agents, viewers));
         let mut listening = JoinSet::new();
         let sockets =
             server.open_many(viewers, |server, number| async move { server.subscriber(number).await });
@@ -229,22 +229,22 @@ async fn address(server: &Server, agents: usize, room: &str) -> Result<Socket> {
 }
 
 /// What was said when, and who has heard how much of it.
-struct Heard {
+struct DeliveryLog {
     began: Instant,
     /// For each agent, when it said each piece: written before the piece is, read by those who hear it.
     said: Vec<std::sync::Mutex<Vec<Instant>>>,
-    pieces: Tally,
-    complete: Tally,
+    pieces: DeliveryCounters,
+    complete: DeliveryCounters,
     over: tokio::sync::watch::Sender<bool>,
 }
 
-impl Heard {
+impl DeliveryLog {
     fn new(agents: usize, viewers: usize) -> Self {
         Self {
             began: Instant::now(),
             said: (0..agents).map(|_| std::sync::Mutex::default()).collect(),
-            pieces: Tally::new(viewers),
-            complete: Tally::new(viewers),
+            pieces: DeliveryCounters::new(viewers),
+            complete: DeliveryCounters::new(viewers),
             over: tokio::sync::watch::Sender::new(false),
         }
     }
@@ -264,7 +264,7 @@ thread_local! {
 }
 
 /// Hears until everything is over, and gives how long each piece took.
-async fn listen(stream: TcpStream, unread: Vec<u8>, heard: Arc<Heard>, viewer: usize) -> Vec<f32> {
+async fn listen(stream: TcpStream, unread: Vec<u8>, heard: Arc<DeliveryLog>, viewer: usize) -> Vec<f32> {
     let mut over = heard.over.subscribe();
     let mut reader = Reader { unread, bytes: vec![0; heard.said.len()] };
     let mut latencies = Vec::new();
@@ -301,7 +301,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn take(&mut self, heard: &Heard, viewer: usize, latencies: &mut Vec<f32>) {
+    fn take(&mut self, heard: &DeliveryLog, viewer: usize, latencies: &mut Vec<f32>) {
         let (now, mut at, mut pieces, mut complete) = (Instant::now(), 0, 0, 0);
         while let Some((_, header, length)) = frames::header(&self.unread[at..]) {
             let (begin, end) = (at + header, at + header + length as usize);

@@ -26,7 +26,7 @@ const BATCH: u64 = 16;
 
 /// How subscribers hear.
 #[derive(Clone, Copy)]
-pub enum Over {
+pub enum Transport {
     Sockets,
     Events,
 }
@@ -65,23 +65,23 @@ impl Counter {
 /// Measures, and says how long a delivery's payload is on average.
 pub async fn measure(
     server: &Arc<Server>,
-    over: Over,
+    over: Transport,
     subscribers: usize,
     length: Duration,
 ) -> Result<(Sample, usize)> {
-    let tally = Arc::new(Tally::new(subscribers));
+    let tally = Arc::new(DeliveryCounters::new(subscribers));
     let mut connections = JoinSet::new();
     let sockets = server.open_many(subscribers, |server, number| async move {
         match over {
-            Over::Sockets => server.subscriber(number).await,
-            Over::Events => server.event_reader(number).await,
+            Transport::Sockets => server.subscriber(number).await,
+            Transport::Events => server.event_reader(number).await,
         }
     });
     for (number, socket) in sockets.await.context("connecting subscribers")?.into_iter().enumerate() {
         let stream = Arc::new(socket.stream);
         let counter = match over {
-            Over::Sockets => Counter::Frames(FrameCounter::new(DELIVERY)),
-            Over::Events => Counter::Lines(LineCounter::new(server.event_marker())),
+            Transport::Sockets => Counter::Frames(FrameCounter::new(DELIVERY)),
+            Transport::Events => Counter::Lines(LineCounter::new(server.event_marker())),
         };
         connections.spawn(listen(stream, socket.unread, counter, tally.clone(), Role::Subscriber(number)));
     }
@@ -121,7 +121,7 @@ fn encoded(publications: &[String]) -> Vec<Vec<u8>> {
 async fn publish(
     publishers: Vec<Arc<TcpStream>>,
     messages: Vec<Vec<u8>>,
-    tally: Arc<Tally>,
+    tally: Arc<DeliveryCounters>,
     stop: Arc<AtomicBool>,
 ) -> Result<u64> {
     let mut sent = 0;
@@ -167,7 +167,7 @@ async fn listen(
     stream: Arc<TcpStream>,
     unread: Vec<u8>,
     mut counter: Counter,
-    tally: Arc<Tally>,
+    tally: Arc<DeliveryCounters>,
     role: Role,
 ) {
     counter.feed(&unread);
@@ -200,7 +200,7 @@ async fn listen(
 
 /// What every subscriber has received. Each count is written by its own connection and read by the one publisher,
 /// who waits for the slowest: a window over the sum would let one subscriber fall behind without bound.
-pub struct Tally {
+pub struct DeliveryCounters {
     counts: Vec<AtomicU64>,
     payload_bytes: AtomicU64,
     /// The subscriber for whom the publisher waits, and the count at which it wants to be woken.
@@ -213,7 +213,7 @@ pub struct Tally {
     last_other: Mutex<String>,
 }
 
-impl Tally {
+impl DeliveryCounters {
     pub fn new(subscribers: usize) -> Self {
         Self {
             counts: (0..subscribers).map(|_| AtomicU64::new(0)).collect(),

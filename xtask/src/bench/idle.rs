@@ -17,7 +17,7 @@ pub async fn measure(server: &Arc<Server>, connections: usize) -> Result<Sample>
     let after = server.process.resident_kib()?;
     drop((first, open));
     let each = after.saturating_sub(before) as f64 / connections as f64;
-    Ok(Sample { value: each, beside: Vec::new(), server_cpu_us: None, cores_of_others: None })
+    Ok(Sample { value: each, extra: Vec::new(), server_cpu_us: None, cores_of_others: None })
 }
 
 fn has_descriptors_for(connections: usize) -> Result<()> {

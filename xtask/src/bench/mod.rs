@@ -5,6 +5,7 @@
 
 mod chunks;
 mod connect;
+mod fake_hub;
 mod fan_out;
 mod frames;
 mod idle;
@@ -23,14 +24,13 @@ mod server;
 mod sign_ins;
 mod socket;
 mod sqlite;
-mod stand_in;
 mod subscriptions;
 mod timed;
 mod words;
 
 use anyhow::{Context, Result, bail};
 use options::{Hub, Options};
-use report::{Bar, Judged, Row};
+use report::{Row, RowResult, Threshold};
 use server::Server;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +40,7 @@ struct Sample {
     /// The number in the scenario's unit: a rate, KiB, or ms.
     value: f64,
     /// Further numbers of the same measurement.
-    beside: Vec<f64>,
+    extra: Vec<f64>,
     server_cpu_us: Option<f64>,
     /// Cores that neither server nor client had: what was measured beside them is less to be trusted.
     cores_of_others: Option<f64>,
@@ -127,7 +127,7 @@ pub fn inner(command: &str, arguments: &[String]) -> Result<()> {
     match command {
         "bench-run" => runtime.block_on(run(&Options::parse(arguments)?)),
         "bench-reference" => runtime.block_on(reference::serve()),
-        "bench-stand-in" => runtime.block_on(stand_in::serve()),
+        "bench-stand-in" => runtime.block_on(fake_hub::serve()),
         "bench-sqlite" => sqlite::serve(arguments),
         _ => bail!("there is no command `{command}`"),
     }
@@ -154,7 +154,7 @@ async fn run(options: &Options) -> Result<()> {
             Err(failure) => failures.push(format!("{} failed: {failure:#}", scenario.name())),
         }
     }
-    let judged: Vec<Judged> = report::judge(&rows);
+    let judged: Vec<RowResult> = report::judge(&rows);
     print!("\n{}", report::table(&judged));
     let others = report::median(&cores_of_others);
     if others.is_finite() {
@@ -283,8 +283,8 @@ async fn measure(scenario: &Scenario, side: Side, pair: &Pair, options: &Options
     match scenario {
         Scenario::FanOut { subscribers, .. } | Scenario::Events { readers: subscribers } => {
             let over = match scenario {
-                Scenario::Events { .. } => fan_out::Over::Events,
-                _ => fan_out::Over::Sockets,
+                Scenario::Events { .. } => fan_out::Transport::Events,
+                _ => fan_out::Transport::Sockets,
             };
             let (sample, frame_bytes) = fan_out::measure(server, over, *subscribers, length).await?;
             if side == Side::Hub {
@@ -308,7 +308,7 @@ async fn measure(scenario: &Scenario, side: Side, pair: &Pair, options: &Options
             let each = more as f64 * 1024.0 / (subscriptions - few) as f64;
             let sample = route::measure(server, *senders, route::WINDOW, length).await?;
             let beside = (side == Side::Hub).then_some(each).into_iter().collect();
-            Ok(Sample { beside, ..sample })
+            Ok(Sample { extra: beside, ..sample })
         }
         Scenario::Receive { .. } => receive::measure(server, length).await,
         Scenario::Search { .. } => search::measure(server, length).await,
@@ -363,45 +363,45 @@ impl Scenario {
 
     fn rows(&self, hub: &[Sample], reference: &[Sample]) -> Vec<Row> {
         let name = self.name();
-        let value = |label: &str, bar: Bar| {
+        let value = |label: &str, bar: Threshold| {
             Row::new(format!("{name}: {label}"), bar, hub, reference, |sample| Some(sample.value))
         };
-        let cpu = |label: &str, bar: Bar| {
+        let cpu = |label: &str, bar: Threshold| {
             Row::new(format!("{name}: {label}"), bar, hub, reference, |sample| sample.server_cpu_us)
         };
-        let judged_beside = |place: usize, label: &str, bar: Bar| {
-            let number = |sample: &Sample| sample.beside.get(place).copied();
+        let judged_beside = |place: usize, label: &str, bar: Threshold| {
+            let number = |sample: &Sample| sample.extra.get(place).copied();
             Row::new(format!("{name}: {label}"), bar, hub, reference, number)
         };
-        let beside = |place: usize, label: &str| judged_beside(place, label, Bar::None);
+        let beside = |place: usize, label: &str| judged_beside(place, label, Threshold::None);
         match self {
             Self::FanOut { bar, .. } => vec![
-                value("deliveries/s", Bar::RatioAtLeast { must: *bar, going_to: Some(1.0) }),
-                cpu("server CPU µs each", Bar::InsteadOfTheLast { ratio_at_most: 1.0 }),
+                value("deliveries/s", Threshold::RatioAtLeast { must: *bar, going_to: Some(1.0) }),
+                cpu("server CPU µs each", Threshold::InsteadOfTheLast { ratio_at_most: 1.0 }),
             ],
             Self::Events { readers } => vec![
                 value(
                     &format!("events/s to {readers} readers (reference: bare axum SSE)"),
-                    Bar::RatioAtLeast { must: 0.7, going_to: Some(1.0) },
+                    Threshold::RatioAtLeast { must: 0.7, going_to: Some(1.0) },
                 ),
-                cpu("server CPU µs each", Bar::None),
+                cpu("server CPU µs each", Threshold::None),
             ],
             Self::Publish { .. } => vec![
                 value(
                     "acknowledged/s (reference: bare SQLite)",
-                    Bar::RatioAtLeast { must: 0.6, going_to: None },
+                    Threshold::RatioAtLeast { must: 0.6, going_to: None },
                 ),
-                cpu("server CPU µs each", Bar::None),
+                cpu("server CPU µs each", Threshold::None),
             ],
             Self::Idle { .. } => {
-                vec![value("KiB each connection", Bar::ValueAtMost { must: 12.0, going_to: 6.0 })]
+                vec![value("KiB each connection", Threshold::ValueAtMost { must: 12.0, going_to: 6.0 })]
             }
             Self::Connect => vec![
                 value(
                     "authenticated connects/s (reference: upgrades/s)",
-                    Bar::RatioAtLeast { must: 0.4, going_to: None },
+                    Threshold::RatioAtLeast { must: 0.4, going_to: None },
                 ),
-                cpu("server CPU µs each", Bar::None),
+                cpu("server CPU µs each", Threshold::None),
             ],
             Self::Route { window, .. } => vec![
                 value(
@@ -409,28 +409,31 @@ impl Scenario {
                         "routed, stored and pushed/s, {window} on the way from each (reference: NATS core, stores nothing)"
                     ),
                     match window {
-                        1 => Bar::RatioAtLeast { must: 0.3, going_to: Some(1.0) },
-                        _ => Bar::None,
+                        1 => Threshold::RatioAtLeast { must: 0.3, going_to: Some(1.0) },
+                        _ => Threshold::None,
                     },
                 ),
-                cpu("server CPU µs each", Bar::None),
+                cpu("server CPU µs each", Threshold::None),
                 beside(0, "load generator CPU µs each"),
             ],
             Self::RouteLoss { subscriptions, few, .. } => vec![
                 value(
                     &format!("routed/s at {subscriptions} (reference: at {few})"),
-                    Bar::RatioAtLeast { must: 0.85, going_to: Some(1.0) },
+                    Threshold::RatioAtLeast { must: 0.85, going_to: Some(1.0) },
                 ),
-                cpu("server CPU µs each", Bar::None),
+                cpu("server CPU µs each", Threshold::None),
                 beside(0, "bytes each subscription"),
             ],
             Self::Receive { history } => vec![
-                value(&format!("ms, median, after {history} messages (reference: after none)"), Bar::None),
+                value(
+                    &format!("ms, median, after {history} messages (reference: after none)"),
+                    Threshold::None,
+                ),
                 beside(0, "ms, 99 of 100 below"),
             ],
             Self::Search { history, small } => {
                 let memory = format!("MiB of the hub at rest with {history} messages (reference: {small})");
-                let mut rows = vec![value(&memory, Bar::ValueAtMost { must: 40.0, going_to: 32.0 })];
+                let mut rows = vec![value(&memory, Threshold::ValueAtMost { must: 40.0, going_to: 32.0 })];
                 for (place, kind) in search::KINDS.iter().enumerate() {
                     rows.push(beside(2 * place, &format!("{kind}, ms, median")));
                     rows.push(beside(2 * place + 1, &format!("{kind}, ms, 99 of 100 below")));
@@ -440,19 +443,19 @@ impl Scenario {
             Self::SignIns { attempts } => vec![
                 value(
                     &format!("ms, 99 of 100 messages below, during {attempts} sign-ins (reference: none)"),
-                    Bar::RatioAtMost { must: 2.0 },
+                    Threshold::RatioAtMost { must: 2.0 },
                 ),
                 beside(0, "ms, median"),
             ],
             Self::Chunks { viewers, .. } => vec![
                 value(
                     &format!("MB of text to {viewers} viewers for a second of server CPU"),
-                    Bar::RatioAtLeast { must: 0.8, going_to: None },
+                    Threshold::RatioAtLeast { must: 0.8, going_to: None },
                 ),
                 judged_beside(
                     0,
                     "ms from chunk to viewer, 99 of 100 below",
-                    Bar::ValueAtMost { must: 60.0, going_to: 20.0 },
+                    Threshold::ValueAtMost { must: 60.0, going_to: 20.0 },
                 ),
                 beside(1, "ms, median"),
                 beside(2, "chunks/s"),
@@ -460,12 +463,12 @@ impl Scenario {
             Self::Speakers { agents, .. } => vec![
                 value(
                     &format!("ms from chunk to viewer, 99 of 100 below, {agents} agents, 100/s each"),
-                    Bar::None,
+                    Threshold::None,
                 ),
                 beside(0, "ms, median"),
             ],
             Self::IdleAgents { agents } => {
-                vec![value(&format!("KiB each of {agents} agents (reference: connections)"), Bar::None)]
+                vec![value(&format!("KiB each of {agents} agents (reference: connections)"), Threshold::None)]
             }
         }
     }

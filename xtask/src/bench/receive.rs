@@ -94,7 +94,7 @@ pub async fn measure(server: &Arc<Server>, length: Duration) -> Result<Sample> {
     }
     took.sort_by(f64::total_cmp);
     let at = |share: f64| took[((took.len() - 1) as f64 * share) as usize];
-    Ok(Sample { value: at(0.5), beside: vec![at(0.99)], server_cpu_us: None, cores_of_others: None })
+    Ok(Sample { value: at(0.5), extra: vec![at(0.99)], server_cpu_us: None, cores_of_others: None })
 }
 
 /// How many messages came.

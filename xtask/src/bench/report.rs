@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 /// What a row must show.
 #[derive(Clone, Copy)]
-pub enum Bar {
+pub enum Threshold {
     /// Shown for information only.
     None,
     RatioAtLeast {
@@ -29,12 +29,12 @@ pub enum Bar {
 /// One number of one scenario, from all rounds.
 pub struct Row {
     label: String,
-    bar: Bar,
+    bar: Threshold,
     hub: Vec<f64>,
     reference: Vec<f64>,
 }
 
-pub struct Judged<'a> {
+pub struct RowResult<'a> {
     row: &'a Row,
     hub: f64,
     reference: f64,
@@ -44,7 +44,7 @@ pub struct Judged<'a> {
     pub ok: Option<bool>,
 }
 
-impl Bar {
+impl Threshold {
     fn met_by(self, hub: f64, ratio: f64) -> Option<bool> {
         match self {
             Self::None => None,
@@ -71,7 +71,7 @@ impl Bar {
 impl Row {
     pub fn new(
         label: String,
-        bar: Bar,
+        bar: Threshold,
         hub: &[Sample],
         reference: &[Sample],
         number: impl Fn(&Sample) -> Option<f64>,
@@ -81,18 +81,18 @@ impl Row {
     }
 }
 
-pub fn judge(rows: &[Row]) -> Vec<Judged<'_>> {
-    let mut judged: Vec<Judged> = rows
+pub fn judge(rows: &[Row]) -> Vec<RowResult<'_>> {
+    let mut judged: Vec<RowResult> = rows
         .iter()
         .map(|row| {
             let ratios: Vec<f64> =
                 row.hub.iter().zip(&row.reference).map(|(hub, other)| hub / other).collect();
             let (hub, ratio) = (median(&row.hub), median(&ratios));
-            Judged { row, hub, reference: median(&row.reference), ratio, ok: row.bar.met_by(hub, ratio) }
+            RowResult { row, hub, reference: median(&row.reference), ratio, ok: row.bar.met_by(hub, ratio) }
         })
         .collect();
     for index in 1..judged.len() {
-        if matches!(judged[index].row.bar, Bar::InsteadOfTheLast { .. }) {
+        if matches!(judged[index].row.bar, Threshold::InsteadOfTheLast { .. }) {
             // One of the two is enough, and there is one verdict on both.
             let either = judged[index - 1].ok == Some(true) || judged[index].ok == Some(true);
             judged[index - 1].ok = Some(either);
@@ -102,7 +102,7 @@ pub fn judge(rows: &[Row]) -> Vec<Judged<'_>> {
     judged
 }
 
-pub fn table(rows: &[Judged]) -> String {
+pub fn table(rows: &[RowResult]) -> String {
     let label_width = rows.iter().map(|row| row.row.label.chars().count()).max().unwrap_or(0);
     let mut out = String::new();
     let mut line = |cells: [&str; 7]| {
@@ -126,7 +126,7 @@ pub fn table(rows: &[Judged]) -> String {
     out
 }
 
-pub fn json(rows: &[Judged], rounds: usize, seconds: f64, cores_of_others: f64) -> Value {
+pub fn json(rows: &[RowResult], rounds: usize, seconds: f64, cores_of_others: f64) -> Value {
     let measures: Vec<Value> = rows
         .iter()
         .map(|row| {
@@ -186,7 +186,7 @@ fn amount(number: f64) -> String {
 mod tests {
     use super::*;
 
-    const HALF: Bar = Bar::RatioAtLeast { must: 0.5, going_to: Some(1.0) };
+    const HALF: Threshold = Threshold::RatioAtLeast { must: 0.5, going_to: Some(1.0) };
 
     #[test]
     fn the_ratio_is_the_median_of_the_rounds_and_not_of_the_medians() {
@@ -199,16 +199,16 @@ mod tests {
     fn a_bar_is_met_exactly_at_its_edge() {
         check(&[row(HALF, &[5.0], &[10.0])], &[Some(true)]);
         check(&[row(HALF, &[4.9], &[10.0])], &[Some(false)]);
-        check(&[row(Bar::ValueAtMost { must: 12.0, going_to: 6.0 }, &[12.0], &[1.0])], &[Some(true)]);
-        check(&[row(Bar::ValueAtMost { must: 12.0, going_to: 6.0 }, &[12.1], &[1.0])], &[Some(false)]);
-        check(&[row(Bar::None, &[1.0], &[2.0])], &[None]);
+        check(&[row(Threshold::ValueAtMost { must: 12.0, going_to: 6.0 }, &[12.0], &[1.0])], &[Some(true)]);
+        check(&[row(Threshold::ValueAtMost { must: 12.0, going_to: 6.0 }, &[12.1], &[1.0])], &[Some(false)]);
+        check(&[row(Threshold::None, &[1.0], &[2.0])], &[None]);
     }
 
     #[test]
     fn cheap_deliveries_make_good_for_few_of_them() {
         let few = || row(HALF, &[4.0], &[10.0]);
         let enough = || row(HALF, &[6.0], &[10.0]);
-        let cpu = |hub| row(Bar::InsteadOfTheLast { ratio_at_most: 1.0 }, &[hub], &[1.0]);
+        let cpu = |hub| row(Threshold::InsteadOfTheLast { ratio_at_most: 1.0 }, &[hub], &[1.0]);
         check(&[few(), cpu(0.9)], &[Some(true), None]);
         check(&[few(), cpu(1.1)], &[Some(false), None]);
         check(&[enough(), cpu(1.1)], &[Some(true), None]);
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(verdicts, expected);
     }
 
-    fn row(bar: Bar, hub: &[f64], reference: &[f64]) -> Row {
+    fn row(bar: Threshold, hub: &[f64], reference: &[f64]) -> Row {
         Row { label: "x".into(), bar, hub: hub.to_vec(), reference: reference.to_vec() }
     }
 }

@@ -76,21 +76,21 @@ impl Counter {
 }
 
 #[derive(Default)]
-struct Tally {
+struct RouteCounters {
     acknowledged: AtomicU64,
     pushed: AtomicU64,
     changed: Notify,
     stop: AtomicBool,
 }
 
-impl Tally {
+impl RouteCounters {
     fn done(&self) -> u64 {
         self.acknowledged.load(Ordering::Relaxed).min(self.pushed.load(Ordering::Relaxed))
     }
 }
 
 pub async fn measure(server: &Arc<Server>, senders: usize, window: u64, length: Duration) -> Result<Sample> {
-    let tally = Arc::new(Tally::default());
+    let tally = Arc::new(RouteCounters::default());
     let mut listening = JoinSet::new();
     for number in 0..LISTENERS {
         let wire = server.route_listener(number).await.context("connecting a listener")?;
@@ -121,7 +121,7 @@ pub async fn measure(server: &Arc<Server>, senders: usize, window: u64, length: 
 }
 
 /// Counts what arrives until the measurement drops it.
-async fn listen(mut wire: Wire, tally: Arc<Tally>) -> Result<()> {
+async fn listen(mut wire: Wire, tally: Arc<RouteCounters>) -> Result<()> {
     let mut buffer = vec![0; 64 * 1024];
     loop {
         let read = wire.stream.read(&mut buffer).await?;
@@ -135,7 +135,7 @@ async fn listen(mut wire: Wire, tally: Arc<Tally>) -> Result<()> {
 }
 
 /// Sends until told to stop, and then waits until everything is acknowledged; returns how much was sent.
-async fn send(mut wire: Wire, number: usize, window: u64, tally: Arc<Tally>) -> Result<u64> {
+async fn send(mut wire: Wire, number: usize, window: u64, tally: Arc<RouteCounters>) -> Result<u64> {
     let channel = channel(number % LISTENERS);
     let subject = nats::subject(&channel);
     // Written by hand: the type goes first, as clients send it, and texts need no escaping.

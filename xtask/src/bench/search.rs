@@ -74,7 +74,7 @@ pub async fn measure(server: &Server, length: Duration) -> Result<Sample> {
         let at = |share: f64| took[((took.len() - 1) as f64 * share) as usize];
         beside.extend([at(0.5), at(0.99)]);
     }
-    Ok(Sample { value: resident, beside, server_cpu_us: None, cores_of_others: None })
+    Ok(Sample { value: resident, extra: beside, server_cpu_us: None, cores_of_others: None })
 }
 
 fn asked(text: &str) -> String {

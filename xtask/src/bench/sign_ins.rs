@@ -45,7 +45,7 @@ pub async fn measure(server: &Arc<Server>, attempts: usize, length: Duration) ->
     }
     took.sort_by(f64::total_cmp);
     let at = |share: f64| took[((took.len() - 1) as f64 * share) as usize];
-    Ok(Sample { value: at(0.99), beside: vec![at(0.5)], server_cpu_us: None, cores_of_others: None })
+    Ok(Sample { value: at(0.99), extra: vec![at(0.5)], server_cpu_us: None, cores_of_others: None })
 }
 
 async fn sign_in(server: Arc<Server>, left: Arc<AtomicUsize>) -> Result<()> {

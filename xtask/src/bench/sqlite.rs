@@ -35,7 +35,7 @@ pub fn measure(folder: &Path, group: usize, length: Duration) -> Result<Sample> 
     let text = String::from_utf8_lossy(&output.stdout);
     let numbers: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     let [rate, cpu_us] = numbers[..] else { bail!("the SQLite writer failed ({}): {text}", output.status) };
-    Ok(Sample { value: rate, beside: Vec::new(), server_cpu_us: Some(cpu_us), cores_of_others: None })
+    Ok(Sample { value: rate, extra: Vec::new(), server_cpu_us: Some(cpu_us), cores_of_others: None })
 }
 
 /// The process itself: writes for the time given, prints messages a second and its CPU time for each of them.

@@ -20,7 +20,7 @@ pub async fn rate(process: &Process, length: Duration, count: impl Fn() -> u64) 
     Ok(Sample {
         value: counted as f64 / took,
         // What the load itself cost: it has to share the cores.
-        beside: vec![own * 1e6 / counted.max(1) as f64],
+        extra: vec![own * 1e6 / counted.max(1) as f64],
         server_cpu_us: Some(server * 1e6 / counted.max(1) as f64),
         cores_of_others: Some((all - server - own).max(0.0) / took),
     })

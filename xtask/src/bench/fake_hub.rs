@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::broadcast::{self, error::RecvError};
 
 #[derive(Default)]
-struct StandIn {
+struct FakeHub {
     next: AtomicU64,
     rooms: Mutex<HashMap<String, broadcast::Sender<Utf8Bytes>>>,
 }
@@ -27,11 +27,11 @@ pub async fn serve() -> Result<()> {
         .route("/api/rooms", post(made))
         .route(
             "/ws/client",
-            get(async |upgrade: WebSocketUpgrade, State(hub): State<Arc<StandIn>>| {
+            get(async |upgrade: WebSocketUpgrade, State(hub): State<Arc<FakeHub>>| {
                 upgrade.read_buffer_size(4 * 1024).on_upgrade(move |socket| client(socket, hub))
             }),
         )
-        .with_state(Arc::new(StandIn::default()));
+        .with_state(Arc::new(FakeHub::default()));
     listen(routes).await
 }
 
@@ -40,12 +40,12 @@ async fn login(Json(credentials): Json<Value>) -> Json<Value> {
     Json(json!({"ok": true, "data": {"user": user, "accessToken": "token", "refreshToken": "token"}}))
 }
 
-async fn made(State(hub): State<Arc<StandIn>>) -> (StatusCode, Json<Value>) {
+async fn made(State(hub): State<Arc<FakeHub>>) -> (StatusCode, Json<Value>) {
     let id = hub.next.fetch_add(1, Ordering::Relaxed).to_string();
     (StatusCode::CREATED, Json(json!({"ok": true, "data": {"id": id}})))
 }
 
-async fn client(mut socket: WebSocket, hub: Arc<StandIn>) {
+async fn client(mut socket: WebSocket, hub: Arc<FakeHub>) {
     let mut heard: Option<broadcast::Receiver<Utf8Bytes>> = None;
     loop {
         let answer = tokio::select! {
@@ -77,7 +77,7 @@ async fn next(heard: &mut Option<broadcast::Receiver<Utf8Bytes>>) -> Result<Utf8
 
 fn answer(
     text: &str,
-    hub: &StandIn,
+    hub: &FakeHub,
     heard: &mut Option<broadcast::Receiver<Utf8Bytes>>,
 ) -> Option<Utf8Bytes> {
     let frame: Value = serde_json::from_str(text).ok()?;
