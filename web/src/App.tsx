@@ -1,5 +1,5 @@
 import { useEffect } from 'react';
-import { Door, Doorway } from './door/Door';
+import { AuthPage, AuthLayout } from './auth/AuthPage';
 import { useRoute } from './router';
 import { Shell } from './Shell';
 import { resume, useSession } from './session/session';
@@ -24,7 +24,7 @@ function Content() {
     case 'unreachable':
       return <Unreachable />;
     case 'out':
-      return <Door route={route} />;
+      return <AuthPage route={route} />;
     case 'in':
       return <Shell key={session.user.id} route={route} />;
   }
@@ -37,5 +37,5 @@ function Unreachable() {
     const timer = setInterval(() => void resume(), ASK_AGAIN_MS);
     return () => clearInterval(timer);
   }, []);
-  return <Doorway title={text.door.unreachable} lead={text.door.unreachableLead} />;
+  return <AuthLayout title={text.auth.unreachable} lead={text.auth.unreachableLead} />;
 }

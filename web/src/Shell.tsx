@@ -5,7 +5,7 @@ import { RoomPage } from './rooms/RoomPage';
 import { Sidebar } from './rooms/Sidebar';
 import { homeRoom, lastRoom, rememberRoom } from './rooms/order';
 import { navigate, roomPath, type Route } from './router';
-import { useHouse } from './session/session';
+import { useClient } from './session/session';
 import { text } from './text';
 import { useNotifications, useTitle } from './notify';
 import { Boundary } from './ui/boundary';
@@ -87,7 +87,7 @@ function Nothing() {
 }
 
 function useOpenRoom(roomId: string | undefined): void {
-  const house = useHouse();
+  const house = useClient();
   useEffect(() => {
     house.open(roomId);
     if (roomId !== undefined) rememberRoom(roomId);

@@ -7,7 +7,7 @@ import { text } from './text';
 
 export function useTitle(roomId: string | undefined): void {
   const name = useChat((state) => (roomId === undefined ? undefined : state.rooms[roomId]?.name));
-  const calls = useChat(callsForMe);
+  const calls = useChat(badgeCount);
   useEffect(() => {
     const place = name === undefined ? text.product : `${name} · ${text.product}`;
     document.title = calls > 0 ? `(${calls}) ${place}` : place;
@@ -15,7 +15,7 @@ export function useTitle(roomId: string | undefined): void {
 }
 
 /** Mentions, and what agents wait for an answer to. */
-export function callsForMe(state: ChatState): number {
+export function badgeCount(state: ChatState): number {
   const mentions = Object.values(state.rooms).reduce((sum, room) => sum + room.mentions, 0);
   return Object.values(state.chats).reduce((sum, chat) => sum + openIn(chat), mentions);
 }
@@ -46,7 +46,7 @@ export function useNotifications(): void {
   }, []);
 }
 
-function show({ title, body, tag, roomId }: News): void {
+function show({ title, body, tag, roomId }: Notice): void {
   try {
     const shown = new Notification(title, { body, tag });
     shown.onclick = () => {
@@ -59,7 +59,7 @@ function show({ title, body, tag, roomId }: News): void {
   }
 }
 
-interface News {
+interface Notice {
   roomId: string;
   title: string;
   body: string;
@@ -72,7 +72,7 @@ const LONG_MS = 10_000;
 const LATEST = 30;
 
 /** What happened between two states that is worth calling somebody for. */
-export function news(state: ChatState, before: ChatState, now: number): News[] {
+export function news(state: ChatState, before: ChatState, now: number): Notice[] {
   const mentioned = Object.values(state.rooms)
     .filter((room) => room.notificationPref !== 'none' && room.mentions > (before.rooms[room.id]?.mentions ?? 0))
     .map((room) => ({

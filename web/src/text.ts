@@ -24,7 +24,7 @@ export const text = {
   partFailed: 'This part of the page failed.',
   reload: 'Reload the page',
 
-  door: {
+  auth: {
     setupTitle: 'Welcome to Parlor',
     setupLead: 'This hub is yours. Choose how you will sign in.',
     registerTitle: 'You are invited',

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { costOf, gatewayCommand, secondsOf, tokensOf } from '../src/agents/words';
+import { costOf, gatewayCommand, secondsOf, tokensOf } from '../src/agents/labels';
 import type { Task, TurnDelivery } from '../src/generated/api';
-import { inAddress, wantedIn } from '../src/search/wanted';
-import { quantile, samplesIn, valueOf } from '../src/settings/figures';
+import { toQueryString, parseFilter } from '../src/search/filter';
+import { quantile, samplesIn, valueOf } from '../src/settings/metrics';
 import { isOverdue, tasksOf } from '../src/tasks/columns';
 import { after, AGENT, hears, message, messagesOf, newMessage, NOW, reply, ROOM, signedIn } from './made';
 
@@ -49,9 +49,9 @@ test('numbers of the hub are read as they are written', () => {
 
 test('what is looked for stands in the address, and what is in an address is looked for', () => {
   const wanted = { q: '"a b" -c', roomId: ROOM, senderType: 'agent', dateFrom: '2026-01-02' } as const;
-  expect(wantedIn(`?${inAddress(wanted)}`)).toEqual(wanted);
-  expect(wantedIn('?senderType=everything')).toEqual({ q: '' });
-  expect(inAddress({ q: 'x', roomId: '' })).toBe('q=x');
+  expect(parseFilter(`?${toQueryString(wanted)}`)).toEqual(wanted);
+  expect(parseFilter('?senderType=everything')).toEqual({ q: '' });
+  expect(toQueryString({ q: 'x', roomId: '' })).toBe('q=x');
 });
 
 test('a board shows first what is due first, and of what is over the newest', () => {

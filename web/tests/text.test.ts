@@ -4,7 +4,7 @@ import { choicesFor, complete, triggerAt } from '../src/composer/completion';
 import { growingSplit } from '../src/markdown/blocks';
 import { safeUrl } from '../src/markdown/links';
 import { splitMentions } from '../src/markdown/mentions';
-import { upright, visible } from '../src/markdown/visible';
+import { stripDirectionMarks, escapeHidden } from '../src/markdown/hiddenCharacters';
 import { parseRoute, roomPath } from '../src/router';
 import { terminalLines } from '../src/runs/ansi';
 import { rowsOf } from '../src/timeline/rows';
@@ -31,10 +31,10 @@ test('links lead to the web or to mail, and nowhere else', () => {
 });
 
 test('what hides or turns text round is written out, and left out of running text', () => {
-  expect(visible('rm \u202egnp.exe\u0007')).toBe('rm \\u{202e}gnp.exe\\u{7}');
-  expect(visible('a\u200bb\u{e0041}c')).toBe('a\\u{200b}b\\u{e0041}c');
-  expect(visible('tab\tand\nline, Übergröße, 漢字, 👍')).toBe('tab\tand\nline, Übergröße, 漢字, 👍');
-  expect(upright('a\u202eb\u2066c')).toBe('abc');
+  expect(escapeHidden('rm \u202egnp.exe\u0007')).toBe('rm \\u{202e}gnp.exe\\u{7}');
+  expect(escapeHidden('a\u200bb\u{e0041}c')).toBe('a\\u{200b}b\\u{e0041}c');
+  expect(escapeHidden('tab\tand\nline, Übergröße, 漢字, 👍')).toBe('tab\tand\nline, Übergröße, 漢字, 👍');
+  expect(stripDirectionMarks('a\u202eb\u2066c')).toBe('abc');
 });
 
 describe('mentions', () => {

@@ -1,18 +1,18 @@
 import { useQuery } from '@tanstack/react-query';
 import { Check, LoaderCircle } from 'lucide-react';
 import { useState } from 'react';
-import { data } from '../api/http';
+import { apiResult } from '../api/http';
 import type { Agent, PairingCode } from '../generated/api';
 import { agentPath, navigate } from '../router';
 import { Problem } from '../settings/Block';
-import { useAttempt } from '../settings/useAttempt';
+import { useSubmit } from '../settings/useSubmit';
 import { text } from '../text';
 import { Button } from '../ui/button';
 import { Dialog } from '../ui/dialog';
 import { Choice, Field } from '../ui/field';
 import { ShownOnce } from '../ui/shown-once';
 import { clock } from '../ui/time';
-import { gatewayCommand } from './words';
+import { gatewayCommand } from './labels';
 
 type Kind = (typeof KINDS)[number]['value'];
 
@@ -34,8 +34,8 @@ export function AddAgent({ agents, onClose }: { agents: Agent[]; onClose: () => 
   const [kind, setKind] = useState<Kind>('claude');
   const [program, setProgram] = useState('');
   const [code, setCode] = useState<PairingCode>();
-  const { attempt, problem, isBusy } = useAttempt();
-  const make = () => attempt(async () => setCode(await data<PairingCode>('POST', '/api/pairing')));
+  const { attempt, problem, isBusy } = useSubmit();
+  const make = () => attempt(async () => setCode(await apiResult<PairingCode>('POST', '/api/pairing')));
   const isReady = name.trim() !== '' && (kind !== 'command' || program.trim() !== '');
   return (
     <Dialog open onClose={onClose} title={text.agents.add} lead={text.agents.addLead} className="w-[min(34rem,calc(100vw-2rem))]">
@@ -102,7 +102,7 @@ function Commands({ code, command }: { code: PairingCode; command: string }) {
 function Arrival({ name, known, onClose }: { name: string; known: Agent[]; onClose: () => void }) {
   const { data: agents = [] } = useQuery({
     queryKey: ['agents'],
-    queryFn: () => data<Agent[]>('GET', '/api/agents'),
+    queryFn: () => apiResult<Agent[]>('GET', '/api/agents'),
     refetchInterval: LOOK_EVERY_MS,
   });
   const isNew = (agent: Agent) => !known.some((one) => one.id === agent.id && one.status !== 'offline');

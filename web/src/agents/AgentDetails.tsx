@@ -1,37 +1,37 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { ask, data } from '../api/http';
+import { apiRequest, apiResult } from '../api/http';
 import { useChat } from '../chat/store';
 import type { Agent } from '../generated/api';
 import { AGENTS_PATH, navigate } from '../router';
 import { Block, Problem } from '../settings/Block';
-import { useAttempt } from '../settings/useAttempt';
+import { useSubmit } from '../settings/useSubmit';
 import { text } from '../text';
 import { Avatar } from '../ui/avatar';
 import { Button } from '../ui/button';
-import { Sure } from '../ui/dialog';
-import { Nothing, Page } from '../ui/page';
+import { ConfirmDialog } from '../ui/dialog';
+import { EmptyState, Page } from '../ui/page';
 import { whole } from '../ui/time';
-import { BringIn } from './BringIn';
+import { AddToRoom } from './AddToRoom';
 import { Sharing } from './Sharing';
-import { Work } from './Work';
-import { kindName, presence } from './words';
+import { AgentRuns } from './AgentRuns';
+import { kindName, presence } from './labels';
 
 export function AgentDetails({ agentId, isWide }: { agentId: string; isWide: boolean }) {
   const { data: agent, isError } = useQuery({
     queryKey: ['agents', agentId],
-    queryFn: () => data<Agent>('GET', `/api/agents/${encodeURIComponent(agentId)}`),
+    queryFn: () => apiResult<Agent>('GET', `/api/agents/${encodeURIComponent(agentId)}`),
     retry: false,
   });
   const me = useChat((state) => state.me?.id);
   return (
     <Page title={agent?.name ?? text.agents.heading} back={AGENTS_PATH} isWide={isWide}>
-      {isError && <Nothing title={text.agents.gone} />}
+      {isError && <EmptyState title={text.agents.gone} />}
       {agent !== undefined && (
         <div className="space-y-10">
           <Facts agent={agent} />
-          <Work agentId={agent.id} />
-          <BringIn agent={agent} />
+          <AgentRuns agentId={agent.id} />
+          <AddToRoom agent={agent} />
           {agent.ownerId === me && <Ownership agent={agent} />}
         </div>
       )}
@@ -82,11 +82,11 @@ function Facts({ agent }: { agent: Agent }) {
 
 function Ownership({ agent }: { agent: Agent }) {
   const queries = useQueryClient();
-  const { attempt, problem, isBusy } = useAttempt();
+  const { attempt, problem, isBusy } = useSubmit();
   const [isRemoving, setRemoving] = useState(false);
   const remove = () =>
     attempt(async () => {
-      await ask('DELETE', `/api/agents/${encodeURIComponent(agent.id)}`);
+      await apiRequest('DELETE', `/api/agents/${encodeURIComponent(agent.id)}`);
       navigate(AGENTS_PATH, 'replace');
       await queries.invalidateQueries({ queryKey: ['agents'] });
     });
@@ -98,7 +98,7 @@ function Ownership({ agent }: { agent: Agent }) {
         {text.agents.remove}
       </Button>
       {isRemoving && (
-        <Sure
+        <ConfirmDialog
           title={text.agents.remove}
           lead={text.agents.removeSure(agent.name)}
           isBusy={isBusy}

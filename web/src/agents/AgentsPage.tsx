@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Plus } from 'lucide-react';
 import { useState } from 'react';
-import { data } from '../api/http';
+import { apiResult } from '../api/http';
 import { useChat } from '../chat/store';
 import type { Agent } from '../generated/api';
 import { agentPath } from '../router';
@@ -11,18 +11,18 @@ import { Avatar } from '../ui/avatar';
 import { Button } from '../ui/button';
 import { DialogBoundary } from '../ui/dialog';
 import { Link } from '../ui/link';
-import { Nothing, Page } from '../ui/page';
+import { EmptyState, Page } from '../ui/page';
 import { AddAgent } from './AddAgent';
 import { AgentDetails } from './AgentDetails';
 import { Gateways } from './Gateways';
 import { Services } from './Services';
-import { kindName, machine, presence } from './words';
+import { kindName, machine, presence } from './labels';
 
 export default function AgentsPage({ agentId, isWide }: { agentId: string | undefined; isWide: boolean }) {
   const [isAdding, setAdding] = useState(false);
   const isAdmin = useIsAdmin();
-  const own = useQuery({ queryKey: ['agents'], queryFn: () => data<Agent[]>('GET', '/api/agents') });
-  const shared = useQuery({ queryKey: ['agents', 'shared'], queryFn: () => data<Agent[]>('GET', '/api/agents/shared') });
+  const own = useQuery({ queryKey: ['agents'], queryFn: () => apiResult<Agent[]>('GET', '/api/agents') });
+  const shared = useQuery({ queryKey: ['agents', 'shared'], queryFn: () => apiResult<Agent[]>('GET', '/api/agents/shared') });
   if (agentId !== undefined) return <AgentDetails agentId={agentId} isWide={isWide} />;
   const add = (
     <Button look="primary" onClick={() => setAdding(true)}>
@@ -34,7 +34,7 @@ export default function AgentsPage({ agentId, isWide }: { agentId: string | unde
     <Page title={text.agents.heading} isWide={isWide} actions={add}>
       <div className="space-y-10">
         {own.data?.length === 0 ? (
-          <Nothing title={text.agents.none} lead={text.agents.noneLead} />
+          <EmptyState title={text.agents.none} lead={text.agents.noneLead} />
         ) : (
           <AgentList label={text.agents.own} agents={own.data ?? []} />
         )}

@@ -1,9 +1,9 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Laptop } from 'lucide-react';
-import { ask, data } from '../api/http';
+import { apiRequest, apiResult } from '../api/http';
 import type { Gateway } from '../generated/api';
 import { Problem } from '../settings/Block';
-import { useAttempt } from '../settings/useAttempt';
+import { useSubmit } from '../settings/useSubmit';
 import { text } from '../text';
 import { Button } from '../ui/button';
 import { brief } from '../ui/time';
@@ -11,15 +11,15 @@ import { brief } from '../ui/time';
 /** The machines on which one's agents live. */
 export function Gateways() {
   const queries = useQueryClient();
-  const { attempt, problem, isBusy } = useAttempt();
+  const { attempt, problem, isBusy } = useSubmit();
   const { data: gateways } = useQuery({
     queryKey: ['gateways'],
-    queryFn: () => data<Gateway[]>('GET', '/api/agents/gateways/list'),
+    queryFn: () => apiResult<Gateway[]>('GET', '/api/agents/gateways/list'),
   });
   if (gateways === undefined || gateways.length === 0) return null;
   const remove = (id: string) =>
     attempt(async () => {
-      await ask('DELETE', `/api/agents/gateways/${encodeURIComponent(id)}`);
+      await apiRequest('DELETE', `/api/agents/gateways/${encodeURIComponent(id)}`);
       await Promise.all(['gateways', 'agents'].map((key) => queries.invalidateQueries({ queryKey: [key] })));
     });
   return (

@@ -1,9 +1,9 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
-import { ask } from '../api/http';
+import { apiRequest } from '../api/http';
 import type { ServiceAgent, ServiceAgentBody, ServiceAgentType } from '../generated/api';
 import { Problem } from '../settings/Block';
-import { useAttempt } from '../settings/useAttempt';
+import { useSubmit } from '../settings/useSubmit';
 import { text } from '../text';
 import { Dialog, FormButtons } from '../ui/dialog';
 import { Choice, Field, TextArea } from '../ui/field';
@@ -14,7 +14,7 @@ const BASE_URLS = { 'openai-chat': 'https://api.openai.com/v1', 'anthropic-chat'
 /** A model, and what it is to be here. A key that is there already is not shown, and stays unless another is typed. */
 export function ServiceDialog({ service, onClose }: { service?: ServiceAgent; onClose: () => void }) {
   const queries = useQueryClient();
-  const { attempt, problem, isBusy } = useAttempt();
+  const { attempt, problem, isBusy } = useSubmit();
   const [type, setType] = useState<ServiceAgentType>(service?.type ?? 'openai-chat');
   const config = service?.config;
   const save = (event: FormEvent<HTMLFormElement>) => {
@@ -22,7 +22,7 @@ export function ServiceDialog({ service, onClose }: { service?: ServiceAgent; on
     const form = new FormData(event.currentTarget);
     void attempt(async () => {
       const path = service === undefined ? '/api/service-agents' : `/api/service-agents/${encodeURIComponent(service.id)}`;
-      await ask(service === undefined ? 'POST' : 'PUT', path, bodyOf(form, type));
+      await apiRequest(service === undefined ? 'POST' : 'PUT', path, bodyOf(form, type));
       await queries.invalidateQueries({ queryKey: ['services'] });
       await queries.invalidateQueries({ queryKey: ['agents'] });
       onClose();

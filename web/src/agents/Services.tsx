@@ -1,15 +1,15 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { MoreHorizontal, Pencil, Plus, Power, Stethoscope, Trash2 } from 'lucide-react';
 import { useState } from 'react';
-import { ask, data } from '../api/http';
+import { apiRequest, apiResult } from '../api/http';
 import type { ServiceAgent, ServiceAgentBody, ServiceValidation } from '../generated/api';
 import { agentPath } from '../router';
 import { Block, Problem } from '../settings/Block';
-import { useAttempt } from '../settings/useAttempt';
+import { useSubmit } from '../settings/useSubmit';
 import { text } from '../text';
 import { Avatar } from '../ui/avatar';
 import { Button, IconButton } from '../ui/button';
-import { DialogBoundary, Sure } from '../ui/dialog';
+import { DialogBoundary, ConfirmDialog } from '../ui/dialog';
 import { Link } from '../ui/link';
 import { Menu, MenuItem, MenuLine } from '../ui/menu';
 import { ServiceDialog } from './ServiceDialog';
@@ -19,7 +19,7 @@ export function Services() {
   const [isAdding, setAdding] = useState(false);
   const { data: services } = useQuery({
     queryKey: ['services'],
-    queryFn: () => data<ServiceAgent[]>('GET', '/api/service-agents'),
+    queryFn: () => apiResult<ServiceAgent[]>('GET', '/api/service-agents'),
   });
   return (
     <Block title={text.services.heading} lead={text.services.lead}>
@@ -45,7 +45,7 @@ export function Services() {
 
 function ServiceRow({ service }: { service: ServiceAgent }) {
   const queries = useQueryClient();
-  const { attempt, problem, isBusy } = useAttempt();
+  const { attempt, problem, isBusy } = useSubmit();
   const [open, setOpen] = useState<'edit' | 'remove'>();
   const [found, setFound] = useState<ServiceValidation>();
   const isActive = service.status === 'active';
@@ -56,18 +56,18 @@ function ServiceRow({ service }: { service: ServiceAgent }) {
   };
   const toggle = () =>
     attempt(async () => {
-      await ask('PUT', path, { status: isActive ? 'inactive' : 'active' } satisfies ServiceAgentBody);
+      await apiRequest('PUT', path, { status: isActive ? 'inactive' : 'active' } satisfies ServiceAgentBody);
       await changed();
     });
   const remove = () =>
     attempt(async () => {
-      await ask('DELETE', path);
+      await apiRequest('DELETE', path);
       await changed();
     });
   const probe = () =>
     attempt(async () => {
       setFound(undefined);
-      setFound(await data<ServiceValidation>('POST', `${path}/validate`));
+      setFound(await apiResult<ServiceValidation>('POST', `${path}/validate`));
     });
   return (
     <li aria-label={service.name} className="px-4 py-3">
@@ -116,7 +116,7 @@ function ServiceRow({ service }: { service: ServiceAgent }) {
         </DialogBoundary>
       )}
       {open === 'remove' && (
-        <Sure
+        <ConfirmDialog
           title={text.agents.remove}
           lead={text.agents.removeSure(service.name)}
           isBusy={isBusy}

@@ -1,13 +1,13 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { X } from 'lucide-react';
 import { useState } from 'react';
-import { ask, data } from '../api/http';
+import { apiRequest, apiResult } from '../api/http';
 import { peopleNamed } from '../api/people';
 import { useChat } from '../chat/store';
 import type { Agent, AgentChanges, AgentVisibility, RoomWithMembers, User } from '../generated/api';
 import { useIsAdmin } from '../session/session';
 import { Problem } from '../settings/Block';
-import { useAttempt } from '../settings/useAttempt';
+import { useSubmit } from '../settings/useSubmit';
 import { text } from '../text';
 import { IconButton } from '../ui/button';
 import { Choice } from '../ui/field';
@@ -22,10 +22,10 @@ const OPTIONS: { value: AgentVisibility; label: string }[] = [
 /** Who besides its owner may bring an agent into rooms. */
 export function Sharing({ agent }: { agent: Agent }) {
   const queries = useQueryClient();
-  const { attempt, problem, isBusy } = useAttempt();
+  const { attempt, problem, isBusy } = useSubmit();
   const change = (changes: AgentChanges) =>
     void attempt(async () => {
-      await ask('PUT', `/api/agents/${encodeURIComponent(agent.id)}`, changes);
+      await apiRequest('PUT', `/api/agents/${encodeURIComponent(agent.id)}`, changes);
       await queries.invalidateQueries({ queryKey: ['agents'] });
     });
   // The hub forgets them with the choice; whoever only looked around gets them back.
@@ -100,11 +100,11 @@ const MOST_ROOMS = 20;
 type Names = Record<string, string>;
 
 async function everybody(): Promise<Names> {
-  const people = await data<User[]>('GET', '/api/users?limit=200');
+  const people = await apiResult<User[]>('GET', '/api/users?limit=200');
   return Object.fromEntries(people.map((one) => [one.id, one.displayName]));
 }
 
 async function membersOf(roomIds: string[]): Promise<Names> {
-  const rooms = await Promise.all(roomIds.map((id) => data<RoomWithMembers>('GET', `/api/rooms/${id}`)));
+  const rooms = await Promise.all(roomIds.map((id) => apiResult<RoomWithMembers>('GET', `/api/rooms/${id}`)));
   return Object.fromEntries(rooms.flatMap(({ members }) => members.map((one) => [one.memberId, one.displayName])));
 }

@@ -63,7 +63,7 @@ function locked<T>(work: () => Promise<T>): Promise<T> {
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 /** Asks for something; the answer is the whole body. */
-export async function ask<T>(method: Method, path: string, body?: unknown): Promise<T> {
+export async function apiRequest<T>(method: Method, path: string, body?: unknown): Promise<T> {
   return read<T>(await answered(method, path, body));
 }
 
@@ -78,12 +78,12 @@ async function answered(method: Method, path: string, body?: unknown): Promise<R
 }
 
 /** Asks for something; the answer is its `data`. */
-export async function data<T>(method: Method, path: string, body?: unknown): Promise<T> {
-  return (await ask<Success<T>>(method, path, body)).data;
+export async function apiResult<T>(method: Method, path: string, body?: unknown): Promise<T> {
+  return (await apiRequest<Success<T>>(method, path, body)).data;
 }
 
 /** For those who are not signed in yet. */
-export async function knock<T>(path: string, body: unknown): Promise<T> {
+export async function postAnonymous<T>(path: string, body: unknown): Promise<T> {
   return (await read<Success<T>>(await send('POST', path, body, undefined))).data;
 }
 

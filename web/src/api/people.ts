@@ -1,9 +1,9 @@
 /** People by a part of their name. */
 import type { Person } from '../generated/api';
 import type { Candidate } from '../ui/finder';
-import { data } from './http';
+import { apiResult } from './http';
 
 export async function peopleNamed(words: string): Promise<Candidate[]> {
-  const found = await data<Person[]>('GET', `/api/users/search?${new URLSearchParams({ q: words })}`);
+  const found = await apiResult<Person[]>('GET', `/api/users/search?${new URLSearchParams({ q: words })}`);
   return found.map((one) => ({ id: one.id, name: one.displayName, kind: 'user', hint: one.username }));
 }

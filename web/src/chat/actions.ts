@@ -9,7 +9,7 @@ import type {
   ModelFallback,
   Permission,
   Plan,
-  SpentRun,
+  RunUsage,
   ProgressLine,
   QueuedItem,
   RoomEntry,
@@ -18,7 +18,7 @@ import type {
 } from './state';
 
 /** The reply of an agent that is meant: by its id if it is known, else the one the agent is giving in that room. */
-export interface OfReply {
+export interface ReplyRef {
   roomId: string;
   agentId: string;
   agentName?: string;
@@ -26,31 +26,31 @@ export interface OfReply {
 }
 
 export type ChatAction =
-  | ({ type: 'APPEND_TOKEN'; token: string; thinking: boolean } & OfReply)
-  | ({ type: 'SET_THINKING'; isThinking: boolean } & OfReply)
+  | ({ type: 'APPEND_TOKEN'; token: string; thinking: boolean } & ReplyRef)
+  | ({ type: 'SET_THINKING'; isThinking: boolean } & ReplyRef)
   | { type: 'PUSH_MESSAGE'; message: ChatMessage; isNews: boolean }
-  | ({ type: 'FINALIZE_MESSAGE'; durationMs?: number } & OfReply)
+  | ({ type: 'FINALIZE_MESSAGE'; durationMs?: number } & ReplyRef)
   | { type: 'CLEAR_MESSAGES'; roomId: string }
-  | ({ type: 'SET_ACTIVITY'; summary?: string; tool?: { id: string; name: string; input: string } } & OfReply)
-  | ({ type: 'ACTIVITY_DONE'; toolId?: string; output?: string; isError?: boolean } & OfReply)
-  | ({ type: 'SET_CONTEXT_USAGE'; contextTokens?: number; messageCount?: number; usage?: Usage } & OfReply)
-  | ({ type: 'ADD_SUBAGENT'; entry: SubagentTreeEntry } & OfReply)
+  | ({ type: 'SET_ACTIVITY'; summary?: string; tool?: { id: string; name: string; input: string } } & ReplyRef)
+  | ({ type: 'ACTIVITY_DONE'; toolId?: string; output?: string; isError?: boolean } & ReplyRef)
+  | ({ type: 'SET_CONTEXT_USAGE'; contextTokens?: number; messageCount?: number; usage?: Usage } & ReplyRef)
+  | ({ type: 'ADD_SUBAGENT'; entry: SubagentTreeEntry } & ReplyRef)
   | ({
       type: 'MARK_SUBAGENT_DONE';
       subagentId: string;
       status: SubagentTreeEntry['status'];
       result?: string;
-    } & OfReply)
-  | ({ type: 'SET_PLAN'; plan: Plan; runId?: string } & OfReply)
-  | ({ type: 'SET_ASK_USER'; askUser: AskUser } & OfReply)
-  | ({ type: 'SET_MODEL_FALLBACK'; modelFallback: ModelFallback } & OfReply)
-  | ({ type: 'PUSH_TEXT_SEGMENT'; text: string } & OfReply)
+    } & ReplyRef)
+  | ({ type: 'SET_PLAN'; plan: Plan; runId?: string } & ReplyRef)
+  | ({ type: 'SET_ASK_USER'; askUser: AskUser } & ReplyRef)
+  | ({ type: 'SET_MODEL_FALLBACK'; modelFallback: ModelFallback } & ReplyRef)
+  | ({ type: 'PUSH_TEXT_SEGMENT'; text: string } & ReplyRef)
   // Beyond the documented ones.
-  | ({ type: 'BEGIN_REPLY' } & OfReply)
-  | ({ type: 'APPEND_ERROR'; text: string } & OfReply)
-  | ({ type: 'TOOL_PROGRESS'; tool: string; line: ProgressLine } & OfReply)
-  | ({ type: 'SET_SUBAGENT_ACTIVITY'; subagentId: string; activity?: string } & OfReply)
-  | ({ type: 'SET_CHANGE_REPORT'; changeReport: ChangeReport } & OfReply)
+  | ({ type: 'BEGIN_REPLY' } & ReplyRef)
+  | ({ type: 'APPEND_ERROR'; text: string } & ReplyRef)
+  | ({ type: 'TOOL_PROGRESS'; tool: string; line: ProgressLine } & ReplyRef)
+  | ({ type: 'SET_SUBAGENT_ACTIVITY'; subagentId: string; activity?: string } & ReplyRef)
+  | ({ type: 'SET_CHANGE_REPORT'; changeReport: ChangeReport } & ReplyRef)
   | { type: 'QUESTION_OVER'; roomId: string; questionId: string; end: NonNullable<AskUser['end']> }
   | { type: 'SET_QUEUE'; roomId: string; agentId: string; items: QueuedItem[] }
   | { type: 'REMOVE_MESSAGES'; roomId: string; messageIds: string[] }
@@ -64,7 +64,7 @@ export type ChatAction =
   | { type: 'HISTORY_FAILED'; roomId: string }
   | { type: 'PINS_LOADED'; roomId: string; messageIds: string[] }
   | { type: 'PLANS_LOADED'; roomId: string; plans: { runId: string; plan: Plan }[] }
-  | { type: 'RUNS_LOADED'; roomId: string; runs: SpentRun[] }
+  | { type: 'RUNS_LOADED'; roomId: string; runs: RunUsage[] }
   | { type: 'TASKS_LOADED'; roomId: string; tasks: Task[] }
   | { type: 'TASK_CHANGED'; roomId: string; task: Task }
   | { type: 'TASK_REMOVED'; roomId: string; taskId: string }

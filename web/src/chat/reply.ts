@@ -1,12 +1,12 @@
 /** What happens to a reply while an agent gives it. */
-import type { ActionOf, ChatAction, OfReply } from './actions';
+import type { ActionOf, ChatAction, ReplyRef } from './actions';
 import { change, isUnnamed, put, unnamedId } from './messages';
 import type { ChatMessage, ContentBlock, RoomChat, SubagentTreeEntry, ToolBlock } from './state';
 
 /** So that a tool that prints without end costs no more than this. */
 const MOST_PROGRESS = 200;
 
-export function reply(chat: RoomChat, action: ChatAction & OfReply, now: number): RoomChat {
+export function reply(chat: RoomChat, action: ChatAction & ReplyRef, now: number): RoomChat {
   if (action.type === 'FINALIZE_MESSAGE') return finalize(chat, action);
   // A card may come after the end of its turn; it belongs to what was said last.
   const late = isCard(action.type) ? latest(chat, action) : undefined;
@@ -32,7 +32,7 @@ function isStream(type: ChatAction['type']): boolean {
 }
 
 /** The reply that is being given; a named one also when it is over. */
-function current(chat: RoomChat, { agentId, messageId }: OfReply): ChatMessage | undefined {
+function current(chat: RoomChat, { agentId, messageId }: ReplyRef): ChatMessage | undefined {
   const named = messageId === undefined ? undefined : chat.messages.findLast((one) => one.id === messageId);
   if (named !== undefined) return named;
   const given = (one: ChatMessage) => one.isGenerating === true && one.from === agentId;
@@ -45,18 +45,18 @@ function ofRun(chat: RoomChat, action: ChatAction): ChatMessage | undefined {
   return chat.messages.findLast((one) => one.runId === action.runId);
 }
 
-function latest(chat: RoomChat, { agentId }: OfReply): ChatMessage | undefined {
+function latest(chat: RoomChat, { agentId }: ReplyRef): ChatMessage | undefined {
   return chat.messages.findLast((one) => one.from === agentId && one.role === 'agent');
 }
 
 /** The first that is heard of a turn may know neither the id of the reply nor what its agent is called. */
-function rename(message: ChatMessage, { messageId, agentName }: OfReply): ChatMessage {
+function rename(message: ChatMessage, { messageId, agentName }: ReplyRef): ChatMessage {
   const id = messageId !== undefined && isUnnamed(message) ? messageId : message.id;
   const senderName = agentName !== undefined && message.senderName === message.from ? agentName : message.senderName;
   return id === message.id && senderName === message.senderName ? message : { ...message, id, senderName };
 }
 
-function begin({ roomId, agentId, agentName, messageId }: OfReply, now: number): ChatMessage {
+function begin({ roomId, agentId, agentName, messageId }: ReplyRef, now: number): ChatMessage {
   return {
     role: 'agent',
     id: messageId ?? unnamedId(roomId, agentId),

@@ -156,7 +156,7 @@ export interface Usage {
 }
 
 /** What a turn of an agent took, as far as it is known afterwards. */
-export interface SpentRun {
+export interface RunUsage {
   runId: string;
   durationMs?: number;
   usage?: Usage;

@@ -1,10 +1,10 @@
 import { ArrowUp, LoaderCircle, Paperclip, X } from 'lucide-react';
 import { useEffect, useEffectEvent, useLayoutEffect, useRef, useState, type ClipboardEvent, type KeyboardEvent, type ReactNode } from 'react';
-import { ask } from '../api/http';
+import { apiRequest } from '../api/http';
 import type { RoomChat, RoomEntry } from '../chat/state';
-import { visible } from '../markdown/visible';
+import { escapeHidden } from '../markdown/hiddenCharacters';
 import type { Writing } from '../rooms/RoomPage';
-import { useHouse } from '../session/session';
+import { useClient } from '../session/session';
 import { text } from '../text';
 import { focusNewest } from '../timeline/keys';
 import { IconButton } from '../ui/button';
@@ -28,7 +28,7 @@ interface Props {
 const TALLEST = 240;
 
 export function Composer({ room, chat, writing, onWritten, dropped, onTaken }: Props) {
-  const house = useHouse();
+  const house = useClient();
   const field = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
   const [content, setContent] = useState(() => draftOf(house.me.id, room.id));
@@ -86,7 +86,7 @@ export function Composer({ room, chat, writing, onWritten, dropped, onTaken }: P
     const said = content.trim();
     const command = commandIn(said);
     if (editing !== undefined) {
-      if (said !== '' && said !== editing.text) void ask('PUT', `/api/messages/${editing.id}`, { content: said });
+      if (said !== '' && said !== editing.text) void apiRequest('PUT', `/api/messages/${editing.id}`, { content: said });
     } else if (command !== undefined) command.run(house, room.id);
     else if (isUploading || (said === '' && attachments.length === 0)) return;
     else house.say(room.id, { content: said, replyToId: writing.replyTo, attachments });
@@ -218,9 +218,9 @@ function UploadList({ uploads, onRemove }: { uploads: Upload[]; onRemove: (key: 
             <LoaderCircle size={13} className="animate-spin text-accent" aria-label={text.composer.uploading} />
           )}
           <span className={problem === undefined ? 'max-w-64 truncate' : 'min-w-0 [overflow-wrap:anywhere]'}>
-            {problem === undefined ? visible(name) : text.composer.uploadFailed(visible(name), problem)}
+            {problem === undefined ? escapeHidden(name) : text.composer.uploadFailed(escapeHidden(name), problem)}
           </span>
-          <IconButton label={text.composer.removeFile(visible(name))} className="size-5" onClick={() => onRemove(key)}>
+          <IconButton label={text.composer.removeFile(escapeHidden(name))} className="size-5" onClick={() => onRemove(key)}>
             <X size={12} />
           </IconButton>
         </li>

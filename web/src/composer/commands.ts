@@ -1,7 +1,7 @@
 /** What a line that begins with `/` does, instead of being said. */
-import { ask } from '../api/http';
+import { apiRequest } from '../api/http';
 import { useChat } from '../chat/store';
-import type { House } from '../live/house';
+import type { ChatClient } from '../live/client';
 import { navigate, settingsPath } from '../router';
 import { text } from '../text';
 import { showPanel } from '../view';
@@ -9,7 +9,7 @@ import { showPanel } from '../view';
 export interface Command {
   name: string;
   hint: string;
-  run: (house: House, roomId: string) => void;
+  run: (house: ChatClient, roomId: string) => void;
 }
 
 export const COMMANDS: readonly Command[] = [
@@ -18,17 +18,17 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'freeze',
     hint: text.commands.freeze,
-    run: (_, roomId) => void ask('POST', `/api/rooms/${roomId}/freeze`),
+    run: (_, roomId) => void apiRequest('POST', `/api/rooms/${roomId}/freeze`),
   },
   {
     name: 'thaw',
     hint: text.commands.thaw,
-    run: (_, roomId) => void ask('DELETE', `/api/rooms/${roomId}/freeze`),
+    run: (_, roomId) => void apiRequest('DELETE', `/api/rooms/${roomId}/freeze`),
   },
   {
     name: 'clear',
     hint: text.commands.clear,
-    run: (_, roomId) => void ask('PUT', `/api/rooms/${roomId}/clear`),
+    run: (_, roomId) => void apiRequest('PUT', `/api/rooms/${roomId}/clear`),
   },
   { name: 'settings', hint: text.commands.settings, run: () => navigate(settingsPath('account')) },
 ];
@@ -38,7 +38,7 @@ export function commandIn(written: string): Command | undefined {
   return COMMANDS.find((command) => command.name === name);
 }
 
-function stop(house: House, roomId: string): void {
+function stop(house: ChatClient, roomId: string): void {
   const messages = useChat.getState().chats[roomId]?.messages ?? [];
   const speaking = new Set(messages.filter((message) => message.isGenerating).map((message) => message.from));
   for (const agentId of speaking) house.tell({ type: 'client:stop_generation', roomId, agentId });

@@ -1,6 +1,6 @@
 /** Files on their way into a message: dropped, pasted or chosen. */
 import { useState, type DragEvent } from 'react';
-import { data, RequestProblem } from '../api/http';
+import { apiResult, RequestProblem } from '../api/http';
 import type { Attachment } from '../generated/api';
 import { text } from '../text';
 
@@ -32,7 +32,7 @@ async function send(file: File): Promise<Pick<Upload, 'attachment' | 'problem'>>
   const form = new FormData();
   form.append('file', file);
   try {
-    return { attachment: await data<Attachment>('POST', '/api/upload', form) };
+    return { attachment: await apiResult<Attachment>('POST', '/api/upload', form) };
   } catch (failure) {
     return { problem: failure instanceof RequestProblem ? failure.message : text.failed };
   }

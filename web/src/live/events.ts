@@ -4,10 +4,10 @@
  * Events come beside the frames of a room and tell what those have no word for. What both tell, messages and pieces
  * of text, is taken from the frames.
  */
-import type { ChatAction, OfReply } from '../chat/actions';
+import type { ChatAction, ReplyRef } from '../chat/actions';
 import { isTransient } from '../chat/phase';
 import type { Plan, PlanItem, SubagentTreeEntry } from '../chat/state';
-import { upright } from '../markdown/visible';
+import { stripDirectionMarks } from '../markdown/hiddenCharacters';
 
 /** `UiSseMessage`, as the hub sends it in `server:event` and on `/api/events`. */
 export interface UiEvent {
@@ -31,7 +31,7 @@ export function fromEvent(event: UiEvent): ChatAction[] {
   if (agentId === undefined || roomId === undefined) return [];
   const data = event.data ?? {};
   const agentName = optional(data['agent_name']);
-  const reply: OfReply = { roomId, agentId, ...(agentName !== undefined && { agentName }) };
+  const reply: ReplyRef = { roomId, agentId, ...(agentName !== undefined && { agentName }) };
   switch (event.kind) {
     case 'run':
       return handleRun(event.phase, data, reply);
@@ -52,7 +52,7 @@ export function fromEvent(event: UiEvent): ChatAction[] {
   }
 }
 
-function handleRun(phase: string | undefined, data: Fields, reply: OfReply): ChatAction[] {
+function handleRun(phase: string | undefined, data: Fields, reply: ReplyRef): ChatAction[] {
   switch (phase) {
     case 'outcome':
       return [{ type: 'FINALIZE_MESSAGE', ...reply }];
@@ -100,7 +100,7 @@ function handleRun(phase: string | undefined, data: Fields, reply: OfReply): Cha
   }
 }
 
-function handleActivity(event: UiEvent, data: Fields, reply: OfReply): ChatAction[] {
+function handleActivity(event: UiEvent, data: Fields, reply: ReplyRef): ChatAction[] {
   const subagentId = optional(data['subagent_id']);
   const isDone = event.phase === 'done';
   if (subagentId !== undefined) {
@@ -116,7 +116,7 @@ function handleActivity(event: UiEvent, data: Fields, reply: OfReply): ChatActio
   return [{ type: 'SET_ACTIVITY', summary, ...reply }];
 }
 
-function handleQueue(data: Fields, { roomId, agentId }: OfReply): ChatAction[] {
+function handleQueue(data: Fields, { roomId, agentId }: ReplyRef): ChatAction[] {
   const items = list(data['items']).map((item) => ({
     id: text(item['id']),
     agentId,
@@ -125,7 +125,7 @@ function handleQueue(data: Fields, { roomId, agentId }: OfReply): ChatAction[] {
   return [{ type: 'SET_QUEUE', roomId, agentId, items }];
 }
 
-function handleAskUser(phase: string | undefined, data: Fields, reply: OfReply): ChatAction[] {
+function handleAskUser(phase: string | undefined, data: Fields, reply: ReplyRef): ChatAction[] {
   const questionId = text(data['question_id']);
   if (phase === 'resolved') {
     const answeredBy = optional(data['answered_by_name']) ?? optional(data['answered_by']);
@@ -147,7 +147,7 @@ function handleAskUser(phase: string | undefined, data: Fields, reply: OfReply):
   return [{ type: 'SET_ASK_USER', askUser: { questionId, questions }, ...reply }];
 }
 
-function handleModelFallback(data: Fields, reply: OfReply): ChatAction[] {
+function handleModelFallback(data: Fields, reply: ReplyRef): ChatAction[] {
   const modelFallback = {
     preferredModel: text(data['preferred_model']),
     actualModel: text(data['actual_model']),
@@ -156,7 +156,7 @@ function handleModelFallback(data: Fields, reply: OfReply): ChatAction[] {
   return [{ type: 'SET_MODEL_FALLBACK', modelFallback, ...reply }];
 }
 
-function handleToolProgress(data: Fields, reply: OfReply): ChatAction[] {
+function handleToolProgress(data: Fields, reply: ReplyRef): ChatAction[] {
   const stream = data['stream'] === 'stderr' ? 'stderr' : 'stdout';
   const line = { line: letters(data['line']), stream } as const;
   return [{ type: 'TOOL_PROGRESS', tool: text(data['tool']), line, ...reply }];
@@ -187,7 +187,7 @@ function fields(value: unknown): Fields {
 
 /** Nothing of an agent's turns round what stands beside it on a card. */
 function text(value: unknown): string {
-  return upright(letters(value));
+  return stripDirectionMarks(letters(value));
 }
 
 function optional(value: unknown): string | undefined {

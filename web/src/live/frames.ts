@@ -27,7 +27,7 @@ export type ClientFrame =
   | { type: 'client:ping'; ts: number };
 
 /** A piece of a reply. */
-export interface Piece {
+export interface ReplyChunk {
   type: string;
   content: string;
   metadata?: Record<string, unknown>;
@@ -64,7 +64,7 @@ export type ServerFrame =
       agentId: string;
       agentName: string;
       messageId: string;
-      chunk: Piece;
+      chunk: ReplyChunk;
       first?: boolean;
     }
   | { type: 'server:terminal_data'; roomId: string; agentId: string; agentName: string; data: string }

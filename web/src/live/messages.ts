@@ -1,7 +1,7 @@
 /** From a message as the hub tells it to one as the page keeps it. */
-import type { ChatMessage, ContentBlock, SpentRun, ToolBlock } from '../chat/state';
+import type { ChatMessage, ContentBlock, RunUsage, ToolBlock } from '../chat/state';
 import type { Message, TurnDelivery } from '../generated/api';
-import type { Piece } from './frames';
+import type { ReplyChunk } from './frames';
 
 export function fromMessage(message: Message): ChatMessage {
   const { metadata, attachments } = message;
@@ -38,7 +38,7 @@ export function fromMessage(message: Message): ChatMessage {
 }
 
 /** What a turn took, as its message shows it. */
-export function runOf({ runId, inputTokens, outputTokens, costMicros, startedAt, endedAt }: TurnDelivery): SpentRun {
+export function runOf({ runId, inputTokens, outputTokens, costMicros, startedAt, endedAt }: TurnDelivery): RunUsage {
   const hasUsage = inputTokens + outputTokens > 0;
   const isOver = startedAt !== undefined && endedAt !== undefined;
   return {
@@ -49,7 +49,7 @@ export function runOf({ runId, inputTokens, outputTokens, costMicros, startedAt,
 }
 
 /** The pieces that are no text: what was thought and done on the way. */
-export function fromPieces(pieces: Piece[]): ContentBlock[] {
+export function fromPieces(pieces: ReplyChunk[]): ContentBlock[] {
   const blocks: ContentBlock[] = [];
   for (const piece of pieces) {
     const last = blocks.at(-1);
@@ -62,19 +62,19 @@ export function fromPieces(pieces: Piece[]): ContentBlock[] {
   return blocks;
 }
 
-export function toolOf(piece: Piece, index: number): ToolBlock {
+export function toolOf(piece: ReplyChunk, index: number): ToolBlock {
   const name = word(piece.metadata?.['toolName']) ?? 'Tool';
   const id = word(piece.metadata?.['toolId']) ?? `${name}-${index}`;
   return { type: 'tool', id, name, input: piece.content, isRunning: false, progress: [] };
 }
 
-function finish(blocks: ContentBlock[], piece: Piece): void {
+function finish(blocks: ContentBlock[], piece: ReplyChunk): void {
   const { id, isError } = resultOf(piece);
   const tool = blocks.findLast((block) => block.type === 'tool' && (id === undefined || block.id === id));
   if (tool?.type === 'tool') Object.assign(tool, { output: piece.content, isError });
 }
 
-export function resultOf(piece: Piece): { id: string | undefined; isError: boolean } {
+export function resultOf(piece: ReplyChunk): { id: string | undefined; isError: boolean } {
   return { id: word(piece.metadata?.['toolId']), isError: piece.metadata?.['isError'] === true };
 }
 

@@ -1,7 +1,7 @@
 import { lazy, memo, Suspense, useMemo } from 'react';
 import { isOneOf, splitMentions } from './mentions';
-import { usePaced } from './paced';
-import { upright } from './visible';
+import { useThrottledText } from './throttled';
+import { stripDirectionMarks } from './hiddenCharacters';
 
 const RichText = lazy(() => import('./RichText'));
 
@@ -27,7 +27,7 @@ interface Props {
 export const MessageText = memo(function MessageText({ text: said, isStreaming = false, hasCursor = false, names: called, mine }: Props) {
   // Who calls somebody by the name for signing in has the hub tell the other one.
   const names = useMemo(() => (called.some((name) => isOneOf(name, mine)) ? [...called, ...mine] : called), [called, mine]);
-  const text = usePaced(said, isStreaming);
+  const text = useThrottledText(said, isStreaming);
   const plain = <PlainText {...{ text, names, mine }} />;
   return (
     <div className="prose-parlor" dir="auto" data-growing={hasCursor || undefined}>
@@ -45,7 +45,7 @@ export const MessageText = memo(function MessageText({ text: said, isStreaming =
 function PlainText({ text, names, mine }: Pick<Props, 'text' | 'names' | 'mine'>) {
   return (
     <p>
-      {splitMentions(upright(text), names).map((part, index) =>
+      {splitMentions(stripDirectionMarks(text), names).map((part, index) =>
         part.name === undefined ? (
           part.text
         ) : (

@@ -7,7 +7,7 @@ import { growingSplit } from './blocks';
 import { CodeFence } from './CodeFence';
 import { safeUrl } from './links';
 import { markMentions, markupAsText } from './plugins';
-import { upright } from './visible';
+import { stripDirectionMarks } from './hiddenCharacters';
 
 const REMARK = [...Object.values(defaultRemarkPlugins), markupAsText];
 
@@ -97,7 +97,7 @@ export default memo(function RichText({ children, isStreaming, names, mine }: Pr
       urlTransform={safeAddress}
       components={COMPONENTS}
     >
-      {upright(children)}
+      {stripDirectionMarks(children)}
     </Streamdown>
   );
 });

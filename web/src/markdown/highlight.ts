@@ -6,14 +6,14 @@ const grammars = createLowlight(common);
 /** A longer block stays plain: people scroll through it, and reading it would take the time for that. */
 const LONGEST = 10_000;
 
-export interface Piece {
+export interface CodeToken {
   text: string;
-  look?: Look;
+  look?: TokenClass;
 }
 
-export type Look = 'comment' | 'keyword' | 'text' | 'number' | 'name' | 'type' | 'added' | 'removed';
+export type TokenClass = 'comment' | 'keyword' | 'text' | 'number' | 'name' | 'type' | 'added' | 'removed';
 
-const LOOKS: Record<string, Look> = {
+const LOOKS: Record<string, TokenClass> = {
   comment: 'comment', quote: 'comment', doctag: 'comment', meta: 'comment',
   keyword: 'keyword', 'selector-tag': 'keyword', 'template-tag': 'keyword', section: 'keyword', tag: 'keyword',
   string: 'text', regexp: 'text', 'meta-string': 'text', symbol: 'text', link: 'text', char: 'text',
@@ -31,10 +31,10 @@ interface Node {
 }
 
 /** The code in pieces, from beginning to end; `undefined` where nobody knows the language. */
-export function piecesOf(code: string, language: string): Piece[] | undefined {
+export function piecesOf(code: string, language: string): CodeToken[] | undefined {
   if (code.length > LONGEST || !grammars.registered(language)) return undefined;
-  const pieces: Piece[] = [];
-  const walk = (node: Node, look: Look | undefined): void => {
+  const pieces: CodeToken[] = [];
+  const walk = (node: Node, look: TokenClass | undefined): void => {
     if (node.value !== undefined) pieces.push(look === undefined ? { text: node.value } : { text: node.value, look });
     const inner = lookOf(node) ?? look;
     node.children?.forEach((child) => walk(child, inner));
@@ -43,7 +43,7 @@ export function piecesOf(code: string, language: string): Piece[] | undefined {
   return pieces;
 }
 
-function lookOf({ properties }: Node): Look | undefined {
+function lookOf({ properties }: Node): TokenClass | undefined {
   const [first] = Array.isArray(properties?.className) ? (properties.className as unknown[]) : [];
   return typeof first === 'string' ? LOOKS[first.replace(/^hljs-/, '')] : undefined;
 }

@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
 import type { RoomEntry } from '../chat/state';
 import { Problem } from '../settings/Block';
-import { useAttempt } from '../settings/useAttempt';
+import { useSubmit } from '../settings/useSubmit';
 import { text } from '../text';
 import { Button } from '../ui/button';
 import { Field, TextArea } from '../ui/field';
@@ -17,7 +17,7 @@ interface Props {
 
 export function MissionForm({ room, mission, onDone }: Props) {
   const queries = useQueryClient();
-  const { attempt, problem, isBusy } = useAttempt();
+  const { attempt, problem, isBusy } = useSubmit();
   const agents = room.members.filter((member) => member.memberType === 'agent');
   // Who is in the room may be known only after the form is there.
   const [choices, setChoices] = useState<Record<string, boolean>>({});

@@ -2,21 +2,21 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { useChat } from '../chat/store';
 import type { RoomEntry } from '../chat/state';
-import { upright } from '../markdown/visible';
+import { stripDirectionMarks } from '../markdown/hiddenCharacters';
 import { roomPath } from '../router';
-import { useHouse } from '../session/session';
+import { useClient } from '../session/session';
 import { Block, Problem } from '../settings/Block';
-import { useAttempt } from '../settings/useAttempt';
+import { useSubmit } from '../settings/useSubmit';
 import { text } from '../text';
 import { Button } from '../ui/button';
-import { Nothing, Page } from '../ui/page';
+import { EmptyState, Page } from '../ui/page';
 import { whole } from '../ui/time';
 import { MissionForm } from './MissionForm';
 import { endMission, isSpent, missionsOf, type Mission } from './missions';
 
 /** What the agents of a room work on by themselves. */
 export function MissionPage({ roomId, isWide }: { roomId: string; isWide: boolean }) {
-  const house = useHouse();
+  const house = useClient();
   const room = useChat((state) => state.rooms[roomId]);
   const missions = useQuery(missionsOf(roomId));
   useEffect(() => {
@@ -35,7 +35,7 @@ export function MissionPage({ roomId, isWide }: { roomId: string; isWide: boolea
             <ul aria-label={text.missions.past} className="divide-y rounded-xl border">
               {past.map((mission) => (
                 <li key={mission.id} className="px-4 py-3 text-sm">
-                  <p className="whitespace-pre-wrap">{upright(mission.text)}</p>
+                  <p className="whitespace-pre-wrap">{stripDirectionMarks(mission.text)}</p>
                   <p className="mt-1 text-xs text-faint">{span(mission)}</p>
                 </li>
               ))}
@@ -53,13 +53,13 @@ function Now({ room, active }: { room: RoomEntry; active: Mission | undefined })
   if (isWriting) return <MissionForm room={room} mission={active} onDone={() => setWriting(false)} />;
   if (active !== undefined) return <Active room={room} mission={active} mayChange={mayChange} onChange={() => setWriting(true)} />;
   return (
-    <Nothing title={text.missions.none} lead={mayChange ? text.missions.noneLead : text.missions.notYours}>
+    <EmptyState title={text.missions.none} lead={mayChange ? text.missions.noneLead : text.missions.notYours}>
       {mayChange && (
         <Button look="primary" onClick={() => setWriting(true)}>
           {text.missions.add}
         </Button>
       )}
-    </Nothing>
+    </EmptyState>
   );
 }
 
@@ -72,7 +72,7 @@ interface ActiveProps {
 
 function Active({ room, mission, mayChange, onChange }: ActiveProps) {
   const queries = useQueryClient();
-  const { attempt, problem, isBusy } = useAttempt();
+  const { attempt, problem, isBusy } = useSubmit();
   const end = () =>
     attempt(async () => {
       await endMission(room.id);
@@ -82,7 +82,7 @@ function Active({ room, mission, mayChange, onChange }: ActiveProps) {
   return (
     <section aria-label={text.missions.active} className="rounded-2xl border bg-raised p-5">
       <p className="text-xs font-medium text-accent">{isSpent(mission) ? text.missions.spent : text.missions.active}</p>
-      <p className="mt-1 font-medium whitespace-pre-wrap">{upright(mission.text)}</p>
+      <p className="mt-1 font-medium whitespace-pre-wrap">{stripDirectionMarks(mission.text)}</p>
       {mission.agents.length > 0 && (
         <ul className="mt-3 space-y-1 text-sm">
           {mission.agents.map((agent) => (

@@ -2,11 +2,11 @@ import { useQueries } from '@tanstack/react-query';
 import { Target } from 'lucide-react';
 import { useChat } from '../chat/store';
 import type { RoomEntry } from '../chat/state';
-import { upright } from '../markdown/visible';
+import { stripDirectionMarks } from '../markdown/hiddenCharacters';
 import { missionPath } from '../router';
 import { text } from '../text';
 import { Link } from '../ui/link';
-import { Nothing, Page } from '../ui/page';
+import { EmptyState, Page } from '../ui/page';
 import { MissionPage } from './MissionPage';
 import { isSpent, missionsOf, type Mission } from './missions';
 
@@ -34,7 +34,7 @@ function Overview({ isWide }: { isWide: boolean }) {
   return (
     <Page title={text.missions.heading} isWide={isWide}>
       <div className="space-y-10" aria-busy={isBusy}>
-        {!isBusy && active.length === 0 && <Nothing title={text.missions.none} lead={text.missions.noneLead} />}
+        {!isBusy && active.length === 0 && <EmptyState title={text.missions.none} lead={text.missions.noneLead} />}
         {active.length > 0 && (
           <ul aria-label={text.missions.active} className="space-y-3">
             {active.map(({ room, mission }) => (
@@ -67,7 +67,7 @@ function Row({ room, mission }: { room: RoomEntry; mission: Mission }) {
       <Link href={missionPath(room.id)} className="flex gap-3.5 rounded-2xl border bg-raised p-4 hover:border-line-strong">
         <Target size={18} aria-hidden className="mt-0.5 shrink-0 text-accent" />
         <span className="min-w-0 flex-1">
-          <span className="line-clamp-2 font-medium">{upright(mission.text)}</span>
+          <span className="line-clamp-2 font-medium">{stripDirectionMarks(mission.text)}</span>
           <span className="block text-xs text-faint">
             {[room.name, text.missions.prompts(mission.prompts, mission.max_prompts), isSpent(mission) ? text.missions.spent : '']
               .filter(Boolean)

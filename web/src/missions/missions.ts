@@ -1,6 +1,6 @@
 /** Missions as the hub tells them: what agents of a room work on by themselves when nobody asks them for anything. */
 import { queryOptions } from '@tanstack/react-query';
-import { ask } from '../api/http';
+import { apiRequest } from '../api/http';
 
 export interface MissionAgent {
   id: string;
@@ -32,17 +32,17 @@ export const MOST_SECONDS = 86_400;
 export function missionsOf(roomId: string) {
   return queryOptions({
     queryKey: ['missions', roomId],
-    queryFn: async () => (await ask<{ missions: Mission[] }>('GET', `/api/missions?${session(roomId)}`)).missions,
+    queryFn: async () => (await apiRequest<{ missions: Mission[] }>('GET', `/api/missions?${session(roomId)}`)).missions,
     retry: false,
   });
 }
 
 export function setMission(roomId: string, text: string, agents: MissionAgent[]): Promise<unknown> {
-  return ask('POST', '/api/mission', { session_id: roomId, text, agents });
+  return apiRequest('POST', '/api/mission', { session_id: roomId, text, agents });
 }
 
 export function endMission(roomId: string): Promise<unknown> {
-  return ask('DELETE', `/api/mission?${session(roomId)}`);
+  return apiRequest('DELETE', `/api/mission?${session(roomId)}`);
 }
 
 /** It has asked as often as it may, and goes on when it is set again. */

@@ -1,7 +1,7 @@
 import { Hash, MessageSquare, Search, Terminal, UserRound } from 'lucide-react';
 import { useQuery } from '@tanstack/react-query';
 import { useDeferredValue, useMemo, useState, type KeyboardEvent, type ReactNode } from 'react';
-import { ask } from '../api/http';
+import { apiRequest } from '../api/http';
 import { useChat } from '../chat/store';
 import type { Found } from '../generated/api';
 import { AGENTS_PATH, MISSIONS_PATH, navigate, roomPath, searchPath, settingsPath } from '../router';
@@ -12,7 +12,7 @@ import { classes } from '../ui/classes';
 import { Dialog } from '../ui/dialog';
 import { isDark, setTheme } from '../ui/theme';
 import { showNewRoom, showPalette } from '../view';
-import { fitting } from './fitting';
+import { matching } from './matching';
 
 interface Entry {
   key: string;
@@ -31,7 +31,7 @@ const COMMANDS: Entry[] = [
   command(text.palette.search, () => navigate(searchPath(''))),
   command(text.palette.settings, () => navigate(settingsPath('account'))),
   command(text.palette.theme, () => setTheme(isDark() ? 'light' : 'dark')),
-  command(text.palette.markAllRead, () => void ask('POST', '/api/messages/mark-all-read')),
+  command(text.palette.markAllRead, () => void apiRequest('POST', '/api/messages/mark-all-read')),
   command(text.palette.signOut, () => void signOut()),
 ];
 
@@ -42,7 +42,7 @@ export default function Palette() {
   const places = usePlaces();
   const messages = useMessages(useDeferredValue(written.trim()));
   const found = useMemo(
-    () => [...fitting([...places, ...COMMANDS], written), ...messages, ...everywhere(written.trim())],
+    () => [...matching([...places, ...COMMANDS], written), ...messages, ...everywhere(written.trim())],
     [places, written, messages],
   );
   const close = () => showPalette(false);
@@ -167,7 +167,7 @@ function useMessages(query: string): Entry[] {
   const { data: found } = useQuery({
     queryKey: ['search', query],
     queryFn: async () =>
-      (await ask<Found>('GET', `/api/messages/search?${new URLSearchParams({ q: query, limit: '12' })}`)).data,
+      (await apiRequest<Found>('GET', `/api/messages/search?${new URLSearchParams({ q: query, limit: '12' })}`)).data,
     enabled: query.length >= 2,
     placeholderData: (before) => before,
     retry: false,

@@ -1,18 +1,18 @@
-import { ask, data } from '../api/http';
+import { apiRequest, apiResult } from '../api/http';
 import { peopleNamed } from '../api/people';
 import type { RoomEntry } from '../chat/state';
 import type { Agent } from '../generated/api';
 import { Problem } from '../settings/Block';
-import { useAttempt } from '../settings/useAttempt';
+import { useSubmit } from '../settings/useSubmit';
 import { text } from '../text';
 import { Finder, type Candidate } from '../ui/finder';
 
 /** Finds people and agents by name, and brings them in. */
 export function AddMember({ room }: { room: RoomEntry }) {
-  const { attempt, problem } = useAttempt();
+  const { attempt, problem } = useSubmit();
   const isInside = (id: string) => room.members.some((member) => member.memberId === id);
   const add = ({ id, kind }: Candidate) =>
-    void attempt(() => ask('POST', `/api/rooms/${room.id}/members`, { memberId: id, memberType: kind }));
+    void attempt(() => apiRequest('POST', `/api/rooms/${room.id}/members`, { memberId: id, memberType: kind }));
   return (
     <>
       <Finder label={text.details.add} among="candidates" find={candidates} isLeftOut={isInside} onTake={add} />
@@ -24,8 +24,8 @@ export function AddMember({ room }: { room: RoomEntry }) {
 async function candidates(words: string): Promise<Candidate[]> {
   const [people, own, shared] = await Promise.all([
     peopleNamed(words),
-    data<Agent[]>('GET', '/api/agents'),
-    data<Agent[]>('GET', '/api/agents/shared'),
+    apiResult<Agent[]>('GET', '/api/agents'),
+    apiResult<Agent[]>('GET', '/api/agents/shared'),
   ]);
   const named = [...own, ...shared].filter((agent) => agent.name.toLowerCase().includes(words.toLowerCase()));
   return [...named.map(({ id, name }) => ({ id, name, kind: 'agent' as const, hint: text.agent })), ...people];

@@ -1,5 +1,5 @@
 import { Snowflake } from 'lucide-react';
-import { ask } from '../api/http';
+import { apiRequest } from '../api/http';
 import type { RoomEntry } from '../chat/state';
 import { text } from '../text';
 import { Button } from '../ui/button';
@@ -11,7 +11,7 @@ export function FrozenBanner({ room }: { room: RoomEntry }) {
     <div role="status" className="flex items-center gap-3 border-b bg-warn-soft px-5 py-2 text-sm text-warn">
       <Snowflake size={15} className="shrink-0" />
       <span className="flex-1">{text.rooms.freezeLead(by)}</span>
-      <Button size="small" onClick={() => void ask('DELETE', `/api/rooms/${room.id}/freeze`)}>
+      <Button size="small" onClick={() => void apiRequest('DELETE', `/api/rooms/${room.id}/freeze`)}>
         {text.rooms.thaw}
       </Button>
     </div>

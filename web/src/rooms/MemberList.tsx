@@ -1,9 +1,9 @@
 import { MoreHorizontal } from 'lucide-react';
-import { ask } from '../api/http';
+import { apiRequest } from '../api/http';
 import { useChat } from '../chat/store';
 import type { ChatState, RoomEntry } from '../chat/state';
 import type { MemberFrame } from '../generated/api';
-import { upright } from '../markdown/visible';
+import { stripDirectionMarks } from '../markdown/hiddenCharacters';
 import { text } from '../text';
 import { Avatar } from '../ui/avatar';
 import { IconButton } from '../ui/button';
@@ -44,7 +44,7 @@ function MemberRow({ room, member }: { room: RoomEntry; member: MemberFrame }) {
           {displayName} {isMe && <span className="font-normal text-faint">({text.you})</span>}
         </p>
         <p className="truncate text-xs text-faint">
-          {[ROLES[role], upright(member.roleDescription ?? ''), state === undefined ? '' : text.details[state]]
+          {[ROLES[role], stripDirectionMarks(member.roleDescription ?? ''), state === undefined ? '' : text.details[state]]
             .filter((word) => word !== undefined && word !== '')
             .join(' · ')}
         </p>
@@ -62,14 +62,14 @@ function MemberRow({ room, member }: { room: RoomEntry; member: MemberFrame }) {
         >
           {mayPromote && (
             <>
-              <MenuItem onSelect={() => void ask('PUT', path, { role: role === 'admin' ? 'member' : 'admin' })}>
+              <MenuItem onSelect={() => void apiRequest('PUT', path, { role: role === 'admin' ? 'member' : 'admin' })}>
                 {role === 'admin' ? text.details.makeMember : text.details.makeAdmin}
               </MenuItem>
               <MenuLine />
             </>
           )}
           {mayRemove && (
-            <MenuItem danger onSelect={() => void ask('DELETE', path)}>
+            <MenuItem danger onSelect={() => void apiRequest('DELETE', path)}>
               {isMe ? text.details.leave : text.remove}
             </MenuItem>
           )}

@@ -1,8 +1,8 @@
 import { useState, type FormEvent } from 'react';
-import { data } from '../api/http';
+import { apiResult } from '../api/http';
 import type { Room } from '../generated/api';
 import { navigate, roomPath } from '../router';
-import { useHouse } from '../session/session';
+import { useClient } from '../session/session';
 import { text } from '../text';
 import { Button } from '../ui/button';
 import { Dialog } from '../ui/dialog';
@@ -10,14 +10,14 @@ import { Field } from '../ui/field';
 import { showNewRoom, showPanel } from '../view';
 
 export function NewRoom() {
-  const house = useHouse();
+  const house = useClient();
   const [problem, setProblem] = useState<string>();
   const close = () => showNewRoom(false);
   const make = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const name = new FormData(event.currentTarget).get('name');
     try {
-      const room = await data<Room>('POST', '/api/rooms', { name });
+      const room = await apiResult<Room>('POST', '/api/rooms', { name });
       await house.refreshRooms();
       close();
       navigate(roomPath(room.id));

@@ -1,5 +1,5 @@
 import type { RoomChat } from '../chat/state';
-import { upright } from '../markdown/visible';
+import { stripDirectionMarks } from '../markdown/hiddenCharacters';
 import { navigate, roomPath } from '../router';
 import { text } from '../text';
 import { Section } from './Section';
@@ -18,7 +18,7 @@ export function PinnedList({ chat }: { chat: RoomChat }) {
               onClick={() => navigate(roomPath(message.roomId, message.id))}
             >
               <span className="font-medium">{message.senderName}</span>
-              <span className="line-clamp-2 text-soft">{upright(message.text)}</span>
+              <span className="line-clamp-2 text-soft">{stripDirectionMarks(message.text)}</span>
             </button>
           </li>
         ))}

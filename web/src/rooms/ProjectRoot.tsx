@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { FolderOpen } from 'lucide-react';
 import { useId, type FormEvent } from 'react';
-import { ask, RequestProblem } from '../api/http';
+import { apiRequest, RequestProblem } from '../api/http';
 import type { RoomEntry } from '../chat/state';
-import { visible } from '../markdown/visible';
+import { escapeHidden } from '../markdown/hiddenCharacters';
 import { useIsAdmin } from '../session/session';
 import { Problem } from '../settings/Block';
-import { useAttempt } from '../settings/useAttempt';
+import { useSubmit } from '../settings/useSubmit';
 import { text } from '../text';
 import { Button } from '../ui/button';
 import { Field } from '../ui/field';
@@ -17,7 +17,7 @@ export function ProjectRoot({ room }: { room: RoomEntry }) {
   const isAdmin = useIsAdmin();
   const { data: allowed } = useQuery({
     queryKey: ['project-roots'],
-    queryFn: async () => (await ask<{ roots: string[] }>('GET', '/api/project-roots')).roots,
+    queryFn: async () => (await apiRequest<{ roots: string[] }>('GET', '/api/project-roots')).roots,
     enabled: isAdmin,
   });
   const { projectRoot } = room;
@@ -28,7 +28,7 @@ export function ProjectRoot({ room }: { room: RoomEntry }) {
       {projectRoot !== undefined && (
         <p className="flex items-start gap-2 text-sm">
           <FolderOpen size={15} aria-hidden className="mt-0.5 shrink-0 text-faint" />
-          <span className="font-mono text-xs leading-5 break-all">{visible(projectRoot)}</span>
+          <span className="font-mono text-xs leading-5 break-all">{escapeHidden(projectRoot)}</span>
         </p>
       )}
       {mayChoose && <Choosing key={projectRoot} room={room} allowed={allowed ?? []} />}
@@ -38,7 +38,7 @@ export function ProjectRoot({ room }: { room: RoomEntry }) {
 
 function Choosing({ room, allowed }: { room: RoomEntry; allowed: string[] }) {
   const listId = useId();
-  const { attempt, problem, isBusy } = useAttempt();
+  const { attempt, problem, isBusy } = useSubmit();
   const set = (projectRoot: string | null) => attempt(() => put(room.id, projectRoot));
   const save = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
@@ -79,7 +79,7 @@ function Choosing({ room, allowed }: { room: RoomEntry; allowed: string[] }) {
 
 async function put(roomId: string, projectRoot: string | null): Promise<void> {
   try {
-    await ask('PUT', `/api/rooms/${roomId}/project-root`, { projectRoot });
+    await apiRequest('PUT', `/api/rooms/${roomId}/project-root`, { projectRoot });
   } catch (failure) {
     // The hub does not say which folders there are: what is not free and what is not there are the same to it.
     const isRefused = failure instanceof RequestProblem && failure.status === 403;

@@ -1,8 +1,8 @@
 import { ArrowLeft, ListChecks, PanelRight, Snowflake, Square, Target } from 'lucide-react';
-import { ask } from '../api/http';
+import { apiRequest } from '../api/http';
 import type { RoomChat, RoomEntry } from '../chat/state';
 import { missionPath, navigate, tasksPath } from '../router';
-import { useHouse } from '../session/session';
+import { useClient } from '../session/session';
 import { text } from '../text';
 import { Button, IconButton } from '../ui/button';
 import { toggleDetails, usePanel } from '../view';
@@ -14,7 +14,7 @@ interface Props {
 }
 
 export function RoomHeader({ room, chat, isWide }: Props) {
-  const house = useHouse();
+  const house = useClient();
   const isOpen = usePanel(room.id)?.kind === 'details';
   const speaking = new Map(
     chat.messages.filter((message) => message.isGenerating).map((message) => [message.from, message.senderName]),
@@ -46,7 +46,7 @@ export function RoomHeader({ room, chat, isWide }: Props) {
         </Button>
       ))}
       {hasAgents && room.frozenAt === undefined && (
-        <IconButton label={text.rooms.freeze} onClick={() => void ask('POST', `/api/rooms/${room.id}/freeze`)}>
+        <IconButton label={text.rooms.freeze} onClick={() => void apiRequest('POST', `/api/rooms/${room.id}/freeze`)}>
           <Snowflake size={17} />
         </IconButton>
       )}

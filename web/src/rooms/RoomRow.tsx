@@ -1,8 +1,8 @@
 import { Archive, MoreHorizontal, Pin, Snowflake } from 'lucide-react';
 import { memo } from 'react';
-import { ask } from '../api/http';
+import { apiRequest } from '../api/http';
 import type { RoomEntry } from '../chat/state';
-import { upright } from '../markdown/visible';
+import { stripDirectionMarks } from '../markdown/hiddenCharacters';
 import { roomPath } from '../router';
 import { text } from '../text';
 import { classes } from '../ui/classes';
@@ -70,7 +70,7 @@ const PREFERENCES: [NotificationPref, string][] = [
 ];
 
 function RoomMenu({ room }: { room: RoomEntry }) {
-  const change = (path: string, body?: unknown) => void ask('PUT', `/api/rooms/${room.id}/${path}`, body);
+  const change = (path: string, body?: unknown) => void apiRequest('PUT', `/api/rooms/${room.id}/${path}`, body);
   const isPinned = room.pinnedAt !== undefined;
   const isArchived = room.archivedAt !== undefined;
   return (
@@ -108,5 +108,5 @@ function RoomMenu({ room }: { room: RoomEntry }) {
 
 /** The words alone: marks of Markdown mean nothing in one line. */
 function oneLine(content: string): string {
-  return upright(content).replace(/[*_`#>]+/g, '').replace(/\s+/g, ' ').slice(0, 120);
+  return stripDirectionMarks(content).replace(/[*_`#>]+/g, '').replace(/\s+/g, ' ').slice(0, 120);
 }

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { ask } from '../api/http';
+import { apiRequest } from '../api/http';
 import type { RoomEntry } from '../chat/state';
 import type { RoomBody, RoomPolicy, RoomRole } from '../generated/api';
 import { navigate } from '../router';
@@ -27,7 +27,7 @@ export function RoomSettings({ room }: { room: RoomEntry }) {
   const [isRemoving, setRemoving] = useState(false);
   if (room.role === 'member') return null;
   const change = (changes: RoomBody) =>
-    ask('PUT', `/api/rooms/${room.id}`, changes).then(
+    apiRequest('PUT', `/api/rooms/${room.id}`, changes).then(
       () => setProblem(undefined),
       (failure: unknown) => setProblem(failure instanceof Error ? failure.message : text.failed),
     );
@@ -83,7 +83,7 @@ export function RoomSettings({ room }: { room: RoomEntry }) {
             </Button>
             <Button
               look="danger"
-              onClick={() => void ask('DELETE', `/api/rooms/${room.id}`).then(() => navigate('/app/', 'replace'))}
+              onClick={() => void apiRequest('DELETE', `/api/rooms/${room.id}`).then(() => navigate('/app/', 'replace'))}
             >
               {text.details.removeRoom}
             </Button>

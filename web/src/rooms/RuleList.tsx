@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { ask, data } from '../api/http';
+import { apiRequest, apiResult } from '../api/http';
 import type { RoomEntry } from '../chat/state';
 import type { ApprovalRule } from '../generated/api';
 import { text } from '../text';
@@ -10,10 +10,10 @@ import { Section } from './Section';
 export function RuleList({ room }: { room: RoomEntry }) {
   const queries = useQueryClient();
   const path = `/api/rooms/${room.id}/approval-rules`;
-  const { data: rules } = useQuery({ queryKey: ['rules', room.id], queryFn: () => data<ApprovalRule[]>('GET', path) });
+  const { data: rules } = useQuery({ queryKey: ['rules', room.id], queryFn: () => apiResult<ApprovalRule[]>('GET', path) });
   if (!room.members.some((member) => member.memberType === 'agent')) return null;
   const revoke = async ({ agentId, toolName }: ApprovalRule) => {
-    await ask('DELETE', `${path}?${new URLSearchParams({ agentId, toolName })}`);
+    await apiRequest('DELETE', `${path}?${new URLSearchParams({ agentId, toolName })}`);
     await queries.invalidateQueries({ queryKey: ['rules', room.id] });
   };
   const nameOf = (id: string) => room.members.find((member) => member.memberId === id)?.displayName ?? id;

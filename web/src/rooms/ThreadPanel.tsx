@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { ask } from '../api/http';
+import { apiRequest } from '../api/http';
 import { merge } from '../chat/messages';
 import type { RoomChat, RoomEntry } from '../chat/state';
 import type { Thread } from '../generated/api';
 import { fromMessage } from '../live/messages';
-import { useHouse } from '../session/session';
+import { useClient } from '../session/session';
 import { text } from '../text';
 import { MessageRow } from '../timeline/MessageRow';
 import { Button } from '../ui/button';
@@ -22,11 +22,11 @@ interface Props {
 
 /** A message and everything that answers it, live. */
 export function ThreadPanel({ room, chat, rootId, isWide }: Props) {
-  const house = useHouse();
+  const house = useClient();
   const [content, setContent] = useState('');
   const { data: earlier } = useQuery({
     queryKey: ['thread', rootId],
-    queryFn: async () => (await ask<Thread>('GET', `/api/messages/${rootId}/thread?limit=200`)).data.map(fromMessage),
+    queryFn: async () => (await apiRequest<Thread>('GET', `/api/messages/${rootId}/thread?limit=200`)).data.map(fromMessage),
   });
   const root = chat.messages.find((message) => message.id === rootId);
   const live = chat.messages.filter((message) => message.threadId === rootId || message.replyToId === rootId);

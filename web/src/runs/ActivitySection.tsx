@@ -2,7 +2,7 @@ import { Brain, Check, ChevronRight, LoaderCircle, Wrench, X } from 'lucide-reac
 import { memo, type ReactNode } from 'react';
 import type { MessagePhase } from '../chat/phase';
 import type { ChatMessage, ThinkingBlock, ToolBlock } from '../chat/state';
-import { visible } from '../markdown/visible';
+import { escapeHidden } from '../markdown/hiddenCharacters';
 import { text } from '../text';
 import { classes } from '../ui/classes';
 
@@ -52,21 +52,21 @@ function Steps({ steps }: { steps: (ThinkingBlock | ToolBlock)[] }) {
 const Thought = memo(function Thought({ thought }: { thought: ThinkingBlock }) {
   return (
     <Fold icon={<Brain size={14} className="text-faint" />} label={text.runs.thought} hint={thought.text}>
-      <p className="text-sm whitespace-pre-wrap text-soft">{visible(thought.text)}</p>
+      <p className="text-sm whitespace-pre-wrap text-soft">{escapeHidden(thought.text)}</p>
     </Fold>
   );
 });
 
 const ToolCall = memo(function ToolCall({ tool }: { tool: ToolBlock }) {
   return (
-    <Fold icon={<ToolState tool={tool} />} label={visible(tool.name)} hint={tool.output ?? tool.input} mono>
+    <Fold icon={<ToolState tool={tool} />} label={escapeHidden(tool.name)} hint={tool.output ?? tool.input} mono>
       <div className="space-y-2 text-sm">
         <Output label={text.runs.input} content={pretty(tool.input)} />
         {tool.progress.length > 0 && (
           <pre className="max-h-48 overflow-auto rounded-lg bg-code px-3 py-2 font-mono text-xs">
             {tool.progress.map(({ line, stream }, index) => (
               <div key={index} className={stream === 'stderr' ? 'text-danger' : 'text-soft'}>
-                {visible(line)}
+                {escapeHidden(line)}
               </div>
             ))}
           </pre>
@@ -98,7 +98,7 @@ function Fold({ icon, label, hint, mono, children }: FoldProps) {
         {icon}
         <span className="shrink-0 font-medium">{label}</span>
         <span className={classes('truncate text-faint', mono === true && 'font-mono text-xs')}>
-          {visible(hint.slice(0, 200).replace(/\s+/g, ' '))}
+          {escapeHidden(hint.slice(0, 200).replace(/\s+/g, ' '))}
         </span>
         <ChevronRight size={13} className="ml-auto shrink-0 text-faint transition-transform group-open/fold:rotate-90" />
       </summary>
@@ -118,7 +118,7 @@ function Output({ label, content, isError }: { label: string; content: string; i
           isError === true ? 'bg-danger-soft text-danger' : 'bg-code',
         )}
       >
-        {content === '' ? text.runs.noOutput : visible(content)}
+        {content === '' ? text.runs.noOutput : escapeHidden(content)}
       </pre>
     </div>
   );

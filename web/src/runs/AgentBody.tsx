@@ -3,7 +3,7 @@ import { Ban, Cpu, TriangleAlert } from 'lucide-react';
 import { getMessagePhase } from '../chat/phase';
 import type { ChatMessage } from '../chat/state';
 import { MessageText } from '../markdown/MessageText';
-import { visible } from '../markdown/visible';
+import { escapeHidden } from '../markdown/hiddenCharacters';
 import { text } from '../text';
 import { ActivitySection } from './ActivitySection';
 import { ChangeReportBlock } from './ChangeReportBlock';
@@ -30,7 +30,7 @@ export function AgentBody({ message, mine }: Props) {
       {errors.map((error, index) => (
         <p key={index} className="flex gap-2 rounded-lg bg-danger-soft px-3 py-2 text-sm text-danger">
           <TriangleAlert size={15} className="mt-0.5 shrink-0" />
-          <span className="whitespace-pre-wrap">{visible(error.text)}</span>
+          <span className="whitespace-pre-wrap">{escapeHidden(error.text)}</span>
         </p>
       ))}
       {(message.text !== '' || phase === 'streaming') && (

@@ -1,8 +1,8 @@
 import { MessageCircleQuestion } from 'lucide-react';
 import { useState } from 'react';
-import { ask } from '../api/http';
+import { apiRequest } from '../api/http';
 import type { AskedQuestion, AskUser } from '../chat/state';
-import { upright } from '../markdown/visible';
+import { stripDirectionMarks } from '../markdown/hiddenCharacters';
 import { text } from '../text';
 import { Button } from '../ui/button';
 import { classes } from '../ui/classes';
@@ -32,7 +32,7 @@ export function AskUserCard({ askUser }: { askUser: AskUser }) {
       return { question_index: index, selected, ...(custom.trim() !== '' && { custom_text: custom.trim() }) };
     });
     try {
-      await ask('POST', '/api/ask-user-response', { question_id: askUser.questionId, answers: given });
+      await apiRequest('POST', '/api/ask-user-response', { question_id: askUser.questionId, answers: given });
       setState('sent');
     } catch (failure) {
       setProblem(failure instanceof Error ? failure.message : text.failed);
@@ -108,7 +108,7 @@ function QuestionPart({ question, answer, isOver, onAnswer }: PartProps) {
                 isChosen ? 'border-accent bg-accent-soft' : !isOver && 'hover:border-line-strong hover:bg-hover',
               )}
             >
-              <span className="font-medium">{upright(label)}</span>
+              <span className="font-medium">{stripDirectionMarks(label)}</span>
               {description !== undefined && <span className="block text-xs text-soft">{description}</span>}
               {preview !== undefined && isChosen && (
                 <pre className="mt-2 overflow-x-auto font-mono text-xs leading-tight">{preview}</pre>

@@ -1,6 +1,6 @@
 import { ChevronRight, FileDiff } from 'lucide-react';
 import type { ChangeReport } from '../chat/state';
-import { visible } from '../markdown/visible';
+import { escapeHidden } from '../markdown/hiddenCharacters';
 import { text } from '../text';
 import { classes } from '../ui/classes';
 
@@ -16,7 +16,7 @@ export function ChangeReportBlock({ report }: { report: ChangeReport }) {
         <details key={file.path} className="group/file border-b last:border-b-0">
           <summary className="flex items-center gap-2 px-3 py-1.5 hover:bg-hover">
             <ChevronRight size={14} className="text-faint transition-transform group-open/file:rotate-90" />
-            <span className="truncate font-mono text-xs">{visible(file.path)}</span>
+            <span className="truncate font-mono text-xs">{escapeHidden(file.path)}</span>
             <span className="ml-auto shrink-0 text-xs text-faint">{file.summary}</span>
           </summary>
           {file.diff !== undefined && <Diff diff={file.diff} />}
@@ -42,7 +42,7 @@ function Diff({ diff }: { diff: string }) {
             line.startsWith('@@') && 'text-faint',
           )}
         >
-          {line === '' ? ' ' : visible(line)}
+          {line === '' ? ' ' : escapeHidden(line)}
         </div>
       ))}
     </pre>

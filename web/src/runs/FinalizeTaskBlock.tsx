@@ -1,6 +1,6 @@
 import { CircleCheckBig, CircleX } from 'lucide-react';
 import type { FinalizedTask } from '../chat/state';
-import { upright } from '../markdown/visible';
+import { stripDirectionMarks } from '../markdown/hiddenCharacters';
 import { text } from '../text';
 
 /** What came of a task that was given to an agent. */
@@ -15,9 +15,9 @@ export function FinalizeTaskBlock({ task }: { task: FinalizedTask }) {
       )}
       <div className="min-w-0">
         <p>
-          <span className="font-semibold">{isDone ? text.runs.taskDone : text.runs.taskFailed}</span> {upright(task.title)}
+          <span className="font-semibold">{isDone ? text.runs.taskDone : text.runs.taskFailed}</span> {stripDirectionMarks(task.title)}
         </p>
-        {task.result !== undefined && <p className="mt-0.5 whitespace-pre-wrap text-soft">{upright(task.result)}</p>}
+        {task.result !== undefined && <p className="mt-0.5 whitespace-pre-wrap text-soft">{stripDirectionMarks(task.result)}</p>}
       </div>
     </section>
   );

@@ -1,8 +1,8 @@
 import { ShieldQuestion } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import type { Permission } from '../chat/state';
-import { visible } from '../markdown/visible';
-import { useHouse } from '../session/session';
+import { escapeHidden } from '../markdown/hiddenCharacters';
+import { useClient } from '../session/session';
 import { text } from '../text';
 import { Button } from '../ui/button';
 import { classes } from '../ui/classes';
@@ -23,7 +23,7 @@ function PermissionCard({ permission }: { permission: Permission }) {
   const { agentName, toolName, toolInput, decision } = permission;
   const isGone = useIsGone(decision !== undefined);
   if (isGone) return null;
-  const title = text.permission.asks(visible(agentName), visible(toolName));
+  const title = text.permission.asks(escapeHidden(agentName), escapeHidden(toolName));
   return (
     <section
       aria-label={title}
@@ -49,7 +49,7 @@ function PermissionCard({ permission }: { permission: Permission }) {
 }
 
 function Answers({ permission }: { permission: Permission }) {
-  const house = useHouse();
+  const house = useClient();
   const [isDenying, setDenying] = useState(false);
   const [reason, setReason] = useState('');
   const [isLost, setLost] = useState(false);
@@ -164,5 +164,5 @@ function useIsGone(isDecided: boolean): boolean {
 }
 
 function inWords(input: unknown): string {
-  return visible(JSON.stringify(input, null, 2) ?? '');
+  return escapeHidden(JSON.stringify(input, null, 2) ?? '');
 }

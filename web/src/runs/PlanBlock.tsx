@@ -1,9 +1,9 @@
 import { Check, Circle, ListChecks, LoaderCircle, Minus } from 'lucide-react';
 import { lazy, Suspense, useState, type FormEvent } from 'react';
-import { ask } from '../api/http';
+import { apiRequest } from '../api/http';
 import type { ChatMessage, Plan, PlanItem } from '../chat/state';
 import { Problem } from '../settings/Block';
-import { useAttempt } from '../settings/useAttempt';
+import { useSubmit } from '../settings/useSubmit';
 import { text } from '../text';
 import { Button } from '../ui/button';
 import { classes } from '../ui/classes';
@@ -77,9 +77,9 @@ function ItemState({ status }: { status: PlanItem['status'] }) {
 /** What people make of it. The hub keeps their word, and tells the agent. */
 function Verdict({ message, plan }: { message: ChatMessage; plan: Plan }) {
   const [isEditing, setEditing] = useState(false);
-  const { attempt, problem, isBusy } = useAttempt();
+  const { attempt, problem, isBusy } = useSubmit();
   const judge = (verdict: 'approve' | 'reject' | 'edit', more: { text?: string } = {}) =>
-    attempt(() => ask('POST', `/api/plan/${verdict}`, { agent_id: message.from, session_id: message.roomId, ...more }));
+    attempt(() => apiRequest('POST', `/api/plan/${verdict}`, { agent_id: message.from, session_id: message.roomId, ...more }));
   const edit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const words = String(new FormData(event.currentTarget).get('words'));

@@ -1,12 +1,12 @@
 import { ChevronRight, Hourglass, X } from 'lucide-react';
-import { ask } from '../api/http';
+import { apiRequest } from '../api/http';
 import type { QueuedItem } from '../chat/state';
 import { text } from '../text';
 import { IconButton } from '../ui/button';
 
 /** What was said stays; only its turn is given up. */
 function takeBack(roomId: string, { agentId, id }: QueuedItem): void {
-  void ask('DELETE', `/api/queue?${new URLSearchParams({ session_id: roomId, agent_id: agentId, id })}`);
+  void apiRequest('DELETE', `/api/queue?${new URLSearchParams({ session_id: roomId, agent_id: agentId, id })}`);
 }
 
 /** What was said to an agent that is busy, and waits. */

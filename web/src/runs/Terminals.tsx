@@ -1,7 +1,7 @@
 import { ChevronRight, SquareTerminal } from 'lucide-react';
 import { useMemo } from 'react';
 import type { RoomChat } from '../chat/state';
-import { visible } from '../markdown/visible';
+import { escapeHidden } from '../markdown/hiddenCharacters';
 import { text } from '../text';
 import { classes } from '../ui/classes';
 import { terminalLines } from './ansi';
@@ -36,7 +36,7 @@ function Screen({ output }: { output: string }) {
               ? ' '
               : line.map((span, at) => (
                   <span key={at} className={classes(COLOURS[span.colour ?? 0], span.isBold === true && 'font-bold')}>
-                    {visible(span.text)}
+                    {escapeHidden(span.text)}
                   </span>
                 ))}
           </div>

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { data } from '../api/http';
+import { apiResult } from '../api/http';
 import type { TurnDelivery } from '../generated/api';
 import { text } from '../text';
 import { Avatar } from '../ui/avatar';
@@ -9,7 +9,7 @@ import { Dialog } from '../ui/dialog';
 export function WhyDialog({ messageId, onClose }: { messageId: string; onClose: () => void }) {
   const { data: deliveries } = useQuery({
     queryKey: ['deliveries', messageId],
-    queryFn: () => data<TurnDelivery[]>('GET', `/api/messages/${messageId}/deliveries`),
+    queryFn: () => apiResult<TurnDelivery[]>('GET', `/api/messages/${messageId}/deliveries`),
     staleTime: 0,
   });
   return (

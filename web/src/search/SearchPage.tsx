@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Search } from 'lucide-react';
 import { useEffect, useState } from 'react';
-import { ask } from '../api/http';
+import { apiRequest } from '../api/http';
 import { useChat } from '../chat/store';
 import type { Found, Hit } from '../generated/api';
 import { navigate, roomPath, searchPath } from '../router';
@@ -11,10 +11,10 @@ import { Button } from '../ui/button';
 import { classes } from '../ui/classes';
 import { INPUT, SearchField } from '../ui/field';
 import { Link } from '../ui/link';
-import { Nothing, Page } from '../ui/page';
+import { EmptyState, Page } from '../ui/page';
 import { brief, whole } from '../ui/time';
 import { Snippet } from './Snippet';
-import { inAddress, senderType, wantedIn, type Wanted } from './wanted';
+import { toQueryString, senderType, parseFilter, type SearchFilter } from './filter';
 
 const LEAST = 2;
 /** So long after the last letter the hub is asked. */
@@ -22,8 +22,8 @@ const PAUSE_MS = 250;
 
 /** Everything that was said in one's rooms. */
 export default function SearchPage({ query, isWide }: { query: string; isWide: boolean }) {
-  const wanted = wantedIn(query);
-  const change = (changes: Partial<Wanted>) => navigate(searchPath(inAddress({ ...wanted, ...changes })), 'replace');
+  const wanted = parseFilter(query);
+  const change = (changes: Partial<SearchFilter>) => navigate(searchPath(toQueryString({ ...wanted, ...changes })), 'replace');
   return (
     <Page title={text.search.heading} isWide={isWide}>
       <search className="block space-y-3">
@@ -68,7 +68,7 @@ function Words({ words, onChange }: { words: string; onChange: (words: string) =
 
 const SELECT = classes(INPUT, 'h-9 min-w-28 flex-1 truncate py-1 text-sm sm:max-w-44');
 
-function Filters({ wanted, onChange }: { wanted: Wanted; onChange: (changes: Partial<Wanted>) => void }) {
+function Filters({ wanted, onChange }: { wanted: SearchFilter; onChange: (changes: Partial<SearchFilter>) => void }) {
   const rooms = useChat((state) => state.rooms);
   return (
     <div className="flex flex-wrap gap-2">
@@ -108,13 +108,13 @@ function Filters({ wanted, onChange }: { wanted: Wanted; onChange: (changes: Par
   );
 }
 
-function Results({ wanted }: { wanted: Wanted }) {
+function Results({ wanted }: { wanted: SearchFilter }) {
   const isAsked = wanted.q.trim().length >= LEAST;
   const { data, error, isFetching, fetchNextPage, hasNextPage } = useInfiniteQuery({
-    queryKey: ['search-page', inAddress(wanted)],
+    queryKey: ['search-page', toQueryString(wanted)],
     queryFn: ({ pageParam }) => {
       const cursor = pageParam === undefined ? '' : `&cursor=${encodeURIComponent(pageParam)}`;
-      return ask<Found>('GET', `/api/messages/search?${inAddress(wanted)}&limit=30${cursor}`);
+      return apiRequest<Found>('GET', `/api/messages/search?${toQueryString(wanted)}&limit=30${cursor}`);
     },
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.nextCursor,
@@ -131,7 +131,7 @@ function Results({ wanted }: { wanted: Wanted }) {
         </p>
       )}
       {isOver && error === null && hits.length === 0 && (
-        <Nothing title={text.search.nothing} lead={text.search.nothingLead} />
+        <EmptyState title={text.search.nothing} lead={text.search.nothingLead} />
       )}
       <ul aria-label={text.search.results} className="space-y-1">
         {hits.map((hit) => (

@@ -1,16 +1,16 @@
 import type { ReactNode } from 'react';
 import type { Hit } from '../generated/api';
-import { upright } from '../markdown/visible';
+import { stripDirectionMarks } from '../markdown/hiddenCharacters';
 
 /** What was found, with what was looked for marked in it. */
 export function Snippet({ hit }: { hit: Pick<Hit, 'snippet' | 'highlights'> }) {
   const parts: ReactNode[] = [];
   let from = 0;
   for (const { start, end } of hit.highlights) {
-    parts.push(upright(hit.snippet.slice(from, start)));
+    parts.push(stripDirectionMarks(hit.snippet.slice(from, start)));
     parts.push(
       <mark key={start} className="rounded-xs bg-warn-soft text-warn">
-        {upright(hit.snippet.slice(start, end))}
+        {stripDirectionMarks(hit.snippet.slice(start, end))}
       </mark>,
     );
     from = end;
@@ -18,7 +18,7 @@ export function Snippet({ hit }: { hit: Pick<Hit, 'snippet' | 'highlights'> }) {
   return (
     <>
       {parts}
-      {upright(hit.snippet.slice(from))}
+      {stripDirectionMarks(hit.snippet.slice(from))}
     </>
   );
 }

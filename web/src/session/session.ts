@@ -1,20 +1,20 @@
 /** Who is signed in, in this tab, and the house that is theirs. */
 import { create } from 'zustand';
-import { ask, data, knock, refresh, RequestProblem, setToken, whenSignedOut } from '../api/http';
+import { apiRequest, apiResult, postAnonymous, refresh, RequestProblem, setToken, whenSignedOut } from '../api/http';
 import type { LoginAnswer, SignedIn, User } from '../generated/api';
-import { House } from '../live/house';
+import { ChatClient } from '../live/client';
 import { prepareRichText } from '../markdown/MessageText';
 
 export type Session =
   | { state: 'unknown' }
   | { state: 'unreachable' }
   | { state: 'out' }
-  | { state: 'in'; user: User; house: House };
+  | { state: 'in'; user: User; house: ChatClient };
 
 export const useSession = create<Session>(() => ({ state: 'unknown' }));
 
 /** The house of whoever is signed in; parts that only they see may ask for it. */
-export function useHouse(): House {
+export function useClient(): ChatClient {
   const session = useSession();
   if (session.state !== 'in') throw new Error('only shown to who is signed in');
   return session.house;
@@ -31,7 +31,7 @@ export async function resume(): Promise<void> {
     const token = await refresh();
     if (token === undefined) return leave();
     prepareRichText();
-    enter(await data<User>('GET', '/api/users/me'));
+    startSession(await apiResult<User>('GET', '/api/users/me'));
   } catch (problem) {
     if (problem instanceof RequestProblem && problem.status === 401) leave();
     else useSession.setState({ state: 'unreachable' }, true);
@@ -39,14 +39,14 @@ export async function resume(): Promise<void> {
 }
 
 export async function login(username: string, password: string): Promise<{ totpToken: string } | undefined> {
-  const answer = await knock<LoginAnswer>('/api/auth/login', { username, password });
+  const answer = await postAnonymous<LoginAnswer>('/api/auth/login', { username, password });
   if ('totpToken' in answer) return { totpToken: answer.totpToken };
   take(answer);
   return undefined;
 }
 
 export async function verifyCode(totpToken: string, code: string): Promise<void> {
-  take(await knock<SignedIn>('/api/auth/verify-totp', { totpToken, code }));
+  take(await postAnonymous<SignedIn>('/api/auth/verify-totp', { totpToken, code }));
 }
 
 export interface NewAccount {
@@ -57,15 +57,15 @@ export interface NewAccount {
 }
 
 export async function setUp(account: NewAccount): Promise<void> {
-  take(await knock<SignedIn>('/api/setup', account));
+  take(await postAnonymous<SignedIn>('/api/setup', account));
 }
 
 export async function register(account: NewAccount): Promise<void> {
-  take(await knock<SignedIn>('/api/auth/register', account));
+  take(await postAnonymous<SignedIn>('/api/auth/register', account));
 }
 
 export async function signOut(): Promise<void> {
-  await ask('POST', '/api/auth/logout').catch(() => undefined);
+  await apiRequest('POST', '/api/auth/logout').catch(() => undefined);
   leave();
 }
 
@@ -76,11 +76,11 @@ export function userChanged(user: User): void {
 
 function take(signedIn: SignedIn): void {
   setToken(signedIn.accessToken);
-  enter(signedIn.user);
+  startSession(signedIn.user);
 }
 
-function enter(user: User): void {
-  const house = new House(user, leave);
+function startSession(user: User): void {
+  const house = new ChatClient(user, leave);
   useSession.setState({ state: 'in', user, house }, true);
   house.start();
 }

@@ -1,6 +1,6 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useDeferredValue, useState } from 'react';
-import { data } from '../api/http';
+import { apiResult } from '../api/http';
 import { useChat } from '../chat/store';
 import type { AuditEntry, AuditPage } from '../generated/api';
 import { text } from '../text';
@@ -19,7 +19,7 @@ export function AuditSettings() {
     queryKey: ['audit', by],
     queryFn: ({ pageParam }) => {
       const asked = { limit: '50', ...(by !== '' && { actor: by }), ...(pageParam !== '' && { cursor: pageParam }) };
-      return data<AuditPage>('GET', `/api/audit?${new URLSearchParams(asked)}`);
+      return apiResult<AuditPage>('GET', `/api/audit?${new URLSearchParams(asked)}`);
     },
     initialPageParam: '',
     getNextPageParam: (page) => page.nextCursor,

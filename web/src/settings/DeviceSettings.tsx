@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Laptop } from 'lucide-react';
-import { ask, data } from '../api/http';
+import { apiRequest, apiResult } from '../api/http';
 import type { Session } from '../generated/api';
 import { text } from '../text';
 import { Button } from '../ui/button';
@@ -11,10 +11,10 @@ export function DeviceSettings() {
   const queries = useQueryClient();
   const { data: sessions } = useQuery({
     queryKey: ['sessions'],
-    queryFn: () => data<Session[]>('GET', '/api/auth/sessions'),
+    queryFn: () => apiResult<Session[]>('GET', '/api/auth/sessions'),
   });
   const end = async (id: string) => {
-    await ask('DELETE', `/api/auth/sessions/${id}`);
+    await apiRequest('DELETE', `/api/auth/sessions/${id}`);
     await queries.invalidateQueries({ queryKey: ['sessions'] });
   };
   return (

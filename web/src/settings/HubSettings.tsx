@@ -1,21 +1,21 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import type { FormEvent } from 'react';
-import { ask } from '../api/http';
+import { apiRequest } from '../api/http';
 import type { Health, NewSettings, Settings } from '../generated/api';
 import { text } from '../text';
 import { Button } from '../ui/button';
 import { Field } from '../ui/field';
 import { Block, Problem } from './Block';
-import { HubFigures } from './HubFigures';
-import { useAttempt } from './useAttempt';
+import { HubMetrics } from './HubMetrics';
+import { useSubmit } from './useSubmit';
 
 /** For admins: what can be changed while the hub runs. */
 export function HubSettings() {
-  const { data: settings } = useQuery({ queryKey: ['hub-settings'], queryFn: () => ask<Settings>('GET', '/api/settings') });
-  const { data: health } = useQuery({ queryKey: ['health'], queryFn: () => ask<Health>('GET', '/api/health') });
+  const { data: settings } = useQuery({ queryKey: ['hub-settings'], queryFn: () => apiRequest<Settings>('GET', '/api/settings') });
+  const { data: health } = useQuery({ queryKey: ['health'], queryFn: () => apiRequest<Health>('GET', '/api/health') });
   return (
     <>
-      <HubFigures />
+      <HubMetrics />
       {settings !== undefined && <Changing settings={settings} />}
       {health !== undefined && (
         <Block title={text.settings.health}>
@@ -33,7 +33,7 @@ export function HubSettings() {
 
 function Changing({ settings }: { settings: Settings }) {
   const queries = useQueryClient();
-  const { attempt, problem, isBusy } = useAttempt();
+  const { attempt, problem, isBusy } = useSubmit();
   const save = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
@@ -44,7 +44,7 @@ function Changing({ settings }: { settings: Settings }) {
       lockoutSeconds: Number(form.get('seconds')),
     };
     void attempt(async () => {
-      queries.setQueryData(['hub-settings'], await ask<Settings>('POST', '/api/settings', changes));
+      queries.setQueryData(['hub-settings'], await apiRequest<Settings>('POST', '/api/settings', changes));
     });
   };
   return (

@@ -1,32 +1,32 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { ask, data } from '../api/http';
+import { apiRequest, apiResult } from '../api/http';
 import type { CreatedInvitation, Invitation } from '../generated/api';
 import { text } from '../text';
 import { Button } from '../ui/button';
 import { ShownOnce } from '../ui/shown-once';
 import { brief } from '../ui/time';
 import { Block, Problem } from './Block';
-import { useAttempt } from './useAttempt';
+import { useSubmit } from './useSubmit';
 
 /** Links by which others come in, and those that nobody took yet. */
 export function Invitations() {
   const queries = useQueryClient();
   const [url, setUrl] = useState<string>();
-  const { attempt, problem, isBusy } = useAttempt();
+  const { attempt, problem, isBusy } = useSubmit();
   const { data: open = [] } = useQuery({
     queryKey: ['invitations'],
-    queryFn: () => data<Invitation[]>('GET', '/api/invites'),
+    queryFn: () => apiResult<Invitation[]>('GET', '/api/invites'),
   });
   const refresh = () => queries.invalidateQueries({ queryKey: ['invitations'] });
   const make = () =>
     attempt(async () => {
-      setUrl((await data<CreatedInvitation>('POST', '/api/invites', {})).url);
+      setUrl((await apiResult<CreatedInvitation>('POST', '/api/invites', {})).url);
       await refresh();
     });
   const revoke = (id: string) =>
     attempt(async () => {
-      await ask('DELETE', `/api/invites/${id}`);
+      await apiRequest('DELETE', `/api/invites/${id}`);
       setUrl(undefined);
       await refresh();
     });

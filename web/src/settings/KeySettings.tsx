@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
-import { ask, data } from '../api/http';
+import { apiRequest, apiResult } from '../api/http';
 import type { CreatedKey, Key, Scope } from '../generated/api';
 import { useSession } from '../session/session';
 import { text } from '../text';
@@ -9,7 +9,7 @@ import { Field } from '../ui/field';
 import { ShownOnce } from '../ui/shown-once';
 import { brief } from '../ui/time';
 import { Block, Problem } from './Block';
-import { useAttempt } from './useAttempt';
+import { useSubmit } from './useSubmit';
 
 const SCOPES: Scope[] = ['read', 'write', 'agents', 'hosting'];
 const SCOPES_OF_ADMINS: Scope[] = ['sources', 'dead-letters', 'metrics', 'admin'];
@@ -17,11 +17,11 @@ const SCOPES_OF_ADMINS: Scope[] = ['sources', 'dead-letters', 'metrics', 'admin'
 /** Keys with which one's programs speak to the hub. */
 export function KeySettings() {
   const queries = useQueryClient();
-  const { attempt, problem, isBusy } = useAttempt();
-  const { data: keys = [] } = useQuery({ queryKey: ['keys'], queryFn: () => data<Key[]>('GET', '/api/keys') });
+  const { attempt, problem, isBusy } = useSubmit();
+  const { data: keys = [] } = useQuery({ queryKey: ['keys'], queryFn: () => apiResult<Key[]>('GET', '/api/keys') });
   const revoke = (id: string) =>
     attempt(async () => {
-      await ask('DELETE', `/api/keys/${id}`);
+      await apiRequest('DELETE', `/api/keys/${id}`);
       await queries.invalidateQueries({ queryKey: ['keys'] });
     });
   return (
@@ -56,14 +56,14 @@ function NewKey() {
   const session = useSession();
   const isAdmin = session.state === 'in' && session.user.role === 'admin';
   const [made, setMade] = useState<string>();
-  const { attempt, problem, isBusy } = useAttempt();
+  const { attempt, problem, isBusy } = useSubmit();
   const make = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = event.currentTarget;
     const given = new FormData(form);
     const body = { name: given.get('name'), scopes: given.getAll('scope') };
     void attempt(async () => {
-      setMade((await data<CreatedKey>('POST', '/api/keys', body)).key);
+      setMade((await apiResult<CreatedKey>('POST', '/api/keys', body)).key);
       form.reset();
       await queries.invalidateQueries({ queryKey: ['keys'] });
     });

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { data } from '../api/http';
+import { apiResult } from '../api/http';
 import type { Limit, LimitKind } from '../generated/api';
 import { bytes, text } from '../text';
 import { Block, Problem } from './Block';
@@ -11,7 +11,7 @@ const KINDS: LimitKind[] = ['budget', 'rate', 'connection', 'size'];
 export function LimitSettings() {
   const { data: limits, error, isPending } = useQuery({
     queryKey: ['limits'],
-    queryFn: () => data<Limit[]>('GET', '/api/limits'),
+    queryFn: () => apiResult<Limit[]>('GET', '/api/limits'),
   });
   return (
     <div className="space-y-10" aria-busy={isPending}>

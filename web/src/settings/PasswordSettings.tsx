@@ -1,20 +1,20 @@
 import type { FormEvent } from 'react';
-import { ask } from '../api/http';
+import { apiRequest } from '../api/http';
 import { signOut } from '../session/session';
 import { text } from '../text';
 import { Button } from '../ui/button';
 import { Field } from '../ui/field';
 import { Block, Problem } from './Block';
-import { useAttempt } from './useAttempt';
+import { useSubmit } from './useSubmit';
 
 export function PasswordSettings() {
-  const { attempt, problem, isBusy } = useAttempt();
+  const { attempt, problem, isBusy } = useSubmit();
   const change = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
     const [currentPassword, newPassword] = [form.get('current'), form.get('new')];
     void attempt(async () => {
-      await ask('PUT', '/api/users/me/password', { currentPassword, newPassword });
+      await apiRequest('PUT', '/api/users/me/password', { currentPassword, newPassword });
       await signOut();
     });
   };
@@ -30,7 +30,7 @@ export function PasswordSettings() {
         />
         <Field
           label={text.settings.newPassword}
-          hint={text.door.passwordHint}
+          hint={text.auth.passwordHint}
           name="new"
           type="password"
           autoComplete="new-password"

@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
-import { ask, data } from '../api/http';
+import { apiRequest, apiResult } from '../api/http';
 import type { User, Users } from '../generated/api';
 import { text } from '../text';
 import { Button } from '../ui/button';
@@ -10,11 +10,11 @@ import { Block, Problem } from './Block';
 import { Invitations } from './Invitations';
 import { passphrase } from './passphrase';
 import { PersonRow } from './PersonRow';
-import { useAttempt } from './useAttempt';
+import { useSubmit } from './useSubmit';
 
 /** For admins: who has an account, and how others get one. */
 export function PeopleSettings() {
-  const { data: users } = useQuery({ queryKey: ['users'], queryFn: () => ask<Users>('GET', '/api/users') });
+  const { data: users } = useQuery({ queryKey: ['users'], queryFn: () => apiRequest<Users>('GET', '/api/users') });
   return (
     <>
       <Invitations />
@@ -33,14 +33,14 @@ export function PeopleSettings() {
 function NewAccount() {
   const queries = useQueryClient();
   const [made, setMade] = useState<{ name: string; password: string }>();
-  const { attempt, problem, isBusy } = useAttempt();
+  const { attempt, problem, isBusy } = useSubmit();
   const make = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = event.currentTarget;
     const username = new FormData(form).get('username');
     const password = passphrase();
     void attempt(async () => {
-      const user = await data<User>('POST', '/api/users', { username, password });
+      const user = await apiResult<User>('POST', '/api/users', { username, password });
       form.reset();
       setMade({ name: user.username, password });
       await queries.invalidateQueries({ queryKey: ['users'] });
@@ -50,7 +50,7 @@ function NewAccount() {
     <Block title={text.settings.newAccount}>
       <form className="flex items-end gap-3" onSubmit={make}>
         <div className="flex-1">
-          <Field label={text.door.username} name="username" autoCapitalize="none" autoComplete="off" required />
+          <Field label={text.auth.username} name="username" autoCapitalize="none" autoComplete="off" required />
         </div>
         <Button type="submit" className="h-10" disabled={isBusy}>
           {text.settings.newAccountGo}

@@ -1,18 +1,18 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { MoreHorizontal } from 'lucide-react';
 import { useState } from 'react';
-import { ask } from '../api/http';
+import { apiRequest } from '../api/http';
 import { useChat } from '../chat/store';
 import type { ManagedUser, UserChanges } from '../generated/api';
 import { text } from '../text';
 import { Avatar } from '../ui/avatar';
 import { IconButton } from '../ui/button';
-import { Sure } from '../ui/dialog';
+import { ConfirmDialog } from '../ui/dialog';
 import { Menu, MenuItem, MenuLine } from '../ui/menu';
 import { ShownOnce } from '../ui/shown-once';
 import { Problem } from './Block';
 import { passphrase } from './passphrase';
-import { useAttempt } from './useAttempt';
+import { useSubmit } from './useSubmit';
 
 /** An account, as admins see it. */
 export function PersonRow({ user }: { user: ManagedUser }) {
@@ -20,18 +20,18 @@ export function PersonRow({ user }: { user: ManagedUser }) {
   const isMe = useChat((state) => state.me?.id) === user.id;
   const [password, setPassword] = useState<string>();
   const [isRemoving, setRemoving] = useState(false);
-  const { attempt, problem, isBusy } = useAttempt();
+  const { attempt, problem, isBusy } = useSubmit();
   const path = `/api/users/${user.id}`;
   const refresh = () => queries.invalidateQueries({ queryKey: ['users'] });
   const change = (changes: UserChanges) =>
     attempt(async () => {
-      await ask('PUT', path, changes);
+      await apiRequest('PUT', path, changes);
       if (changes.password !== undefined) setPassword(changes.password);
       await refresh();
     });
   const remove = () =>
     attempt(async () => {
-      await ask('DELETE', path);
+      await apiRequest('DELETE', path);
       await refresh();
     });
   const facts = [
@@ -74,7 +74,7 @@ export function PersonRow({ user }: { user: ManagedUser }) {
         </div>
       )}
       {isRemoving && (
-        <Sure
+        <ConfirmDialog
           title={text.settings.removeAccount}
           lead={text.settings.removeAccountSure(user.displayName)}
           isBusy={isBusy}

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { data } from '../api/http';
+import { apiResult } from '../api/http';
 import type { User } from '../generated/api';
 import { signOut, useSession, userChanged } from '../session/session';
 import { text } from '../text';
@@ -7,16 +7,16 @@ import { Avatar } from '../ui/avatar';
 import { Button } from '../ui/button';
 import { Field } from '../ui/field';
 import { Block, Problem } from './Block';
-import { useAttempt } from './useAttempt';
+import { useSubmit } from './useSubmit';
 
 export function ProfileSettings() {
   const session = useSession();
   const user = session.state === 'in' ? session.user : undefined;
   const [name, setName] = useState(user?.displayName ?? '');
-  const { attempt, problem, isBusy } = useAttempt();
+  const { attempt, problem, isBusy } = useSubmit();
   if (user === undefined) return null;
   const save = () =>
-    attempt(async () => userChanged(await data<User>('PUT', '/api/users/me', { displayName: name.trim() })));
+    attempt(async () => userChanged(await apiResult<User>('PUT', '/api/users/me', { displayName: name.trim() })));
   return (
     <Block title={text.settings.profile} lead={text.settings.signedInAs(user.username)}>
       <div className="flex items-center gap-4">

@@ -1,12 +1,12 @@
 import { useState } from 'react';
-import { ask, data } from '../api/http';
+import { apiRequest, apiResult } from '../api/http';
 import type { BackupCodes, TotpSetup, User } from '../generated/api';
 import { useSession, userChanged } from '../session/session';
 import { text } from '../text';
 import { Button } from '../ui/button';
 import { Field } from '../ui/field';
 import { Block, Problem } from './Block';
-import { useAttempt } from './useAttempt';
+import { useSubmit } from './useSubmit';
 
 type Stage = { name: 'rest' } | { name: 'offered'; setup: TotpSetup } | { name: 'codes'; codes: string[] };
 
@@ -14,22 +14,22 @@ export function SecondFactorSettings() {
   const session = useSession();
   const [stage, setStage] = useState<Stage>({ name: 'rest' });
   const [word, setWord] = useState('');
-  const { attempt, problem, isBusy } = useAttempt();
+  const { attempt, problem, isBusy } = useSubmit();
   if (session.state !== 'in') return null;
   const isOn = session.user.totpEnabled;
-  const refreshUser = async () => userChanged(await data<User>('GET', '/api/users/me'));
+  const refreshUser = async () => userChanged(await apiResult<User>('GET', '/api/users/me'));
   const offer = () =>
-    attempt(async () => setStage({ name: 'offered', setup: await data<TotpSetup>('POST', '/api/auth/setup-totp') }));
+    attempt(async () => setStage({ name: 'offered', setup: await apiResult<TotpSetup>('POST', '/api/auth/setup-totp') }));
   const confirm = () =>
     attempt(async () => {
-      const { backupCodes } = await data<BackupCodes>('POST', '/api/auth/verify-totp-setup', { code: word.trim() });
+      const { backupCodes } = await apiResult<BackupCodes>('POST', '/api/auth/verify-totp-setup', { code: word.trim() });
       setWord('');
       setStage({ name: 'codes', codes: backupCodes });
       await refreshUser();
     });
   const turnOff = () =>
     attempt(async () => {
-      await ask('POST', '/api/auth/disable-totp', { password: word });
+      await apiRequest('POST', '/api/auth/disable-totp', { password: word });
       setWord('');
       setStage({ name: 'rest' });
       await refreshUser();
@@ -56,7 +56,7 @@ export function SecondFactorSettings() {
             </a>
           </p>
           <Field
-            label={text.door.code}
+            label={text.auth.code}
             inputMode="numeric"
             autoComplete="one-time-code"
             value={word}

@@ -1,10 +1,10 @@
 import { CalendarClock, MoreHorizontal } from 'lucide-react';
-import { ask } from '../api/http';
+import { apiRequest } from '../api/http';
 import type { RoomEntry } from '../chat/state';
 import type { Task, TaskStatus } from '../generated/api';
-import { upright } from '../markdown/visible';
+import { stripDirectionMarks } from '../markdown/hiddenCharacters';
 import { Problem } from '../settings/Block';
-import { useAttempt } from '../settings/useAttempt';
+import { useSubmit } from '../settings/useSubmit';
 import { text } from '../text';
 import { Avatar } from '../ui/avatar';
 import { IconButton } from '../ui/button';
@@ -20,22 +20,22 @@ interface Props {
 }
 
 export function TaskCard({ room, task, onEdit }: Props) {
-  const { attempt, problem } = useAttempt();
+  const { attempt, problem } = useSubmit();
   const assignee = room.members.find((member) => member.memberId === task.assigneeId);
   const path = `/api/tasks/${task.id}`;
-  const move = (status: TaskStatus) => void attempt(() => ask('PUT', path, { status }));
-  const remove = () => void attempt(() => ask('DELETE', path));
+  const move = (status: TaskStatus) => void attempt(() => apiRequest('PUT', path, { status }));
+  const remove = () => void attempt(() => apiRequest('DELETE', path));
   const isOver = task.status === 'cancelled' || task.status === 'failed';
   return (
     <li aria-label={task.title} className="group/task relative rounded-xl border bg-surface p-3 pr-9">
       <p className={classes('text-sm font-medium break-words', task.status === 'cancelled' && 'text-faint line-through')}>
-        {upright(task.title)}
+        {stripDirectionMarks(task.title)}
       </p>
       {task.description !== undefined && (
-        <p className="mt-1 line-clamp-3 text-xs whitespace-pre-wrap text-soft">{upright(task.description)}</p>
+        <p className="mt-1 line-clamp-3 text-xs whitespace-pre-wrap text-soft">{stripDirectionMarks(task.description)}</p>
       )}
       {task.result !== undefined && (
-        <p className="mt-1.5 line-clamp-4 rounded-lg bg-code px-2.5 py-1.5 text-xs whitespace-pre-wrap">{upright(task.result)}</p>
+        <p className="mt-1.5 line-clamp-4 rounded-lg bg-code px-2.5 py-1.5 text-xs whitespace-pre-wrap">{stripDirectionMarks(task.result)}</p>
       )}
       {(assignee !== undefined || task.dueDate !== undefined || isOver) && (
         <p className="mt-2 flex flex-wrap items-center gap-x-3 gap-y-1 text-xs text-soft">

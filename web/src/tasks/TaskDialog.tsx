@@ -1,9 +1,9 @@
 import { useState, type FormEvent } from 'react';
-import { ask } from '../api/http';
+import { apiRequest } from '../api/http';
 import type { RoomEntry } from '../chat/state';
 import type { Task } from '../generated/api';
 import { Problem } from '../settings/Block';
-import { useAttempt } from '../settings/useAttempt';
+import { useSubmit } from '../settings/useSubmit';
 import { text } from '../text';
 import { Dialog, FormButtons } from '../ui/dialog';
 import { Choice, Field, TextArea } from '../ui/field';
@@ -17,7 +17,7 @@ interface Props {
 
 export function TaskDialog({ room, task, onClose }: Props) {
   const [assigneeId, setAssignee] = useState(task?.assigneeId ?? '');
-  const { attempt, problem, isBusy } = useAttempt();
+  const { attempt, problem, isBusy } = useSubmit();
   const save = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
@@ -33,8 +33,8 @@ export function TaskDialog({ room, task, onClose }: Props) {
       ...(assignee !== undefined && { assigneeType: assignee.memberType }),
     };
     void attempt(async () => {
-      if (task === undefined) await ask('POST', `/api/tasks/rooms/${room.id}`, body);
-      else await ask('PUT', `/api/tasks/${task.id}`, body);
+      if (task === undefined) await apiRequest('POST', `/api/tasks/rooms/${room.id}`, body);
+      else await apiRequest('PUT', `/api/tasks/${task.id}`, body);
       onClose();
     });
   };

@@ -4,11 +4,11 @@ import { useChat } from '../chat/store';
 import type { RoomEntry } from '../chat/state';
 import type { Task } from '../generated/api';
 import { roomPath } from '../router';
-import { useHouse } from '../session/session';
+import { useClient } from '../session/session';
 import { text } from '../text';
 import { Button } from '../ui/button';
 import { DialogBoundary } from '../ui/dialog';
-import { Nothing, Page } from '../ui/page';
+import { EmptyState, Page } from '../ui/page';
 import { COLUMNS, tasksOf } from './columns';
 import { TaskCard } from './TaskCard';
 import { TaskDialog } from './TaskDialog';
@@ -18,7 +18,7 @@ export default function TasksPage({ roomId, isWide }: { roomId: string; isWide: 
   const room = useChat((state) => state.rooms[roomId]);
   const known = useChat((state) => state.chats[roomId]?.tasks);
   const isLive = useChat((state) => state.connection === 'live');
-  const house = useHouse();
+  const house = useClient();
   const [problem, setProblem] = useState<string>();
   const [editing, setEditing] = useState<Task | 'new'>();
   const isMissing = known === undefined;
@@ -30,7 +30,7 @@ export default function TasksPage({ roomId, isWide }: { roomId: string; isWide: 
   if (room === undefined) {
     return (
       <Page title={text.tasks.heading} isWide={isWide}>
-        <Nothing title={text.rooms.gone} />
+        <EmptyState title={text.rooms.gone} />
       </Page>
     );
   }
@@ -48,7 +48,7 @@ export default function TasksPage({ roomId, isWide }: { roomId: string; isWide: 
         </p>
       )}
       {known !== undefined && tasks.length === 0 ? (
-        <Nothing title={text.tasks.none} lead={text.tasks.noneLead} />
+        <EmptyState title={text.tasks.none} lead={text.tasks.noneLead} />
       ) : (
         <Board room={room} tasks={tasks} onEdit={setEditing} />
       )}

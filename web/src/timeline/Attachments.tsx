@@ -2,7 +2,7 @@ import { FileText } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { file } from '../api/http';
 import type { Attachment } from '../generated/api';
-import { visible } from '../markdown/visible';
+import { escapeHidden } from '../markdown/hiddenCharacters';
 import { Dialog } from '../ui/dialog';
 import { bytes } from '../text';
 
@@ -48,7 +48,7 @@ function useFile(url: string): string | undefined {
 function Picture({ attachment }: { attachment: Attachment }) {
   const url = useFile(attachment.url);
   const [isLarge, setLarge] = useState(false);
-  const name = visible(attachment.filename);
+  const name = escapeHidden(attachment.filename);
   return (
     <>
       <button
@@ -70,7 +70,7 @@ function Picture({ attachment }: { attachment: Attachment }) {
 }
 
 function Download({ attachment }: { attachment: Attachment }) {
-  const name = visible(attachment.filename);
+  const name = escapeHidden(attachment.filename);
   const save = async () => {
     const url = URL.createObjectURL(await file(attachment.url));
     const link = Object.assign(document.createElement('a'), { href: url, download: attachment.filename });

@@ -1,13 +1,13 @@
 import { Hash } from 'lucide-react';
 import { useState } from 'react';
-import { ask } from '../api/http';
+import { apiRequest } from '../api/http';
 import { useChat } from '../chat/store';
 import type { ChatMessage } from '../chat/state';
-import { upright } from '../markdown/visible';
-import { fitting } from '../palette/fitting';
+import { stripDirectionMarks } from '../markdown/hiddenCharacters';
+import { matching } from '../palette/matching';
 import { navigate, roomPath } from '../router';
 import { Problem } from '../settings/Block';
-import { useAttempt } from '../settings/useAttempt';
+import { useSubmit } from '../settings/useSubmit';
 import { text } from '../text';
 import { Dialog } from '../ui/dialog';
 import { SearchField } from '../ui/field';
@@ -18,18 +18,18 @@ const MOST = 8;
 export function ForwardDialog({ message, onClose }: { message: ChatMessage; onClose: () => void }) {
   const [written, setWritten] = useState('');
   const rooms = useChat((state) => state.rooms);
-  const { attempt, problem, isBusy } = useAttempt();
+  const { attempt, problem, isBusy } = useSubmit();
   const others = Object.values(rooms).filter((room) => room.id !== message.roomId && room.archivedAt === undefined);
-  const found = fitting(others.map((room) => ({ ...room, words: room.name })), written).slice(0, MOST);
+  const found = matching(others.map((room) => ({ ...room, words: room.name })), written).slice(0, MOST);
   const forward = (targetRoomId: string) =>
     attempt(async () => {
-      await ask('POST', `/api/messages/${message.id}/forward`, { targetRoomId });
+      await apiRequest('POST', `/api/messages/${message.id}/forward`, { targetRoomId });
       onClose();
       navigate(roomPath(targetRoomId));
     });
   return (
     <Dialog open onClose={onClose} title={text.timeline.forward} lead={text.timeline.forwardLead}>
-      <p className="mb-4 line-clamp-3 rounded-lg bg-code px-3 py-2 text-sm whitespace-pre-wrap">{upright(message.text)}</p>
+      <p className="mb-4 line-clamp-3 rounded-lg bg-code px-3 py-2 text-sm whitespace-pre-wrap">{stripDirectionMarks(message.text)}</p>
       <SearchField label={text.timeline.forwardTo} value={written} onChange={setWritten} autoFocus />
       <ul className="mt-2">
         {found.length === 0 && <li className="px-2 py-3 text-sm text-faint">{text.palette.nothing}</li>}

@@ -1,10 +1,10 @@
 import { Copy, CornerUpLeft, Forward, HelpCircle, Link, MessagesSquare, MoreHorizontal, Pencil, Pin, SmilePlus, Trash2 } from 'lucide-react';
 import { useEffect, useState } from 'react';
-import { ask } from '../api/http';
+import { apiRequest } from '../api/http';
 import { useChat } from '../chat/store';
 import type { ChatMessage } from '../chat/state';
 import type { RoomRole } from '../generated/api';
-import { upright } from '../markdown/visible';
+import { stripDirectionMarks } from '../markdown/hiddenCharacters';
 import type { Writing } from '../rooms/RoomPage';
 import { roomPath } from '../router';
 import { WhyDialog } from '../runs/WhyDialog';
@@ -90,7 +90,7 @@ export function MessageActions({ message, isPinned, roomRole, onWrite, onBusy }:
         </MenuItem>
         <MenuItem
           icon={<Pin size={15} />}
-          onSelect={() => void ask(isPinned ? 'DELETE' : 'POST', `/api/messages/${message.id}/pin`)}
+          onSelect={() => void apiRequest(isPinned ? 'DELETE' : 'POST', `/api/messages/${message.id}/pin`)}
         >
           {isPinned ? text.timeline.unpin : text.timeline.pin}
         </MenuItem>
@@ -137,14 +137,14 @@ function ReactionMenu({ message, onOpenChange }: { message: ChatMessage; onOpenC
 }
 
 export function react(messageId: string, emoji: string): void {
-  void ask('POST', `/api/messages/${messageId}/reactions`, { emoji });
+  void apiRequest('POST', `/api/messages/${messageId}/reactions`, { emoji });
 }
 
 function DeleteDialog({ message, onClose }: { message: ChatMessage; onClose: () => void }) {
-  const remove = () => void ask('DELETE', `/api/messages/${message.id}`).finally(onClose);
+  const remove = () => void apiRequest('DELETE', `/api/messages/${message.id}`).finally(onClose);
   return (
     <Dialog open onClose={onClose} title={text.timeline.delete} lead={text.timeline.deleteSure}>
-      <p className="mb-4 line-clamp-4 rounded-lg bg-code px-3 py-2 text-sm whitespace-pre-wrap">{upright(message.text)}</p>
+      <p className="mb-4 line-clamp-4 rounded-lg bg-code px-3 py-2 text-sm whitespace-pre-wrap">{stripDirectionMarks(message.text)}</p>
       <div className="flex justify-end gap-2">
         <Button look="plain" onClick={onClose}>
           {text.cancel}

@@ -4,11 +4,11 @@ import { useChat } from '../chat/store';
 import type { ChatMessage } from '../chat/state';
 import type { RoomRole } from '../generated/api';
 import { MessageText } from '../markdown/MessageText';
-import { upright } from '../markdown/visible';
+import { stripDirectionMarks } from '../markdown/hiddenCharacters';
 import type { Writing } from '../rooms/RoomPage';
 import { navigate, roomPath } from '../router';
 import { AgentBody } from '../runs/AgentBody';
-import { useHouse } from '../session/session';
+import { useClient } from '../session/session';
 import { text } from '../text';
 import { Avatar } from '../ui/avatar';
 import { classes } from '../ui/classes';
@@ -121,7 +121,7 @@ function Quote({ message, repliedTo }: { message: ChatMessage; repliedTo: ChatMe
         <span className="italic">{text.timeline.gone}</span>
       ) : (
         <span className="truncate">
-          <span className="font-medium">{repliedTo.senderName}</span> {upright(repliedTo.text.slice(0, 160))}
+          <span className="font-medium">{repliedTo.senderName}</span> {stripDirectionMarks(repliedTo.text.slice(0, 160))}
         </span>
       )}
     </button>
@@ -129,7 +129,7 @@ function Quote({ message, repliedTo }: { message: ChatMessage; repliedTo: ChatMe
 }
 
 function NotSent({ message }: { message: ChatMessage }) {
-  const house = useHouse();
+  const house = useClient();
   const again = () => house.sayAgain(message.roomId, message.clientMessageId ?? '');
   return (
     <p role="alert" className="flex flex-wrap items-center gap-2 text-sm text-danger">

@@ -3,7 +3,7 @@ import { ArrowDown } from 'lucide-react';
 import { useEffect, useEffectEvent, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import type { RoomChat, RoomEntry } from '../chat/state';
 import type { Writing } from '../rooms/RoomPage';
-import { useHouse } from '../session/session';
+import { useClient } from '../session/session';
 import { text } from '../text';
 import { Boundary } from '../ui/boundary';
 import { Button } from '../ui/button';
@@ -29,7 +29,7 @@ const LOOK_AFTER_MS = 150;
 const AT_BEGINNING = 600;
 
 export function Timeline({ room, chat, target, onWrite }: Props) {
-  const house = useHouse();
+  const house = useClient();
   const scroller = useRef<HTMLDivElement>(null);
   const [isAtEnd, setAtEnd] = useState(true);
   const [marked, setMarked] = useState<string>();

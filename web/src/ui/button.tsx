@@ -1,9 +1,9 @@
 import type { ButtonHTMLAttributes, ReactNode } from 'react';
 import { classes } from './classes';
 
-type Look = 'primary' | 'quiet' | 'plain' | 'danger';
+type Variant = 'primary' | 'quiet' | 'plain' | 'danger';
 
-const LOOKS: Record<Look, string> = {
+const LOOKS: Record<Variant, string> = {
   primary: 'bg-accent text-on-accent hover:bg-accent-strong',
   quiet: 'bg-raised text-ink border hover:bg-hover hover:border-line-strong',
   plain: 'text-soft hover:bg-hover hover:text-ink',
@@ -11,7 +11,7 @@ const LOOKS: Record<Look, string> = {
 };
 
 interface Props extends ButtonHTMLAttributes<HTMLButtonElement> {
-  look?: Look;
+  look?: Variant;
   size?: 'normal' | 'small';
 }
 

@@ -102,7 +102,7 @@ interface SureProps {
 }
 
 /** Asks before something is done that cannot be taken back. */
-export function Sure({ title, lead, isBusy, onGo, onClose }: SureProps) {
+export function ConfirmDialog({ title, lead, isBusy, onGo, onClose }: SureProps) {
   return (
     <Dialog open onClose={onClose} title={title} lead={lead}>
       <div className="flex justify-end gap-2">

@@ -40,7 +40,7 @@ export function Page({ title, back, isWide, actions, isBroad, children }: Props)
 }
 
 /** Where there is nothing yet, with what could be done about it. */
-export function Nothing({ title, lead, children }: { title: string; lead?: string; children?: ReactNode }) {
+export function EmptyState({ title, lead, children }: { title: string; lead?: string; children?: ReactNode }) {
   return (
     <div className="flex flex-col items-center gap-4 rounded-2xl border border-dashed px-6 py-12 text-center">
       <div>

@@ -1,5 +1,5 @@
 /** Which entries have in their words what was written. */
-export function fitting<T extends { words: string }>(entries: T[], written: string): T[] {
+export function matching<T extends { words: string }>(entries: T[], written: string): T[] {
   const query = written.trim().toLowerCase();
   return entries.filter((entry) => entry.words.toLowerCase().includes(query));
 }

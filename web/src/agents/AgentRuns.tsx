@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { data } from '../api/http';
+import { apiResult } from '../api/http';
 import { useChat } from '../chat/store';
 import type { TurnDelivery } from '../generated/api';
 import { roomPath } from '../router';
@@ -8,17 +8,17 @@ import { compact, text } from '../text';
 import { Link } from '../ui/link';
 import { brief, whole } from '../ui/time';
 import { roomsOf } from './rooms';
-import { costOf, secondsOf, tokensOf } from './words';
+import { costOf, secondsOf, tokensOf } from './labels';
 
 const OFTEN_MS = 5000;
 
 /** Where an agent is, and what it did there lately. */
-export function Work({ agentId }: { agentId: string }) {
+export function AgentRuns({ agentId }: { agentId: string }) {
   const path = `/api/agents/${encodeURIComponent(agentId)}`;
   const rooms = useQuery(roomsOf(agentId));
   const runs = useQuery({
     queryKey: ['agents', agentId, 'runs'],
-    queryFn: () => data<TurnDelivery[]>('GET', `${path}/runs`),
+    queryFn: () => apiResult<TurnDelivery[]>('GET', `${path}/runs`),
     refetchInterval: OFTEN_MS,
   });
   return (

@@ -8,7 +8,7 @@ const EACH_MS = 50;
 
 let growing = 0;
 
-export function usePaced(text: string, isGrowing: boolean): string {
+export function useThrottledText(text: string, isGrowing: boolean): string {
   const [shown, setShown] = useState(text);
   const latest = useRef(text);
   useEffect(() => {

@@ -9,12 +9,12 @@ import { text } from '../text';
 import { Button } from '../ui/button';
 import { Field } from '../ui/field';
 
-const WORDS = text.door;
+const WORDS = text.auth;
 
 /** Nobody is in sooner, and the door itself is drawn by then. */
 const SOON_MS = 500;
 
-export function Door({ route }: { route: Route }) {
+export function AuthPage({ route }: { route: Route }) {
   useEffect(() => {
     const timer = setTimeout(prepareRichText, SOON_MS);
     return () => clearTimeout(timer);
@@ -25,7 +25,7 @@ export function Door({ route }: { route: Route }) {
 }
 
 /** The frame around each of them, with our sign above. */
-export function Doorway({ title, lead, children }: { title: string; lead: string; children?: ReactNode }) {
+export function AuthLayout({ title, lead, children }: { title: string; lead: string; children?: ReactNode }) {
   return (
     <main className="flex h-full items-start justify-center overflow-y-auto px-4 py-[12vh]">
       <div className="w-full max-w-sm animate-appear">
@@ -55,7 +55,7 @@ function useForm(send: (form: FormData) => Promise<void>) {
   return { onSubmit, problem, isSending };
 }
 
-function flaw(problem: RequestProblem | undefined, field: string): string | undefined {
+function fieldError(problem: RequestProblem | undefined, field: string): string | undefined {
   const words = problem?.fields[field];
   return words === undefined ? undefined : WORDS.flaw(words);
 }
@@ -136,16 +136,16 @@ function NewAccountForm({ kind, token }: { kind: 'setup' | 'register'; token: st
       : [WORDS.registerTitle, WORDS.registerLead, WORDS.registerGo];
   const isUsed = problem?.status === 404;
   return (
-    <Doorway title={title} lead={lead}>
+    <AuthLayout title={title} lead={lead}>
       <form onSubmit={onSubmit} className="space-y-4">
-        <NameField hint={WORDS.usernameHint} problem={flaw(problem, 'username')} />
+        <NameField hint={WORDS.usernameHint} problem={fieldError(problem, 'username')} />
         <Field
           label={`${WORDS.displayName} (${WORDS.optional})`}
-          problem={flaw(problem, 'displayName')}
+          problem={fieldError(problem, 'displayName')}
           name="displayName"
           autoComplete="name"
         />
-        <PasswordField isNew problem={flaw(problem, 'password')} />
+        <PasswordField isNew problem={fieldError(problem, 'password')} />
         {isUsed ? (
           <p role="alert" className="rounded-lg bg-danger-soft px-3 py-2 text-sm text-danger">
             {WORDS.linkUsed}{' '}
@@ -158,7 +158,7 @@ function NewAccountForm({ kind, token }: { kind: 'setup' | 'register'; token: st
         )}
         <Go isSending={isSending}>{go}</Go>
       </form>
-    </Doorway>
+    </AuthLayout>
   );
 }
 
@@ -171,7 +171,7 @@ function LoginForm() {
   const code = useForm((form) => verifyCode(totpToken ?? '', said(form, 'code').trim()));
   if (totpToken !== undefined) {
     return (
-      <Doorway title={WORDS.codeTitle} lead={WORDS.codeLead}>
+      <AuthLayout title={WORDS.codeTitle} lead={WORDS.codeLead}>
         <form onSubmit={code.onSubmit} className="space-y-4">
           <Field
             label={WORDS.code}
@@ -184,18 +184,18 @@ function LoginForm() {
           <FormProblem problem={code.problem} />
           <Go isSending={code.isSending}>{WORDS.codeGo}</Go>
         </form>
-      </Doorway>
+      </AuthLayout>
     );
   }
   return (
-    <Doorway title={WORDS.loginTitle} lead={WORDS.loginLead}>
+    <AuthLayout title={WORDS.loginTitle} lead={WORDS.loginLead}>
       <form onSubmit={password.onSubmit} className="space-y-4">
         <NameField />
         <PasswordField isNew={false} />
         <FormProblem problem={password.problem} />
         <Go isSending={password.isSending}>{WORDS.loginGo}</Go>
       </form>
-    </Doorway>
+    </AuthLayout>
   );
 }
 

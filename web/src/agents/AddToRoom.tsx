@@ -1,21 +1,21 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { ask } from '../api/http';
+import { apiRequest } from '../api/http';
 import { useChat } from '../chat/store';
 import type { Agent } from '../generated/api';
 import { navigate, roomPath } from '../router';
 import { Block, Problem } from '../settings/Block';
-import { useAttempt } from '../settings/useAttempt';
+import { useSubmit } from '../settings/useSubmit';
 import { text } from '../text';
 import { Button } from '../ui/button';
 import { Choice } from '../ui/field';
 import { roomsOf } from './rooms';
 
 /** Into a room that one runs. */
-export function BringIn({ agent }: { agent: Agent }) {
+export function AddToRoom({ agent }: { agent: Agent }) {
   const rooms = useChat((state) => state.rooms);
   const [chosen, setChosen] = useState('');
-  const { attempt, problem, isBusy } = useAttempt();
+  const { attempt, problem, isBusy } = useSubmit();
   const { data: there } = useQuery(roomsOf(agent.id));
   const mine = Object.values(rooms).filter(
     (room) => room.role !== 'member' && there?.some((other) => other.id === room.id) !== true,
@@ -24,7 +24,7 @@ export function BringIn({ agent }: { agent: Agent }) {
   if (mine.length === 0) return null;
   const bring = () =>
     attempt(async () => {
-      await ask('POST', `/api/rooms/${roomId}/members`, { memberId: agent.id, memberType: 'agent' });
+      await apiRequest('POST', `/api/rooms/${roomId}/members`, { memberId: agent.id, memberType: 'agent' });
       navigate(roomPath(roomId));
     });
   return (

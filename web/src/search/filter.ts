@@ -1,7 +1,7 @@
 /** What can be asked of everything that was said, as it stands in the address of the page. */
 import type { SenderType } from '../generated/api';
 
-export interface Wanted {
+export interface SearchFilter {
   q: string;
   roomId?: string;
   senderType?: SenderType;
@@ -10,7 +10,7 @@ export interface Wanted {
 
 const SENDERS: SenderType[] = ['user', 'agent', 'system'];
 
-export function wantedIn(query: string): Wanted {
+export function parseFilter(query: string): SearchFilter {
   const given = new URLSearchParams(query);
   const word = (name: string) => given.get(name) || undefined;
   return {
@@ -25,7 +25,7 @@ export function senderType(word: string | null): SenderType | undefined {
   return SENDERS.find((sender) => sender === word);
 }
 
-export function inAddress(wanted: Wanted): string {
+export function toQueryString(wanted: SearchFilter): string {
   const set = Object.entries(wanted).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== '');
   return new URLSearchParams(set).toString();
 }

@@ -3,7 +3,7 @@ import { RequestProblem } from '../api/http';
 import { text } from '../text';
 
 /** Does something once at a time, and keeps what the hub has against it. */
-export function useAttempt() {
+export function useSubmit() {
   const [problem, setProblem] = useState<string>();
   const [isBusy, setBusy] = useState(false);
   const attempt = async (work: () => Promise<unknown>) => {

@@ -3,7 +3,7 @@
  *
  * Owns: when something is asked of the hub. Never: what the state becomes, which is the reducer's.
  */
-import { ask, data } from '../api/http';
+import { apiRequest, apiResult } from '../api/http';
 import { dispatch, dispatchSoon, flush, useChat } from '../chat/store';
 import type { ChatMessage, RoomEntry } from '../chat/state';
 import type {
@@ -34,7 +34,7 @@ const MOST_AGENTS = 20;
 const AGAIN_AFTER_MS = 3000;
 const TYPING_EVERY_MS = 2500;
 
-interface KeptPlan {
+interface StoredPlan {
   run_id: string;
   plan: Fields;
 }
@@ -45,7 +45,7 @@ export interface Draft {
   attachments: Attachment[];
 }
 
-export class House {
+export class ChatClient {
   readonly me: User;
   readonly #outbox: Outbox;
   readonly #connection: LiveConnection;
@@ -132,7 +132,7 @@ export class House {
   markRead(roomId: string): void {
     clearTimeout(this.#reading);
     this.#reading = setTimeout(() => {
-      if (!document.hidden) void ask('POST', `/api/messages/rooms/${roomId}/read`).catch(ignored);
+      if (!document.hidden) void apiRequest('POST', `/api/messages/rooms/${roomId}/read`).catch(ignored);
     }, 400);
   }
 
@@ -161,14 +161,14 @@ export class House {
   /** The tasks of a room, and its members, to whom they are given. */
   async loadTasks(roomId: string): Promise<void> {
     void this.#loadDetails(roomId);
-    const tasks = await data<Task[]>('GET', `/api/tasks/rooms/${roomId}`);
+    const tasks = await apiResult<Task[]>('GET', `/api/tasks/rooms/${roomId}`);
     dispatch({ type: 'TASKS_LOADED', roomId, tasks });
   }
 
   async refreshRooms(): Promise<void> {
     const [rooms, recent] = await Promise.all([
-      data<RoomOfMember[]>('GET', '/api/rooms'),
-      data<RecentRooms>('GET', '/api/messages/recent'),
+      apiResult<RoomOfMember[]>('GET', '/api/rooms'),
+      apiResult<RecentRooms>('GET', '/api/messages/recent'),
     ]);
     dispatch({ type: 'ROOMS_LOADED', rooms: rooms.map((room) => entry(room, recent)) });
     this.#joins.want(byRecency(rooms, recent));
@@ -254,7 +254,7 @@ export class House {
     const history = useChat.getState().chats[roomId]?.history ?? 'unread';
     if (history !== 'unread' && history !== 'stale') return;
     await this.#load(roomId, undefined, PAGE);
-    const plans = await ask<KeptPlan[]>('GET', `/api/plan?session_id=${encodeURIComponent(roomId)}`).catch(() => []);
+    const plans = await apiRequest<StoredPlan[]>('GET', `/api/plan?session_id=${encodeURIComponent(roomId)}`).catch(() => []);
     dispatch({
       type: 'PLANS_LOADED',
       roomId,
@@ -267,7 +267,7 @@ export class House {
   async #loadRuns(roomId: string): Promise<void> {
     const replies = useChat.getState().chats[roomId]?.messages.filter((message) => message.runId !== undefined) ?? [];
     const agents = [...new Set(replies.map((message) => message.from))].slice(0, MOST_AGENTS);
-    const lists = agents.map((id) => data<TurnDelivery[]>('GET', `/api/agents/${encodeURIComponent(id)}/runs?limit=200`));
+    const lists = agents.map((id) => apiResult<TurnDelivery[]>('GET', `/api/agents/${encodeURIComponent(id)}/runs?limit=200`));
     // Of an agent that is gone nothing is known any more.
     const known = (await Promise.allSettled(lists)).flatMap((list) => (list.status === 'fulfilled' ? list.value : []));
     dispatch({ type: 'RUNS_LOADED', roomId, runs: known.map(runOf) });
@@ -279,7 +279,7 @@ export class House {
     dispatch({ type: 'HISTORY_LOADING', roomId });
     const query = new URLSearchParams({ limit: String(limit), ...(cursor !== undefined && { cursor }) });
     try {
-      const page = await data<History>('GET', `/api/messages/rooms/${roomId}?${query}`);
+      const page = await apiResult<History>('GET', `/api/messages/rooms/${roomId}?${query}`);
       // What came meanwhile comes before what it is merged with.
       flush();
       const olderCursor = page.hasMore ? page.nextCursor : undefined;
@@ -296,8 +296,8 @@ export class House {
   async #loadDetails(roomId: string): Promise<void> {
     try {
       const [{ members, ...room }, pins] = await Promise.all([
-        data<RoomWithMembers>('GET', `/api/rooms/${roomId}`),
-        data<PinnedMessage[]>('GET', `/api/rooms/${roomId}/pins`),
+        apiResult<RoomWithMembers>('GET', `/api/rooms/${roomId}`),
+        apiResult<PinnedMessage[]>('GET', `/api/rooms/${roomId}/pins`),
       ]);
       dispatch({
         type: 'ROOM_UPDATED',
@@ -318,7 +318,7 @@ export class House {
 
   /** How it is now; changes are told. */
   async #loadAgent(agentId: string): Promise<void> {
-    const { name, status, model } = await data<Agent>('GET', `/api/agents/${agentId}`);
+    const { name, status, model } = await apiResult<Agent>('GET', `/api/agents/${agentId}`);
     dispatch({ type: 'AGENT_STATUS', agentId, agent: { name, status, model: model ?? undefined, queueDepth: 0 } });
   }
 

@@ -4,7 +4,7 @@ import { bytes, compact, text } from '../text';
 import { classes } from '../ui/classes';
 import { whole } from '../ui/time';
 import { Block } from './Block';
-import { quantile, samplesIn, valueOf, type Sample } from './figures';
+import { quantile, samplesIn, valueOf, type Sample } from './metrics';
 
 const OFTEN_MS = 5000;
 /** More letters than this are a sentence, and no figure. */
@@ -12,7 +12,7 @@ const LONG = 16;
 const WORDS = text.settings.figures;
 
 /** For admins: how the hub is doing, in a few numbers. */
-export function HubFigures() {
+export function HubMetrics() {
   const { data: samples } = useQuery({
     queryKey: ['figures'],
     queryFn: async () => samplesIn(await (await file('/metrics')).text()),
