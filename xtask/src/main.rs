@@ -26,6 +26,7 @@ Usage: cargo xtask <command>
                      in-process, web, process, flows; a NAME is a part of a test's name. Default: all tests.
   test real-agents   Fetch agents that others made, and run the tests with them.
   test cuts          Cut many streams of chat events at random, at full size, in a release build.
+  test soak          Run unit tests and in-process tests with 20 times as many cases in each random test.
   bench [options]    Measure the hub against bare references, in release builds.
                      `cargo xtask bench --help` lists the options; `bench web` measures the page.
   types              Write the TypeScript of the web from the Rust types.

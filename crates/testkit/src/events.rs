@@ -101,8 +101,12 @@ impl EventReader {
     }
 
     async fn block(&mut self, within: Duration) -> Result<Option<String>> {
+        // Where the search for the end goes on: a large event arrives in many chunks.
+        let mut searched = 0;
         loop {
-            if let Some(end) = self.read.windows(2).position(|pair| pair == b"\n\n") {
+            let unsearched = &self.read[searched..];
+            if let Some(end) = unsearched.windows(2).position(|pair| pair == b"\n\n").map(|at| searched + at)
+            {
                 let block: Vec<u8> = self.read.drain(..end + 2).collect();
                 let block = String::from_utf8(block)?;
                 if let Some(id) = block.lines().find_map(|line| line.strip_prefix("id: ")) {
@@ -110,6 +114,7 @@ impl EventReader {
                 }
                 return Ok(Some(block));
             }
+            searched = self.read.len().saturating_sub(1);
             let more = timeout(within, self.response.chunk()).await;
             match more.context("nothing came")? {
                 Ok(Some(more)) => self.read.extend_from_slice(&more),

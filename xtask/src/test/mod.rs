@@ -11,6 +11,7 @@ mod options;
 pub mod outcome;
 mod real_agents;
 mod report;
+mod soak;
 mod step;
 pub mod vitest;
 
@@ -39,6 +40,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
         Request::Selected(selection) => run_rounds(&selection, &mut report)?,
         Request::RealAgents => record("real-agents", 1, &mut report, real_agents::run)?,
         Request::Cuts => record("cuts", 1, &mut report, cuts::run)?,
+        Request::Soak => record("soak", 1, &mut report, soak::run)?,
     }
     print!("{report}");
     Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -13,6 +13,7 @@ pub enum Request {
     Selected(Selection),
     RealAgents,
     Cuts,
+    Soak,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -34,6 +35,7 @@ impl Request {
             ["--quick"] => Ok(Self::Quick),
             ["real-agents"] => Ok(Self::RealAgents),
             ["cuts"] => Ok(Self::Cuts),
+            ["soak"] => Ok(Self::Soak),
             words => Selection::parse(words).map(Self::Selected),
         }
     }
@@ -50,7 +52,7 @@ impl Selection {
                 "--repeat" => {
                     selection.rounds = rounds(words.next().context("`--repeat` needs a number")?)?;
                 }
-                "--quick" | "real-agents" | "cuts" => bail!("`{word}` goes with nothing else"),
+                "--quick" | "real-agents" | "cuts" | "soak" => bail!("`{word}` goes with nothing else"),
                 flag if flag.starts_with('-') => bail!("`test` has no option `{flag}`"),
                 name => match Step::TESTS.into_iter().find(|step| step.name() == name) {
                     Some(step) => named.push(step),
@@ -83,6 +85,7 @@ mod tests {
         check("--quick", Ok(Request::Quick));
         check("real-agents", Ok(Request::RealAgents));
         check("cuts", Ok(Request::Cuts));
+        check("soak", Ok(Request::Soak));
     }
 
     #[test]

@@ -84,7 +84,7 @@ impl Step {
             Self::Flows => return web::flows(names),
             Self::Unit => return nextest::run(UNIT, names),
             Self::InProcess => {
-                return nextest::run(&format!("not ({UNIT}) and not ({PROCESS})"), names);
+                return nextest::run(&format!("not ({UNIT}) and {}", without_processes()), names);
             }
             Self::Process => return nextest::run(PROCESS, names),
         }
@@ -99,6 +99,11 @@ const UNIT: &str = "kind(lib) or kind(bin)";
 /// integration test, also a future one, runs with the in-process tests.
 const PROCESS: &str = "kind(test) and \
     ((package(parlor) and test(/^process::/)) or binary(kinds) or package(parlor-testkit) or package(xtask))";
+
+/// The filter for unit tests and in-process tests together.
+pub fn without_processes() -> String {
+    format!("not ({PROCESS})")
+}
 
 fn format() -> Result<()> {
     let status = Command::new(cargo()).args(["fmt", "--all", "--check"]).current_dir(root()).status()?;

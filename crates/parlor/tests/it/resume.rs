@@ -15,7 +15,7 @@ use crate::scene::{Scene, contents, following, heard, next, refused, so_far};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_cut_at_random_see_every_message_once_and_in_order() {
-    const CLIENTS: usize = 20;
+    const CLIENTS: usize = 8;
     const MESSAGES: usize = 1_500;
     let scene = Scene::start().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();

@@ -1,5 +1,7 @@
 //! What is said through one door is seen through the others, in the same order, once.
 
+use std::time::Duration;
+
 use parlor_testkit::agentim::Client;
 use parlor_testkit::broker::Broker;
 use parlor_testkit::rest::RestClient;
@@ -107,6 +109,7 @@ async fn typing_is_told_to_the_others_once_a_second() {
             if !of_kind(so_far(&mut at_bob).await, "server:typing").is_empty() {
                 break;
             }
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
     tokio::time::timeout(TEST_TIMEOUT, again).await.unwrap();

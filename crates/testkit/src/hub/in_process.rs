@@ -26,7 +26,7 @@ use tracing::Dispatch;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 
-use super::{TIMEOUT, TestClock};
+use super::{TIMEOUT, TestClock, template};
 
 enum End {
     Stop,
@@ -45,6 +45,7 @@ pub struct Hub {
 impl Hub {
     pub async fn start(data: &Path, environment: &[(String, String)], clock: TestClock) -> Result<Self> {
         let (settings, config) = load(data, environment)?;
+        template::place_in(data)?;
         let log = Log::default();
         let dispatch = log.dispatch(&settings);
         let scheme = if settings.tls_cert.is_some() { "https" } else { "http" };

@@ -6,6 +6,8 @@
 #[cfg(feature = "in-process")]
 mod in_process;
 mod process;
+#[cfg(feature = "in-process")]
+mod template;
 
 pub(crate) use process::Capture;
 

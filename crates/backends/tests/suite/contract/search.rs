@@ -364,7 +364,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(parlor_seed::proptest_config_with(64))]
+    #![proptest_config(parlor_seed::proptest_config_with(24))]
 
     #[test]
     fn search_equals_a_look_at_every_message(

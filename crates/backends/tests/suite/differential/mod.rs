@@ -30,7 +30,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// As many random histories as usual; `PARLOR_TEST_ROUNDS` multiplies them.
-const HISTORIES: u32 = 12;
+const HISTORIES: u32 = 6;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_kind_of_command_and_every_notable_outcome_is_the_same_on_every_store() {
