@@ -57,7 +57,7 @@ impl fmt::Display for AddressRejected {
 impl std::error::Error for AddressRejected {}
 
 /// Reads an address and looks at what can be known of it without asking anybody.
-pub fn address(text: &str, reach: AddressPolicy) -> Result<Url, AddressRejected> {
+pub fn address(text: &str, address_policy: AddressPolicy) -> Result<Url, AddressRejected> {
     let url = Url::parse(text.trim()).map_err(|_| AddressRejected::NotAUrl)?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(AddressRejected::Scheme);
@@ -75,14 +75,14 @@ pub fn address(text: &str, reach: AddressPolicy) -> Result<Url, AddressRejected>
             !name.contains('.') || local.iter().any(|ending| name.ends_with(ending))
         }
     };
-    match barred && reach == AddressPolicy::Public {
+    match barred && address_policy == AddressPolicy::Public {
         true => Err(AddressRejected::Private),
         false => Ok(url),
     }
 }
 
 /// A client that keeps to its reach, also when names are resolved.
-pub fn client(reach: AddressPolicy) -> Client {
+pub fn client(address_policy: AddressPolicy) -> Client {
     let mut tls = tls::client_config(Vec::new()).unwrap_or_else(|error| {
         tracing::warn!(%error, "this system has no certificates: no server is trusted over HTTPS");
         tls::trusting_nobody()
@@ -94,7 +94,7 @@ pub fn client(reach: AddressPolicy) -> Client {
         .redirect(reqwest::redirect::Policy::none())
         .referer(false)
         .user_agent(concat!("parlor/", env!("CARGO_PKG_VERSION")));
-    let builder = match reach {
+    let builder = match address_policy {
         AddressPolicy::Everywhere => builder,
         // A proxy would resolve names by itself.
         AddressPolicy::Public => builder.no_proxy().dns_resolver(Arc::new(PublicOnly)),
@@ -281,8 +281,8 @@ mod tests {
             ("https://example.com/?key=1", AddressRejected::Extra),
             ("https://example.com/#a", AddressRejected::Extra),
         ] {
-            for reach in [AddressPolicy::Public, AddressPolicy::Everywhere] {
-                assert_eq!(address(text, reach), Err(why), "{text}");
+            for address_policy in [AddressPolicy::Public, AddressPolicy::Everywhere] {
+                assert_eq!(address(text, address_policy), Err(why), "{text}");
             }
         }
         assert!(address(" https://api.example.com/v1 ", AddressPolicy::Public).is_ok());

@@ -49,7 +49,7 @@ pub struct RunningProgram {
     child: Child,
     group: Option<Pid>,
     #[cfg(target_os = "linux")]
-    leash: Option<SupervisorPipe>,
+    supervisor_pipe: Option<SupervisorPipe>,
 }
 
 /// What ties a keeper to this process: when the writing end is gone, it ends the program.
@@ -83,7 +83,7 @@ impl Program {
     fn start_on(&self, terminal: Option<OwnedFd>) -> io::Result<RunningProgram> {
         self.look_for()?;
         #[cfg(target_os = "linux")]
-        let (mut command, leash) = self.command(terminal.is_some())?;
+        let (mut command, supervisor_pipe) = self.command(terminal.is_some())?;
         #[cfg(not(target_os = "linux"))]
         let mut command = self.bare();
         for (name, _) in env::vars_os().filter(|(name, _)| is_ours(name)) {
@@ -102,7 +102,7 @@ impl Program {
         let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         // A keeper ends when its work is done, and not before.
         #[cfg(target_os = "linux")]
-        let group = group.filter(|_| leash.is_none());
+        let group = group.filter(|_| supervisor_pipe.is_none());
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         Ok(RunningProgram {
             stdin,
@@ -111,7 +111,7 @@ impl Program {
             child,
             group,
             #[cfg(target_os = "linux")]
-            leash,
+            supervisor_pipe,
         })
     }
 
@@ -195,10 +195,10 @@ impl RunningProgram {
     pub async fn stop(mut self) {
         self.stdin = None;
         #[cfg(target_os = "linux")]
-        if let Some(leash) = &self.leash {
-            let _ = rustix::io::write(&leash.writing, &[supervisor::STOP]);
+        if let Some(supervisor_pipe) = &self.supervisor_pipe {
+            let _ = rustix::io::write(&supervisor_pipe.writing, &[supervisor::STOP]);
             if timeout(GRACE + SUPERVISOR_MARGIN, self.child.wait()).await.is_err() {
-                self.leash = None;
+                self.supervisor_pipe = None;
             }
             let _ = self.child.wait().await;
             return;

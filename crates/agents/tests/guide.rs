@@ -67,7 +67,7 @@ impl Hub {
         let frame = self.link.incoming.recv().await.expect("the guide is there");
         let value: Value = serde_json::from_str(&frame).unwrap();
         assert!(!has_null(&value), "{frame}");
-        read(&frame, &LIMITS).unwrap_or_else(|misread| panic!("{misread:?}: {frame}"))
+        read(&frame, &LIMITS).unwrap_or_else(|frame_error| panic!("{frame_error:?}: {frame}"))
     }
 
     /// Everything up to the end of a reply and the word that the guide is free again; permissions are allowed.

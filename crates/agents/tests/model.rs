@@ -232,8 +232,8 @@ async fn what_others_chose_reaches_no_private_network() {
     // As a name that led elsewhere when it was looked at.
     let base = outbound::address(&url, AddressPolicy::Everywhere).unwrap();
     let endpoint = Endpoint::new(Dialect::OpenAi, base, Key::new(CANARY), "small", AddressPolicy::Public);
-    let trouble = endpoint.ask_briefly("", "hello?", Duration::from_secs(5)).await.unwrap_err();
-    assert_eq!(trouble.kind, EndpointErrorKind::AddressBlocked);
+    let endpoint_error = endpoint.ask_briefly("", "hello?", Duration::from_secs(5)).await.unwrap_err();
+    assert_eq!(endpoint_error.kind, EndpointErrorKind::AddressBlocked);
     assert_eq!(server.unseen(), 0);
 }
 

@@ -24,9 +24,9 @@ async fn whatever_the_bus_loses_repeats_or_reorders_everyone_hears_each_event_on
     let directory = tempfile::tempdir().unwrap();
     let hub = open(directory.path());
     let (caller, room) = somebody_in_a_room(&hub).await;
-    let viewer = viewer(&hub, &caller);
-    hub.connect(&caller, viewer.clone(), Bytes::new(), |_| Ok(())).await.unwrap();
-    hub.attach(&caller, &viewer, &room, None, |_| None).await.unwrap();
+    let subscriber = viewer(&hub, &caller);
+    hub.connect(&caller, subscriber.clone(), Bytes::new(), |_| Ok(())).await.unwrap();
+    hub.attach(&caller, &subscriber, &room, None, |_| None).await.unwrap();
 
     let mut said = Vec::new();
     for n in 0..MESSAGES {
@@ -37,7 +37,7 @@ async fn whatever_the_bus_loses_repeats_or_reorders_everyone_hears_each_event_on
     let mut heard = Vec::new();
     while heard.last() < said.last() {
         let mut buffers = Vec::new();
-        viewer.outbox.take(&mut buffers, 64).await;
+        subscriber.outbox.take(&mut buffers, 64).await;
         heard.extend(buffers.concat().chunks(8).map(|seq| u64::from_le_bytes(seq.try_into().unwrap())));
     }
     // That the room was made may be told only after the viewer has joined it.
@@ -63,15 +63,15 @@ async fn the_answer_to_a_join_comes_right_before_what_follows_its_position() {
     };
     let joined = async {
         for _ in 0..200 {
-            let viewer = viewer(&hub, &caller);
-            hub.connect(&caller, viewer.clone(), Bytes::new(), |_| Ok(())).await.unwrap();
+            let subscriber = viewer(&hub, &caller);
+            hub.connect(&caller, subscriber.clone(), Bytes::new(), |_| Ok(())).await.unwrap();
             let place = |seq: Seq| Bytes::from(seq.0.to_le_bytes().to_vec());
             let answer = move |position: Position| Some(place(position.seq));
-            hub.attach(&caller, &viewer, &room, None, answer).await.unwrap();
+            hub.attach(&caller, &subscriber, &room, None, answer).await.unwrap();
             let mut heard = Vec::new();
             while heard.len() < 3 {
                 let mut buffers = Vec::new();
-                viewer.outbox.take(&mut buffers, 64).await;
+                subscriber.outbox.take(&mut buffers, 64).await;
                 let places = buffers
                     .concat()
                     .chunks(8)
@@ -80,7 +80,7 @@ async fn the_answer_to_a_join_comes_right_before_what_follows_its_position() {
                 heard.extend(places);
             }
             assert!(heard.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{heard:?}");
-            hub.disconnect(viewer.id);
+            hub.disconnect(subscriber.id);
         }
     };
     tokio::select! {
@@ -189,8 +189,8 @@ impl Bus for Unreliable {
 struct Places;
 
 impl Egress for Places {
-    fn event(&self, logged: &LoggedEvent, _: Epoch) -> Option<Bytes> {
-        Some(logged.seq.0.to_le_bytes().to_vec().into())
+    fn event(&self, logged_event: &LoggedEvent, _: Epoch) -> Option<Bytes> {
+        Some(logged_event.seq.0.to_le_bytes().to_vec().into())
     }
 
     fn room_lost(&self, _: &RoomId, _: &LoggedEvent) -> Option<Bytes> {

@@ -183,7 +183,7 @@ fn approval(change: &Change, facts: &Facts) -> Option<EntryParts> {
 
 /// What agents are to pursue by themselves, and how they are prompted, whatever set or ended it; not what it says.
 fn mission(change: &Change, facts: &Facts) -> Option<EntryParts> {
-    let place = |realm: &MissionScope| match realm {
+    let place = |mission_scope: &MissionScope| match mission_scope {
         MissionScope::Room(room) => in_room(room, None),
         MissionScope::Root(root) => format!("in {root}"),
         MissionScope::Global => "of itself".into(),
@@ -194,12 +194,12 @@ fn mission(change: &Change, facts: &Facts) -> Option<EntryParts> {
             let action = if ends { Action::MissionEnded } else { Action::MissionSet };
             // Else an agent was prompted.
             let noted = ends || mission.created_at == facts.now && mission.prompts == 0;
-            let detail = format!("mission {} {}", mission.id, place(&mission.realm));
+            let detail = format!("mission {} {}", mission.id, place(&mission.mission_scope));
             noted.then(|| (action, Some(room(&mission.room)), detail))
         }
-        Change::PutIdlePrompt { realm, agent: of, idle } => {
+        Change::PutIdlePrompt { mission_scope, agent: of, idle } => {
             let action = if idle.is_some() { Action::OverrideSet } else { Action::OverrideRemoved };
-            Some((action, Some(agent(of, None)), place(realm)))
+            Some((action, Some(agent(of, None)), place(mission_scope)))
         }
         _ => None,
     }

@@ -535,7 +535,7 @@ impl<'a> Authoriser<'a> {
         // Who asks comes first: to an outsider every message looks alike.
         self.signed_in(scope)?;
         match (&self.facts.message, own) {
-            (Some(message), Some(own)) if message.seq > own.arrangement.cleared_through => Ok(own.role),
+            (Some(message), Some(own)) if message.seq > own.room_preferences.cleared_through => Ok(own.role),
             _ => Err(Refusal::NotFound(EntityKind::Message)),
         }
     }

@@ -20,7 +20,7 @@ impl Hub {
     pub async fn follow(
         &self,
         caller: &Caller,
-        viewer: &Subscriber,
+        subscriber: &Subscriber,
         following: &RoomFilter,
         since: Option<Position>,
         welcome: impl Fn(Position) -> Option<Bytes> + Clone + Send + 'static,
@@ -32,7 +32,7 @@ impl Hub {
             self.check_position(position).await?;
         }
         loop {
-            let (hub, caller_now, id) = (self.clone(), caller.clone(), viewer.id);
+            let (hub, caller_now, id) = (self.clone(), caller.clone(), subscriber.id);
             let (wanted, welcome) = (following.clone(), welcome.clone());
             let joined = blocking(move || {
                 let seen = || hub.seen_by(&caller_now, &wanted);
@@ -50,7 +50,7 @@ impl Hub {
                 JoinResult::NeedsReplay => {
                     behind = true;
                     let after = from.unwrap_or_default();
-                    from = Some(self.tell_missed(caller, viewer, following, after).await?);
+                    from = Some(self.tell_missed(caller, subscriber, following, after).await?);
                 }
             }
         }
@@ -107,7 +107,7 @@ impl Hub {
     async fn tell_missed(
         &self,
         caller: &Caller,
-        viewer: &Subscriber,
+        subscriber: &Subscriber,
         following: &RoomFilter,
         after: Seq,
     ) -> Result<Seq, Refusal> {
@@ -120,13 +120,14 @@ impl Hub {
                 page(&rooms, after, snapshot).map(Ok)
             })
             .await??;
-        let for_them =
-            |logged: &&LoggedEvent| logged.event.only_user().is_none_or(|person| *person == viewer.user);
+        let for_them = |logged_event: &&LoggedEvent| {
+            logged_event.event.only_user().is_none_or(|person| *person == subscriber.user)
+        };
         // What is open is shown when the seats are taken.
-        let told = |logged: &&LoggedEvent| !matches!(logged.event, Event::ApprovalAsked(_));
-        for logged in events.iter().filter(for_them).filter(told) {
-            if let Some(bytes) = viewer.egress.event(logged, self.epoch())
-                && !viewer.outbox.push_when_half_empty(bytes).await
+        let told = |logged_event: &&LoggedEvent| !matches!(logged_event.event, Event::ApprovalAsked(_));
+        for logged_event in events.iter().filter(for_them).filter(told) {
+            if let Some(bytes) = subscriber.egress.event(logged_event, self.epoch())
+                && !subscriber.outbox.push_when_half_empty(bytes).await
             {
                 return Err(Refusal::Unavailable);
             }
@@ -147,8 +148,8 @@ fn page(rooms: &[RoomId], after: Seq, snapshot: &mut dyn Snapshot) -> Result<(Ve
         }
         events.extend(tail);
         // What lies beyond is read again, with the next page.
-        events.retain(|logged| logged.seq <= through);
+        events.retain(|logged_event| logged_event.seq <= through);
     }
-    events.sort_by_key(|logged| logged.seq);
+    events.sort_by_key(|logged_event| logged_event.seq);
     Ok((events, through))
 }

@@ -106,31 +106,31 @@ impl Hub {
         close_gateways(&mut writer, &*reader)?;
         // Whatever signals there were before are numbered lower than what is told from now on.
         at_start(&mut writer, vec![Command::AppendNoop]);
-        let (Head { epoch, seq, .. }, tally) = (writer.head(), writer.tally());
+        let (Head { epoch, seq, .. }, writer_metrics) = (writer.head(), writer.tally());
         let (released, services) = (writer.released(), writer.services());
-        let switchboard = Arc::new(Fanout::new(epoch, seq, &limits, clock.clone()));
+        let fanout = Arc::new(Fanout::new(epoch, seq, &limits, clock.clone()));
         let (queue, waiting) = mpsc::channel(limits.max_queued_commands);
         let stop = Arc::new(AtomicBool::new(false));
-        let turns = Arc::new(SchedulerHandle::default());
+        let scheduler_handle = Arc::new(SchedulerHandle::default());
         reader.with(&mut |snapshot| {
-            turns.desk().count_queues_from(seq);
-            snapshot.rooms_with_root()?.iter().for_each(|room| switchboard.roots().learn(room));
+            scheduler_handle.desk().count_queues_from(seq);
+            snapshot.rooms_with_root()?.iter().for_each(|room| fanout.roots().learn(room));
             for run in snapshot.open_runs()? {
-                switchboard.turn(&run);
+                fanout.turn(&run);
                 let trigger =
                     run.trigger.as_ref().map(|trigger| snapshot.message(trigger)).transpose()?.flatten();
-                turns.restore(run, trigger);
+                scheduler_handle.restore(run, trigger);
             }
             for question in &questions {
-                turns.close_question(snapshot.approval(question)?);
+                scheduler_handle.close_question(snapshot.approval(question)?);
             }
             Ok(())
         })?;
-        let follower = LogTailer {
+        let log_tailer = LogTailer {
             bus: bus.clone(),
             reader: reader.clone(),
-            switchboard: switchboard.clone(),
-            turns: turns.clone(),
+            switchboard: fanout.clone(),
+            turns: scheduler_handle.clone(),
             stop: stop.clone(),
         };
         let clockwork = tokio::runtime::Builder::new_current_thread().enable_time().build();
@@ -138,26 +138,26 @@ impl Hub {
             .map_err(|error| Fault::new("starting a thread", crate::fault::Severity::Permanent, error))?;
         let threads = vec![
             spawn("parlor-writer", move || writer.run(waiting, &clockwork))?,
-            spawn("parlor-follower", move || follower.run())?,
+            spawn("parlor-follower", move || log_tailer.run())?,
         ];
         let (reads, searches) = (limits.reads, limits.searches);
         let inner = Inner {
             bus,
             queue: parking_lot::Mutex::new(Some(queue)),
             reader,
-            switchboard,
+            switchboard: fanout,
             clock,
             limits,
             epoch,
             health,
-            tally,
+            tally: writer_metrics,
             released,
             services,
             reads: Arc::new(Semaphore::new(reads)),
             searches: Arc::new(Semaphore::new(searches)),
             threads: parking_lot::Mutex::new(threads),
             stop,
-            turns,
+            turns: scheduler_handle,
             triage,
             ids,
         };
@@ -331,13 +331,13 @@ impl Hub {
     pub async fn connect<T: Send + 'static>(
         &self,
         caller: &Caller,
-        viewer: Subscriber,
+        subscriber: Subscriber,
         greeting: Bytes,
         count: impl FnOnce(&AuthContext) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<(AuthContext, T), Refusal> {
-        let (caller, hub, user) = (caller.clone(), self.clone(), viewer.user.clone());
+        let (caller, hub, user) = (caller.clone(), self.clone(), subscriber.user.clone());
         let (admission, first) = blocking(move || {
-            hub.inner.switchboard.connect(viewer, greeting, || {
+            hub.inner.switchboard.connect(subscriber, greeting, || {
                 let (mut standing, mut hears) = (None, ReceivesEvents(false));
                 hub.inner.reader.with(&mut |snapshot| {
                     let facts = hub.facts(&caller, &Query::Me, snapshot)?;
@@ -387,7 +387,7 @@ impl Hub {
     pub async fn attach(
         &self,
         caller: &Caller,
-        viewer: &Subscriber,
+        subscriber: &Subscriber,
         room: &RoomId,
         since: Option<Position>,
         welcome: impl Fn(Position) -> Option<Bytes> + Clone + Send + 'static,
@@ -399,17 +399,17 @@ impl Hub {
             self.check_position(position).await?;
             // What follows the position is told anew, so nothing may come beside it. Without one a connection
             // that follows the room already goes on as it is: nothing would bring back what it missed between.
-            self.inner.switchboard.leave(viewer.id, room);
+            self.inner.switchboard.leave(subscriber.id, room);
         }
         loop {
-            match self.try_join(caller, viewer, room, from, welcome.clone()).await? {
+            match self.try_join(caller, subscriber, room, from, welcome.clone()).await? {
                 JoinResult::Live { from } => return Ok(from),
                 JoinResult::NotPublishedYet => {
                     self.inner.switchboard.wait_until_published(from.unwrap_or_default()).await
                 }
                 JoinResult::NeedsReplay => {
                     let after = from.unwrap_or_default();
-                    from = Some(self.catch_up(caller, viewer, room, after).await?);
+                    from = Some(self.catch_up(caller, subscriber, room, after).await?);
                 }
             }
         }
@@ -445,11 +445,14 @@ impl Hub {
     }
 
     /// Tells the others in a room that somebody is typing; only from a connection that follows it.
-    pub fn typing(&self, viewer: &Subscriber, username: &str, room: &RoomId) {
-        if self.inner.switchboard.is_in(viewer.id, room) {
-            let signal =
-                Signal::Typing { room: room.clone(), user: viewer.user.clone(), username: username.into() };
-            self.inner.switchboard.signal_room(room, &signal, Some(&viewer.user));
+    pub fn typing(&self, subscriber: &Subscriber, username: &str, room: &RoomId) {
+        if self.inner.switchboard.is_in(subscriber.id, room) {
+            let signal = Signal::Typing {
+                room: room.clone(),
+                user: subscriber.user.clone(),
+                username: username.into(),
+            };
+            self.inner.switchboard.signal_room(room, &signal, Some(&subscriber.user));
         }
     }
 
@@ -464,16 +467,17 @@ impl Hub {
 
     /// How the hub is doing, in numbers.
     pub fn metrics(&self) -> HubMetrics {
-        let Inner { tally, limits, reads, reader, switchboard, queue, .. } = &*self.inner;
+        let Inner { tally: writer_metrics, limits, reads, reader, switchboard: fanout, queue, .. } =
+            &*self.inner;
         let free = queue.lock().as_ref().map_or(0, mpsc::Sender::capacity);
         HubMetrics {
-            tally: tally.clone(),
+            tally: writer_metrics.clone(),
             health: self.health(),
             waiting_commands: limits.max_queued_commands - free,
             most_waiting_commands: limits.max_queued_commands,
             reads: limits.reads - reads.available_permits(),
             most_reads: limits.reads,
-            told: switchboard.seen(),
+            told: fanout.seen(),
             size: reader.size(),
         }
     }
@@ -522,12 +526,12 @@ impl Hub {
     async fn try_join(
         &self,
         caller: &Caller,
-        viewer: &Subscriber,
+        subscriber: &Subscriber,
         room: &RoomId,
         from: Option<Seq>,
         welcome: impl FnOnce(Position) -> Option<Bytes> + Send + 'static,
     ) -> Result<JoinResult, Refusal> {
-        let (caller, hub, id, room) = (caller.clone(), self.clone(), viewer.id, room.clone());
+        let (caller, hub, id, room) = (caller.clone(), self.clone(), subscriber.id, room.clone());
 
         blocking(move || {
             let query = Query::MayFollow { room: room.clone() };
@@ -542,7 +546,7 @@ impl Hub {
     async fn catch_up(
         &self,
         caller: &Caller,
-        viewer: &Subscriber,
+        subscriber: &Subscriber,
         room: &RoomId,
         after: Seq,
     ) -> Result<Seq, Refusal> {
@@ -563,13 +567,14 @@ impl Hub {
                 Ok(Ok((events, through)))
             })
             .await??;
-        let for_them =
-            |logged: &&LoggedEvent| logged.event.only_user().is_none_or(|person| *person == viewer.user);
+        let for_them = |logged_event: &&LoggedEvent| {
+            logged_event.event.only_user().is_none_or(|person| *person == subscriber.user)
+        };
         // What is open is shown when the seat is taken.
-        let told = |logged: &&LoggedEvent| !matches!(logged.event, Event::ApprovalAsked(_));
-        for logged in events.iter().filter(for_them).filter(told) {
-            if let Some(bytes) = viewer.egress.event(logged, self.inner.epoch)
-                && !viewer.outbox.push_when_half_empty(bytes).await
+        let told = |logged_event: &&LoggedEvent| !matches!(logged_event.event, Event::ApprovalAsked(_));
+        for logged_event in events.iter().filter(for_them).filter(told) {
+            if let Some(bytes) = subscriber.egress.event(logged_event, self.inner.epoch)
+                && !subscriber.outbox.push_when_half_empty(bytes).await
             {
                 return Err(Refusal::Unavailable);
             }
@@ -995,7 +1000,7 @@ fn seen_by(me: Option<&User>, mut members: Vec<Member>) -> Vec<Member> {
 
 /// Up to where the caller cleared the room that was asked about.
 fn cleared(facts: &Facts) -> Seq {
-    facts.membership.as_ref().map(|own| own.arrangement.cleared_through).unwrap_or_default()
+    facts.membership.as_ref().map(|own| own.room_preferences.cleared_through).unwrap_or_default()
 }
 
 /// One more than asked for tells whether there are more.

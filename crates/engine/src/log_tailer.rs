@@ -42,7 +42,7 @@ impl LogTailer {
             self.fill_until(Some(first.seq))?;
         }
         let seen = self.switchboard.seen();
-        let known = batch.iter().take_while(|logged| logged.seq <= seen).count();
+        let known = batch.iter().take_while(|logged_event| logged_event.seq <= seen).count();
         self.tell(&batch[known..]);
         Ok(())
     }
@@ -63,7 +63,7 @@ impl LogTailer {
             })?;
             let full = missed.len() == GAP_FILL_PAGE;
             if let Some(next) = next {
-                missed.retain(|logged| logged.seq < next);
+                missed.retain(|logged_event| logged_event.seq < next);
             }
             let shortened = missed.len() < GAP_FILL_PAGE;
             self.tell(&missed);

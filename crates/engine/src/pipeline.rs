@@ -38,7 +38,7 @@ pub struct Writer {
     services: Arc<Notify>,
     limits: Limits,
     tally: Arc<WriterMetrics>,
-    routes: RoutingIndex,
+    routing_index: RoutingIndex,
     head: Head,
     /// How far the index for searches reaches.
     indexed: Seq,
@@ -63,11 +63,24 @@ impl Writer {
         let head = store.head()?;
         let indexed = store.index(0)?;
         let (agents, subscriptions) = store.subscriptions()?;
-        let routes = RoutingIndex::build(agents, subscriptions);
-        let tally = Arc::new(WriterMetrics::default());
-        tally.head.store(head.seq.0, Ordering::Relaxed);
+        let routing_index = RoutingIndex::build(agents, subscriptions);
+        let writer_metrics = Arc::new(WriterMetrics::default());
+        writer_metrics.head.store(head.seq.0, Ordering::Relaxed);
         let (released, services) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-        Ok(Self { store, bus, clock, ids, health, released, services, limits, tally, routes, head, indexed })
+        Ok(Self {
+            store,
+            bus,
+            clock,
+            ids,
+            health,
+            released,
+            services,
+            limits,
+            tally: writer_metrics,
+            routing_index,
+            head,
+            indexed,
+        })
     }
 
     pub fn released(&self) -> Arc<Notify> {
@@ -162,11 +175,11 @@ impl Writer {
         &mut self,
         group: &[QueuedCommand],
     ) -> Result<(Vec<CommandResult>, Vec<LoggedEvent>), Fault> {
-        let mint = DecideContext { ids: &*self.ids, limits: &self.limits };
+        let decide_context = DecideContext { ids: &*self.ids, limits: &self.limits };
         let mut head = self.head;
         let mut news = Vec::with_capacity(group.len());
         let mut outcomes = Vec::with_capacity(group.len());
-        let mut memo = LookupCache::default();
+        let mut lookup_cache = LookupCache::default();
         let (mut released, mut services) = (false, false);
         let mut transaction = self.store.begin()?;
         for QueuedCommand { caller, command, .. } in group {
@@ -176,17 +189,18 @@ impl Writer {
                 caller,
                 command,
                 &mut *transaction,
-                &self.routes,
-                &mut memo,
+                &self.routing_index,
+                &mut lookup_cache,
                 &self.limits,
             )?;
-            let decision = authorise(caller, command, &facts).and_then(|()| decide(command, &facts, &mint));
+            let decision =
+                authorise(caller, command, &facts).and_then(|()| decide(command, &facts, &decide_context));
             outcomes.push(match decision {
                 Ok(mut plan) => {
                     plan.changes.extend(audit::changes(caller, command, &facts, &plan));
                     transaction.apply(&plan)?;
                     if !plan.changes.iter().all(Change::is_about_a_message) {
-                        memo = LookupCache::default();
+                        lookup_cache = LookupCache::default();
                     }
                     if plan.changes.iter().any(|change| matches!(change, Change::RemoveRoom(_))) {
                         // The store may begin its index anew rather than take much out of it.
@@ -195,7 +209,7 @@ impl Writer {
                     released |= plan.changes.iter().any(Change::may_release_files);
                     services |= plan.changes.iter().any(|change| matches!(change, Change::PutService(_)));
                     for change in &plan.routes {
-                        self.routes.apply(change);
+                        self.routing_index.apply(change);
                     }
                     if let Some(last) = plan.events.last() {
                         head.seq = last.seq;
@@ -226,7 +240,7 @@ impl Writer {
             Severity::Permanent => Health::Broken,
         });
         if let Ok((agents, subscriptions)) = self.store.subscriptions() {
-            self.routes = RoutingIndex::build(agents, subscriptions);
+            self.routing_index = RoutingIndex::build(agents, subscriptions);
         }
     }
 

@@ -113,11 +113,11 @@ pub trait Lookup {
     fn plan(&mut self, room: &RoomId, agent: &AgentId) -> Result<Option<CurrentPlan>, Fault>;
     fn mission(&mut self, id: &MissionId) -> Result<Option<Mission>, Fault>;
     /// Of a realm, the newest first, then by id.
-    fn missions(&mut self, realm: &MissionScope, limit: usize) -> Result<Vec<Mission>, Fault>;
+    fn missions(&mut self, mission_scope: &MissionScope, limit: usize) -> Result<Vec<Mission>, Fault>;
     /// The rooms that are about this folder, by id.
     fn rooms_about(&mut self, root: &str) -> Result<Vec<Room>, Fault>;
     /// How an agent is prompted in a realm when it is idle.
-    fn idle(&mut self, realm: &MissionScope, agent: &AgentId) -> Result<Option<IdlePrompt>, Fault>;
+    fn idle(&mut self, mission_scope: &MissionScope, agent: &AgentId) -> Result<Option<IdlePrompt>, Fault>;
     fn run(&mut self, id: &RunId) -> Result<Option<Run>, Fault>;
     /// The turns that a message set off, in the order in which they were planned.
     fn runs_of(&mut self, message: &MessageId) -> Result<Vec<Run>, Fault>;
@@ -227,7 +227,8 @@ pub trait Snapshot: Lookup {
     /// Shows `look` what the hunt could find, newest first and each once, until it has enough: every message in
     /// the hunt's rooms, before its place, that has the words wanted and is of the kind asked for; others may be
     /// among them. `None` stands for something passed by on the way, which costs time too.
-    fn candidates(&mut self, hunt: &SearchScope<'_>, look: CandidateVisitor<'_>) -> Result<(), Fault>;
+    fn candidates(&mut self, search_scope: &SearchScope<'_>, look: CandidateVisitor<'_>)
+    -> Result<(), Fault>;
     /// Oldest first, then by id.
     fn tasks(&mut self, room: &RoomId) -> Result<Vec<Task>, Fault>;
     /// Those that a person made or was given, in rooms that they are in, newest first, then by id.

@@ -44,17 +44,17 @@ struct Node {
 
 impl RoutingIndex {
     pub fn build(agents: Vec<Agent>, subscriptions: Vec<Subscription>) -> Self {
-        let mut routes = Self::default();
+        let mut routing_index = Self::default();
         for Agent { id, owner, .. } in agents {
             let own = Pattern::stored(Path::of_agent(&id).as_str());
-            routes.add(&own, Mailbox::of(id), &owner);
+            routing_index.add(&own, Mailbox::of(id), &owner);
         }
         for Subscription { agent, session, pattern, .. } in subscriptions {
-            if let Some(owner) = routes.by_agent.get(&agent).map(|known| known.owner.clone()) {
-                routes.add(&pattern, Mailbox { agent, session }, &owner);
+            if let Some(owner) = routing_index.by_agent.get(&agent).map(|known| known.owner.clone()) {
+                routing_index.add(&pattern, Mailbox { agent, session }, &owner);
             }
         }
-        routes
+        routing_index
     }
 
     pub fn apply(&mut self, change: &RouteChange) {
@@ -286,29 +286,33 @@ mod tests {
 
     #[test]
     fn a_removed_agent_leaves_nothing_behind() {
-        let mut routes = RoutingIndex::default();
+        let mut routing_index = RoutingIndex::default();
         for pattern in ["slack/**", "**/x", "**/x"] {
-            routes.add(&Pattern::parse(pattern).unwrap(), mailbox(1), &owner());
+            routing_index.add(&Pattern::parse(pattern).unwrap(), mailbox(1), &owner());
         }
-        assert_eq!(routes.globstar_patterns_of(&owner()), 1);
-        routes.apply(&RouteChange::RemoveAgent(mailbox(1).agent));
-        assert!(routes.is_empty() && routes.root.children.is_empty() && routes.gaps.is_empty());
-        assert_eq!(routes.matching(&Path::parse("slack/x").unwrap()), []);
+        assert_eq!(routing_index.globstar_patterns_of(&owner()), 1);
+        routing_index.apply(&RouteChange::RemoveAgent(mailbox(1).agent));
+        assert!(
+            routing_index.is_empty()
+                && routing_index.root.children.is_empty()
+                && routing_index.gaps.is_empty()
+        );
+        assert_eq!(routing_index.matching(&Path::parse("slack/x").unwrap()), []);
     }
 
     fn listening(patterns: impl IntoIterator<Item = String>) -> RoutingIndex {
-        let mut routes = RoutingIndex::default();
+        let mut routing_index = RoutingIndex::default();
         for (index, pattern) in patterns.into_iter().enumerate() {
-            routes.add(&Pattern::parse(&pattern).unwrap(), mailbox(index), &owner());
+            routing_index.add(&Pattern::parse(&pattern).unwrap(), mailbox(index), &owner());
         }
-        routes
+        routing_index
     }
 
     /// How many nodes a look-up looks at, and how many mailboxes it finds.
-    fn cost(routes: &RoutingIndex, path: &str) -> (usize, usize) {
+    fn cost(routing_index: &RoutingIndex, path: &str) -> (usize, usize) {
         let path = Path::parse(path).unwrap();
         let mut search = TrieWalk::of(&path);
-        (search.visit(&routes.root, 1), search.found.len())
+        (search.visit(&routing_index.root, 1), search.found.len())
     }
 
     #[test]
@@ -340,12 +344,12 @@ mod tests {
             middle.collect::<Vec<_>>().join("/")
         };
         let hostile = (0..1000).map(|number| format!("**/{}/**/{}/b", middle(number), middle(number)));
-        let routes = listening(hostile);
-        let (looked_at, found) = cost(&routes, &vec!["a"; 32].join("/"));
+        let routing_index = listening(hostile);
+        let (looked_at, found) = cost(&routing_index, &vec!["a"; 32].join("/"));
         assert_eq!(found, 0);
         // As many as there are nodes, at most: where in the path a pattern could stand costs nothing more.
         assert!(looked_at <= 1000 * 23, "{looked_at} nodes");
-        assert_eq!(routes.globstar_patterns_of(&owner()), 1000);
+        assert_eq!(routing_index.globstar_patterns_of(&owner()), 1000);
     }
 
     proptest! {

@@ -30,143 +30,158 @@ const LONGEST_PATH: usize = 4096;
 const LONGEST_ANSWERS: usize = 64 * 1024;
 
 pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
-    let mut flaws = FieldErrors::default();
+    let mut field_errors = FieldErrors::default();
     match command {
         Command::SetUp { account, .. } | Command::CreateUser(account) | Command::Register { account, .. } => {
-            flaws.account(account);
+            field_errors.account(account);
         }
-        Command::ChangeSettings(changes) => flaws.settings(changes),
+        Command::ChangeSettings(changes) => field_errors.settings(changes),
         Command::CreateInvitation(new) => {
-            flaws.unless((1..=1000).contains(&new.uses), "uses", "must be between 1 and 1000");
+            field_errors.unless((1..=1000).contains(&new.uses), "uses", "must be between 1 and 1000");
             if let Some(note) = &new.note {
-                flaws.line("note", note, 200);
+                field_errors.line("note", note, 200);
             }
         }
         Command::ChangeUser { changes, .. } => {
             if let Some(name) = &changes.display_name {
-                flaws.line("displayName", name, 100);
+                field_errors.line("displayName", name, 100);
             }
             if changes.max_connections == Some(Some(0)) {
-                flaws.add("maxConnections", "must be at least 1");
+                field_errors.add("maxConnections", "must be at least 1");
             }
             let few = changes.hears.as_ref().is_none_or(|patterns| patterns.len() <= 100);
-            flaws.unless(few, "hears", "at most 100");
+            field_errors.unless(few, "hears", "at most 100");
         }
         Command::ChangeProfile(changes) => {
             if let Some(name) = &changes.display_name {
-                flaws.line("displayName", name, 100);
+                field_errors.line("displayName", name, 100);
             }
             if let Some(Some(url)) = &changes.avatar_url {
-                flaws.unless(is_upload(url), "avatarUrl", "must name an upload, such as /uploads/…");
+                field_errors.unless(is_upload(url), "avatarUrl", "must name an upload, such as /uploads/…");
             }
         }
         Command::CreateKey { name, scopes, .. } => {
-            flaws.line("name", name, 100);
-            flaws.unless(!scopes.is_empty(), "scopes", "at least one scope is required");
+            field_errors.line("name", name, 100);
+            field_errors.unless(!scopes.is_empty(), "scopes", "at least one scope is required");
         }
-        Command::Pair { name, .. } => flaws.line("name", name, 100),
+        Command::Pair { name, .. } => field_errors.line("name", name, 100),
         Command::CreateRouter(new) => {
-            flaws.line("name", &new.name, 100);
-            flaws.model(Some(&new.model.base_url), Some(&new.model.model), ROUTER);
+            field_errors.line("name", &new.name, 100);
+            field_errors.model(Some(&new.model.base_url), Some(&new.model.model), ROUTER);
         }
         Command::ChangeRouter { changes, .. } => {
             if let Some(name) = &changes.name {
-                flaws.line("name", name, 100);
+                field_errors.line("name", name, 100);
             }
-            flaws.model_changes(&changes.model, ROUTER);
+            field_errors.model_changes(&changes.model, ROUTER);
         }
         Command::CreateService(new) => {
-            flaws.model(Some(&new.model.base_url), Some(&new.model.model), SERVICE);
+            field_errors.model(Some(&new.model.base_url), Some(&new.model.model), SERVICE);
             let (description, fallback) = (Some(&*new.description), new.fallback.as_deref());
-            flaws.service(Some(&new.name), description, fallback, new.instructions.as_deref());
-            flaws.most_tokens(new.most_tokens);
+            field_errors.service(Some(&new.name), description, fallback, new.instructions.as_deref());
+            field_errors.most_tokens(new.most_tokens);
         }
         Command::ChangeService { changes, .. } => {
-            flaws.model_changes(&changes.model, SERVICE);
+            field_errors.model_changes(&changes.model, SERVICE);
             let fallback = changes.fallback.as_ref().and_then(Option::as_deref);
             let instructions = changes.instructions.as_ref().and_then(Option::as_deref);
-            flaws.service(changes.name.as_deref(), changes.description.as_deref(), fallback, instructions);
-            flaws.most_tokens(changes.most_tokens.flatten());
+            field_errors.service(
+                changes.name.as_deref(),
+                changes.description.as_deref(),
+                fallback,
+                instructions,
+            );
+            field_errors.most_tokens(changes.most_tokens.flatten());
         }
         Command::CreateRoom { changes, members } => {
-            flaws.unless(changes.name.is_some(), "name", "is required");
-            flaws.room(changes);
-            flaws.unless(members.len() <= 100, "memberIds", "at most 100 members at once");
+            field_errors.unless(changes.name.is_some(), "name", "is required");
+            field_errors.room(changes);
+            field_errors.unless(members.len() <= 100, "memberIds", "at most 100 members at once");
         }
-        Command::ChangeRoom { changes, .. } => flaws.room(changes),
+        Command::ChangeRoom { changes, .. } => field_errors.room(changes),
         Command::SetProjectRoot { root, .. } => {
             let plain = root.as_deref().is_none_or(is_plain_folder);
-            flaws.unless(plain, "projectRoot", "must be the whole path of a folder");
+            field_errors.unless(plain, "projectRoot", "must be the whole path of a folder");
         }
         Command::SetMission { text, agents, .. } => {
-            flaws.body("text", text, 10_000);
-            flaws.unless(agents.len() <= Mission::MOST_AGENTS, "agents", "at most 50");
+            field_errors.body("text", text, 10_000);
+            field_errors.unless(agents.len() <= Mission::MOST_AGENTS, "agents", "at most 50");
             let different: BTreeSet<&AgentId> = agents.iter().map(|(agent, _)| agent).collect();
-            flaws.unless(different.len() == agents.len(), "agents", "must be different ones");
-            agents.iter().for_each(|(_, idle)| flaws.idle(idle));
+            field_errors.unless(different.len() == agents.len(), "agents", "must be different ones");
+            agents.iter().for_each(|(_, idle)| field_errors.idle(idle));
         }
         Command::SetIdlePrompt { idle: Some(idle), .. } => {
             let says = *idle != IdlePrompt::default();
-            flaws.unless(says, "idle_prompt", "or idle_interval_secs must be given");
-            flaws.idle(idle);
+            field_errors.unless(says, "idle_prompt", "or idle_interval_secs must be given");
+            field_errors.idle(idle);
         }
         Command::AddMember { description: Some(description), .. }
         | Command::ChangeMember { description: Some(Some(description)), .. } => {
-            flaws.line("roleDescription", description, 500);
+            field_errors.line("roleDescription", description, 500);
         }
-        Command::ChangeMember { role: None, description: None, .. } => flaws.add("role", "is required"),
+        Command::ChangeMember { role: None, description: None, .. } => {
+            field_errors.add("role", "is required")
+        }
         Command::AddMember { .. } | Command::ChangeMember { .. } => {}
-        Command::CreateTask(new) => flaws.task(Some(&new.title), new.description.as_deref(), None),
+        Command::CreateTask(new) => field_errors.task(Some(&new.title), new.description.as_deref(), None),
         Command::ChangeTask { changes, .. } => {
             let description = changes.description.as_ref().and_then(Option::as_deref);
             let result = changes.result.as_ref().and_then(Option::as_deref);
-            flaws.unless(*changes != TaskChanges::default(), "status", "is required");
-            flaws.task(changes.title.as_deref(), description, result);
+            field_errors.unless(*changes != TaskChanges::default(), "status", "is required");
+            field_errors.task(changes.title.as_deref(), description, result);
         }
-        Command::ReportTask { result, .. } => flaws.task(None, None, result.as_deref()),
-        Command::Post(post) | Command::Chat { post, .. } => flaws.post(post, limits)?,
+        Command::ReportTask { result, .. } => field_errors.task(None, None, result.as_deref()),
+        Command::Post(post) | Command::Chat { post, .. } => field_errors.post(post, limits)?,
         Command::Edit { text, .. } => {
-            flaws.unless(!text.trim().is_empty(), "content", "must not be empty");
+            field_errors.unless(!text.trim().is_empty(), "content", "must not be empty");
             fits(text, limits.message_characters)?;
         }
         Command::DeleteMany { messages } => {
-            flaws.unless((1..=50).contains(&messages.len()), "messageIds", "must be 1 to 50");
+            field_errors.unless((1..=50).contains(&messages.len()), "messageIds", "must be 1 to 50");
         }
-        Command::Forward { client_message_id, .. } => flaws.client_message_id(client_message_id.as_deref()),
-        Command::React { emoji, .. } => flaws.emoji(emoji),
+        Command::Forward { client_message_id, .. } => {
+            field_errors.client_message_id(client_message_id.as_deref())
+        }
+        Command::React { emoji, .. } => field_errors.emoji(emoji),
         Command::CreateAgent { profile, subscriptions, .. } => {
-            flaws.profile(profile);
-            flaws.unless(subscriptions.len() <= 100, "subscriptions", "at most 100");
+            field_errors.profile(profile);
+            field_errors.unless(subscriptions.len() <= 100, "subscriptions", "at most 100");
         }
-        Command::ChangeAgent { profile, .. } => flaws.profile(profile),
-        Command::ConnectGateway(new) => flaws.device(&new.device),
-        Command::RegisterAgent(new) | Command::HostAgent { new, .. } => flaws.registration(new),
+        Command::ChangeAgent { profile, .. } => field_errors.profile(profile),
+        Command::ConnectGateway(new) => field_errors.device(&new.device),
+        Command::RegisterAgent(new) | Command::HostAgent { new, .. } => field_errors.registration(new),
         Command::Receive { lease, .. } => {
             let fits = lease.is_none_or(|lease| (1..=86_400_000).contains(&lease.as_millis()));
-            flaws.unless(fits, "lease", "must be between a millisecond and a day");
+            field_errors.unless(fits, "lease", "must be between a millisecond and a day");
         }
         Command::Acknowledge { messages, .. } => {
-            flaws.unless(messages.len() <= 1000, "messageIds", "at most 1000");
+            field_errors.unless(messages.len() <= 1000, "messageIds", "at most 1000");
         }
-        Command::Route(route) => flaws.route(route),
-        Command::Upload(new) => flaws.file(&new.file),
-        Command::FinishRun(finished) => flaws.said(finished.said.as_ref(), limits)?,
-        Command::PostLateReply { said, .. } => flaws.said(Some(said), limits)?,
+        Command::Route(route) => field_errors.route(route),
+        Command::Upload(new) => field_errors.file(&new.file),
+        Command::FinishRun(finished) => field_errors.said(finished.said.as_ref(), limits)?,
+        Command::PostLateReply { said, .. } => field_errors.said(Some(said), limits)?,
         Command::AskApproval(new) => {
-            flaws.line("requestId", &new.request, 200);
-            flaws.line("toolName", &new.tool, 200);
+            field_errors.line("requestId", &new.request, 200);
+            field_errors.line("toolName", &new.tool, 200);
         }
-        Command::DecideApproval(judgement) => {
-            let reason = judgement.reason.as_deref().unwrap_or_default();
-            flaws.unless(reason.chars().count() <= 1000, "denyReason", "is longer than 1000 characters");
+        Command::DecideApproval(approval_decision) => {
+            let reason = approval_decision.reason.as_deref().unwrap_or_default();
+            field_errors.unless(
+                reason.chars().count() <= 1000,
+                "denyReason",
+                "is longer than 1000 characters",
+            );
         }
-        Command::DecidePlan { verdict: PlanDecision::Approve(post), .. } => flaws.post(post, limits)?,
+        Command::DecidePlan { verdict: PlanDecision::Approve(post), .. } => {
+            field_errors.post(post, limits)?
+        }
         Command::DecidePlan { verdict: PlanDecision::Edit(text), .. } => {
-            flaws.unless(!text.trim().is_empty(), "text", "must not be empty");
-            flaws.unless(text.chars().count() <= 12_000, "text", "is longer than 12000 characters");
+            field_errors.unless(!text.trim().is_empty(), "text", "must not be empty");
+            field_errors.unless(text.chars().count() <= 12_000, "text", "is longer than 12000 characters");
         }
         Command::AnswerQuestions { answers, .. } => {
-            flaws.unless(answers.0.len() <= LONGEST_ANSWERS, "answers", "are too long");
+            field_errors.unless(answers.0.len() <= LONGEST_ANSWERS, "answers", "are too long");
         }
         Command::OfferSetup { .. }
         | Command::UpdatePlan { .. }
@@ -218,7 +233,7 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::Unsubscribe { .. }
         | Command::ClearDeadLetters => {}
     }
-    flaws.verdict()
+    field_errors.verdict()
 }
 
 /// The same for what is read.
@@ -230,32 +245,32 @@ pub fn validate_query(query: &Query) -> Result<(), Refusal> {
 }
 
 /// The same for what is asked of a gateway.
-pub fn validate_gateway_request(errand: &GatewayRequest) -> Result<(), Refusal> {
-    let mut flaws = FieldErrors::default();
+pub fn validate_gateway_request(gateway_request: &GatewayRequest) -> Result<(), Refusal> {
+    let mut field_errors = FieldErrors::default();
     // What is about credentials is the gateway's to judge.
-    if let GatewayRequest::Spawn(spawn) = errand {
-        flaws.line("agentType", &spawn.kind, 64);
-        flaws.line("name", &spawn.name, 100);
+    if let GatewayRequest::Spawn(spawn) = gateway_request {
+        field_errors.line("agentType", &spawn.kind, 64);
+        field_errors.line("name", &spawn.name, 100);
         if let Some(folder) = &spawn.working_directory {
-            flaws.line("workingDirectory", folder, 4096);
+            field_errors.line("workingDirectory", folder, 4096);
         }
         if let Some(credential) = &spawn.credential {
-            flaws.line("credentialId", credential, 100);
+            field_errors.line("credentialId", credential, 100);
         }
     }
-    flaws.verdict()
+    field_errors.verdict()
 }
 
 /// The rules for a new password; empty when it is good. The password itself never enters a command.
 pub fn password_errors(password: &str) -> Vec<FieldError> {
-    let mut flaws = FieldErrors::default();
+    let mut field_errors = FieldErrors::default();
     let length = password.chars().count();
-    flaws.unless(length >= 8, "password", "must have at least 8 characters");
-    flaws.unless(length <= 128, "password", "must have at most 128 characters");
-    flaws.unless(password.chars().any(char::is_lowercase), "password", "needs a lower-case letter");
-    flaws.unless(password.chars().any(char::is_uppercase), "password", "needs an upper-case letter");
-    flaws.unless(password.chars().any(|c| c.is_ascii_digit()), "password", "needs a digit");
-    flaws.0
+    field_errors.unless(length >= 8, "password", "must have at least 8 characters");
+    field_errors.unless(length <= 128, "password", "must have at most 128 characters");
+    field_errors.unless(password.chars().any(char::is_lowercase), "password", "needs a lower-case letter");
+    field_errors.unless(password.chars().any(char::is_uppercase), "password", "needs an upper-case letter");
+    field_errors.unless(password.chars().any(|c| c.is_ascii_digit()), "password", "needs a digit");
+    field_errors.0
 }
 
 fn fits(text: &str, limit: usize) -> Result<(), Refusal> {

@@ -159,9 +159,9 @@ impl Event {
     /// Who may know of what happened in no room.
     pub fn audience(&self) -> Option<&EventAudience> {
         match self {
-            Self::UserChanged { circle, .. }
-            | Self::AgentChanged { circle, .. }
-            | Self::AgentRemoved { circle, .. } => Some(circle),
+            Self::UserChanged { circle: event_audience, .. }
+            | Self::AgentChanged { circle: event_audience, .. }
+            | Self::AgentRemoved { circle: event_audience, .. } => Some(event_audience),
             Self::SettingsChanged => Some(&EVERYONE),
             _ => None,
         }

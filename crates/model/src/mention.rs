@@ -150,7 +150,7 @@ mod tests {
             joined_at: Time(0),
             read_through: Seq(0),
             read_at: None,
-            arrangement: Default::default(),
+            room_preferences: Default::default(),
         }
     }
 

@@ -57,7 +57,7 @@ impl IdlePrompt {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mission {
     pub id: MissionId,
-    pub realm: MissionScope,
+    pub mission_scope: MissionScope,
     /// Where agents are prompted.
     pub room: RoomId,
     pub text: Box<str>,
@@ -168,7 +168,7 @@ mod tests {
         let agents = named.map(|idle| MissionAgent { agent, named: true, idle, prompted_at: None });
         Mission {
             id: MissionId::stored("m"),
-            realm: MissionScope::Global,
+            mission_scope: MissionScope::Global,
             room: RoomId::stored("r"),
             text: "Tea".into(),
             agents: agents.into_iter().collect(),

@@ -126,13 +126,13 @@ pub struct Member {
     pub read_through: Seq,
     pub read_at: Option<Time>,
     /// How they keep the room for themselves; nobody else is told.
-    pub arrangement: RoomPreferences,
+    pub room_preferences: RoomPreferences,
 }
 
 impl Member {
     /// As the others in the room see them.
     pub fn seen_by_others(&self) -> Self {
-        Self { arrangement: RoomPreferences::default(), ..self.clone() }
+        Self { room_preferences: RoomPreferences::default(), ..self.clone() }
     }
 }
 

@@ -105,16 +105,20 @@ fn choose_password(
     }
 }
 
-fn render(reply: AdminReply, made: Option<&Secret>, paint: TerminalStyle) -> anyhow::Result<String> {
+fn render(reply: AdminReply, made: Option<&Secret>, terminal_style: TerminalStyle) -> anyhow::Result<String> {
     let once = |label: &str, secret: &Secret| {
-        format!("{label}: {}\n{}\n", paint.bold(secret.expose()), paint.dim("It is shown this once."))
+        format!(
+            "{label}: {}\n{}\n",
+            terminal_style.bold(secret.expose()),
+            terminal_style.dim("It is shown this once.")
+        )
     };
     let password = made.map(|made| once("Password", made)).unwrap_or_default();
     Ok(match reply {
         AdminReply::Noted => "Noted.\n".into(),
         reply @ (AdminReply::AgentAdded { .. }
         | AdminReply::Agents { .. }
-        | AdminReply::AgentRemoved { .. }) => agents::command::render(reply, paint),
+        | AdminReply::AgentRemoved { .. }) => agents::command::render(reply, terminal_style),
         AdminReply::Status { version, store, .. } => format!("Version {version}, the store is {store}.\n"),
         AdminReply::UserAdded { user } => {
             format!("Added {} ({}).\n{password}", escape_control(&user.username), user.role.as_str())
@@ -123,7 +127,7 @@ fn render(reply: AdminReply, made: Option<&Secret>, paint: TerminalStyle) -> any
         AdminReply::Users { users } => listing(
             ["NAME", "ROLE", "DISPLAY NAME", "SINCE", "ID"],
             &users.into_iter().map(user_cells).collect::<Vec<_>>(),
-            paint,
+            terminal_style,
         ),
         AdminReply::PasswordReset { username } => {
             format!(
@@ -139,7 +143,7 @@ fn render(reply: AdminReply, made: Option<&Secret>, paint: TerminalStyle) -> any
         AdminReply::Audit { entries } => listing(
             ["WHEN", "WHO", "DID", "TO", "HOW", "FROM"],
             &entries.into_iter().map(audit_cells).collect::<Vec<_>>(),
-            paint,
+            terminal_style,
         ),
         AdminReply::TokenAdded { token, key } => {
             let about = format!("{} for {}: {}", token.name, token.user, token.scopes.join(", "));
@@ -154,7 +158,7 @@ fn render(reply: AdminReply, made: Option<&Secret>, paint: TerminalStyle) -> any
         AdminReply::Tokens { tokens } => listing(
             ["ID", "NAME", "USER", "SCOPES", "SINCE"],
             &tokens.into_iter().map(token_cells).collect::<Vec<_>>(),
-            paint,
+            terminal_style,
         ),
         AdminReply::RoomFrozen { room, frozen: true } => {
             format!("The agents in {} are silent until it is thawed.\n", escape_control(&room))

@@ -31,8 +31,8 @@ pub struct AdminExecutor {
 }
 
 impl AdminExecutor {
-    pub fn new(house: &Instance, roster: Arc<LocalAgents>, hosts: bool) -> Self {
-        Self { hub: house.hub.clone(), passwords: house.passwords.clone(), roster, hosts }
+    pub fn new(instance: &Instance, local_agents: Arc<LocalAgents>, hosts: bool) -> Self {
+        Self { hub: instance.hub.clone(), passwords: instance.passwords.clone(), roster: local_agents, hosts }
     }
 
     pub async fn perform(&self, request: AdminRequest) -> AdminReply {

@@ -63,7 +63,8 @@ impl ModelClients {
 
     /// A model that somebody named. What was allowed then may not be any more.
     pub fn endpoint(&self, model: &ModelAccess) -> Result<Endpoint, &'static str> {
-        let (base, reach) = self.checked(&model.base_url).map_err(|_| "its address is not allowed")?;
+        let (base, address_policy) =
+            self.checked(&model.base_url).map_err(|_| "its address is not allowed")?;
         let key = match &model.key {
             None => None,
             Some(sealed) => {
@@ -72,7 +73,7 @@ impl ModelClients {
                 Some(key.ok_or("its key cannot be read any more: give it again")?)
             }
         };
-        let client = match reach {
+        let client = match address_policy {
             AddressPolicy::Public => &self.public,
             AddressPolicy::Everywhere => &self.everywhere,
         };
@@ -95,8 +96,8 @@ impl ModelClients {
         let url = outbound::address(text, AddressPolicy::Everywhere)?;
         let place = url.host_str().zip(url.port_or_known_default());
         let is_allowed = place.is_some_and(|(host, port)| self.allowed.contains(&format!("{host}:{port}")));
-        let reach = if is_allowed { AddressPolicy::Everywhere } else { AddressPolicy::Public };
-        Ok((outbound::address(text, reach)?, reach))
+        let address_policy = if is_allowed { AddressPolicy::Everywhere } else { AddressPolicy::Public };
+        Ok((outbound::address(text, address_policy)?, address_policy))
     }
 }
 
@@ -112,7 +113,7 @@ impl Models for ModelClients {
         let endpoint = self.endpoint(&model);
         Box::pin(async move {
             let answer = endpoint?.ask_briefly("Answer with the word YES.", "Are you there?", PATIENCE).await;
-            answer.map(drop).map_err(|trouble| trouble.to_string())
+            answer.map(drop).map_err(|endpoint_error| endpoint_error.to_string())
         })
     }
 }

@@ -14,9 +14,9 @@ pub async fn perform(
     config: Option<&Path>,
     request: AdminRequest,
 ) -> anyhow::Result<AdminReply> {
-    let house = instance::open(settings, Platform::default())?;
-    let roster = Arc::new(LocalAgents::open(&settings.data, config)?);
-    let reply = AdminExecutor::new(&house, roster, false).perform(request).await;
-    house.hub.close().await;
+    let instance = instance::open(settings, Platform::default())?;
+    let local_agents = Arc::new(LocalAgents::open(&settings.data, config)?);
+    let reply = AdminExecutor::new(&instance, local_agents, false).perform(request).await;
+    instance.hub.close().await;
     Ok(reply)
 }

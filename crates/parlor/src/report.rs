@@ -55,7 +55,7 @@ impl StartupReport {
 }
 
 /// Renders the report; it ends with an empty line, so the log below stands apart.
-pub fn render(facts: &StartupReport, paint: TerminalStyle) -> String {
+pub fn render(facts: &StartupReport, terminal_style: TerminalStyle) -> String {
     let local = facts.local_url();
     let public = facts.public_url.as_ref().map(|url| url.as_str().trim_end_matches('/').to_owned());
     let people_use = public.clone().unwrap_or_else(|| local.clone());
@@ -65,31 +65,34 @@ pub fn render(facts: &StartupReport, paint: TerminalStyle) -> String {
     };
 
     line(String::new());
-    line(format!("{} {}", paint.bold("Parlor"), paint.dim(env!("CARGO_PKG_VERSION"))));
+    line(format!("{} {}", terminal_style.bold("Parlor"), terminal_style.dim(env!("CARGO_PKG_VERSION"))));
     line(String::new());
     if let Some(public) = &public {
-        line(format!("{}  {}", paint.dim("Open "), paint.link(public)));
-        line(format!("{}  {}", paint.dim("Local"), paint.link(&local)));
+        line(format!("{}  {}", terminal_style.dim("Open "), terminal_style.link(public)));
+        line(format!("{}  {}", terminal_style.dim("Local"), terminal_style.link(&local)));
     } else {
-        line(format!("{}  {}", paint.dim("Open "), paint.link(&local)));
+        line(format!("{}  {}", terminal_style.dim("Open "), terminal_style.link(&local)));
     }
-    line(format!("{}  {}", paint.dim("Data "), without_dots(&facts.data).display()));
+    line(format!("{}  {}", terminal_style.dim("Data "), without_dots(&facts.data).display()));
     line(String::new());
     match &facts.setup {
         Some(setup) => {
             line("Nobody is here yet. This link makes you the first admin:".into());
             line(String::new());
-            line(format!("  {}", paint.link(format!("{people_use}/setup#token={}", setup.token.expose()))));
+            line(format!(
+                "  {}",
+                terminal_style.link(format!("{people_use}/setup#token={}", setup.token.expose()))
+            ));
             line(String::new());
             let lifetime = in_words(setup.lifetime);
             line(
-                paint.dim(format!(
+                terminal_style.dim(format!(
                     "It works once, for {lifetime}. Then make a room, add a friend, say hello."
                 )),
             );
         }
         None => {
-            line(format!("{}  {}", paint.dim("Try  "), "open the link above, or from a terminal:"));
+            line(format!("{}  {}", terminal_style.dim("Try  "), "open the link above, or from a terminal:"));
             // A certificate is for a name, not for this address.
             let known = if facts.tls { &people_use } else { &local };
             line(format!("       curl {known}/api/health"));
@@ -99,7 +102,7 @@ pub fn render(facts: &StartupReport, paint: TerminalStyle) -> String {
     for warning in &facts.warnings {
         line(String::new());
         let mut lines = wrapped(warning, 76).into_iter();
-        line(format!("{} {}", paint.warning("!"), lines.next().unwrap_or_default()));
+        line(format!("{} {}", terminal_style.warning("!"), lines.next().unwrap_or_default()));
         for rest in lines {
             line(format!("  {rest}"));
         }

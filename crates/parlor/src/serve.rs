@@ -72,7 +72,7 @@ pub struct RunningHub {
     janitor: JoinHandle<()>,
     /// The guide, the hub's own agents and its service agents.
     hosting: Vec<JoinHandle<()>>,
-    house: Instance,
+    instance: Instance,
 }
 
 impl RunningHub {
@@ -88,21 +88,21 @@ impl RunningHub {
             _ => None,
         };
         let close_timeout = platform.close_timeout;
-        let house = instance::open(settings, platform)?;
-        let roster = Arc::new(LocalAgents::open(&settings.data, config)?);
+        let instance = instance::open(settings, platform)?;
+        let local_agents = Arc::new(LocalAgents::open(&settings.data, config)?);
         let app = App::new(
-            house.hub.clone(),
-            house.blobs.clone(),
-            house.passwords.clone(),
-            server_config(settings, house.models.clone(), close_timeout)?,
+            instance.hub.clone(),
+            instance.blobs.clone(),
+            instance.passwords.clone(),
+            server_config(settings, instance.models.clone(), close_timeout)?,
             tls.clone(),
         );
         let listener = TcpListener::bind(settings.listen).await;
         let listener = listener.with_context(|| format!("cannot listen on {}", settings.listen))?;
-        let setup = first_admin(&house, &roster, settings).await?;
+        let setup = first_admin(&instance, &local_agents, settings).await?;
 
         let control = ControlSocket::bind(&settings.data).context("cannot open the control socket")?;
-        let operator = AdminExecutor::new(&house, roster.clone(), true);
+        let operator = AdminExecutor::new(&instance, local_agents.clone(), true);
         let (stop_control, control_stopped) = oneshot::channel::<()>();
         let control = tokio::spawn(control.serve(
             move |request| {
@@ -112,15 +112,24 @@ impl RunningHub {
             async { control_stopped.await.unwrap_or_default() },
         ));
         let guide = tokio::spawn(guide::keep(app.clone()));
-        let agents = tokio::spawn(local::run_loop(app.clone(), roster));
+        let agents = tokio::spawn(local::run_loop(app.clone(), local_agents));
         let services = tokio::spawn({
-            let (app, models, data) = (app.clone(), house.models.clone(), settings.data.clone());
+            let (app, models, data) = (app.clone(), instance.models.clone(), settings.data.clone());
             async move { services::run_loop(app, models, &data).await }
         });
-        let janitor = tokio::spawn(blob_gc::run(house.hub.clone(), house.blobs.clone()));
+        let janitor = tokio::spawn(blob_gc::run(instance.hub.clone(), instance.blobs.clone()));
         let listening = Some(parlor_server::serve(app, listener).context("cannot listen")?);
         let hosting = vec![guide, agents, services];
-        Ok(Self { listening, setup, tls, stop_control: Some(stop_control), control, janitor, hosting, house })
+        Ok(Self {
+            listening,
+            setup,
+            tls,
+            stop_control: Some(stop_control),
+            control,
+            janitor,
+            hosting,
+            instance,
+        })
     }
 
     /// Where the hub listens; the port is the real one if the settings ask for any free port.
@@ -129,7 +138,7 @@ impl RunningHub {
     }
 
     pub fn engine(&self) -> Hub {
-        self.house.hub.clone()
+        self.instance.hub.clone()
     }
 
     /// Reads the TLS certificate again, if the hub uses one.
@@ -153,7 +162,7 @@ impl RunningHub {
         // Aborting these tasks ends the programs that they started.
         self.hosting.iter().for_each(JoinHandle::abort);
         let _ = (&mut self.janitor).await;
-        self.house.hub.close().await;
+        self.instance.hub.close().await;
     }
 }
 
@@ -167,22 +176,24 @@ impl Drop for RunningHub {
 
 /// Makes the first admin from the settings, or a link with which somebody becomes it.
 async fn first_admin(
-    house: &Instance,
-    roster: &Arc<LocalAgents>,
+    instance: &Instance,
+    local_agents: &Arc<LocalAgents>,
     settings: &Settings,
 ) -> anyhow::Result<Option<SetupLink>> {
     let refused = |_| anyhow::anyhow!("the store cannot be written");
-    if !house.hub.needs_setup().await.map_err(refused)? {
+    if !instance.hub.needs_setup().await.map_err(refused)? {
         return Ok(None);
     }
     if let Some(password) = &settings.admin_password {
-        AdminExecutor::new(house, roster.clone(), false).make_admin(&settings.admin_user, password).await?;
+        AdminExecutor::new(instance, local_agents.clone(), false)
+            .make_admin(&settings.admin_user, password)
+            .await?;
         return Ok(None);
     }
     let token = secrets::setup_token();
-    let expires_at = house.hub.now().plus(settings.setup_link_ttl);
+    let expires_at = instance.hub.now().plus(settings.setup_link_ttl);
     let offer = Command::OfferSetup { token: secrets::hash(&token), expires_at };
-    house.hub.execute(&Caller::OPERATOR, offer).await.map_err(refused)?;
+    instance.hub.execute(&Caller::OPERATOR, offer).await.map_err(refused)?;
     Ok(Some(SetupLink { token: Secret::new(token), lifetime: settings.setup_link_ttl }))
 }
 

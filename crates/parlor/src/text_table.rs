@@ -9,7 +9,7 @@ const GAP: &str = "  ";
 pub fn listing<const COLUMNS: usize>(
     headings: [&str; COLUMNS],
     rows: &[[String; COLUMNS]],
-    paint: TerminalStyle,
+    terminal_style: TerminalStyle,
 ) -> String {
     let rows: Vec<[String; COLUMNS]> =
         rows.iter().map(|row| row.each_ref().map(|cell| escape_control(cell))).collect();
@@ -19,7 +19,7 @@ pub fn listing<const COLUMNS: usize>(
             *width = (*width).max(cell.width());
         }
     }
-    let mut text = paint.dim(line(&headings, &widths)) + "\n";
+    let mut text = terminal_style.dim(line(&headings, &widths)) + "\n";
     for row in &rows {
         text += &line(&row.each_ref().map(String::as_str), &widths);
         text.push('\n');

@@ -80,7 +80,9 @@ async fn picked(
         text: &case.message.text,
     };
     let picked = match endpoint {
-        Ok(endpoint) => pick(&endpoint, &question, patience).await.map_err(|trouble| trouble.to_string()),
+        Ok(endpoint) => {
+            pick(&endpoint, &question, patience).await.map_err(|endpoint_error| endpoint_error.to_string())
+        }
         Err(reason) => Err(reason.to_owned()),
     };
     match picked {

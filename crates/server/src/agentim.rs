@@ -40,8 +40,8 @@ const ABSENT_AFTER: Duration = Duration::from_secs(2);
 pub struct ClientEgress;
 
 impl Egress for ClientEgress {
-    fn event(&self, logged: &LoggedEvent, epoch: Epoch) -> Option<Bytes> {
-        egress::event(logged, epoch).map(|text| frame::text(&text))
+    fn event(&self, logged_event: &LoggedEvent, epoch: Epoch) -> Option<Bytes> {
+        egress::event(logged_event, epoch).map(|text| frame::text(&text))
     }
 
     fn room_lost(&self, room: &RoomId, _: &LoggedEvent) -> Option<Bytes> {
@@ -76,35 +76,35 @@ async fn run_session(app: Arc<App>, upgraded: Upgraded) {
     let too_slow = app.client_egress.disconnect_frame(DisconnectReason::TooSlow);
     let hard_limit = MAX_MESSAGE_BYTES.max(app.config.frames.bytes);
     let mut socket = Socket::open(stream, already_read, hard_limit, app.config.outbox, too_slow).await;
-    let mut talk = ClientSession::new(app, &socket, counted);
-    let deadline = tokio::time::sleep(talk.app.config.auth_timeout);
+    let mut client_session = ClientSession::new(app, &socket, counted);
+    let deadline = tokio::time::sleep(client_session.app.config.auth_timeout);
     tokio::pin!(deadline);
     let outbox = socket.outbox.clone();
     loop {
         tokio::select! {
             biased;
             () = outbox.closed() => break,
-            outcome = talk.next_outcome(), if !talk.pending.is_empty() => talk.answer(outcome),
-            () = ongoing.stopped() => outbox.close(talk.app.client_egress.disconnect_frame(DisconnectReason::ShuttingDown)),
+            outcome = client_session.next_outcome(), if !client_session.pending.is_empty() => client_session.answer(outcome),
+            () = ongoing.stopped() => outbox.close(client_session.app.client_egress.disconnect_frame(DisconnectReason::ShuttingDown)),
             () = &mut deadline => {
                 // Its place is free before it can know that it has to go.
-                if talk.guest.take().is_some() {
+                if client_session.guest.take().is_some() {
                     socket.close(4001, "Authentication timeout");
-                } else if talk.is_over().await {
-                    outbox.close(talk.app.client_egress.disconnect_frame(DisconnectReason::Revoked));
+                } else if client_session.is_over().await {
+                    outbox.close(client_session.app.client_egress.disconnect_frame(DisconnectReason::Revoked));
                 }
                 deadline.as_mut().reset(tokio::time::Instant::now() + AUTH_RECHECK_INTERVAL);
             }
-            incoming = socket.next(), if talk.pending.len() < MAX_PENDING_POSTS => {
-                if !talk.handle_incoming(&mut socket, incoming).await {
+            incoming = socket.next(), if client_session.pending.len() < MAX_PENDING_POSTS => {
+                if !client_session.handle_incoming(&mut socket, incoming).await {
                     break;
                 }
             }
         }
     }
-    let left = talk.leave().map(|user| (user, tokio::time::Instant::now() + ABSENT_AFTER));
-    let app = talk.app.clone();
-    drop(talk);
+    let left = client_session.leave().map(|user| (user, tokio::time::Instant::now() + ABSENT_AFTER));
+    let app = client_session.app.clone();
+    drop(client_session);
     socket.finish(app.config.close_timeout).await;
     if let Some((user, then)) = left {
         tokio::select! {
@@ -131,7 +131,7 @@ struct ClientSession {
 
 struct AuthenticatedClient {
     caller: Caller,
-    viewer: Subscriber,
+    subscriber: Subscriber,
     username: Box<str>,
     /// What hears of all rooms, if anything does.
     following: Option<SubscriberId>,
@@ -230,8 +230,8 @@ impl ClientSession {
         true
     }
 
-    fn misread(&mut self, socket: &Socket, misread: FrameError) {
-        let (code, words) = misread.words();
+    fn misread(&mut self, socket: &Socket, frame_error: FrameError) {
+        let (code, words) = frame_error.words();
         if self.signed.is_some() && !self.window.try_acquire() {
             return self.refuse(socket, &too_many());
         }
@@ -245,9 +245,9 @@ impl ClientSession {
     async fn handle_frame(&mut self, socket: &Socket, text: &str) {
         let asked = match ingress::read(text, &self.app.config.frames) {
             Ok(asked) => asked,
-            Err(misread) => {
+            Err(frame_error) => {
                 self.drain_pending().await;
-                return self.misread(socket, misread);
+                return self.misread(socket, frame_error);
             }
         };
         let counts = !matches!(asked, ClientRequest::Auth { .. } | ClientRequest::Ping { .. });
@@ -277,7 +277,7 @@ impl ClientSession {
             }
             ClientRequest::Leave { room } => {
                 if let (Some(room), Some(signed)) = (room, &self.signed) {
-                    self.app.hub.detach(signed.viewer.id, &room);
+                    self.app.hub.detach(signed.subscriber.id, &room);
                 }
             }
             ClientRequest::Typing { room } => self.typing(room),
@@ -318,7 +318,7 @@ impl ClientSession {
         if let Some(signed) = &self.signed {
             // Again on a live connection: the same person may show a newer proof, and nothing changes.
             let standing = self.app.hub.auth_context(&caller).await?;
-            if signed.viewer.user != standing.user.id {
+            if signed.subscriber.user != standing.user.id {
                 return Err(Refusal::NotSignedIn);
             }
             self.outbox.push(frame::text(&egress::authenticated(standing.user.id.as_str())));
@@ -326,7 +326,7 @@ impl ClientSession {
         }
         let user = caller.user().cloned().ok_or(Refusal::NotSignedIn)?;
         let greeting = frame::text(&egress::authenticated(user.as_str()));
-        let viewer = Subscriber {
+        let subscriber = Subscriber {
             id: self.app.hub.viewer_id(),
             user,
             principal: caller.principal.clone(),
@@ -335,11 +335,11 @@ impl ClientSession {
             present: true,
         };
         let (standing, counted) =
-            admit(&self.app, &mut self.guest, &caller, viewer.clone(), greeting).await?;
+            admit(&self.app, &mut self.guest, &caller, subscriber.clone(), greeting).await?;
         self.attempts = 0;
         let username = standing.user.username;
         self.signed =
-            Some(AuthenticatedClient { caller, viewer, username, following: None, _counted: counted });
+            Some(AuthenticatedClient { caller, subscriber, username, following: None, _counted: counted });
         Ok(())
     }
 
@@ -357,12 +357,12 @@ impl ClientSession {
         let (joined, lost) = (room.clone(), room.clone());
         let asked = since.is_some();
         let welcome = move |reached| asked.then(|| frame::text(&egress::joined(&joined, reached)));
-        match self.app.hub.attach(&signed.caller, &signed.viewer, &room, position, welcome).await {
+        match self.app.hub.attach(&signed.caller, &signed.subscriber, &room, position, welcome).await {
             Ok(_) => {}
             Err(Refusal::Resync { now }) => {
                 // Live from here on; what lies before is read anew by the client.
                 let resync = move |reached| Some(frame::text(&egress::resync(&lost, reached)));
-                let live = self.app.hub.attach(&signed.caller, &signed.viewer, &room, None, resync).await;
+                let live = self.app.hub.attach(&signed.caller, &signed.subscriber, &room, None, resync).await;
                 if live.is_err() {
                     socket.send_text(&egress::resync(&room, now));
                 }
@@ -385,17 +385,25 @@ impl ClientSession {
             self.app.hub.disconnect(before);
         }
         self.app.hub.may_follow(&signed.caller, &RoomFilter::All).await?;
-        let viewer = Subscriber {
+        let subscriber = Subscriber {
             id: self.app.hub.viewer_id(),
             egress: self.app.socket_events.clone(),
             present: false,
-            ..signed.viewer.clone()
+            ..signed.subscriber.clone()
         };
-        self.app.hub.connect(&signed.caller, viewer.clone(), Bytes::new(), |_| Ok(())).await?;
-        signed.following = Some(viewer.id);
+        self.app.hub.connect(&signed.caller, subscriber.clone(), Bytes::new(), |_| Ok(())).await?;
+        signed.following = Some(subscriber.id);
         let made = |text: String| frame::text(&text);
-        events::begin(&self.app, &signed.caller, &viewer, &RoomFilter::All, since, StreamFormat::Frame, made)
-            .await
+        events::begin(
+            &self.app,
+            &signed.caller,
+            &subscriber,
+            &RoomFilter::All,
+            since,
+            StreamFormat::Frame,
+            made,
+        )
+        .await
     }
 
     async fn send(&mut self, socket: &Socket, room: Option<RoomId>, draft: Draft) {
@@ -410,9 +418,9 @@ impl ClientSession {
             return refuse(&Refusal::NotFound(EntityKind::Room));
         };
         // A member who has not joined joins by sending; a key that may only write need not hear.
-        if !self.app.hub.is_attached(signed.viewer.id, &room)
+        if !self.app.hub.is_attached(signed.subscriber.id, &room)
             && let Err(refusal) =
-                self.app.hub.attach(&signed.caller, &signed.viewer, &room, None, |_| None).await
+                self.app.hub.attach(&signed.caller, &signed.subscriber, &room, None, |_| None).await
             && refusal != Refusal::Forbidden
         {
             self.drain_pending().await;
@@ -432,13 +440,13 @@ impl ClientSession {
             }
             AgentAction::Decide { request, allow, always, reason, digest } => {
                 let approval = request.ok_or(Refusal::NotFound(EntityKind::Approval))?;
-                let judgement = ApprovalDecision { approval, allow, always, reason, digest };
-                self.app.hub.decide_approval(&signed.caller, judgement).await.map(drop)
+                let approval_decision = ApprovalDecision { approval, allow, always, reason, digest };
+                self.app.hub.decide_approval(&signed.caller, approval_decision).await.map(drop)
             }
             AgentAction::Inquire { agent, room, inquiry } => {
                 let room = room.map(|room| room.ok_or(Refusal::NotFound(EntityKind::Room))).transpose()?;
                 let agent = agent.ok_or(Refusal::NotFound(EntityKind::Agent))?;
-                self.app.hub.inquire(&signed.caller, signed.viewer.id, agent, room, inquiry).await
+                self.app.hub.inquire(&signed.caller, signed.subscriber.id, agent, room, inquiry).await
             }
             AgentAction::Rewind { room, message } => {
                 let room = room.ok_or(Refusal::NotFound(EntityKind::Room))?;
@@ -447,8 +455,8 @@ impl ClientSession {
             }
             AgentAction::Credential { gateway, errand, body } => {
                 let gateway = gateway.ok_or(Refusal::NotFound(EntityKind::Gateway))?;
-                let errand = GatewayRequest::Credential { what: errand, body };
-                self.app.hub.send_gateway_request(&signed.caller, gateway, &errand).await.map(drop)
+                let gateway_request = GatewayRequest::Credential { what: errand, body };
+                self.app.hub.send_gateway_request(&signed.caller, gateway, &gateway_request).await.map(drop)
             }
         }
     }
@@ -456,10 +464,10 @@ impl ClientSession {
     fn typing(&mut self, room: Option<RoomId>) {
         let (Some(room), Some(signed)) = (room, &self.signed) else { return };
         let recently = self.typed.get(&room).is_some_and(|at| at.elapsed() < TYPING_EVERY);
-        if recently || !self.app.hub.is_attached(signed.viewer.id, &room) {
+        if recently || !self.app.hub.is_attached(signed.subscriber.id, &room) {
             return;
         }
-        self.app.hub.typing(&signed.viewer, &signed.username, &room);
+        self.app.hub.typing(&signed.subscriber, &signed.username, &room);
         self.typed.insert(room, Instant::now());
     }
 
@@ -469,7 +477,7 @@ impl ClientSession {
         if let Some(following) = signed.following {
             self.app.hub.disconnect(following);
         }
-        self.app.hub.disconnect(signed.viewer.id).then_some(signed.viewer.user)
+        self.app.hub.disconnect(signed.subscriber.id).then_some(signed.subscriber.user)
     }
 }
 

@@ -45,8 +45,8 @@ pub struct App {
     pub(crate) tickets: Tickets,
     /// Looks into folders at once; the rest wait.
     pub(crate) workspace_scans: Arc<Semaphore>,
-    pub(crate) conversations: OpenSockets,
-    pub(crate) measures: HttpMetrics,
+    pub(crate) open_sockets: OpenSockets,
+    pub(crate) http_metrics: HttpMetrics,
     pub(crate) tls: Option<Arc<Tls>>,
 }
 
@@ -82,8 +82,8 @@ impl App {
             socket_events: Arc::new(SocketEvents::new(hub.roots())),
             tickets: Tickets::default(),
             workspace_scans: Arc::new(Semaphore::new(MAX_WORKSPACE_SCANS)),
-            conversations: OpenSockets::default(),
-            measures: HttpMetrics::new(),
+            open_sockets: OpenSockets::default(),
+            http_metrics: HttpMetrics::new(),
             tls,
             hub,
             config,

@@ -78,7 +78,7 @@ async fn converse(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
     let deadline = tokio::time::sleep(app.config.auth_timeout);
     tokio::pin!(deadline);
     let outbox = socket.outbox.clone();
-    let mut talk = BrokerSession {
+    let mut broker_session = BrokerSession {
         app,
         outbox: socket.outbox.clone(),
         guest: Some(counted),
@@ -87,33 +87,33 @@ async fn converse(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
         pending_bytes: 0,
     };
     if let Some(token) = token {
-        talk.authenticate(&socket, &token, None).await;
+        broker_session.authenticate(&socket, &token, None).await;
     }
     loop {
         tokio::select! {
             biased;
             () = outbox.closed() => break,
-            outcome = talk.next_outcome(), if !talk.pending.is_empty() => talk.answer(outcome).await,
-            () = ongoing.stopped() => outbox.close(talk.app.broker_egress.disconnect_frame(DisconnectReason::ShuttingDown)),
+            outcome = broker_session.next_outcome(), if !broker_session.pending.is_empty() => broker_session.answer(outcome).await,
+            () = ongoing.stopped() => outbox.close(broker_session.app.broker_egress.disconnect_frame(DisconnectReason::ShuttingDown)),
             () = &mut deadline => {
                 // Its place is free before it can know that it has to go.
-                if talk.guest.take().is_some() {
+                if broker_session.guest.take().is_some() {
                     socket.send_text(&egress::error("auth.error", None, "Authentication timeout"));
                     socket.close(4001, "Authentication timeout");
-                } else if talk.is_over().await {
-                    outbox.close(talk.app.broker_egress.disconnect_frame(DisconnectReason::Revoked));
+                } else if broker_session.is_over().await {
+                    outbox.close(broker_session.app.broker_egress.disconnect_frame(DisconnectReason::Revoked));
                 }
                 deadline.as_mut().reset(tokio::time::Instant::now() + AUTH_RECHECK_INTERVAL);
             }
-            incoming = socket.next(), if talk.may_hear_more() => {
-                if !talk.take(&mut socket, incoming).await {
+            incoming = socket.next(), if broker_session.may_hear_more() => {
+                if !broker_session.take(&mut socket, incoming).await {
                     break;
                 }
             }
         }
     }
-    if let Some(signed) = talk.signed.take() {
-        talk.app.hub.disconnect(signed.viewer.id);
+    if let Some(signed) = broker_session.signed.take() {
+        broker_session.app.hub.disconnect(signed.subscriber.id);
     }
     socket.finish(close_timeout).await;
 }
@@ -130,7 +130,7 @@ struct BrokerSession {
 
 struct AuthenticatedBroker {
     caller: Caller,
-    viewer: Subscriber,
+    subscriber: Subscriber,
     _counted: ConcurrencyPermit,
 }
 
@@ -288,7 +288,7 @@ impl BrokerSession {
         about: &EchoedFields,
     ) {
         let Some(signed) = &self.signed else { return };
-        socket.send_text(&match self.app.hub.listen(&signed.caller, signed.viewer.id, mailbox).await {
+        socket.send_text(&match self.app.hub.listen(&signed.caller, signed.subscriber.id, mailbox).await {
             Ok(()) => egress::listening(kind, req_id, about),
             Err(refusal) => egress::refusal(kind, req_id, about, &refusal),
         });
@@ -310,7 +310,7 @@ impl BrokerSession {
 
     async fn sign_in(&mut self, token: &str, req_id: Option<&str>) -> Result<(), Refusal> {
         let caller = auth::caller(&self.app, token).await?;
-        let viewer = Subscriber {
+        let subscriber = Subscriber {
             id: self.app.hub.viewer_id(),
             user: caller.user().cloned().ok_or(Refusal::NotSignedIn)?,
             principal: caller.principal.clone(),
@@ -319,8 +319,8 @@ impl BrokerSession {
             present: false,
         };
         let greeting = frame::text(&egress::plain("auth.ok", req_id));
-        let (_, counted) = admit(&self.app, &mut self.guest, &caller, viewer.clone(), greeting).await?;
-        self.signed = Some(AuthenticatedBroker { caller, viewer, _counted: counted });
+        let (_, counted) = admit(&self.app, &mut self.guest, &caller, subscriber.clone(), greeting).await?;
+        self.signed = Some(AuthenticatedBroker { caller, subscriber, _counted: counted });
         Ok(())
     }
 }

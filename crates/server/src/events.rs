@@ -58,18 +58,18 @@ fn root(roots: &RoomRoots, room: Option<&RoomId>) -> Option<Arc<str>> {
 }
 
 impl Egress for EventsEgress {
-    fn event(&self, logged: &LoggedEvent, epoch: Epoch) -> Option<Bytes> {
-        let root = root(&self.roots, logged.event.room());
-        let mut blocks = egress::event(logged, epoch, &self.filter, root.as_deref());
+    fn event(&self, logged_event: &LoggedEvent, epoch: Epoch) -> Option<Bytes> {
+        let root = root(&self.roots, logged_event.event.room());
+        let mut blocks = egress::event(logged_event, epoch, &self.filter, root.as_deref());
         if blocks.len() > 1 {
             return Some(blocks.concat().into());
         }
         blocks.pop().map(Bytes::from)
     }
 
-    fn replay_event(&self, logged: &LoggedEvent, _: Epoch, given: SignalStamp) -> Option<Bytes> {
-        let root = root(&self.roots, logged.event.room());
-        egress::replay(logged, given, &self.filter, root.as_deref()).map(Bytes::from)
+    fn replay_event(&self, logged_event: &LoggedEvent, _: Epoch, given: SignalStamp) -> Option<Bytes> {
+        let root = root(&self.roots, logged_event.event.room());
+        egress::replay(logged_event, given, &self.filter, root.as_deref()).map(Bytes::from)
     }
 
     fn room_lost(&self, room: &RoomId, by: &LoggedEvent) -> Option<Bytes> {
@@ -113,16 +113,16 @@ impl SocketEvents {
 }
 
 impl Egress for SocketEvents {
-    fn event(&self, logged: &LoggedEvent, epoch: Epoch) -> Option<Bytes> {
-        let root = root(&self.roots, logged.event.room());
-        let told = egress::event(logged, epoch, &self.filter, root.as_deref());
+    fn event(&self, logged_event: &LoggedEvent, epoch: Epoch) -> Option<Bytes> {
+        let root = root(&self.roots, logged_event.event.room());
+        let told = egress::event(logged_event, epoch, &self.filter, root.as_deref());
         let frames: Vec<Bytes> = told.iter().map(|text| frame::text(text)).collect();
         (!frames.is_empty()).then(|| frame::together(&frames))
     }
 
-    fn replay_event(&self, logged: &LoggedEvent, _: Epoch, given: SignalStamp) -> Option<Bytes> {
-        let root = root(&self.roots, logged.event.room());
-        egress::replay(logged, given, &self.filter, root.as_deref()).map(|text| frame::text(&text))
+    fn replay_event(&self, logged_event: &LoggedEvent, _: Epoch, given: SignalStamp) -> Option<Bytes> {
+        let root = root(&self.roots, logged_event.event.room());
+        egress::replay(logged_event, given, &self.filter, root.as_deref()).map(|text| frame::text(&text))
     }
 
     fn room_lost(&self, room: &RoomId, by: &LoggedEvent) -> Option<Bytes> {
@@ -200,7 +200,7 @@ pub async fn stream(
         false => Arc::new(EventsEgress { filter, roots: app.hub.roots() }),
     };
     let outbox = Arc::new(Outbox::new(app.config.outbox, Bytes::new()));
-    let viewer = Subscriber {
+    let subscriber = Subscriber {
         id: app.hub.viewer_id(),
         user: caller.user().cloned().ok_or(Refusal::NotSignedIn)?,
         principal: caller.principal.clone(),
@@ -209,14 +209,14 @@ pub async fn stream(
         // A stream is often read by a program: it says nothing of its person.
         present: false,
     };
-    let (_, counted) = admit(&app, &mut None, &caller, viewer.clone(), GREETING.into()).await?;
+    let (_, counted) = admit(&app, &mut None, &caller, subscriber.clone(), GREETING.into()).await?;
     let reader = EventStream {
-        id: viewer.id,
-        following: tokio::spawn(follow(app.clone(), caller.clone(), viewer, following, since)),
+        id: subscriber.id,
+        following: tokio::spawn(follow(app.clone(), caller.clone(), subscriber, following, since)),
         outbox,
         caller,
         _counted: counted,
-        _ongoing: app.conversations.begin("/api/events"),
+        _ongoing: app.open_sockets.begin("/api/events"),
         app,
         waiting: Vec::new().into_iter(),
         ended: false,
@@ -251,14 +251,16 @@ async fn caller(app: &App, headers: &HeaderMap, ticket: Option<&str>) -> Result<
 async fn follow(
     app: Arc<App>,
     caller: Caller,
-    viewer: Subscriber,
+    subscriber: Subscriber,
     following: RoomFilter,
     since: Option<Position>,
 ) {
     let made = |text: String| Bytes::from(text);
-    if let Err(refusal) = begin(&app, &caller, &viewer, &following, since, StreamFormat::Block, made).await {
+    if let Err(refusal) =
+        begin(&app, &caller, &subscriber, &following, since, StreamFormat::Block, made).await
+    {
         tracing::debug!(?refusal, "a stream could not go on");
-        viewer.outbox.close(Bytes::new());
+        subscriber.outbox.close(Bytes::new());
     }
 }
 
@@ -267,7 +269,7 @@ async fn follow(
 pub async fn begin(
     app: &App,
     caller: &Caller,
-    viewer: &Subscriber,
+    subscriber: &Subscriber,
     following: &RoomFilter,
     since: Option<Position>,
     form: StreamFormat,
@@ -275,7 +277,7 @@ pub async fn begin(
 ) -> Result<(), Refusal> {
     let hub = &app.hub;
     let here = move |position| Some(made(egress::position(position, form)));
-    match hub.follow(caller, viewer, following, since, here).await {
+    match hub.follow(caller, subscriber, following, since, here).await {
         Err(Refusal::Resync { now }) => {
             // Of another history nobody knows how much was missed.
             let since = since.filter(|since| since.epoch == now.epoch);
@@ -288,7 +290,7 @@ pub async fn begin(
                 let there = made(egress::position(position, form));
                 Some([told, there].concat().into())
             };
-            hub.follow(caller, viewer, following, None, resync).await.map(drop)
+            hub.follow(caller, subscriber, following, None, resync).await.map(drop)
         }
         followed => followed.map(drop),
     }

@@ -80,7 +80,7 @@ async fn converse(app: Arc<App>, upgraded: Upgraded) {
     let deadline = tokio::time::sleep(app.config.auth_timeout);
     tokio::pin!(deadline);
     let outbox = socket.outbox.clone();
-    let mut talk =
+    let mut gateway_session =
         GatewaySession { app, guest: Some(counted), signed: None, attempts: 0, outbox: outbox.clone() };
     loop {
         tokio::select! {
@@ -89,19 +89,19 @@ async fn converse(app: Arc<App>, upgraded: Upgraded) {
             () = ongoing.stopped() => outbox.close(egress.disconnect_frame(DisconnectReason::ShuttingDown)),
             () = &mut deadline => {
                 // Its place is free before it can know that it has to go.
-                if talk.guest.take().is_some() {
+                if gateway_session.guest.take().is_some() {
                     socket.close(4001, "Authentication timeout");
-                } else if talk.is_over().await {
+                } else if gateway_session.is_over().await {
                     outbox.close(egress.disconnect_frame(DisconnectReason::Revoked));
                 }
                 deadline.as_mut().reset(tokio::time::Instant::now() + AUTH_RECHECK_INTERVAL);
             }
             incoming = socket.next() => match incoming {
                 // One after the other: what is said of an agent comes after it was registered.
-                SocketInput::Text(text) => talk.hear(&text).await,
-                SocketInput::Binary => talk.misread(FrameError::Unknown),
+                SocketInput::Text(text) => gateway_session.hear(&text).await,
+                SocketInput::Binary => gateway_session.misread(FrameError::Unknown),
                 SocketInput::TooLarge => {
-                    talk.misread(FrameError::TooLarge);
+                    gateway_session.misread(FrameError::TooLarge);
                     socket.close(1009, "Message exceeds maximum size");
                 }
                 SocketInput::NotUtf8 => socket.close(1007, "Not UTF-8"),
@@ -110,11 +110,11 @@ async fn converse(app: Arc<App>, upgraded: Upgraded) {
             }
         }
     }
-    if let Some(signed) = talk.signed.take() {
-        talk.app.hub.disconnect(signed.viewer.id);
-        signed.agents.end(&talk.app).await;
+    if let Some(signed) = gateway_session.signed.take() {
+        gateway_session.app.hub.disconnect(signed.subscriber.id);
+        signed.agents.end(&gateway_session.app).await;
     }
-    drop(talk);
+    drop(gateway_session);
     socket.finish(close_timeout).await;
 }
 
@@ -152,7 +152,7 @@ pub async fn host_locally(
                     tracing::debug!(?refusal, "an agent of the hub was refused");
                 }
             }
-            Err(misread) => tracing::warn!(?misread, "an agent of the hub is not understood"),
+            Err(frame_error) => tracing::warn!(?frame_error, "an agent of the hub is not understood"),
         }
     }
     app.hub.gateway_disconnected(link).await;
@@ -193,7 +193,9 @@ fn encode(order: &HostCommand<'_>) -> String {
         HostCommand::Inquiry { agent, room, by, request, inquiry } => {
             egress::inquiry(agent, *room, by, request, inquiry)
         }
-        HostCommand::GatewayRequest { request, errand } => egress::gateway_request(request, errand),
+        HostCommand::GatewayRequest { request, gateway_request } => {
+            egress::gateway_request(request, gateway_request)
+        }
         HostCommand::Rewind { agent, room, message } => egress::rewind_agent(agent, room, message),
         HostCommand::Ended { agent, room, run, outcome } => egress::run_ended(agent, room, run, outcome),
         HostCommand::Resumed { agent, room, run, heard } => egress::run_resumed(agent, room, run, *heard),
@@ -218,7 +220,7 @@ struct GatewaySession {
 }
 
 struct AuthenticatedGateway {
-    viewer: Subscriber,
+    subscriber: Subscriber,
     agents: GatewayAgents,
     _counted: ConcurrencyPermit,
 }
@@ -238,15 +240,15 @@ impl GatewaySession {
         self.outbox.close(frame::close(code, reason));
     }
 
-    fn misread(&self, misread: FrameError) {
-        let (code, words) = misread.words();
+    fn misread(&self, frame_error: FrameError) {
+        let (code, words) = frame_error.words();
         self.say(&common::error(code, words));
     }
 
     async fn hear(&mut self, text: &str) {
         let told = match ingress::read(text, &self.app.config.gateway_frames) {
             Ok(told) => told,
-            Err(misread) => return self.misread(misread),
+            Err(frame_error) => return self.misread(frame_error),
         };
         match (told, &self.signed) {
             (GatewayMessage::Ping { ts }, _) => self.say(&common::pong(&ts)),
@@ -289,14 +291,14 @@ impl GatewaySession {
         if let Some(signed) = &self.signed {
             // Again on a live connection: the same person may show a newer proof, and nothing changes.
             let standing = self.app.hub.auth_context(&caller).await?;
-            if signed.viewer.user != standing.user.id {
+            if signed.subscriber.user != standing.user.id {
                 return Err(Refusal::NotSignedIn);
             }
             self.say(&egress::authenticated());
             return Ok(());
         }
         let user = caller.user().cloned().ok_or(Refusal::NotSignedIn)?;
-        let viewer = Subscriber {
+        let subscriber = Subscriber {
             id: self.app.hub.viewer_id(),
             user,
             principal: caller.principal.clone(),
@@ -307,10 +309,10 @@ impl GatewaySession {
         let host = Arc::new(SocketHost { outbox: self.outbox.clone() });
         let agents = GatewayAgents::begin(&self.app, caller.clone(), auth, host).await?;
         let greeting = frame::text(&egress::authenticated());
-        match admit(&self.app, &mut self.guest, &caller, viewer.clone(), greeting).await {
+        match admit(&self.app, &mut self.guest, &caller, subscriber.clone(), greeting).await {
             Ok((_, counted)) => {
                 self.attempts = 0;
-                self.signed = Some(AuthenticatedGateway { viewer, agents, _counted: counted });
+                self.signed = Some(AuthenticatedGateway { subscriber, agents, _counted: counted });
                 Ok(())
             }
             Err(refusal) => {

@@ -99,7 +99,7 @@ async fn accept(app: Arc<App>, listener: TcpListener, mut stopped: watch::Receiv
                         });
                     }
                     // Hung up without a word: whoever holds so many does not wait for an answer.
-                    Err(_) => app.measures.count_rejected_connection(),
+                    Err(_) => app.http_metrics.count_rejected_connection(),
                 },
                 // Out of file descriptors, most likely: connections that end make room again.
                 Err(error) => {
@@ -113,7 +113,7 @@ async fn accept(app: Arc<App>, listener: TcpListener, mut stopped: watch::Receiv
     app.hub.disconnect_all();
     let drained = async {
         while connections.join_next().await.is_some() {}
-        app.conversations.end().await;
+        app.open_sockets.end().await;
     };
     let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, drained).await;
 }

@@ -108,21 +108,25 @@ fn came_through_a_proxy(headers: &HeaderMap) -> bool {
     headers.keys().any(|name| name.as_str().starts_with("x-forwarded") || telling.contains(&name.as_str()))
 }
 
-fn render(app: &App, figures: &HubMetrics) -> String {
+fn render(app: &App, hub_metrics: &HubMetrics) -> String {
     let mut page = MetricsPage::default();
-    let tally = &figures.tally;
+    let writer_metrics = &hub_metrics.tally;
     page.one("parlor_info", "gauge", "Which version runs.", &[("version", env!("CARGO_PKG_VERSION"))], 1);
-    let healthy = u8::from(figures.health == Health::Good);
+    let healthy = u8::from(hub_metrics.health == Health::Good);
     page.one("parlor_healthy", "gauge", "Whether what is said can be kept.", &[], healthy);
     page.about("parlor_commands_total", "counter", "Commands by what came of them.");
-    for (outcome, count) in [("done", &tally.done), ("refused", &tally.refused), ("failed", &tally.failed)] {
+    for (outcome, count) in [
+        ("done", &writer_metrics.done),
+        ("refused", &writer_metrics.refused),
+        ("failed", &writer_metrics.failed),
+    ] {
         page.sample("parlor_commands_total", &[("outcome", outcome)], count.load(Ordering::Relaxed));
     }
     let counts = [
-        ("parlor_commands_waiting", "Commands that wait for the writer.", figures.waiting_commands),
-        ("parlor_commands_waiting_max", "How many may wait.", figures.most_waiting_commands),
-        ("parlor_reads_running", "Reads under way.", figures.reads),
-        ("parlor_reads_running_max", "How many reads run at once.", figures.most_reads),
+        ("parlor_commands_waiting", "Commands that wait for the writer.", hub_metrics.waiting_commands),
+        ("parlor_commands_waiting_max", "How many may wait.", hub_metrics.most_waiting_commands),
+        ("parlor_reads_running", "Reads under way.", hub_metrics.reads),
+        ("parlor_reads_running_max", "How many reads run at once.", hub_metrics.most_reads),
         ("parlor_connections", "Open connections that are no WebSockets.", app.connection_limiter.open()),
         ("parlor_passwords_waiting", "Passwords that are hashed or wait for it.", app.passwords.waiting()),
     ];
@@ -130,26 +134,26 @@ fn render(app: &App, figures: &HubMetrics) -> String {
         page.one(name, "gauge", help, &[], count);
     }
     let sizes = [
-        ("parlor_head_seq", "The newest event that is kept.", tally.head.load(Ordering::Relaxed)),
-        ("parlor_told_seq", "The newest event that was told to those connected.", figures.told.0),
-        ("parlor_database_bytes", "The size of the database.", figures.size.database),
-        ("parlor_journal_bytes", "The size of its write-ahead log.", figures.size.journal),
+        ("parlor_head_seq", "The newest event that is kept.", writer_metrics.head.load(Ordering::Relaxed)),
+        ("parlor_told_seq", "The newest event that was told to those connected.", hub_metrics.told.0),
+        ("parlor_database_bytes", "The size of the database.", hub_metrics.size.database),
+        ("parlor_journal_bytes", "The size of its write-ahead log.", hub_metrics.size.journal),
     ];
     for (name, help, size) in sizes {
         page.one(name, "gauge", help, &[], size);
     }
     page.about("parlor_commit_seconds", "histogram", "Deciding a group of commands and having it on disk.");
-    page.histogram("parlor_commit_seconds", &[], &tally.commits);
+    page.histogram("parlor_commit_seconds", &[], &writer_metrics.commits);
     page.about("parlor_answer_seconds", "histogram", "From a command to its outcome.");
-    page.histogram("parlor_answer_seconds", &[], &tally.answers);
+    page.histogram("parlor_answer_seconds", &[], &writer_metrics.answers);
     page.about("parlor_sockets", "gauge", "Open WebSockets by door.");
-    for (door, count) in app.conversations.by_endpoint() {
+    for (door, count) in app.open_sockets.by_endpoint() {
         page.sample("parlor_sockets", &[("door", &door)], count);
     }
-    let turned_away = app.measures.turned_away.load(Ordering::Relaxed);
+    let turned_away = app.http_metrics.turned_away.load(Ordering::Relaxed);
     let help = "Connections of addresses that had too many.";
     page.one("parlor_connections_turned_away_total", "counter", help, &[], turned_away);
-    requests(&mut page, &app.measures);
+    requests(&mut page, &app.http_metrics);
     if let Some(expires) = app.tls.as_ref().and_then(|tls| tls.expires_at()) {
         let help = "When the certificate runs out.";
         page.one("parlor_tls_expiry_timestamp_seconds", "gauge", help, &[], seconds(expires));
@@ -158,12 +162,12 @@ fn render(app: &App, figures: &HubMetrics) -> String {
         let help = "When the last backup was made.";
         page.one("parlor_last_backup_timestamp_seconds", "gauge", help, &[], made);
     }
-    process(&mut page, &app.measures);
+    process(&mut page, &app.http_metrics);
     page.0
 }
 
-fn requests(page: &mut MetricsPage, measures: &HttpMetrics) {
-    let routes = measures.routes.lock();
+fn requests(page: &mut MetricsPage, http_metrics: &HttpMetrics) {
+    let routes = http_metrics.routes.lock();
     let all = || {
         let methods = |(route, methods)| std::iter::repeat(route).zip::<&BTreeMap<_, _>>(methods);
         routes.iter().flat_map(methods)
@@ -182,8 +186,14 @@ fn requests(page: &mut MetricsPage, measures: &HttpMetrics) {
 }
 
 /// What the operating system says of this process, where it can be asked.
-fn process(page: &mut MetricsPage, measures: &HttpMetrics) {
-    page.one("process_start_time_seconds", "gauge", "When Parlor started.", &[], seconds(measures.started));
+fn process(page: &mut MetricsPage, http_metrics: &HttpMetrics) {
+    page.one(
+        "process_start_time_seconds",
+        "gauge",
+        "When Parlor started.",
+        &[],
+        seconds(http_metrics.started),
+    );
     if let Ok(files) = std::fs::read_dir("/proc/self/fd") {
         page.one("process_open_fds", "gauge", "Open files and connections.", &[], files.count());
     }

@@ -69,7 +69,7 @@ pub async fn measure(
     subscribers: usize,
     length: Duration,
 ) -> Result<(Sample, usize)> {
-    let tally = Arc::new(DeliveryCounters::new(subscribers));
+    let delivery_counters = Arc::new(DeliveryCounters::new(subscribers));
     let mut connections = JoinSet::new();
     let sockets = server.open_many(subscribers, |server, number| async move {
         match over {
@@ -83,7 +83,13 @@ pub async fn measure(
             Transport::Sockets => Counter::Frames(FrameCounter::new(DELIVERY)),
             Transport::Events => Counter::Lines(LineCounter::new(server.event_marker())),
         };
-        connections.spawn(listen(stream, socket.unread, counter, tally.clone(), Role::Subscriber(number)));
+        connections.spawn(listen(
+            stream,
+            socket.unread,
+            counter,
+            delivery_counters.clone(),
+            Role::Subscriber(number),
+        ));
     }
     let mut publishers = Vec::new();
     for number in 0..PUBLISHERS {
@@ -91,20 +97,24 @@ pub async fn measure(
         let stream = Arc::new(socket.stream);
         publishers.push(stream.clone());
         let counter = Counter::Frames(FrameCounter::new(DELIVERY));
-        connections.spawn(listen(stream, socket.unread, counter, tally.clone(), Role::Publisher));
+        connections.spawn(listen(stream, socket.unread, counter, delivery_counters.clone(), Role::Publisher));
     }
     let stop = Arc::new(AtomicBool::new(false));
     let messages = encoded(&server.publications());
-    let publishing = tokio::spawn(publish(publishers, messages, tally.clone(), stop.clone()));
+    let publishing = tokio::spawn(publish(publishers, messages, delivery_counters.clone(), stop.clone()));
 
-    let sample = timed::rate(&server.process, length, || tally.deliveries()).await?;
+    let sample = timed::rate(&server.process, length, || delivery_counters.deliveries()).await?;
     stop.store(true, Ordering::Relaxed);
     let sent = publishing.await??;
-    tally.all_have(sent).await?;
-    if tally.deliveries() != sent * subscribers as u64 {
-        bail!("{} deliveries of {sent} messages to {subscribers} subscribers", tally.deliveries());
+    delivery_counters.all_have(sent).await?;
+    if delivery_counters.deliveries() != sent * subscribers as u64 {
+        bail!(
+            "{} deliveries of {sent} messages to {subscribers} subscribers",
+            delivery_counters.deliveries()
+        );
     }
-    let frame_bytes = tally.payload_bytes.load(Ordering::Relaxed) / tally.deliveries().max(1);
+    let frame_bytes =
+        delivery_counters.payload_bytes.load(Ordering::Relaxed) / delivery_counters.deliveries().max(1);
     Ok((sample, frame_bytes as usize))
 }
 
@@ -121,7 +131,7 @@ fn encoded(publications: &[String]) -> Vec<Vec<u8>> {
 async fn publish(
     publishers: Vec<Arc<TcpStream>>,
     messages: Vec<Vec<u8>>,
-    tally: Arc<DeliveryCounters>,
+    delivery_counters: Arc<DeliveryCounters>,
     stop: Arc<AtomicBool>,
 ) -> Result<u64> {
     let mut sent = 0;
@@ -134,7 +144,7 @@ async fn publish(
             sent += 1;
         }
         write_all(turns.next().expect("there is a publisher"), &out).await?;
-        tally.all_have((sent + BATCH).saturating_sub(WINDOW)).await?;
+        delivery_counters.all_have((sent + BATCH).saturating_sub(WINDOW)).await?;
     }
     Ok(sent)
 }
@@ -167,18 +177,18 @@ async fn listen(
     stream: Arc<TcpStream>,
     unread: Vec<u8>,
     mut counter: Counter,
-    tally: Arc<DeliveryCounters>,
+    delivery_counters: Arc<DeliveryCounters>,
     role: Role,
 ) {
     counter.feed(&unread);
     loop {
         if let Role::Subscriber(number) = role {
             let (new, bytes) = counter.take();
-            tally.payload_bytes.fetch_add(bytes, Ordering::Relaxed);
-            tally.add(number, new);
+            delivery_counters.payload_bytes.fetch_add(bytes, Ordering::Relaxed);
+            delivery_counters.add(number, new);
         }
         if let Some(other) = counter.last_other() {
-            tally.note(other);
+            delivery_counters.note(other);
         }
         if stream.readable().await.is_err() {
             break;
@@ -195,7 +205,7 @@ async fn listen(
             Err(_) => break,
         }
     }
-    tally.end();
+    delivery_counters.end();
 }
 
 /// What every subscriber has received. Each count is written by its own connection and read by the one publisher,

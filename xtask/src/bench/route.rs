@@ -90,30 +90,30 @@ impl RouteCounters {
 }
 
 pub async fn measure(server: &Arc<Server>, senders: usize, window: u64, length: Duration) -> Result<Sample> {
-    let tally = Arc::new(RouteCounters::default());
+    let route_counters = Arc::new(RouteCounters::default());
     let mut listening = JoinSet::new();
     for number in 0..LISTENERS {
         let wire = server.route_listener(number).await.context("connecting a listener")?;
-        listening.spawn(listen(wire, tally.clone()));
+        listening.spawn(listen(wire, route_counters.clone()));
     }
     let mut sending = JoinSet::new();
     for number in 0..senders {
         let wire = server.route_sender().await.context("connecting a sender")?;
-        sending.spawn(send(wire, number, window, tally.clone()));
+        sending.spawn(send(wire, number, window, route_counters.clone()));
     }
-    let sample = timed::rate(&server.process, length, || tally.done()).await?;
-    tally.stop.store(true, Ordering::Relaxed);
+    let sample = timed::rate(&server.process, length, || route_counters.done()).await?;
+    route_counters.stop.store(true, Ordering::Relaxed);
     let mut sent = 0;
     while let Some(ended) = sending.join_next().await {
         sent += ended??;
     }
     let all = async {
-        while tally.pushed.load(Ordering::Relaxed) < sent {
-            tally.changed.notified().await;
+        while route_counters.pushed.load(Ordering::Relaxed) < sent {
+            route_counters.changed.notified().await;
         }
     };
     let arrived = tokio::time::timeout(PATIENCE, all).await.is_ok();
-    let pushed = tally.pushed.load(Ordering::Relaxed);
+    let pushed = route_counters.pushed.load(Ordering::Relaxed);
     if !arrived || pushed != sent {
         bail!("{pushed} of {sent} messages were pushed");
     }
@@ -121,7 +121,7 @@ pub async fn measure(server: &Arc<Server>, senders: usize, window: u64, length: 
 }
 
 /// Counts what arrives until the measurement drops it.
-async fn listen(mut wire: Wire, tally: Arc<RouteCounters>) -> Result<()> {
+async fn listen(mut wire: Wire, route_counters: Arc<RouteCounters>) -> Result<()> {
     let mut buffer = vec![0; 64 * 1024];
     loop {
         let read = wire.stream.read(&mut buffer).await?;
@@ -129,13 +129,13 @@ async fn listen(mut wire: Wire, tally: Arc<RouteCounters>) -> Result<()> {
             bail!("the server closed a listener's connection");
         }
         wire.counter.feed(&buffer[..read]);
-        tally.pushed.fetch_add(wire.counter.take()?, Ordering::Relaxed);
-        tally.changed.notify_one();
+        route_counters.pushed.fetch_add(wire.counter.take()?, Ordering::Relaxed);
+        route_counters.changed.notify_one();
     }
 }
 
 /// Sends until told to stop, and then waits until everything is acknowledged; returns how much was sent.
-async fn send(mut wire: Wire, number: usize, window: u64, tally: Arc<RouteCounters>) -> Result<u64> {
+async fn send(mut wire: Wire, number: usize, window: u64, route_counters: Arc<RouteCounters>) -> Result<u64> {
     let channel = channel(number % LISTENERS);
     let subject = nats::subject(&channel);
     // Written by hand: the type goes first, as clients send it, and texts need no escaping.
@@ -149,7 +149,7 @@ async fn send(mut wire: Wire, number: usize, window: u64, tally: Arc<RouteCounte
     let (mut out, mut buffer) = (Vec::new(), vec![0; 8 * 1024]);
     loop {
         out.clear();
-        while !tally.stop.load(Ordering::Relaxed) && sent < acknowledged + window {
+        while !route_counters.stop.load(Ordering::Relaxed) && sent < acknowledged + window {
             let message = messages[sent as usize % messages.len()].as_bytes();
             match wire.counter {
                 Counter::Hub(_) => frames::push_text(&mut out, message),
@@ -169,6 +169,6 @@ async fn send(mut wire: Wire, number: usize, window: u64, tally: Arc<RouteCounte
         wire.counter.feed(&buffer[..read]);
         let arrived = wire.counter.take()?;
         acknowledged += arrived;
-        tally.acknowledged.fetch_add(arrived, Ordering::Relaxed);
+        route_counters.acknowledged.fetch_add(arrived, Ordering::Relaxed);
     }
 }

@@ -25,7 +25,7 @@ impl Gateway {
                     json!({ "type": "gateway:workspace_response", "agentId": agent.as_str(),
                         "requestId": request, "response": response })
                 };
-                match hosted.recipe.directory.clone() {
+                match hosted.agent_config.directory.clone() {
                     Some(directory) if self.looks.len() < LOOKS => {
                         let look =
                             async move { answer(workspace::show(directory, &wanted.0).await).to_string() };
@@ -118,7 +118,7 @@ impl Gateway {
         let mut answer = json!({ "type": "gateway:agent_info", "agentId": agent.as_str(),
             "slashCommands": slash_commands(hosted.map_or(&[], |hosted| &hosted.commands)),
             "mcpServers": [], "permissionLevel": "interactive" });
-        let model = hosted.and_then(|hosted| hosted.recipe.extra.get("model"));
+        let model = hosted.and_then(|hosted| hosted.agent_config.extra.get("model"));
         if let Some(model) = model.and_then(Value::as_str) {
             answer["model"] = model.into();
         }
@@ -142,9 +142,9 @@ impl Gateway {
         if self.agents.values().any(|hosted| &*hosted.name == name) {
             return Err(format!("There is an agent of the name {name} here already.").into());
         }
-        let recipe =
+        let agent_config =
             AgentConfig { kind: kind.into(), directory: folder.map(Into::into), ..AgentConfig::default() };
-        let plan = AgentSpec { id: AgentId::stored(new_id()), name: name.into(), recipe };
+        let plan = AgentSpec { id: AgentId::stored(new_id()), name: name.into(), agent_config };
         let id = plan.id.clone();
         self.add(plan.clone())?;
         if let Err(error) = self.data.put_spawned(&plan) {

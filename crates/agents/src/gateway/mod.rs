@@ -40,7 +40,7 @@ const ANSWERS: usize = 1024;
 pub struct AgentSpec {
     pub id: AgentId,
     pub name: Box<str>,
-    pub recipe: AgentConfig,
+    pub agent_config: AgentConfig,
 }
 
 /// What happens, for who runs the gateway.
@@ -96,7 +96,7 @@ pub struct Gateway {
 
 struct HostedAgent {
     name: Box<str>,
-    recipe: AgentConfig,
+    agent_config: AgentConfig,
     kind: Arc<AgentKind>,
     /// What it understood after a slash when the hub was last told.
     commands: Vec<SlashCommand>,
@@ -189,8 +189,8 @@ impl Gateway {
         };
         for plan in gateway.data.spawned() {
             let name = plan.name.clone();
-            if !gateway.spawning.kinds.contains(&plan.recipe.kind) {
-                tracing::warn!(agent = %name, kind = plan.recipe.kind, "made from afar, which is not allowed now");
+            if !gateway.spawning.kinds.contains(&plan.agent_config.kind) {
+                tracing::warn!(agent = %name, kind = plan.agent_config.kind, "made from afar, which is not allowed now");
             } else if let Err(problem) = gateway.add(plan) {
                 tracing::warn!(agent = %name, %problem, "an agent that was made from afar cannot be hosted");
             }
@@ -200,17 +200,17 @@ impl Gateway {
 
     /// Hosts an agent from the next connection on.
     pub fn add(&mut self, plan: AgentSpec) -> Result<(), Box<str>> {
-        let kind = AgentKind::new(&plan.recipe)?;
+        let kind = AgentKind::new(&plan.agent_config)?;
         self.add_with_kind(plan, kind);
         Ok(())
     }
 
     /// The same, where there is more to its kind than a recipe may say.
     pub fn add_with_kind(&mut self, plan: AgentSpec, kind: AgentKind) {
-        let AgentSpec { id, name, recipe } = plan;
+        let AgentSpec { id, name, agent_config } = plan;
         let commands = kind.commands();
         let kind = Arc::new(kind);
-        self.agents.insert(id, HostedAgent { name, recipe, kind, commands, rooms: HashMap::new() });
+        self.agents.insert(id, HostedAgent { name, agent_config, kind, commands, rooms: HashMap::new() });
     }
 
     /// Hosts no others any more.

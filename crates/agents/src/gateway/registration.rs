@@ -42,15 +42,15 @@ fn abilities(hosted: &HostedAgent) -> Vec<Box<str>> {
 }
 
 pub fn register(id: &AgentId, hosted: &HostedAgent) -> String {
-    let directory = hosted.recipe.directory.as_deref().map(|path| path.to_string_lossy());
+    let directory = hosted.agent_config.directory.as_deref().map(|path| path.to_string_lossy());
     let commands = slash_commands(&hosted.commands);
     egress::write(&GatewayMessage::Register(AgentForm {
         id: id.clone(),
         name: hosted.name.clone(),
-        kind: hosted.recipe.kind.as_str().into(),
+        kind: hosted.agent_config.kind.as_str().into(),
         working_directory: directory.map(|path| path.into()),
         capabilities: abilities(hosted),
-        model: hosted.recipe.extra.get("model").and_then(|model| model.as_str()).map(Into::into),
+        model: hosted.agent_config.extra.get("model").and_then(|model| model.as_str()).map(Into::into),
         slash_commands: Some(parlor_model::Payload(commands.to_string().into())),
         mcp_servers: None,
     }))

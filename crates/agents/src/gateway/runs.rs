@@ -47,7 +47,7 @@ const QUESTIONS: usize = 16;
 #[derive(Debug, Default)]
 pub struct RunTranscript {
     pub reply: Mutex<Reply>,
-    questions: Mutex<PendingQuestions>,
+    pending_questions: Mutex<PendingQuestions>,
     added: Mutex<InjectionState>,
     /// Rings when there is room again.
     room: Notify,
@@ -121,14 +121,16 @@ impl RunTranscript {
     }
 
     pub fn ask_again(&self, frames: &mut VecDeque<String>) {
-        frames.extend(self.questions.lock().open.iter().map(|question| question.frame.clone()));
+        frames.extend(self.pending_questions.lock().open.iter().map(|question| question.frame.clone()));
     }
 
     /// Whether it was a question of this turn.
     pub fn decided(&self, request: &str, verdict: &PermissionOutcome) -> bool {
-        let mut questions = self.questions.lock();
-        let Some(at) = questions.open.iter().position(|one| &*one.request == request) else { return false };
-        let _ = questions.open.swap_remove(at).answer.send(verdict.clone());
+        let mut pending_questions = self.pending_questions.lock();
+        let Some(at) = pending_questions.open.iter().position(|one| &*one.request == request) else {
+            return false;
+        };
+        let _ = pending_questions.open.swap_remove(at).answer.send(verdict.clone());
         true
     }
 
@@ -218,9 +220,9 @@ impl Gateway {
         let (stage, heard, stop) = RunIo::new(WORDS);
         let (more, meanwhile) = mpsc::channel(WAITING);
         let stage = stage.open_to(meanwhile);
-        let scribe = OutputRecorder {
+        let output_recorder = OutputRecorder {
             said: said.clone(),
-            folder: hosted.recipe.directory.clone(),
+            folder: hosted.agent_config.directory.clone(),
             kept: (number, kept.clone()),
             agent: agent.clone(),
             room: room.clone(),
@@ -234,7 +236,8 @@ impl Gateway {
         let (kind, bell) = (hosted.kind.clone(), self.output_ready.clone());
         self.tasks.spawn(async move {
             // One that breaks down takes nobody else with it, and one that nobody waits for ends.
-            let acting = AbortOnDropHandle::new(tokio::spawn(scribe.follow(kind, turn, stage, heard)));
+            let acting =
+                AbortOnDropHandle::new(tokio::spawn(output_recorder.follow(kind, turn, stage, heard)));
             let ending = acting.await.unwrap_or_else(|error: JoinError| {
                 tracing::error!(%error, "a kind of agent broke");
                 RunResult::Failed("The agent broke down.".into())
@@ -482,9 +485,9 @@ impl OutputRecorder {
 
     async fn ask(&self, tool: Box<str>, input: Payload, answer: oneshot::Sender<PermissionOutcome>) {
         let request: Box<str> = {
-            let mut questions = self.said.questions.lock();
-            questions.asked += 1;
-            format!("{}-p{}", self.reply, questions.asked).into()
+            let mut pending_questions = self.said.pending_questions.lock();
+            pending_questions.asked += 1;
+            format!("{}-p{}", self.reply, pending_questions.asked).into()
         };
         let told = GatewayMessage::Permission(PermissionForm {
             request: request.clone(),
@@ -495,7 +498,7 @@ impl OutputRecorder {
             timeout_ms: Some(QUESTION_TIMEOUT.as_millis() as u64),
         });
         let frame = egress::write(&told);
-        let open = self.said.questions.lock().open.len();
+        let open = self.said.pending_questions.lock().open.len();
         if read(&frame, &LIMITS).is_err() || open >= QUESTIONS {
             // What people cannot be shown they cannot allow.
             let reason = Some("It is too large to be shown, and so to be allowed.".into());
@@ -503,7 +506,7 @@ impl OutputRecorder {
             return;
         }
         let question = PendingQuestion { request, frame: frame.clone(), answer };
-        self.said.questions.lock().open.push(question);
+        self.said.pending_questions.lock().open.push(question);
         self.said.wait_for_room().await;
         self.said.reply.lock().signal(frame);
     }

@@ -157,7 +157,7 @@ impl GatewayStore {
     pub fn spawned(&self) -> Vec<AgentSpec> {
         let plan = |one: &Spawned| {
             let id = AgentId::parse(&one.id).ok()?;
-            Some(AgentSpec { id, name: one.name.as_str().into(), recipe: one.recipe.clone() })
+            Some(AgentSpec { id, name: one.name.as_str().into(), agent_config: one.recipe.clone() })
         };
         self.known.lock().spawned.iter().filter_map(plan).collect()
     }
@@ -167,8 +167,8 @@ impl GatewayStore {
         if known.spawned.len() >= MOST_SPAWNED {
             return Err(io::Error::other(format!("there are {MOST_SPAWNED} already")));
         }
-        let AgentSpec { id, name, recipe } = plan.clone();
-        known.spawned.push(Spawned { id: id.to_string(), name: name.into(), recipe });
+        let AgentSpec { id, name, agent_config } = plan.clone();
+        known.spawned.push(Spawned { id: id.to_string(), name: name.into(), recipe: agent_config });
         self.save_spawned(&known.spawned)
     }
 

@@ -153,9 +153,9 @@ impl ActiveReplies {
         let (answers, heard) = mpsc::channel(ANSWERS);
         let room = request.room.clone();
         let outgoing = self.outgoing.clone();
-        let performer = ScriptPlayer { request, reply: reply.clone(), outgoing, answers: heard };
-        let (farewell, outgoing) = (performer.stopped_frame(), self.outgoing.clone());
-        let (acting, stop) = abortable(performer.perform(steps));
+        let script_player = ScriptPlayer { request, reply: reply.clone(), outgoing, answers: heard };
+        let (farewell, outgoing) = (script_player.stopped_frame(), self.outgoing.clone());
+        let (acting, stop) = abortable(script_player.perform(steps));
         self.parts.insert(reply.clone(), ActiveReply { room, stop, answers });
         self.acting.push(Box::pin(async move {
             // Who said stop is told that nothing more comes.

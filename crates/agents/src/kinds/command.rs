@@ -38,16 +38,16 @@ pub struct CommandAgent {
 }
 
 impl CommandAgent {
-    pub fn new(recipe: &AgentConfig) -> Result<Self, Box<str>> {
-        recipe.reject_unknown_keys(&["terminal"])?;
-        if recipe.command.is_empty() {
+    pub fn new(agent_config: &AgentConfig) -> Result<Self, Box<str>> {
+        agent_config.reject_unknown_keys(&["terminal"])?;
+        if agent_config.command.is_empty() {
             return Err("a command agent needs the program to run (on the command line after --)".into());
         }
-        let terminal = match recipe.extra.get("terminal") {
+        let terminal = match agent_config.extra.get("terminal") {
             None => false,
             Some(value) => value.as_bool().ok_or("terminal is true or false")?,
         };
-        Ok(Self { program: recipe.program(Program::default()), terminal })
+        Ok(Self { program: agent_config.program(Program::default()), terminal })
     }
 
     pub async fn execute(&self, turn: &RunInput, stage: &RunIo) -> RunResult {

@@ -107,12 +107,12 @@ pub enum AgentKind {
 impl AgentKind {
     pub const NAMES: &[&str] = &["acp", "claude", "command", "model"];
 
-    pub fn new(recipe: &AgentConfig) -> Result<Self, Box<str>> {
-        Ok(match recipe.kind().0 {
-            "acp" => Self::Acp(Acp::new(recipe)?),
-            "claude" => Self::Claude(Claude::new(recipe)?),
-            "command" => Self::Command(CommandAgent::new(recipe)?),
-            "model" => Self::Model(Model::new(recipe)?),
+    pub fn new(agent_config: &AgentConfig) -> Result<Self, Box<str>> {
+        Ok(match agent_config.kind().0 {
+            "acp" => Self::Acp(Acp::new(agent_config)?),
+            "claude" => Self::Claude(Claude::new(agent_config)?),
+            "command" => Self::Command(CommandAgent::new(agent_config)?),
+            "model" => Self::Model(Model::new(agent_config)?),
             other if acp::PRESETS.iter().any(|preset| preset.name == other) => {
                 return Err(format!("{other:?} is no kind of agent: say acp:{other}").into());
             }

@@ -19,8 +19,8 @@ fn actor(options: &[&str]) -> Arc<AgentKind> {
     made(&AgentConfig { command, ..AgentConfig::default() })
 }
 
-fn made(recipe: &AgentConfig) -> Arc<AgentKind> {
-    Arc::new(AgentKind::new(&AgentConfig { kind: "acp".into(), ..recipe.clone() }).unwrap())
+fn made(agent_config: &AgentConfig) -> Arc<AgentKind> {
+    Arc::new(AgentKind::new(&AgentConfig { kind: "acp".into(), ..agent_config.clone() }).unwrap())
 }
 
 async fn play(actor: &Arc<AgentKind>, script: &str) -> Played {

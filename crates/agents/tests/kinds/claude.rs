@@ -88,7 +88,7 @@ async fn the_doctor_says_what_is_missing_and_one_thing_to_do() {
         directory: Some("/no/such/folder".into()),
         ..AgentConfig::default()
     };
-    for (recipe, what, fix) in [
+    for (agent_config, what, fix) in [
         (missing, "no-such-claude is not installed.", "npm install -g @anthropic-ai/claude-code"),
         (nowhere, "Its directory /no/such/folder is missing.", "mkdir -p /no/such/folder"),
         (
@@ -102,7 +102,7 @@ async fn the_doctor_says_what_is_missing_and_one_thing_to_do() {
             "npm install -g @anthropic-ai/claude-code",
         ),
     ] {
-        let findings = AgentKind::new(&recipe).unwrap().examine().await;
+        let findings = AgentKind::new(&agent_config).unwrap().examine().await;
         assert_eq!((findings.len(), findings[0].state), (1, Health::Failure));
         assert_eq!((&*findings[0].what, findings[0].fix.as_deref()), (what, Some(fix)));
     }

@@ -155,8 +155,8 @@ impl Tables {
             Change::PutMission(mission) => {
                 self.missions.insert(mission.id.clone(), mission.as_ref().clone());
             }
-            Change::PutIdlePrompt { realm, agent, idle } => {
-                let key = (realm.clone(), agent.clone());
+            Change::PutIdlePrompt { mission_scope, agent, idle } => {
+                let key = (mission_scope.clone(), agent.clone());
                 match idle {
                     Some(idle) => drop(self.idle.insert(key, idle.clone())),
                     None => drop(self.idle.remove(&key)),
@@ -334,7 +334,7 @@ impl Tables {
         self.approval_rules.retain(|_, rule| rule.room != *room);
         self.plans.retain(|(of, _), _| of != room);
         self.missions.retain(|_, mission| mission.room != *room);
-        self.idle.retain(|(realm, _), _| *realm != MissionScope::Room(room.clone()));
+        self.idle.retain(|(mission_scope, _), _| *mission_scope != MissionScope::Room(room.clone()));
         self.rooms.remove(room);
     }
 

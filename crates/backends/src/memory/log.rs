@@ -96,13 +96,18 @@ impl EventReference {
 }
 
 impl Tables {
-    pub fn append(&mut self, logged: &LoggedEvent) {
-        assert_eq!(logged.seq, self.head.seq.next(), "the log has no holes");
-        let reference = EventReference::to(&logged.event);
-        let row = Row { seq: logged.seq, at: logged.at, room: logged.event.room().cloned(), reference };
-        self.log.insert(logged.seq, row);
-        self.head.seq = logged.seq;
-        self.head.at = logged.at;
+    pub fn append(&mut self, logged_event: &LoggedEvent) {
+        assert_eq!(logged_event.seq, self.head.seq.next(), "the log has no holes");
+        let reference = EventReference::to(&logged_event.event);
+        let row = Row {
+            seq: logged_event.seq,
+            at: logged_event.at,
+            room: logged_event.event.room().cloned(),
+            reference,
+        };
+        self.log.insert(logged_event.seq, row);
+        self.head.seq = logged_event.seq;
+        self.head.at = logged_event.at;
     }
 
     /// The row's event with the content of now.
@@ -158,9 +163,9 @@ impl Tables {
             EventReference::TaskRemoved(room, task) => Event::TaskRemoved { room, task },
             EventReference::UserChanged(user) => {
                 let user = Arc::new(self.users.get(&user)?.clone());
-                let circle =
+                let event_audience =
                     EventAudience::user_and_rooms(&user.id, self.rooms_of(&MemberId::User(user.id.clone())));
-                Event::UserChanged { user, circle: circle.into() }
+                Event::UserChanged { user, circle: event_audience.into() }
             }
             EventReference::UserRemoved(user) => Event::UserRemoved(user),
             EventReference::SignInsEnded(user) => Event::SignInsEnded(user),
@@ -168,8 +173,9 @@ impl Tables {
             EventReference::KeyRevoked(user, key) => Event::KeyRevoked { user, key },
             EventReference::AgentChanged(agent) => {
                 let agent = Arc::new(self.agents.get(&agent)?.clone());
-                let circle = EventAudience::of(&agent, self.rooms_of(&MemberId::Agent(agent.id.clone())));
-                Event::AgentChanged { agent, circle: circle.into() }
+                let event_audience =
+                    EventAudience::of(&agent, self.rooms_of(&MemberId::Agent(agent.id.clone())));
+                Event::AgentChanged { agent, circle: event_audience.into() }
             }
             EventReference::AgentRemoved(agent) => {
                 Event::AgentRemoved { agent, circle: Arc::new(EventAudience::everyone()) }

@@ -277,8 +277,9 @@ impl Lookup for TablesView {
         Ok(self.tables.missions.get(id).cloned())
     }
 
-    fn missions(&mut self, realm: &MissionScope, limit: usize) -> Result<Vec<Mission>, Fault> {
-        let of_realm = self.tables.missions.values().filter(|mission| mission.realm == *realm);
+    fn missions(&mut self, mission_scope: &MissionScope, limit: usize) -> Result<Vec<Mission>, Fault> {
+        let of_realm =
+            self.tables.missions.values().filter(|mission| mission.mission_scope == *mission_scope);
         let mut found: Vec<Mission> = of_realm.cloned().collect();
         found.sort_by_key(|mission| Reverse((mission.created_at, mission.id.clone())));
         found.truncate(limit);
@@ -290,8 +291,8 @@ impl Lookup for TablesView {
         Ok(sorted(rooms.cloned(), |room| room.id.clone()))
     }
 
-    fn idle(&mut self, realm: &MissionScope, agent: &AgentId) -> Result<Option<IdlePrompt>, Fault> {
-        Ok(self.tables.idle.get(&(realm.clone(), agent.clone())).cloned())
+    fn idle(&mut self, mission_scope: &MissionScope, agent: &AgentId) -> Result<Option<IdlePrompt>, Fault> {
+        Ok(self.tables.idle.get(&(mission_scope.clone(), agent.clone())).cloned())
     }
 
     fn approval_rule(

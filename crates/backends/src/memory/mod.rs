@@ -110,8 +110,8 @@ impl Transaction for TablesView {
         for change in &plan.changes {
             tables.change(change);
         }
-        for logged in &plan.events {
-            tables.append(logged);
+        for logged_event in &plan.events {
+            tables.append(logged_event);
         }
         Ok(())
     }

@@ -126,7 +126,7 @@ impl Snapshot for TablesView {
     }
 
     fn recent(&mut self, room: &RoomId, member: &Member) -> Result<Option<Recent>, Fault> {
-        let cleared = member.arrangement.cleared_through;
+        let cleared = member.room_preferences.cleared_through;
         let newest = self.tables.messages_in(room).next_back().filter(|newest| newest.seq > cleared);
         let Some(newest) = newest else { return Ok(None) };
         let known = member.read_through.max(cleared);
@@ -166,7 +166,7 @@ impl Snapshot for TablesView {
         let seen = |bookmark: &Bookmark| {
             let message = self.tables.messages.get(&bookmark.message)?;
             let key = (message.destination.room()?.clone(), MemberId::User(user.clone()));
-            let cleared = self.tables.members.get(&key)?.arrangement.cleared_through;
+            let cleared = self.tables.members.get(&key)?.room_preferences.cleared_through;
             (message.seq > cleared).then(|| (bookmark.clone(), message.clone()))
         };
         let own = self.tables.bookmarks.rows().rev().filter(|bookmark| bookmark.user == *user);
@@ -175,8 +175,12 @@ impl Snapshot for TablesView {
     }
 
     /// Every message there is: what the others find by an index is compared with this.
-    fn candidates(&mut self, hunt: &SearchScope<'_>, look: CandidateVisitor<'_>) -> Result<(), Fault> {
-        let before = hunt.asked.from_place.before;
+    fn candidates(
+        &mut self,
+        search_scope: &SearchScope<'_>,
+        look: CandidateVisitor<'_>,
+    ) -> Result<(), Fault> {
+        let before = search_scope.asked.from_place.before;
         for message in self.tables.messages.rows().rev() {
             let earlier = before.is_none_or(|before| message.seq < before);
             if earlier && look(message.seq, Some(message)).is_break() {

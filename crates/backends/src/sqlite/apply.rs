@@ -203,11 +203,11 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
                     &(member.read_through.0 as i64),
                     &member.read_at.map(|time| time.0),
                     &member.role_description.as_deref(),
-                    &member.arrangement.pinned_at.map(|time| time.0),
-                    &member.arrangement.archived_at.map(|time| time.0),
-                    &member.arrangement.cleared_at.map(|time| time.0),
-                    &(member.arrangement.cleared_through.0 as i64),
-                    &rows::notifications(member.arrangement.notifications),
+                    &member.room_preferences.pinned_at.map(|time| time.0),
+                    &member.room_preferences.archived_at.map(|time| time.0),
+                    &member.room_preferences.cleared_at.map(|time| time.0),
+                    &(member.room_preferences.cleared_through.0 as i64),
+                    &rows::notifications(member.room_preferences.notifications),
                 ],
             )?;
         }
@@ -379,7 +379,9 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
         Change::PutApprovalRule(rule) => approvals::put_rule(sql, rule)?,
         Change::PutPlan(plan) => plans::put(sql, plan)?,
         Change::PutMission(mission) => missions::put(sql, mission)?,
-        Change::PutIdlePrompt { realm, agent, idle } => missions::put_idle(sql, realm, agent, idle.as_ref())?,
+        Change::PutIdlePrompt { mission_scope, agent, idle } => {
+            missions::put_idle(sql, mission_scope, agent, idle.as_ref())?
+        }
         Change::RemoveApprovalRule(rule) => approvals::remove_rule(sql, rule)?,
         Change::PutMessage(_) | Change::PutDelivery { .. } | Change::RememberIdempotencyKey { .. } => {
             unreachable!("these come with every message and have statements of their own")

@@ -61,8 +61,8 @@ struct LogRow {
 
 pub const ENTRY: (&str, &str) = ("INSERT INTO log", "(?, ?, ?, ?, ?, ?)");
 
-pub fn entry(logged: &LoggedEvent, row: &mut RowBinder) -> rusqlite::Result<()> {
-    let (kind, subject, detail): (i64, Option<&str>, Option<&str>) = match &logged.event {
+pub fn entry(logged_event: &LoggedEvent, row: &mut RowBinder) -> rusqlite::Result<()> {
+    let (kind, subject, detail): (i64, Option<&str>, Option<&str>) = match &logged_event.event {
         Event::MessagePosted { message, .. } => (kind::POSTED, Some(message.id.as_str()), None),
         Event::MessageEdited(message) => (kind::EDITED, Some(message.id.as_str()), None),
         Event::MessageDeleted { message, .. } => (kind::DELETED, Some(message.as_str()), None),
@@ -105,10 +105,10 @@ pub fn entry(logged: &LoggedEvent, row: &mut RowBinder) -> rusqlite::Result<()> 
         Event::PlanChanged(plan) => (kind::PLAN_CHANGED, Some(plan.agent.as_str()), None),
         Event::Tombstone => (kind::FADED, None, None),
     };
-    row.value(logged.seq.0 as i64)?;
-    row.value(logged.at.0)?;
+    row.value(logged_event.seq.0 as i64)?;
+    row.value(logged_event.at.0)?;
     row.value(kind)?;
-    row.value(logged.event.room().map(RoomId::as_str))?;
+    row.value(logged_event.event.room().map(RoomId::as_str))?;
     row.value(subject)?;
     row.value(detail)
 }
@@ -250,11 +250,11 @@ impl<C: Deref<Target = Connection>> SqlTables<C> {
             }
             (kind::USER_CHANGED, _) => match self.user(&UserId::stored(subject))? {
                 Some(user) => {
-                    let circle = EventAudience::user_and_rooms(
+                    let event_audience = EventAudience::user_and_rooms(
                         &user.id,
                         self.rooms_of(MemberId::User(user.id.clone()))?,
                     );
-                    Some(Event::UserChanged { user: user.into(), circle: circle.into() })
+                    Some(Event::UserChanged { user: user.into(), circle: event_audience.into() })
                 }
                 None => None,
             },
@@ -284,13 +284,14 @@ impl<C: Deref<Target = Connection>> SqlTables<C> {
                 found.map(|plan| Event::PlanChanged(Arc::new(plan)))
             }
             (kind::AGENT_REMOVED, _) => {
-                let circle = Arc::new(EventAudience::everyone());
-                Some(Event::AgentRemoved { agent: AgentId::stored(subject), circle })
+                let event_audience = Arc::new(EventAudience::everyone());
+                Some(Event::AgentRemoved { agent: AgentId::stored(subject), circle: event_audience })
             }
             (kind::AGENT_CHANGED, _) => match self.agent(&AgentId::stored(subject))? {
                 Some(agent) => {
-                    let circle = EventAudience::of(&agent, self.rooms_of(MemberId::Agent(agent.id.clone()))?);
-                    Some(Event::AgentChanged { agent: agent.into(), circle: circle.into() })
+                    let event_audience =
+                        EventAudience::of(&agent, self.rooms_of(MemberId::Agent(agent.id.clone()))?);
+                    Some(Event::AgentChanged { agent: agent.into(), circle: event_audience.into() })
                 }
                 None => None,
             },

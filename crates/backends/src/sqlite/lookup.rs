@@ -369,8 +369,8 @@ impl<C: Deref<Target = Connection>> Lookup for SqlTables<C> {
         self.find_mission(id)
     }
 
-    fn missions(&mut self, realm: &MissionScope, limit: usize) -> Result<Vec<Mission>, Fault> {
-        self.find_missions(realm, limit)
+    fn missions(&mut self, mission_scope: &MissionScope, limit: usize) -> Result<Vec<Mission>, Fault> {
+        self.find_missions(mission_scope, limit)
     }
 
     fn rooms_about(&mut self, root: &str) -> Result<Vec<Room>, Fault> {
@@ -379,8 +379,8 @@ impl<C: Deref<Target = Connection>> Lookup for SqlTables<C> {
         all(self.sql(), &query, &[&root], rows::room)
     }
 
-    fn idle(&mut self, realm: &MissionScope, agent: &AgentId) -> Result<Option<IdlePrompt>, Fault> {
-        self.find_idle(realm, agent)
+    fn idle(&mut self, mission_scope: &MissionScope, agent: &AgentId) -> Result<Option<IdlePrompt>, Fault> {
+        self.find_idle(mission_scope, agent)
     }
 
     fn plan(&mut self, room: &RoomId, agent: &AgentId) -> Result<Option<CurrentPlan>, Fault> {

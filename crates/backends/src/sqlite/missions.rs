@@ -14,8 +14,8 @@ const ROOM: i64 = 0;
 const ROOT: i64 = 1;
 const ANYWHERE: i64 = 2;
 
-fn key(realm: &MissionScope) -> (i64, &str) {
-    match realm {
+fn key(mission_scope: &MissionScope) -> (i64, &str) {
+    match mission_scope {
         MissionScope::Room(room) => (ROOM, room.as_str()),
         MissionScope::Root(root) => (ROOT, root),
         MissionScope::Global => (ANYWHERE, ""),
@@ -31,7 +31,7 @@ fn realm(row: &Row<'_>, index: usize) -> rusqlite::Result<MissionScope> {
 }
 
 pub fn put(sql: &Connection, mission: &Mission) -> Result<(), Fault> {
-    let (kind, realm) = key(&mission.realm);
+    let (kind, realm) = key(&mission.mission_scope);
     let query =
         format!("INSERT OR REPLACE INTO missions ({MISSION}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
     let values: [&dyn ToSql; 9] = [
@@ -63,11 +63,11 @@ pub fn put(sql: &Connection, mission: &Mission) -> Result<(), Fault> {
 
 pub fn put_idle(
     sql: &Connection,
-    realm: &MissionScope,
+    mission_scope: &MissionScope,
     agent: &AgentId,
     idle: Option<&IdlePrompt>,
 ) -> Result<(), Fault> {
-    let (kind, realm) = key(realm);
+    let (kind, realm) = key(mission_scope);
     match idle {
         Some(idle) => {
             let values: [&dyn ToSql; 5] =
@@ -84,7 +84,7 @@ pub fn put_idle(
 fn mission(row: &Row<'_>) -> rusqlite::Result<Mission> {
     Ok(Mission {
         id: MissionId::stored(shared(row, 0)?),
-        realm: realm(row, 1)?,
+        mission_scope: realm(row, 1)?,
         room: RoomId::stored(shared(row, 3)?),
         text: text(row, 4)?,
         agents: Vec::new(),
@@ -122,8 +122,8 @@ impl<C: Deref<Target = Connection>> SqlTables<C> {
         Ok(self.with_agents(found.into_iter().collect())?.pop())
     }
 
-    pub fn find_missions(&self, realm: &MissionScope, limit: usize) -> Result<Vec<Mission>, Fault> {
-        let (kind, realm) = key(realm);
+    pub fn find_missions(&self, mission_scope: &MissionScope, limit: usize) -> Result<Vec<Mission>, Fault> {
+        let (kind, realm) = key(mission_scope);
         let query = format!(
             "SELECT {MISSION} FROM missions WHERE realm_kind = ?1 AND realm = ?2 \
              ORDER BY created_at DESC, id DESC LIMIT ?3"
@@ -138,8 +138,12 @@ impl<C: Deref<Target = Connection>> SqlTables<C> {
         self.with_agents(found)
     }
 
-    pub fn find_idle(&self, realm: &MissionScope, agent: &AgentId) -> Result<Option<IdlePrompt>, Fault> {
-        let (kind, realm) = key(realm);
+    pub fn find_idle(
+        &self,
+        mission_scope: &MissionScope,
+        agent: &AgentId,
+    ) -> Result<Option<IdlePrompt>, Fault> {
+        let (kind, realm) = key(mission_scope);
         let query = "SELECT prompt, interval FROM idle WHERE realm_kind = ?1 AND realm = ?2 AND agent = ?3";
         one(self.sql(), query, &[&kind, &realm, &agent.as_str()], |row| idle(row, 0))
     }

@@ -248,7 +248,7 @@ pub fn member(row: &Row<'_>) -> rusqlite::Result<Member> {
         joined_at: time(row, 6)?,
         read_through: seq(row, 7)?,
         read_at: maybe_time(row, 8)?,
-        arrangement: RoomPreferences {
+        room_preferences: RoomPreferences {
             pinned_at: maybe_time(row, 10)?,
             archived_at: maybe_time(row, 11)?,
             cleared_at: maybe_time(row, 12)?,

@@ -110,17 +110,22 @@ fn watermark(sql: &Connection) -> Result<i64, Fault> {
 }
 
 impl<C: Deref<Target = Connection>> SqlTables<C> {
-    pub fn visit_candidates(&self, hunt: &SearchScope<'_>, look: CandidateVisitor<'_>) -> Result<(), Fault> {
+    pub fn visit_candidates(
+        &self,
+        search_scope: &SearchScope<'_>,
+        look: CandidateVisitor<'_>,
+    ) -> Result<(), Fault> {
         let sql = self.sql();
-        let (indexed, before) = (watermark(sql)?, hunt.asked.from_place.before.map_or(i64::MAX, seq_value));
-        let room = hunt.asked.room.as_ref().map(RoomId::as_str);
+        let (indexed, before) =
+            (watermark(sql)?, search_scope.asked.from_place.before.map_or(i64::MAX, seq_value));
+        let room = search_scope.asked.room.as_ref().map(RoomId::as_str);
         let values: [&dyn ToSql; 3] = [&indexed, &before, &room];
         let message = format!("SELECT {} FROM messages WHERE seq = ?1 AND erased = 0", rows::MESSAGE);
         let mut message = sql.prepare_cached(&message).stored("reading")?;
         let visited = each(sql, beyond(room.is_some()), &values, |row| {
             // Most is told apart by its room or its letters, before anything is made of it.
-            let wanted = row.get_ref(1)?.as_str_or_null()?.is_some_and(|room| hunt.is_in(room))
-                && hunt.wanted.may_be_in(row.get_ref(2)?.as_str()?);
+            let wanted = row.get_ref(1)?.as_str_or_null()?.is_some_and(|room| search_scope.is_in(room))
+                && search_scope.wanted.may_be_in(row.get_ref(2)?.as_str()?);
             if !wanted {
                 return Ok(look(rows::seq(row, 0)?, None));
             }
@@ -137,10 +142,10 @@ impl<C: Deref<Target = Connection>> SqlTables<C> {
         while until > 0 {
             let from = (until - window).max(0);
             // Asking for the rooms too costs more than it saves, unless most is said in others.
-            let values: [&dyn ToSql; 3] = [&expression(hunt, foreign > FEW_FOREIGN), &until, &from];
+            let values: [&dyn ToSql; 3] = [&expression(search_scope, foreign > FEW_FOREIGN), &until, &from];
             let visited = each(sql, INDEXED, &values, |row| {
                 let mut found = message.query([row.get::<_, i64>(0)?])?;
-                let found = found.next()?.map(|row| show(row, hunt, look, &mut foreign));
+                let found = found.next()?.map(|row| show(row, search_scope, look, &mut foreign));
                 found.unwrap_or(Ok(ControlFlow::Continue(())))
             })?;
             if visited.is_break() || from > 0 && look(Seq(from as u64), None).is_break() {
@@ -172,13 +177,13 @@ fn beyond(in_one_room: bool) -> &'static str {
 
 fn show(
     row: &Row<'_>,
-    hunt: &SearchScope<'_>,
+    search_scope: &SearchScope<'_>,
     look: CandidateVisitor<'_>,
     foreign: &mut usize,
 ) -> rusqlite::Result<ControlFlow<()>> {
     let seq = rows::seq(row, 0)?;
     // Most of what others say is told apart by its room, before anything is made of it.
-    if !row.get_ref(3)?.as_str_or_null()?.is_some_and(|room| hunt.is_in(room)) {
+    if !row.get_ref(3)?.as_str_or_null()?.is_some_and(|room| search_scope.is_in(room)) {
         *foreign += 1;
         return Ok(look(seq, None));
     }
@@ -205,15 +210,15 @@ fn each(
 }
 
 /// The hunt in the language of the index. Words are letters and digits only, so nothing needs escaping.
-fn expression(hunt: &SearchScope<'_>, with_rooms: bool) -> String {
+fn expression(search_scope: &SearchScope<'_>, with_rooms: bool) -> String {
     let mut about = Vec::new();
-    if with_rooms && hunt.rooms().len() <= MOST_ROOMS {
-        let rooms: Vec<String> = hunt.rooms().map(|room| format!("r{}", hex(room))).collect();
+    if with_rooms && search_scope.rooms().len() <= MOST_ROOMS {
+        let rooms: Vec<String> = search_scope.rooms().map(|room| format!("r{}", hex(room))).collect();
         about.push(format!("({})", rooms.join(" OR ")));
     }
-    about.extend(hunt.asked.sender.as_ref().map(|sender| format!("s{}", hex(sender))));
-    about.extend(hunt.asked.sender_kind.map(|kind| format!("k{}", sender_kind(kind))));
-    let SearchTerms { all, none } = hunt.wanted;
+    about.extend(search_scope.asked.sender.as_ref().map(|sender| format!("s{}", hex(sender))));
+    about.extend(search_scope.asked.sender_kind.map(|kind| format!("k{}", sender_kind(kind))));
+    let SearchTerms { all, none } = search_scope.wanted;
     let words = format!("words : ({})", all.iter().map(phrase).collect::<Vec<_>>().join(" AND "));
     let without = format!("words : ({})", none.iter().map(phrase).collect::<Vec<_>>().join(" OR "));
     let mut expression =

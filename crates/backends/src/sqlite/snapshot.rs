@@ -125,7 +125,7 @@ impl<C: Deref<Target = Connection>> Snapshot for SqlTables<C> {
             "SELECT {} FROM messages WHERE room = ?1 AND seq > ?2 AND erased = 0 ORDER BY seq DESC LIMIT 1",
             rows::MESSAGE
         );
-        let cleared = member.arrangement.cleared_through;
+        let cleared = member.room_preferences.cleared_through;
         let Some(message) = one(self.sql(), &query, &[&room.as_str(), &seq_value(cleared)], rows::message)?
         else {
             return Ok(None);
@@ -190,8 +190,12 @@ impl<C: Deref<Target = Connection>> Snapshot for SqlTables<C> {
         Ok(bookmarks)
     }
 
-    fn candidates(&mut self, hunt: &SearchScope<'_>, look: CandidateVisitor<'_>) -> Result<(), Fault> {
-        self.visit_candidates(hunt, look)
+    fn candidates(
+        &mut self,
+        search_scope: &SearchScope<'_>,
+        look: CandidateVisitor<'_>,
+    ) -> Result<(), Fault> {
+        self.visit_candidates(search_scope, look)
     }
 
     fn tasks(&mut self, room: &RoomId) -> Result<Vec<Task>, Fault> {

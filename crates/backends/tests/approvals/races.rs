@@ -126,8 +126,8 @@ async fn leave_and_return(scene: &Scene) {
 async fn judge(scene: &Scene, races: usize) {
     let mut decided: HashMap<String, Decision> = HashMap::new();
     let mut members: Vec<UserId> = [&scene.ann, &scene.bob, &scene.cyd].map(user).to_vec();
-    for logged in log(scene) {
-        match logged.event {
+    for logged_event in log(scene) {
+        match logged_event.event {
             Event::MembersChanged { change: MemberChange::Removed(MemberId::User(gone)), .. } => {
                 members.retain(|member| *member != gone);
             }

@@ -88,7 +88,7 @@ impl Scene {
         let (agent, room) = (&coder(), &self.room);
         let input = (Payload(format!("{{\"n\":{input}}}").into()), InputDigest([input; 32]));
         let (input, digest) = input;
-        let (tool, matter) = ("Bash", ApprovalKind::Tool);
+        let (tool, approval_kind) = ("Bash", ApprovalKind::Tool);
         self.hub
             .request_approval(ApprovalRequest {
                 link,
@@ -96,7 +96,7 @@ impl Scene {
                 room,
                 request,
                 tool,
-                kind: matter,
+                kind: approval_kind,
                 input,
                 digest,
                 timeout,
@@ -118,8 +118,9 @@ impl Scene {
 
     pub async fn decide(&self, caller: &Caller, approval: &Approval, allow: bool) -> Result<(), Refusal> {
         let approval = approval.id.clone();
-        let judgement = ApprovalDecision { approval, allow, always: false, reason: None, digest: None };
-        self.hub.decide_approval(caller, judgement).await.map(drop)
+        let approval_decision =
+            ApprovalDecision { approval, allow, always: false, reason: None, digest: None };
+        self.hub.decide_approval(caller, approval_decision).await.map(drop)
     }
 }
 

@@ -133,7 +133,7 @@ pub fn member(room: &str, member: MemberId, joined: i64) -> Member {
         joined_at: Time(joined),
         read_through: Seq(0),
         read_at: None,
-        arrangement: Default::default(),
+        room_preferences: Default::default(),
     }
 }
 
@@ -143,7 +143,7 @@ pub fn full_member(room: &str, id: MemberId, joined: i64) -> Member {
         role_description: Some("takes \"notes\"".into()),
         read_through: Seq(3),
         read_at: Some(Time(31)),
-        arrangement: RoomPreferences {
+        room_preferences: RoomPreferences {
             pinned_at: Some(Time(32)),
             archived_at: Some(Time(33)),
             cleared_at: Some(Time(34)),

@@ -10,105 +10,112 @@ use parlor_model::{
 use std::sync::Arc;
 use std::time::Duration;
 
-pub fn decide(command: &Command, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+pub fn decide(command: &Command, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
         // It happened elsewhere: all there is to do is to note it.
-        Command::NoteBackup { .. } => draft.done(Receipt::Done),
+        Command::NoteBackup { .. } => effects_builder.done(Receipt::Done),
         Command::AppendNoop => {
-            draft.tell(Event::Tombstone);
-            draft.done(Receipt::Done)
+            effects_builder.tell(Event::Tombstone);
+            effects_builder.done(Receipt::Done)
         }
         Command::OfferSetup { token, expires_at } => {
-            if draft.facts.admins > 0 {
+            if effects_builder.facts.admins > 0 {
                 return Err(Refusal::AlreadyExists(EntityKind::User));
             }
-            draft.change(Change::OfferSetup(Some((*token, *expires_at))));
-            draft.done(Receipt::Done)
+            effects_builder.change(Change::OfferSetup(Some((*token, *expires_at))));
+            effects_builder.done(Receipt::Done)
         }
-        Command::SetUp { token, account } => set_up(token, account, draft),
+        Command::SetUp { token, account } => set_up(token, account, effects_builder),
         Command::CreateUser(account) => {
-            let user = create_user(account, &mut draft)?;
-            draft.done(Receipt::User(user))
+            let user = create_user(account, &mut effects_builder)?;
+            effects_builder.done(Receipt::User(user))
         }
         Command::ChangeUser { changes, .. } => {
-            let user = draft.facts.user.clone().ok_or(Refusal::NotFound(EntityKind::User))?;
-            change_user(user, changes, draft)
+            let user = effects_builder.facts.user.clone().ok_or(Refusal::NotFound(EntityKind::User))?;
+            change_user(user, changes, effects_builder)
         }
-        Command::RemoveUser { user } => remove_user(user, draft),
+        Command::RemoveUser { user } => remove_user(user, effects_builder),
         Command::ChangeProfile(profile) => {
-            let mut user = draft.actor()?.clone();
+            let mut user = effects_builder.actor()?.clone();
             if let Some(url) = &profile.avatar_url {
-                uploads::is_own_avatar(url.as_deref(), &draft)?;
+                uploads::is_own_avatar(url.as_deref(), &effects_builder)?;
                 user.avatar_url = url.clone();
-                uploads::forget_avatars(url.as_deref(), &mut draft);
+                uploads::forget_avatars(url.as_deref(), &mut effects_builder);
             }
             let changes = UserChanges { display_name: profile.display_name.clone(), ..Default::default() };
-            change_user(user, &changes, draft)
+            change_user(user, &changes, effects_builder)
         }
         Command::ChangePassword { verified_password_hash: proven, password_hash } => {
-            let user = draft.actor()?.clone();
+            let user = effects_builder.actor()?.clone();
             if user.password_hash != *proven {
                 return Err(Refusal::WrongCredentials);
             }
             let changes = UserChanges { password_hash: Some(password_hash.clone()), ..Default::default() };
-            change_user(user, &changes, draft)
+            change_user(user, &changes, effects_builder)
         }
-        Command::SignIn(new) => sign_in(new, draft),
+        Command::SignIn(new) => sign_in(new, effects_builder),
         Command::SignInFailed { user, lock_after, lock_until, .. } => match user {
-            Some(_) => sign_in_failed(*lock_after, *lock_until, draft),
-            None => draft.done(Receipt::Done),
+            Some(_) => sign_in_failed(*lock_after, *lock_until, effects_builder),
+            None => effects_builder.done(Receipt::Done),
         },
-        Command::Refresh { next, expires_at, grace, .. } => refresh(next, *expires_at, *grace, draft),
+        Command::Refresh { next, expires_at, grace, .. } => {
+            refresh(next, *expires_at, *grace, effects_builder)
+        }
         Command::EndSignIn { sign_in } => {
-            let user = draft.actor()?.id.clone();
-            draft.change(Change::EndSignIn(sign_in.clone()));
-            draft.tell(Event::SignInEnded { user, sign_in: sign_in.clone() });
-            draft.done(Receipt::Done)
+            let user = effects_builder.actor()?.id.clone();
+            effects_builder.change(Change::EndSignIn(sign_in.clone()));
+            effects_builder.tell(Event::SignInEnded { user, sign_in: sign_in.clone() });
+            effects_builder.done(Receipt::Done)
         }
         Command::CreateKey { owner, name, scopes, secret } => {
-            create_key(owner.as_ref(), name, scopes, secret, draft)
+            create_key(owner.as_ref(), name, scopes, secret, effects_builder)
         }
         Command::OfferPairing { code, expires_at } => {
-            let (user, expires_at) = (draft.actor()?.id.clone(), *expires_at);
-            draft.change(Change::PutPairing(Pairing { user, expires_at }, *code));
-            draft.done(Receipt::Done)
+            let (user, expires_at) = (effects_builder.actor()?.id.clone(), *expires_at);
+            effects_builder.change(Change::PutPairing(Pairing { user, expires_at }, *code));
+            effects_builder.done(Receipt::Done)
         }
         Command::Pair { name, secret, .. } => {
-            let pairing = draft.facts.pairing.as_ref().ok_or(Refusal::NotFound(EntityKind::Pairing))?;
+            let pairing =
+                effects_builder.facts.pairing.as_ref().ok_or(Refusal::NotFound(EntityKind::Pairing))?;
             // Here and nowhere else it is spent: of two who come at once, the second finds none.
-            draft.change(Change::RemovePairing(pairing.user.clone()));
-            create_key(Some(&pairing.user), name, &[Scope::Hosting], secret, draft)
+            effects_builder.change(Change::RemovePairing(pairing.user.clone()));
+            create_key(Some(&pairing.user), name, &[Scope::Hosting], secret, effects_builder)
         }
         Command::RevokeKey { key } => {
-            let found = draft.facts.key.as_ref().ok_or(Refusal::NotFound(EntityKind::Key))?;
-            draft.change(Change::RemoveKey(key.clone()));
-            draft.tell(Event::KeyRevoked { user: found.owner.clone(), key: key.clone() });
-            draft.done(Receipt::Done)
+            let found = effects_builder.facts.key.as_ref().ok_or(Refusal::NotFound(EntityKind::Key))?;
+            effects_builder.change(Change::RemoveKey(key.clone()));
+            effects_builder.tell(Event::KeyRevoked { user: found.owner.clone(), key: key.clone() });
+            effects_builder.done(Receipt::Done)
         }
         _ => unreachable!("the dispatcher sends only account commands here"),
     }
 }
 
-fn set_up(token: &SecretHash, account: &NewUser, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let facts = draft.facts;
+fn set_up(
+    token: &SecretHash,
+    account: &NewUser,
+    mut effects_builder: EffectsBuilder,
+) -> Result<Effects, Refusal> {
+    let facts = effects_builder.facts;
     let valid =
         facts.setup.as_ref().is_some_and(|(offered, expires)| offered == token && *expires > facts.now);
     if facts.admins > 0 || !valid {
         return Err(Refusal::NotFound(EntityKind::SetupLink));
     }
     let account = NewUser { role: SiteRole::Admin, ..account.clone() };
-    let user = create_user(&account, &mut draft)?;
-    draft.change(Change::OfferSetup(None));
-    draft.done(Receipt::User(user))
+    let user = create_user(&account, &mut effects_builder)?;
+    effects_builder.change(Change::OfferSetup(None));
+    effects_builder.done(Receipt::User(user))
 }
 
-pub fn create_user(account: &NewUser, draft: &mut EffectsBuilder) -> Result<Arc<User>, Refusal> {
-    if draft.facts.name_taken {
+pub fn create_user(account: &NewUser, effects_builder: &mut EffectsBuilder) -> Result<Arc<User>, Refusal> {
+    if effects_builder.facts.name_taken {
         return Err(Refusal::AlreadyExists(EntityKind::User));
     }
-    let now = draft.facts.now;
+    let now = effects_builder.facts.now;
     let user = Arc::new(User {
-        id: UserId::stored(draft.mint.ids.next()),
+        id: UserId::stored(effects_builder.decide_context.ids.next()),
         username: account.username.clone(),
         display_name: account.display_name.clone().unwrap_or_else(|| account.username.clone()),
         role: account.role,
@@ -122,22 +129,26 @@ pub fn create_user(account: &NewUser, draft: &mut EffectsBuilder) -> Result<Arc<
         created_at: now,
         updated_at: now,
     });
-    draft.change(Change::PutUser(user.clone()));
-    tell(&user, [], draft);
-    welcome::welcome(&user, draft)?;
+    effects_builder.change(Change::PutUser(user.clone()));
+    tell(&user, [], effects_builder);
+    welcome::welcome(&user, effects_builder)?;
     Ok(user)
 }
 
 /// Tells a person of themselves, and whoever is in these rooms with them.
-pub fn tell(user: &Arc<User>, rooms: impl IntoIterator<Item = RoomId>, draft: &mut EffectsBuilder) {
-    let circle = EventAudience::user_and_rooms(&user.id, rooms).into();
-    draft.tell(Event::UserChanged { user: user.clone(), circle });
+pub fn tell(user: &Arc<User>, rooms: impl IntoIterator<Item = RoomId>, effects_builder: &mut EffectsBuilder) {
+    let event_audience = EventAudience::user_and_rooms(&user.id, rooms).into();
+    effects_builder.tell(Event::UserChanged { user: user.clone(), circle: event_audience });
 }
 
-fn change_user(mut user: User, changes: &UserChanges, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+fn change_user(
+    mut user: User,
+    changes: &UserChanges,
+    mut effects_builder: EffectsBuilder,
+) -> Result<Effects, Refusal> {
     let shown = (user.display_name.clone(), user.avatar_url.clone());
     let demoted = user.role == SiteRole::Admin && changes.role == Some(SiteRole::User);
-    if demoted && draft.facts.admins <= 1 {
+    if demoted && effects_builder.facts.admins <= 1 {
         return Err(Refusal::LastOneRequired(EntityKind::User));
     }
     if let Some(name) = &changes.display_name {
@@ -157,49 +168,49 @@ fn change_user(mut user: User, changes: &UserChanges, mut draft: EffectsBuilder)
         user.failed_sign_ins = 0;
         user.locked_until = None;
         // Whoever knew the old password is out, on every device.
-        draft.change(Change::EndSignInsOf(user.id.clone()));
-        draft.tell(Event::SignInsEnded(user.id.clone()));
+        effects_builder.change(Change::EndSignInsOf(user.id.clone()));
+        effects_builder.tell(Event::SignInsEnded(user.id.clone()));
     }
-    user.updated_at = draft.facts.now;
+    user.updated_at = effects_builder.facts.now;
     let user = Arc::new(user);
-    draft.change(Change::PutUser(user.clone()));
+    effects_builder.change(Change::PutUser(user.clone()));
     let shows = shown != (user.display_name.clone(), user.avatar_url.clone());
-    let rooms = draft.facts.rooms.clone();
-    tell(&user, rooms.into_iter().filter(|_| shows), &mut draft);
-    draft.done(Receipt::User(user))
+    let rooms = effects_builder.facts.rooms.clone();
+    tell(&user, rooms.into_iter().filter(|_| shows), &mut effects_builder);
+    effects_builder.done(Receipt::User(user))
 }
 
-fn remove_user(id: &UserId, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let user = draft.facts.user.as_ref().ok_or(Refusal::NotFound(EntityKind::User))?;
-    if user.role == SiteRole::Admin && draft.facts.admins <= 1 {
+fn remove_user(id: &UserId, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let user = effects_builder.facts.user.as_ref().ok_or(Refusal::NotFound(EntityKind::User))?;
+    if user.role == SiteRole::Admin && effects_builder.facts.admins <= 1 {
         return Err(Refusal::LastOneRequired(EntityKind::User));
     }
-    rooms::leave_all(&mut draft);
-    draft.change(Change::RemoveUser(id.clone()));
-    for agent in &draft.facts.agents {
-        draft.routes.push(RouteChange::RemoveAgent(agent.id.clone()));
-        agents::tell_removed(agent, &mut draft);
+    rooms::leave_all(&mut effects_builder);
+    effects_builder.change(Change::RemoveUser(id.clone()));
+    for agent in &effects_builder.facts.agents {
+        effects_builder.routes.push(RouteChange::RemoveAgent(agent.id.clone()));
+        agents::tell_removed(agent, &mut effects_builder);
     }
-    draft.tell(Event::UserRemoved(id.clone()));
-    draft.done(Receipt::Done)
+    effects_builder.tell(Event::UserRemoved(id.clone()));
+    effects_builder.done(Receipt::Done)
 }
 
-fn sign_in(new: &NewSignIn, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let now = draft.facts.now;
-    let mut user = draft.facts.user.clone().ok_or(Refusal::WrongCredentials)?;
+fn sign_in(new: &NewSignIn, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let now = effects_builder.facts.now;
+    let mut user = effects_builder.facts.user.clone().ok_or(Refusal::WrongCredentials)?;
     if user.password_hash != new.verified_password_hash || user.is_locked(now) {
         return Err(Refusal::WrongCredentials);
     }
     if user.second_factor {
-        second_factor::spend(&user, new.second.as_ref(), &mut draft)?;
+        second_factor::spend(&user, new.second.as_ref(), &mut effects_builder)?;
     }
     if user.failed_sign_ins > 0 {
         user.failed_sign_ins = 0;
         user.locked_until = None;
-        draft.change(Change::PutUser(Arc::new(user.clone())));
+        effects_builder.change(Change::PutUser(Arc::new(user.clone())));
     }
     let sign_in = Arc::new(SignIn {
-        id: SignInId::stored(draft.mint.ids.next()),
+        id: SignInId::stored(effects_builder.decide_context.ids.next()),
         user: user.id.clone(),
         device: new.device.clone(),
         address: new.address.clone(),
@@ -208,22 +219,26 @@ fn sign_in(new: &NewSignIn, mut draft: EffectsBuilder) -> Result<Effects, Refusa
         expires_at: new.expires_at,
         generation: 0,
     });
-    draft.change(Change::PutSignIn(sign_in.clone(), new.refresh));
-    draft.done(Receipt::SignedIn { user: Arc::new(user), sign_in })
+    effects_builder.change(Change::PutSignIn(sign_in.clone(), new.refresh));
+    effects_builder.done(Receipt::SignedIn { user: Arc::new(user), sign_in })
 }
 
-fn sign_in_failed(lock_after: u32, lock_until: Time, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let mut user = draft.facts.user.clone().ok_or(Refusal::NotFound(EntityKind::User))?;
-    if user.is_locked(draft.facts.now) {
-        return draft.done(Receipt::Done);
+fn sign_in_failed(
+    lock_after: u32,
+    lock_until: Time,
+    mut effects_builder: EffectsBuilder,
+) -> Result<Effects, Refusal> {
+    let mut user = effects_builder.facts.user.clone().ok_or(Refusal::NotFound(EntityKind::User))?;
+    if user.is_locked(effects_builder.facts.now) {
+        return effects_builder.done(Receipt::Done);
     }
     user.failed_sign_ins = user.failed_sign_ins.saturating_add(1);
     if user.failed_sign_ins >= lock_after {
         user.failed_sign_ins = 0;
         user.locked_until = Some(lock_until);
     }
-    draft.change(Change::PutUser(Arc::new(user)));
-    draft.done(Receipt::Done)
+    effects_builder.change(Change::PutUser(Arc::new(user)));
+    effects_builder.done(Receipt::Done)
 }
 
 /// Exchanges a refresh token. Within the grace the one before the newest is taken as well, as long as its
@@ -233,9 +248,9 @@ fn refresh(
     next: &SecretHash,
     expires_at: Time,
     grace: Duration,
-    mut draft: EffectsBuilder,
+    mut effects_builder: EffectsBuilder,
 ) -> Result<Effects, Refusal> {
-    let facts = draft.facts;
+    let facts = effects_builder.facts;
     let (Some(refresh), Some(sign_in), Some(user)) = (&facts.refresh, &facts.sign_in, &facts.user) else {
         return Err(Refusal::TokenRevoked);
     };
@@ -243,9 +258,9 @@ fn refresh(
     // The grace counts from the exchange and not from its last use, or it could be drawn out for ever.
     let in_grace = refresh.generation + 1 == sign_in.generation && facts.now < sign_in.used_at.plus(grace);
     if !is_newest && !in_grace {
-        draft.change(Change::EndSignIn(sign_in.id.clone()));
-        draft.tell(Event::SignInEnded { user: user.id.clone(), sign_in: sign_in.id.clone() });
-        return draft.done(Receipt::FamilyRevoked);
+        effects_builder.change(Change::EndSignIn(sign_in.id.clone()));
+        effects_builder.tell(Event::SignInEnded { user: user.id.clone(), sign_in: sign_in.id.clone() });
+        return effects_builder.done(Receipt::FamilyRevoked);
     }
     if sign_in.expires_at <= facts.now {
         return Err(Refusal::TokenRevoked);
@@ -257,8 +272,8 @@ fn refresh(
         sign_in.expires_at = expires_at;
     }
     let sign_in = Arc::new(sign_in);
-    draft.change(Change::PutSignIn(sign_in.clone(), *next));
-    draft.done(Receipt::SignedIn { user: Arc::new(user.clone()), sign_in })
+    effects_builder.change(Change::PutSignIn(sign_in.clone(), *next));
+    effects_builder.done(Receipt::SignedIn { user: Arc::new(user.clone()), sign_in })
 }
 
 fn create_key(
@@ -266,19 +281,19 @@ fn create_key(
     name: &str,
     scopes: &[Scope],
     secret: &SecretHash,
-    mut draft: EffectsBuilder,
+    mut effects_builder: EffectsBuilder,
 ) -> Result<Effects, Refusal> {
     let owner = match owner {
         Some(owner) => owner.clone(),
-        None => draft.actor()?.id.clone(),
+        None => effects_builder.actor()?.id.clone(),
     };
     let key = Arc::new(ApiKey {
-        id: KeyId::stored(draft.mint.ids.next()),
+        id: KeyId::stored(effects_builder.decide_context.ids.next()),
         owner,
         name: name.into(),
         scopes: scopes.to_vec(),
-        created_at: draft.facts.now,
+        created_at: effects_builder.facts.now,
     });
-    draft.change(Change::PutKey(key.clone(), *secret));
-    draft.done(Receipt::Key(key))
+    effects_builder.change(Change::PutKey(key.clone(), *secret));
+    effects_builder.done(Receipt::Key(key))
 }

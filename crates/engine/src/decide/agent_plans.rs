@@ -6,17 +6,17 @@ use parlor_model::run_event::PlanState;
 use parlor_model::{Command, CurrentPlan, EntityKind, Event, Payload, Receipt, Refusal, RunState};
 use std::sync::Arc;
 
-pub fn decide(command: &Command, draft: EffectsBuilder) -> Result<Effects, Refusal> {
+pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
-        Command::UpdatePlan { plan, state, .. } => tell(plan, *state, draft),
-        Command::DecidePlan { rev, verdict, .. } => judge(*rev, verdict, draft),
+        Command::UpdatePlan { plan, state, .. } => tell(plan, *state, effects_builder),
+        Command::DecidePlan { rev, verdict, .. } => judge(*rev, verdict, effects_builder),
         _ => unreachable!("the dispatcher sends only plans here"),
     }
 }
 
 /// Whatever people said of the plan before was about another one.
-fn tell(plan: &Payload, state: PlanState, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let facts = draft.facts;
+fn tell(plan: &Payload, state: PlanState, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let facts = effects_builder.facts;
     let run = facts.run.as_ref().filter(|run| run.state == RunState::Running && facts.room.is_some());
     let run = run.ok_or(Refusal::NotFound(EntityKind::Run))?;
     let before = facts.plan.as_ref().filter(|before| before.run == run.id);
@@ -31,13 +31,13 @@ fn tell(plan: &Payload, state: PlanState, mut draft: EffectsBuilder) -> Result<E
             rev: before.map_or(1, |before| before.rev + 1),
             at: facts.now,
         },
-        &mut draft,
+        &mut effects_builder,
     );
-    draft.done(Receipt::Done)
+    effects_builder.done(Receipt::Done)
 }
 
-fn judge(rev: u64, verdict: &PlanDecision, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let facts = draft.facts;
+fn judge(rev: u64, verdict: &PlanDecision, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let facts = effects_builder.facts;
     let open = facts.plan.as_ref().filter(|plan| plan.state == PlanState::Planned);
     let open = open.ok_or(Refusal::NotFound(EntityKind::Plan))?;
     if open.rev != rev {
@@ -51,15 +51,15 @@ fn judge(rev: u64, verdict: &PlanDecision, mut draft: EffectsBuilder) -> Result<
         PlanDecision::Reject => (PlanState::Rejected, open.text.clone()),
         PlanDecision::Edit(text) => (PlanState::Planned, Some(text.clone())),
     };
-    put(CurrentPlan { state, text, rev: rev + 1, at: facts.now, ..open.clone() }, &mut draft);
+    put(CurrentPlan { state, text, rev: rev + 1, at: facts.now, ..open.clone() }, &mut effects_builder);
     match verdict {
-        PlanDecision::Approve(post) => messages::say(post, draft),
-        PlanDecision::Reject | PlanDecision::Edit(_) => draft.done(Receipt::Done),
+        PlanDecision::Approve(post) => messages::say(post, effects_builder),
+        PlanDecision::Reject | PlanDecision::Edit(_) => effects_builder.done(Receipt::Done),
     }
 }
 
-fn put(plan: CurrentPlan, draft: &mut EffectsBuilder) {
+fn put(plan: CurrentPlan, effects_builder: &mut EffectsBuilder) {
     let plan = Arc::new(plan);
-    draft.change(Change::PutPlan(plan.clone()));
-    draft.tell(Event::PlanChanged(plan));
+    effects_builder.change(Change::PutPlan(plan.clone()));
+    effects_builder.tell(Event::PlanChanged(plan));
 }

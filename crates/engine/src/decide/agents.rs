@@ -20,17 +20,19 @@ const MOST_SESSIONS: usize = 1000;
 /// message that it does not match in the end, and that message may be anybody's.
 const MAX_GLOBSTAR_PATTERNS: usize = 1000;
 
-pub fn decide(command: &Command, draft: EffectsBuilder) -> Result<Effects, Refusal> {
+pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
-        Command::CreateAgent { id, profile, subscriptions } => create(id, profile, subscriptions, draft),
-        Command::ChangeAgent { profile, .. } => change(profile, draft),
-        Command::RemoveAgent { .. } => {
-            let mut draft = draft;
-            gateways::dismiss(&mut draft);
-            remove(draft)
+        Command::CreateAgent { id, profile, subscriptions } => {
+            create(id, profile, subscriptions, effects_builder)
         }
-        Command::Subscribe { mailbox, pattern } => subscribe(mailbox, pattern, draft),
-        Command::Unsubscribe { mailbox, pattern } => unsubscribe(mailbox, pattern, draft),
+        Command::ChangeAgent { profile, .. } => change(profile, effects_builder),
+        Command::RemoveAgent { .. } => {
+            let mut effects_builder = effects_builder;
+            gateways::dismiss(&mut effects_builder);
+            remove(effects_builder)
+        }
+        Command::Subscribe { mailbox, pattern } => subscribe(mailbox, pattern, effects_builder),
+        Command::Unsubscribe { mailbox, pattern } => unsubscribe(mailbox, pattern, effects_builder),
         _ => unreachable!("the dispatcher sends only agent commands here"),
     }
 }
@@ -44,94 +46,98 @@ fn create(
     id: &AgentId,
     profile: &AgentProfile,
     wanted: &[Pattern],
-    draft: EffectsBuilder,
+    effects_builder: EffectsBuilder,
 ) -> Result<Effects, Refusal> {
-    if draft.facts.agent.is_some() {
+    if effects_builder.facts.agent.is_some() {
         return Err(Refusal::AlreadyExists(EntityKind::Agent));
     }
     let last = id.as_str().rsplit('/').next().unwrap_or_default();
-    let mut agent = new(id, last, &draft)?;
+    let mut agent = new(id, last, &effects_builder)?;
     apply(profile, &mut agent);
-    create_agent(agent, wanted, draft)
+    create_agent(agent, wanted, effects_builder)
 }
 
 /// One more agent of the caller's.
-pub fn new(id: &AgentId, name: &str, draft: &EffectsBuilder) -> Result<Agent, Refusal> {
+pub fn new(id: &AgentId, name: &str, effects_builder: &EffectsBuilder) -> Result<Agent, Refusal> {
     // An agent that bore a person's id could be taken for that person.
-    if draft.facts.user.is_some() {
+    if effects_builder.facts.user.is_some() {
         return Err(Refusal::AlreadyExists(EntityKind::Agent));
     }
-    if draft.facts.agents.len() >= MOST_AGENTS {
+    if effects_builder.facts.agents.len() >= MOST_AGENTS {
         return Err(Refusal::invalid("id", "one more than the 1000 agents a person may have"));
     }
     Ok(Agent {
         id: id.clone(),
-        owner: draft.actor()?.id.clone(),
+        owner: effects_builder.actor()?.id.clone(),
         name: name.into(),
         description: "".into(),
         settings: BTreeMap::new(),
         host: AgentHost::default(),
         visibility: Visibility::Private,
-        created_at: draft.facts.now,
+        created_at: effects_builder.facts.now,
     })
 }
 
 /// Puts an agent in place that is not there yet, with its first session and what it hears.
-pub fn create_agent(agent: Agent, wanted: &[Pattern], mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let (agent, subscriptions) = apply_profile(agent, wanted, &mut draft)?;
-    draft.done(Receipt::Agent { agent, subscriptions })
+pub fn create_agent(
+    agent: Agent,
+    wanted: &[Pattern],
+    mut effects_builder: EffectsBuilder,
+) -> Result<Effects, Refusal> {
+    let (agent, subscriptions) = apply_profile(agent, wanted, &mut effects_builder)?;
+    effects_builder.done(Receipt::Agent { agent, subscriptions })
 }
 
 pub fn apply_profile(
     agent: Agent,
     wanted: &[Pattern],
-    draft: &mut EffectsBuilder,
+    effects_builder: &mut EffectsBuilder,
 ) -> Result<(Arc<Agent>, Vec<Subscription>), Refusal> {
-    let (id, now) = (&agent.id.clone(), draft.facts.now);
+    let (id, now) = (&agent.id.clone(), effects_builder.facts.now);
     let agent = Arc::new(agent);
-    draft.change(Change::PutAgent(agent.clone()));
+    effects_builder.change(Change::PutAgent(agent.clone()));
     let title = "Main conversation".into();
     let main = Session { agent: id.clone(), id: SessionId::main(), title, created_at: now };
-    draft.change(Change::PutSession(main));
+    effects_builder.change(Change::PutSession(main));
     let own = own_address(id);
     let wanted: BTreeSet<&Pattern> = wanted.iter().filter(|pattern| **pattern != own).collect();
     let mailbox = Mailbox::of(id.clone());
-    draft.routes.push(RouteChange::Add {
+    effects_builder.routes.push(RouteChange::Add {
         pattern: own,
         mailbox: mailbox.clone(),
         owner: agent.owner.clone(),
     });
     let mut subscriptions = Vec::new();
     for pattern in wanted {
-        subscriptions.push(add(&mailbox, pattern, draft)?);
+        subscriptions.push(add(&mailbox, pattern, effects_builder)?);
     }
-    tell(&agent, draft);
+    tell(&agent, effects_builder);
     Ok((agent, subscriptions))
 }
 
 /// Tells everyone who can see the agent, or could before. That its host came back is its owner's business alone: to
 /// others that shows by itself.
-pub fn tell(agent: &Arc<Agent>, draft: &mut EffectsBuilder) {
-    let before = draft.facts.agent.as_ref();
+pub fn tell(agent: &Arc<Agent>, effects_builder: &mut EffectsBuilder) {
+    let before = effects_builder.facts.agent.as_ref();
     let shown = |agent: &Agent| {
         let mut shown = agent.seen_by_others();
         (shown.host.seen_at, shown.visibility) = (None, agent.visibility.clone());
         shown
     };
-    let circle = match before {
+    let event_audience = match before {
         Some(before) if shown(before) == shown(agent) => EventAudience::user_and_rooms(&agent.owner, []),
         Some(before) => {
-            EventAudience::of(before, draft.facts.rooms.clone()).and(EventAudience::of(agent, []))
+            EventAudience::of(before, effects_builder.facts.rooms.clone()).and(EventAudience::of(agent, []))
         }
         None => EventAudience::of(agent, []),
     };
-    draft.tell(Event::AgentChanged { agent: agent.clone(), circle: circle.into() });
+    effects_builder.tell(Event::AgentChanged { agent: agent.clone(), circle: event_audience.into() });
 }
 
 /// The rooms that it was in are told that it left.
-pub fn tell_removed(agent: &Agent, draft: &mut EffectsBuilder) {
-    let circle = EventAudience::of(agent, []).into();
-    draft.tell(Event::AgentRemoved { agent: agent.id.clone(), circle });
+pub fn tell_removed(agent: &Agent, effects_builder: &mut EffectsBuilder) {
+    let event_audience = EventAudience::of(agent, []).into();
+    effects_builder.tell(Event::AgentRemoved { agent: agent.id.clone(), circle: event_audience });
 }
 
 fn apply(profile: &AgentProfile, agent: &mut Agent) {
@@ -150,11 +156,16 @@ fn apply(profile: &AgentProfile, agent: &mut Agent) {
     }
 }
 
-fn add(mailbox: &Mailbox, pattern: &Pattern, draft: &mut EffectsBuilder) -> Result<Subscription, Refusal> {
-    let added = draft.routes.iter();
+fn add(
+    mailbox: &Mailbox,
+    pattern: &Pattern,
+    effects_builder: &mut EffectsBuilder,
+) -> Result<Subscription, Refusal> {
+    let added = effects_builder.routes.iter();
     let added = added
         .filter(|change| matches!(change, RouteChange::Add { pattern, .. } if pattern.has_inner_globstar()));
-    if pattern.has_inner_globstar() && draft.facts.globstar_patterns + added.count() >= MAX_GLOBSTAR_PATTERNS
+    if pattern.has_inner_globstar()
+        && effects_builder.facts.globstar_patterns + added.count() >= MAX_GLOBSTAR_PATTERNS
     {
         let rule = "one more than the 1000 with ** before the end that a person's agents may have";
         return Err(Refusal::invalid("pattern", rule));
@@ -163,75 +174,94 @@ fn add(mailbox: &Mailbox, pattern: &Pattern, draft: &mut EffectsBuilder) -> Resu
         agent: mailbox.agent.clone(),
         session: mailbox.session.clone(),
         pattern: pattern.clone(),
-        added_at: draft.facts.now,
+        added_at: effects_builder.facts.now,
     };
-    draft.change(Change::PutSubscription(subscription.clone()));
-    let owner = draft.actor()?.id.clone();
-    draft.routes.push(RouteChange::Add { pattern: pattern.clone(), mailbox: mailbox.clone(), owner });
+    effects_builder.change(Change::PutSubscription(subscription.clone()));
+    let owner = effects_builder.actor()?.id.clone();
+    effects_builder.routes.push(RouteChange::Add {
+        pattern: pattern.clone(),
+        mailbox: mailbox.clone(),
+        owner,
+    });
     Ok(subscription)
 }
 
-fn change(profile: &AgentProfile, draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let mut agent = draft.facts.agent.clone().ok_or(Refusal::NotFound(EntityKind::Agent))?;
+fn change(profile: &AgentProfile, effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let mut agent = effects_builder.facts.agent.clone().ok_or(Refusal::NotFound(EntityKind::Agent))?;
     apply(profile, &mut agent);
-    replace(agent, draft)
+    replace(agent, effects_builder)
 }
 
 /// Puts an agent in the place of what it was.
-pub fn replace(agent: Agent, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+pub fn replace(agent: Agent, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     let agent = Arc::new(agent);
-    draft.change(Change::PutAgent(agent.clone()));
-    tell(&agent, &mut draft);
-    let subscriptions = draft.facts.subscriptions.clone();
-    draft.done(Receipt::Agent { agent, subscriptions })
+    effects_builder.change(Change::PutAgent(agent.clone()));
+    tell(&agent, &mut effects_builder);
+    let subscriptions = effects_builder.facts.subscriptions.clone();
+    effects_builder.done(Receipt::Agent { agent, subscriptions })
 }
 
 /// Removes all of the agents that the facts name.
-pub fn remove(mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    rooms::leave_all(&mut draft);
-    for agent in &draft.facts.agents {
-        draft.change(Change::RemoveAgent(agent.id.clone()));
-        draft.routes.push(RouteChange::RemoveAgent(agent.id.clone()));
-        tell_removed(agent, &mut draft);
+pub fn remove(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    rooms::leave_all(&mut effects_builder);
+    for agent in &effects_builder.facts.agents {
+        effects_builder.change(Change::RemoveAgent(agent.id.clone()));
+        effects_builder.routes.push(RouteChange::RemoveAgent(agent.id.clone()));
+        tell_removed(agent, &mut effects_builder);
     }
-    draft.done(Receipt::Done)
+    effects_builder.done(Receipt::Done)
 }
 
 /// Subscribing a session that is not there yet makes it.
-fn subscribe(mailbox: &Mailbox, pattern: &Pattern, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let mut subscriptions = draft.facts.subscriptions.clone();
+fn subscribe(
+    mailbox: &Mailbox,
+    pattern: &Pattern,
+    mut effects_builder: EffectsBuilder,
+) -> Result<Effects, Refusal> {
+    let mut subscriptions = effects_builder.facts.subscriptions.clone();
     if let Some(session) = &mailbox.session
-        && !draft.facts.sessions.iter().any(|known| known.id == *session)
+        && !effects_builder.facts.sessions.iter().any(|known| known.id == *session)
     {
-        if draft.facts.sessions.len() >= MOST_SESSIONS {
+        if effects_builder.facts.sessions.len() >= MOST_SESSIONS {
             return Err(Refusal::invalid("sessionId", "the agent has too many sessions"));
         }
         let (agent, id) = (mailbox.agent.clone(), session.clone());
-        let created_at = draft.facts.now;
-        draft.change(Change::PutSession(Session { agent, title: id.as_str().into(), id, created_at }));
+        let created_at = effects_builder.facts.now;
+        effects_builder.change(Change::PutSession(Session {
+            agent,
+            title: id.as_str().into(),
+            id,
+            created_at,
+        }));
     }
     let automatic = mailbox.session.is_none() && *pattern == own_address(&mailbox.agent);
     if !automatic && !subscriptions.iter().any(|known| known.pattern == *pattern) {
         if subscriptions.len() >= MOST_SUBSCRIPTIONS {
             return Err(Refusal::invalid("pattern", "the mailbox has too many subscriptions"));
         }
-        subscriptions.push(add(mailbox, pattern, &mut draft)?);
+        subscriptions.push(add(mailbox, pattern, &mut effects_builder)?);
     }
-    draft.done(Receipt::Subscriptions(subscriptions))
+    effects_builder.done(Receipt::Subscriptions(subscriptions))
 }
 
-fn unsubscribe(mailbox: &Mailbox, pattern: &Pattern, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+fn unsubscribe(
+    mailbox: &Mailbox,
+    pattern: &Pattern,
+    mut effects_builder: EffectsBuilder,
+) -> Result<Effects, Refusal> {
     if mailbox.session.is_none() && *pattern == own_address(&mailbox.agent) {
         return Err(Refusal::LastOneRequired(EntityKind::Subscription));
     }
-    let mut subscriptions = draft.facts.subscriptions.clone();
+    let mut subscriptions = effects_builder.facts.subscriptions.clone();
     let known = subscriptions.len();
     subscriptions.retain(|known| known.pattern != *pattern);
     if subscriptions.len() < known {
-        draft.change(Change::RemoveSubscription(mailbox.clone(), pattern.clone()));
-        draft.routes.push(RouteChange::Remove { pattern: pattern.clone(), mailbox: mailbox.clone() });
+        effects_builder.change(Change::RemoveSubscription(mailbox.clone(), pattern.clone()));
+        effects_builder
+            .routes
+            .push(RouteChange::Remove { pattern: pattern.clone(), mailbox: mailbox.clone() });
     }
-    draft.done(Receipt::Subscriptions(subscriptions))
+    effects_builder.done(Receipt::Subscriptions(subscriptions))
 }
 
 #[cfg(test)]
@@ -431,8 +461,11 @@ mod tests {
         for (index, agent) in gone.iter().enumerate() {
             assert!(matches!(&plan.changes[index], Change::RemoveAgent(id) if *id == agent.id));
             assert!(matches!(&plan.routes[index], RouteChange::RemoveAgent(id) if *id == agent.id));
-            let circle = EventAudience::of(agent, []).into();
-            assert_eq!(plan.events[index].event, Event::AgentRemoved { agent: agent.id.clone(), circle });
+            let event_audience = EventAudience::of(agent, []).into();
+            assert_eq!(
+                plan.events[index].event,
+                Event::AgentRemoved { agent: agent.id.clone(), circle: event_audience }
+            );
         }
     }
 }

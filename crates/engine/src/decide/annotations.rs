@@ -6,26 +6,26 @@ use parlor_model::{
 };
 use std::sync::Arc;
 
-pub fn decide(command: &Command, draft: EffectsBuilder) -> Result<Effects, Refusal> {
+pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
-        Command::React { emoji, .. } => react(emoji, draft),
-        Command::Pin { .. } => pin(draft),
-        Command::Unpin { .. } => unpin(draft),
-        Command::Bookmark { .. } => bookmark(draft),
-        Command::RemoveBookmark { .. } => remove_bookmark(draft),
+        Command::React { emoji, .. } => react(emoji, effects_builder),
+        Command::Pin { .. } => pin(effects_builder),
+        Command::Unpin { .. } => unpin(effects_builder),
+        Command::Bookmark { .. } => bookmark(effects_builder),
+        Command::RemoveBookmark { .. } => remove_bookmark(effects_builder),
         _ => unreachable!("the dispatcher sends only marks here"),
     }
 }
 
-fn the_message(draft: &EffectsBuilder) -> Result<(Arc<Message>, RoomId), Refusal> {
-    let message = draft.facts.message.clone().ok_or(Refusal::NotFound(EntityKind::Message))?;
+fn the_message(effects_builder: &EffectsBuilder) -> Result<(Arc<Message>, RoomId), Refusal> {
+    let message = effects_builder.facts.message.clone().ok_or(Refusal::NotFound(EntityKind::Message))?;
     let room = message.destination.room().cloned().ok_or(Refusal::NotFound(EntityKind::Message))?;
     Ok((message, room))
 }
 
-fn react(emoji: &str, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let (message, room) = the_message(&draft)?;
-    let user = draft.actor()?;
+fn react(emoji: &str, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let (message, room) = the_message(&effects_builder)?;
+    let user = effects_builder.actor()?;
     let mut reactions = message.reactions.clone();
     let own = Reactor { user: user.id.clone(), username: user.username.clone() };
     match reactions.iter().position(|reaction| *reaction.emoji == *emoji) {
@@ -36,65 +36,71 @@ fn react(emoji: &str, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
                 None => people.push(own),
             }
         }
-        None if reactions.len() >= draft.mint.limits.reactions => {
+        None if reactions.len() >= effects_builder.decide_context.limits.reactions => {
             return Err(Refusal::invalid("emoji", "has no place: too many different reactions"));
         }
         None => reactions.push(Reaction { emoji: emoji.into(), people: vec![own] }),
     }
     reactions.retain(|reaction| !reaction.people.is_empty());
     let (id, told): (_, Arc<[Reaction]>) = (message.id.clone(), reactions.clone().into());
-    draft.change(Change::PutReactions { message: id.clone(), reactions: told.clone() });
-    draft.tell(Event::ReactionsChanged { room, message: id, reactions: told });
-    draft.done(Receipt::Message(Arc::new(Message { reactions, ..Message::clone(&message) })))
+    effects_builder.change(Change::PutReactions { message: id.clone(), reactions: told.clone() });
+    effects_builder.tell(Event::ReactionsChanged { room, message: id, reactions: told });
+    effects_builder.done(Receipt::Message(Arc::new(Message { reactions, ..Message::clone(&message) })))
 }
 
-fn pin(mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let (message, room) = the_message(&draft)?;
-    if let Some(pin) = draft.facts.pin.clone() {
-        return draft.done(Receipt::Pinned { pin, message });
+fn pin(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let (message, room) = the_message(&effects_builder)?;
+    if let Some(pin) = effects_builder.facts.pin.clone() {
+        return effects_builder.done(Receipt::Pinned { pin, message });
     }
-    if draft.facts.pins >= draft.mint.limits.pins {
+    if effects_builder.facts.pins >= effects_builder.decide_context.limits.pins {
         return Err(Refusal::invalid("messageId", "cannot be pinned: the room has too many pins"));
     }
-    let by = draft.actor()?.id.clone();
-    let pin = Pin { room, message: message.id.clone(), by, seq: draft.next_seq(), at: draft.facts.now };
-    draft.change(Change::PutPin(pin.clone()));
-    draft.tell(Event::MessagePinned(pin.clone()));
-    draft.done(Receipt::Pinned { pin, message })
+    let by = effects_builder.actor()?.id.clone();
+    let pin = Pin {
+        room,
+        message: message.id.clone(),
+        by,
+        seq: effects_builder.next_seq(),
+        at: effects_builder.facts.now,
+    };
+    effects_builder.change(Change::PutPin(pin.clone()));
+    effects_builder.tell(Event::MessagePinned(pin.clone()));
+    effects_builder.done(Receipt::Pinned { pin, message })
 }
 
-fn unpin(mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let (message, room) = the_message(&draft)?;
-    draft.change(Change::RemovePin(message.id.clone()));
-    draft.tell(Event::MessageUnpinned { room, message: message.id.clone() });
-    draft.done(Receipt::Done)
+fn unpin(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let (message, room) = the_message(&effects_builder)?;
+    effects_builder.change(Change::RemovePin(message.id.clone()));
+    effects_builder.tell(Event::MessageUnpinned { room, message: message.id.clone() });
+    effects_builder.done(Receipt::Done)
 }
 
-fn bookmark(mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let (message, room) = the_message(&draft)?;
-    if let Some(bookmark) = draft.facts.bookmark.clone() {
-        return draft.done(Receipt::Bookmarked { bookmark, message, repeated: true });
+fn bookmark(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let (message, room) = the_message(&effects_builder)?;
+    if let Some(bookmark) = effects_builder.facts.bookmark.clone() {
+        return effects_builder.done(Receipt::Bookmarked { bookmark, message, repeated: true });
     }
-    if draft.facts.bookmarks >= draft.mint.limits.bookmarks {
+    if effects_builder.facts.bookmarks >= effects_builder.decide_context.limits.bookmarks {
         return Err(Refusal::invalid("messageId", "cannot be bookmarked: you have too many bookmarks"));
     }
-    let (user, id) = (draft.actor()?.id.clone(), message.id.clone());
-    let (seq, at) = (draft.next_seq(), draft.facts.now);
+    let (user, id) = (effects_builder.actor()?.id.clone(), message.id.clone());
+    let (seq, at) = (effects_builder.next_seq(), effects_builder.facts.now);
     let bookmark = Bookmark { user: user.clone(), message: id.clone(), seq, at };
-    draft.change(Change::PutBookmark(bookmark.clone()));
-    draft.tell(Event::BookmarkChanged { room, user, message: id, kept: true });
-    draft.done(Receipt::Bookmarked { bookmark, message, repeated: false })
+    effects_builder.change(Change::PutBookmark(bookmark.clone()));
+    effects_builder.tell(Event::BookmarkChanged { room, user, message: id, kept: true });
+    effects_builder.done(Receipt::Bookmarked { bookmark, message, repeated: false })
 }
 
-fn remove_bookmark(mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let user = draft.actor()?.id.clone();
-    if draft.facts.bookmark.is_none() {
+fn remove_bookmark(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let user = effects_builder.actor()?.id.clone();
+    if effects_builder.facts.bookmark.is_none() {
         return Err(Refusal::NotFound(EntityKind::Bookmark));
     }
-    let (message, room) = the_message(&draft)?;
-    draft.change(Change::RemoveBookmark(user.clone(), message.id.clone()));
-    draft.tell(Event::BookmarkChanged { room, user, message: message.id.clone(), kept: false });
-    draft.done(Receipt::Done)
+    let (message, room) = the_message(&effects_builder)?;
+    effects_builder.change(Change::RemoveBookmark(user.clone(), message.id.clone()));
+    effects_builder.tell(Event::BookmarkChanged { room, user, message: message.id.clone(), kept: false });
+    effects_builder.done(Receipt::Done)
 }
 
 #[cfg(test)]

@@ -12,24 +12,25 @@ use parlor_model::{
 };
 use std::sync::Arc;
 
-pub fn decide(command: &Command, draft: EffectsBuilder) -> Result<Effects, Refusal> {
+pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
-        Command::AskApproval(new) => ask(new, draft),
-        Command::DecideApproval(judgement) => judge(judgement, draft),
-        Command::AnswerQuestions { answers, .. } => answer(answers, draft),
-        Command::ExpireApproval { .. } => expire(draft),
+        Command::AskApproval(new) => ask(new, effects_builder),
+        Command::DecideApproval(approval_decision) => judge(approval_decision, effects_builder),
+        Command::AnswerQuestions { answers, .. } => answer(answers, effects_builder),
+        Command::ExpireApproval { .. } => expire(effects_builder),
         Command::RevokeApprovalRule { .. } => {
-            let mut draft = draft;
-            let rule = draft.facts.rule.clone().ok_or(Refusal::NotFound(EntityKind::ApprovalRule))?;
-            draft.change(Change::RemoveApprovalRule(rule));
-            draft.done(Receipt::Done)
+            let mut effects_builder = effects_builder;
+            let rule =
+                effects_builder.facts.rule.clone().ok_or(Refusal::NotFound(EntityKind::ApprovalRule))?;
+            effects_builder.change(Change::RemoveApprovalRule(rule));
+            effects_builder.done(Receipt::Done)
         }
         _ => unreachable!("the dispatcher sends only questions here"),
     }
 }
 
-fn ask(new: &NewApproval, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let facts = draft.facts;
+fn ask(new: &NewApproval, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let facts = effects_builder.facts;
     let run = facts.run.as_ref().ok_or(Refusal::NotFound(EntityKind::Run))?;
     if let Some(known) = &facts.approval {
         let same = known.run == run.id
@@ -38,7 +39,7 @@ fn ask(new: &NewApproval, mut draft: EffectsBuilder) -> Result<Effects, Refusal>
             && known.digest == new.digest;
         // Another question under the same name would take the answer to the first for its own.
         return if same {
-            draft.done(Receipt::Approval(Arc::new(known.clone())))
+            effects_builder.done(Receipt::Approval(Arc::new(known.clone())))
         } else {
             Err(Refusal::AlreadyExists(EntityKind::Approval))
         };
@@ -49,7 +50,7 @@ fn ask(new: &NewApproval, mut draft: EffectsBuilder) -> Result<Effects, Refusal>
     if run.state != RunState::Running || room.is_frozen() {
         return Err(Refusal::NotFound(EntityKind::Run));
     }
-    let limits = draft.mint.limits;
+    let limits = effects_builder.decide_context.limits;
     let of_run = facts.approvals.iter().filter(|open| open.run == run.id).count();
     let bytes: usize = facts.approvals.iter().map(|open| open.input.0.len()).sum();
     let crowded = facts.open_approvals >= limits.approvals
@@ -59,7 +60,7 @@ fn ask(new: &NewApproval, mut draft: EffectsBuilder) -> Result<Effects, Refusal>
         return Err(Refusal::AtCapacity);
     }
     let asked = Approval {
-        id: ApprovalId::stored(draft.mint.ids.next()),
+        id: ApprovalId::stored(effects_builder.decide_context.ids.next()),
         run: run.id.clone(),
         room: run.room.clone(),
         agent: run.agent.clone(),
@@ -76,37 +77,40 @@ fn ask(new: &NewApproval, mut draft: EffectsBuilder) -> Result<Effects, Refusal>
         decided_at: None,
     };
     if facts.rule.is_some() {
-        let decided = settle(&asked, Decision::AllowedByRule, &mut draft)?;
-        return draft.done(Receipt::Approval(decided));
+        let decided = settle(&asked, Decision::AllowedByRule, &mut effects_builder)?;
+        return effects_builder.done(Receipt::Approval(decided));
     }
     let asked = Arc::new(asked);
-    draft.change(Change::PutApproval(asked.clone()));
-    draft.tell(Event::ApprovalAsked(asked.clone()));
-    draft.done(Receipt::Approval(asked))
+    effects_builder.change(Change::PutApproval(asked.clone()));
+    effects_builder.tell(Event::ApprovalAsked(asked.clone()));
+    effects_builder.done(Receipt::Approval(asked))
 }
 
-fn judge(judgement: &ApprovalDecision, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let facts = draft.facts;
-    let approval = the_approval(ApprovalKind::Tool, &draft)?;
+fn judge(
+    approval_decision: &ApprovalDecision,
+    mut effects_builder: EffectsBuilder,
+) -> Result<Effects, Refusal> {
+    let facts = effects_builder.facts;
+    let approval = the_approval(ApprovalKind::Tool, &effects_builder)?;
     if approval.decision.is_some() {
         return Err(Refusal::AlreadyExists(EntityKind::Approval));
     }
-    if judgement.digest.is_some_and(|digest| digest != approval.digest) {
+    if approval_decision.digest.is_some_and(|digest| digest != approval.digest) {
         return Err(Refusal::invalid("inputDigest", "is of another input than the one that is asked for"));
     }
     // What stands still stays so, also before its turns have ended.
-    if judgement.allow && facts.room.as_ref().is_none_or(|room| room.is_frozen()) {
+    if approval_decision.allow && facts.room.as_ref().is_none_or(|room| room.is_frozen()) {
         return Err(Refusal::Forbidden);
     }
-    let actor = draft.actor()?;
+    let actor = effects_builder.actor()?;
     let by = Decider { user: actor.id.clone(), name: actor.display_name.clone() };
-    let decision = match judgement.allow {
+    let decision = match approval_decision.allow {
         true => Decision::Allowed { by },
-        false => Decision::Denied { by, reason: judgement.reason.clone() },
+        false => Decision::Denied { by, reason: approval_decision.reason.clone() },
     };
-    let decided = settle(&approval, decision, &mut draft)?;
-    if judgement.allow && judgement.always {
-        draft.change(Change::PutApprovalRule(ApprovalRule {
+    let decided = settle(&approval, decision, &mut effects_builder)?;
+    if approval_decision.allow && approval_decision.always {
+        effects_builder.change(Change::PutApprovalRule(ApprovalRule {
             room: decided.room.clone(),
             agent: decided.agent.clone(),
             tool: decided.tool.clone(),
@@ -114,53 +118,53 @@ fn judge(judgement: &ApprovalDecision, mut draft: EffectsBuilder) -> Result<Effe
             at: facts.now,
         }));
     }
-    draft.done(Receipt::Approval(decided))
+    effects_builder.done(Receipt::Approval(decided))
 }
 
-fn answer(answers: &Payload, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let asked = the_approval(ApprovalKind::Questions, &draft)?;
-    if draft.facts.room.as_ref().is_none_or(|room| room.is_frozen()) && asked.decision.is_none() {
+fn answer(answers: &Payload, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let asked = the_approval(ApprovalKind::Questions, &effects_builder)?;
+    if effects_builder.facts.room.as_ref().is_none_or(|room| room.is_frozen()) && asked.decision.is_none() {
         return Err(Refusal::Forbidden);
     }
-    let actor = draft.actor()?;
+    let actor = effects_builder.actor()?;
     let by = Decider { user: actor.id.clone(), name: actor.display_name.clone() };
-    let decided = settle(&asked, Decision::Answered { by, answers: answers.clone() }, &mut draft)?;
-    draft.done(Receipt::Approval(decided))
+    let decided = settle(&asked, Decision::Answered { by, answers: answers.clone() }, &mut effects_builder)?;
+    effects_builder.done(Receipt::Approval(decided))
 }
 
 /// Somebody may have been quicker.
-fn expire(mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let approval = draft.facts.approval.clone().ok_or(Refusal::NotFound(EntityKind::Approval))?;
+fn expire(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let approval = effects_builder.facts.approval.clone().ok_or(Refusal::NotFound(EntityKind::Approval))?;
     let approval = match approval.decision {
         Some(_) => Arc::new(approval),
-        None => settle(&approval, Decision::Expired, &mut draft)?,
+        None => settle(&approval, Decision::Expired, &mut effects_builder)?,
     };
-    draft.done(Receipt::Approval(approval))
+    effects_builder.done(Receipt::Approval(approval))
 }
 
 /// Nobody is to answer any more what is open of a turn, an agent or a room that ends.
-pub fn withdraw(draft: &mut EffectsBuilder) {
-    for open in &draft.facts.approvals {
+pub fn withdraw(effects_builder: &mut EffectsBuilder) {
+    for open in &effects_builder.facts.approvals {
         // What is open can be decided.
-        let _ = settle(open, Decision::Withdrawn, draft);
+        let _ = settle(open, Decision::Withdrawn, effects_builder);
     }
 }
 
 /// What is asked about something else is not there for who answers this.
-fn the_approval(matter: ApprovalKind, draft: &EffectsBuilder) -> Result<Approval, Refusal> {
-    let found = draft.facts.approval.as_ref().filter(|found| found.kind == matter);
+fn the_approval(approval_kind: ApprovalKind, effects_builder: &EffectsBuilder) -> Result<Approval, Refusal> {
+    let found = effects_builder.facts.approval.as_ref().filter(|found| found.kind == approval_kind);
     found.cloned().ok_or(Refusal::NotFound(EntityKind::Approval))
 }
 
 fn settle(
     approval: &Approval,
     decision: Decision,
-    draft: &mut EffectsBuilder,
+    effects_builder: &mut EffectsBuilder,
 ) -> Result<Arc<Approval>, Refusal> {
-    let decided = approval.decided(decision, draft.facts.now);
+    let decided = approval.decided(decision, effects_builder.facts.now);
     let decided = Arc::new(decided.map_err(|_| Refusal::AlreadyExists(EntityKind::Approval))?);
-    draft.change(Change::PutApproval(decided.clone()));
-    draft.tell(Event::ApprovalDecided(decided.clone()));
+    effects_builder.change(Change::PutApproval(decided.clone()));
+    effects_builder.tell(Event::ApprovalDecided(decided.clone()));
     Ok(decided)
 }
 
@@ -214,7 +218,7 @@ mod tests {
             joined_at: Time(1),
             read_through: Default::default(),
             read_at: None,
-            arrangement: Default::default(),
+            room_preferences: Default::default(),
         }
     }
 
@@ -302,8 +306,8 @@ mod tests {
         assert_eq!(decide_with(&answer, &frozen).unwrap_err(), Refusal::Forbidden);
     }
 
-    fn judged(facts: &Facts, judgement: ApprovalDecision) -> Result<Effects, Refusal> {
-        decide_with(&Command::DecideApproval(judgement), facts)
+    fn judged(facts: &Facts, approval_decision: ApprovalDecision) -> Result<Effects, Refusal> {
+        decide_with(&Command::DecideApproval(approval_decision), facts)
     }
 
     #[test]
@@ -431,7 +435,7 @@ mod tests {
         let finished = RunFinish { run, outcome, said: Some(said) };
         let facts = Facts { approvals: vec![open()], ..running() };
         let plan = decide_with(&Command::FinishRun(finished), &facts).unwrap();
-        let told: Vec<_> = plan.events.iter().map(|logged| &logged.event).collect();
+        let told: Vec<_> = plan.events.iter().map(|logged_event| &logged_event.event).collect();
         let [
             Event::ApprovalDecided(withdrawn),
             Event::MessagePosted { message, .. },

@@ -12,15 +12,15 @@ use std::sync::Arc;
 /// How many words of what is said first name the room, and how many characters at most.
 const TITLE: (usize, usize) = (6, 60);
 
-pub fn decide(agent: &AgentId, post: &Post, draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let (actor, now) = (draft.actor()?, draft.facts.now);
-    let found = draft.facts.agent.as_ref().filter(|found| found.id == *agent);
+pub fn decide(agent: &AgentId, post: &Post, effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let (actor, now) = (effects_builder.actor()?, effects_builder.facts.now);
+    let found = effects_builder.facts.agent.as_ref().filter(|found| found.id == *agent);
     let found = found.ok_or(Refusal::NotFound(EntityKind::Agent))?.clone();
     if !found.is_hosted() {
         return Err(Refusal::invalid("agent_id", "is an agent that nobody hosts"));
     }
     let room = Arc::new(Room {
-        id: RoomId::stored(draft.mint.ids.next()),
+        id: RoomId::stored(effects_builder.decide_context.ids.next()),
         name: title(&post.text),
         kind: RoomKind::Private,
         policy: Default::default(),
@@ -52,20 +52,20 @@ pub fn decide(agent: &AgentId, post: &Post, draft: EffectsBuilder) -> Result<Eff
         room: Some(room.clone()),
         membership: Some(Arc::new(members[0].clone())),
         addressed: vec![candidate],
-        ..draft.facts.clone()
+        ..effects_builder.facts.clone()
     };
-    let mut draft = EffectsBuilder::new(&facts, draft.mint);
-    let attachments = uploads::attachments(post, &draft)?;
-    draft.change(Change::PutRoom(room.clone()));
+    let mut effects_builder = EffectsBuilder::new(&facts, effects_builder.decide_context);
+    let attachments = uploads::attachments(post, &effects_builder)?;
+    effects_builder.change(Change::PutRoom(room.clone()));
     let told = rooms::members_for_event(&members);
     for member in members {
         let change = MemberChange::Added(member.member.clone());
-        draft.change(Change::PutMember(Arc::new(member)));
-        draft.tell(Event::MembersChanged { room: room.clone(), change, members: told.clone() });
+        effects_builder.change(Change::PutMember(Arc::new(member)));
+        effects_builder.tell(Event::MembersChanged { room: room.clone(), change, members: told.clone() });
     }
     let message = Message {
-        id: MessageId::stored(draft.mint.ids.next()),
-        seq: draft.next_seq(),
+        id: MessageId::stored(effects_builder.decide_context.ids.next()),
+        seq: effects_builder.next_seq(),
         at: now,
         destination: Destination::Room(room.id.clone()),
         sender: Sender::User(actor.id.clone()),
@@ -86,11 +86,11 @@ pub fn decide(agent: &AgentId, post: &Post, draft: EffectsBuilder) -> Result<Eff
         edited_at: None,
         run_output: None,
     };
-    let posted = messages::post(message, &mut draft);
+    let posted = messages::post(message, &mut effects_builder);
     if let Some(message) = &posted.message {
-        runs::create_runs(message, None, None, &mut draft);
+        runs::create_runs(message, None, None, &mut effects_builder);
     }
-    draft.done(Receipt::Posted(posted))
+    effects_builder.done(Receipt::Posted(posted))
 }
 
 fn title(text: &str) -> Box<str> {

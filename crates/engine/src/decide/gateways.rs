@@ -10,75 +10,78 @@ const MOST_KEPT: usize = 100;
 /// How many agents a gateway is told to forget; beyond that it brings the first ones back.
 const MOST_DISMISSED: usize = 1000;
 
-pub fn decide(command: &Command, draft: EffectsBuilder) -> Result<Effects, Refusal> {
+pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
-        Command::ConnectGateway(new) => connect(new, draft),
-        Command::DisconnectGateway { .. } => disconnect(draft),
+        Command::ConnectGateway(new) => connect(new, effects_builder),
+        Command::DisconnectGateway { .. } => disconnect(effects_builder),
         Command::RemoveGateway { gateway } => {
-            let mut draft = draft;
-            draft.change(Change::RemoveGateway(gateway.clone()));
-            agents::remove(draft)
+            let mut effects_builder = effects_builder;
+            effects_builder.change(Change::RemoveGateway(gateway.clone()));
+            agents::remove(effects_builder)
         }
-        Command::RegisterAgent(new) => register(new, draft),
-        Command::HostAgent { owner, new } => host(owner, new, draft),
+        Command::RegisterAgent(new) => register(new, effects_builder),
+        Command::HostAgent { owner, new } => host(owner, new, effects_builder),
         _ => unreachable!("the dispatcher sends only gateway commands here"),
     }
 }
 
-fn connect(new: &NewGateway, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let others = || draft.facts.gateways.iter().filter(|other| other.id != new.id);
+fn connect(new: &NewGateway, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let others = || effects_builder.facts.gateways.iter().filter(|other| other.id != new.id);
     let oldest = others().filter(|other| other.disconnected_at.is_some());
     let oldest = oldest.min_by_key(|other| other.disconnected_at).map(|other| other.id.clone());
     if let Some(oldest) = oldest.filter(|_| others().count() >= MOST_KEPT) {
-        draft.change(Change::RemoveGateway(oldest));
+        effects_builder.change(Change::RemoveGateway(oldest));
     }
     let gateway = Arc::new(Gateway {
         id: new.id.clone(),
-        owner: draft.actor()?.id.clone(),
+        owner: effects_builder.actor()?.id.clone(),
         device: new.device.clone(),
         ephemeral: new.ephemeral,
-        connected_at: draft.facts.now,
+        connected_at: effects_builder.facts.now,
         disconnected_at: None,
-        pending_removals: draft
+        pending_removals: effects_builder
             .facts
             .gateway
             .as_ref()
             .map(|known| known.pending_removals.clone())
             .unwrap_or_default(),
     });
-    draft.change(Change::PutGateway(gateway.clone()));
-    draft.done(Receipt::Gateway(gateway))
+    effects_builder.change(Change::PutGateway(gateway.clone()));
+    effects_builder.done(Receipt::Gateway(gateway))
 }
 
-fn disconnect(mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let gateway = draft.facts.gateway.as_ref().ok_or(Refusal::NotFound(EntityKind::Gateway))?;
-    let now = Some(draft.facts.now);
-    draft.change(match gateway.ephemeral {
+fn disconnect(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let gateway = effects_builder.facts.gateway.as_ref().ok_or(Refusal::NotFound(EntityKind::Gateway))?;
+    let now = Some(effects_builder.facts.now);
+    effects_builder.change(match gateway.ephemeral {
         true => Change::RemoveGateway(gateway.id.clone()),
         false => {
             let disconnected_at = gateway.disconnected_at.or(now);
             Change::PutGateway(Arc::new(Gateway { disconnected_at, ..gateway.clone() }))
         }
     });
-    for agent in &draft.facts.agents {
+    for agent in &effects_builder.facts.agents {
         let mut agent = agent.clone();
         agent.host.seen_at = now;
-        draft.change(Change::PutAgent(Arc::new(agent)));
+        effects_builder.change(Change::PutAgent(Arc::new(agent)));
     }
-    draft.done(Receipt::Done)
+    effects_builder.done(Receipt::Done)
 }
 
 /// Has gateways that are away forget the agents that are removed: they would bring them back.
-pub fn dismiss(draft: &mut EffectsBuilder) {
-    for gateway in draft.facts.gateways.iter().filter(|gateway| gateway.disconnected_at.is_some()) {
-        let hosted =
-            draft.facts.agents.iter().filter(|agent| agent.host.gateway.as_ref() == Some(&gateway.id));
+pub fn dismiss(effects_builder: &mut EffectsBuilder) {
+    for gateway in effects_builder.facts.gateways.iter().filter(|gateway| gateway.disconnected_at.is_some()) {
+        let hosted = effects_builder
+            .facts
+            .agents
+            .iter()
+            .filter(|agent| agent.host.gateway.as_ref() == Some(&gateway.id));
         let mut dismissed = gateway.pending_removals.clone();
         dismissed
             .extend(hosted.map(|agent| agent.id.clone()).filter(|id| !gateway.pending_removals.contains(id)));
         if dismissed.len() > gateway.pending_removals.len() {
             dismissed.drain(..dismissed.len().saturating_sub(MOST_DISMISSED));
-            draft.change(Change::PutGateway(Arc::new(Gateway {
+            effects_builder.change(Change::PutGateway(Arc::new(Gateway {
                 pending_removals: dismissed,
                 ..gateway.clone()
             })));
@@ -86,7 +89,7 @@ pub fn dismiss(draft: &mut EffectsBuilder) {
     }
 }
 
-fn hosted(new: &AgentRegistration, draft: &EffectsBuilder) -> AgentHost {
+fn hosted(new: &AgentRegistration, effects_builder: &EffectsBuilder) -> AgentHost {
     AgentHost {
         gateway: Some(new.gateway.clone()),
         kind: new.kind.clone(),
@@ -95,16 +98,20 @@ fn hosted(new: &AgentRegistration, draft: &EffectsBuilder) -> AgentHost {
         model: new.model.clone(),
         slash_commands: new.slash_commands.clone(),
         mcp_servers: new.mcp_servers.clone(),
-        seen_at: Some(draft.facts.now),
+        seen_at: Some(effects_builder.facts.now),
     }
 }
 
 /// An agent of the hub itself; one that lives elsewhere is not taken from there.
-fn host(owner: &UserId, new: &AgentRegistration, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let host = hosted(new, &draft);
-    match draft.facts.agent.clone() {
+fn host(
+    owner: &UserId,
+    new: &AgentRegistration,
+    mut effects_builder: EffectsBuilder,
+) -> Result<Effects, Refusal> {
+    let host = hosted(new, &effects_builder);
+    match effects_builder.facts.agent.clone() {
         Some(known) if known.host.gateway != host.gateway => Err(Refusal::AlreadyExists(EntityKind::Agent)),
-        Some(known) => agents::replace(Agent { name: new.name.clone(), host, ..known }, draft),
+        Some(known) => agents::replace(Agent { name: new.name.clone(), host, ..known }, effects_builder),
         None => {
             let agent = Agent {
                 id: new.id.clone(),
@@ -114,35 +121,35 @@ fn host(owner: &UserId, new: &AgentRegistration, mut draft: EffectsBuilder) -> R
                 settings: Default::default(),
                 host,
                 visibility: Visibility::Private,
-                created_at: draft.facts.now,
+                created_at: effects_builder.facts.now,
             };
-            let (agent, subscriptions) = agents::apply_profile(agent, &[], &mut draft)?;
-            draft.done(Receipt::Agent { agent, subscriptions })
+            let (agent, subscriptions) = agents::apply_profile(agent, &[], &mut effects_builder)?;
+            effects_builder.done(Receipt::Agent { agent, subscriptions })
         }
     }
 }
 
-fn register(new: &AgentRegistration, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+fn register(new: &AgentRegistration, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     let dismissing =
-        draft.facts.gateway.as_ref().filter(|gateway| gateway.pending_removals.contains(&new.id));
+        effects_builder.facts.gateway.as_ref().filter(|gateway| gateway.pending_removals.contains(&new.id));
     if let Some(mut gateway) = dismissing.cloned() {
         gateway.pending_removals.retain(|id| *id != new.id);
-        draft.change(Change::PutGateway(Arc::new(gateway)));
+        effects_builder.change(Change::PutGateway(Arc::new(gateway)));
         // One that was made anew since is welcome.
-        if draft.facts.agent.is_none() {
-            return draft.done(Receipt::Dismissed(new.id.clone()));
+        if effects_builder.facts.agent.is_none() {
+            return effects_builder.done(Receipt::Dismissed(new.id.clone()));
         }
     }
-    let host = hosted(new, &draft);
-    match draft.facts.agent.clone() {
+    let host = hosted(new, &effects_builder);
+    match effects_builder.facts.agent.clone() {
         Some(mut agent) => {
             (agent.name, agent.host) = (new.name.clone(), host);
-            agents::replace(agent, draft)
+            agents::replace(agent, effects_builder)
         }
         None => {
-            let mut agent = agents::new(&new.id, &new.name, &draft)?;
+            let mut agent = agents::new(&new.id, &new.name, &effects_builder)?;
             agent.host = host;
-            agents::create_agent(agent, &[], draft)
+            agents::create_agent(agent, &[], effects_builder)
         }
     }
 }

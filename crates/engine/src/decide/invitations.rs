@@ -8,42 +8,42 @@ use std::time::Duration;
 
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
-pub fn decide(command: &Command, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+pub fn decide(command: &Command, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
-        Command::CreateInvitation(new) => create(new, draft),
+        Command::CreateInvitation(new) => create(new, effects_builder),
         Command::RevokeInvitation { invitation } => {
-            draft.change(Change::RemoveInvitation(invitation.clone()));
-            draft.done(Receipt::Done)
+            effects_builder.change(Change::RemoveInvitation(invitation.clone()));
+            effects_builder.done(Receipt::Done)
         }
         Command::Register { account, .. } => {
             let invitation =
-                draft.facts.invitation.as_ref().ok_or(Refusal::NotFound(EntityKind::Invitation))?;
+                effects_builder.facts.invitation.as_ref().ok_or(Refusal::NotFound(EntityKind::Invitation))?;
             let account = NewUser { role: invitation.role, ..account.clone() };
-            let user = accounts::create_user(&account, &mut draft)?;
+            let user = accounts::create_user(&account, &mut effects_builder)?;
             // Here and nowhere else a use is spent: of two who come at once, the second finds none left.
-            draft.change(Change::UseInvitation(invitation.id.clone()));
-            draft.done(Receipt::User(user))
+            effects_builder.change(Change::UseInvitation(invitation.id.clone()));
+            effects_builder.done(Receipt::User(user))
         }
         _ => unreachable!("the dispatcher sends only invitations here"),
     }
 }
 
-fn create(new: &NewInvitation, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let now = draft.facts.now;
+fn create(new: &NewInvitation, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let now = effects_builder.facts.now;
     let soon = now < new.expires_at && new.expires_at <= now.plus(LONGEST);
     if !soon {
         return Err(Refusal::invalid("expiresAt", "must be within a year from now"));
     }
     let invitation = Arc::new(Invitation {
-        id: InvitationId::stored(draft.mint.ids.next()),
+        id: InvitationId::stored(effects_builder.decide_context.ids.next()),
         role: new.role,
         note: new.note.clone(),
         uses: new.uses,
         uses_left: new.uses,
-        created_by: draft.facts.standing.as_ref().map(|standing| standing.user.id.clone()),
+        created_by: effects_builder.facts.standing.as_ref().map(|standing| standing.user.id.clone()),
         created_at: now,
         expires_at: new.expires_at,
     });
-    draft.change(Change::PutInvitation(invitation.clone(), new.secret));
-    draft.done(Receipt::Invitation(invitation))
+    effects_builder.change(Change::PutInvitation(invitation.clone(), new.secret));
+    effects_builder.done(Receipt::Invitation(invitation))
 }

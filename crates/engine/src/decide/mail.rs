@@ -8,33 +8,35 @@ use std::time::Duration;
 /// How often mail is handed out on a lease before it is given up.
 pub const MOST_ATTEMPTS: u32 = 5;
 
-pub fn decide(command: &Command, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+pub fn decide(command: &Command, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
         Command::Receive { mailbox, lease: None, .. } => {
-            let mut mail = draft.facts.mail.clone();
+            let mut mail = effects_builder.facts.mail.clone();
             if !mail.is_empty() {
                 let messages = mail.iter().map(|(message, _)| message.id.clone()).collect();
-                draft.change(Change::MarkDelivered { mailbox: mailbox.clone(), messages });
+                effects_builder.change(Change::MarkDelivered { mailbox: mailbox.clone(), messages });
             }
             mail.iter_mut().for_each(|(_, delivery)| delivery.state = DeliveryState::Delivered);
-            draft.done(Receipt::Received { mail })
+            effects_builder.done(Receipt::Received { mail })
         }
-        Command::Receive { mailbox, limit, lease: Some(lease) } => hand_out(mailbox, *limit, *lease, draft),
+        Command::Receive { mailbox, limit, lease: Some(lease) } => {
+            hand_out(mailbox, *limit, *lease, effects_builder)
+        }
         Command::Acknowledge { mailbox, .. } => {
             let waiting = |state| matches!(state, DeliveryState::Pending | DeliveryState::Leased { .. });
-            let waiting = draft.facts.deliveries.iter().filter(|delivery| waiting(delivery.state));
+            let waiting = effects_builder.facts.deliveries.iter().filter(|delivery| waiting(delivery.state));
             // Named twice it is still one.
             let messages: BTreeSet<_> = waiting.map(|delivery| delivery.message.clone()).collect();
             let count = messages.len();
             if count > 0 {
                 let messages = messages.into_iter().collect();
-                draft.change(Change::MarkDelivered { mailbox: mailbox.clone(), messages });
+                effects_builder.change(Change::MarkDelivered { mailbox: mailbox.clone(), messages });
             }
-            draft.done(Receipt::Acknowledged(count))
+            effects_builder.done(Receipt::Acknowledged(count))
         }
         Command::ClearDeadLetters => {
-            draft.change(Change::ClearDeadLetters);
-            draft.done(Receipt::Done)
+            effects_builder.change(Change::ClearDeadLetters);
+            effects_builder.done(Receipt::Done)
         }
         _ => unreachable!("the dispatcher sends only mail commands here"),
     }
@@ -45,14 +47,18 @@ fn hand_out(
     mailbox: &Mailbox,
     limit: usize,
     lease: Duration,
-    mut draft: EffectsBuilder,
+    mut effects_builder: EffectsBuilder,
 ) -> Result<Effects, Refusal> {
-    let until = draft.facts.now.plus(lease);
+    let until = effects_builder.facts.now.plus(lease);
     let mut mail = Vec::new();
-    for (message, delivery) in &draft.facts.mail {
+    for (message, delivery) in &effects_builder.facts.mail {
         if delivery.attempts >= MOST_ATTEMPTS {
             let (mailbox, message) = (mailbox.clone(), message.clone());
-            draft.changes.push(Change::DeadLetterDelivery { mailbox, message, reason: "not_acknowledged" });
+            effects_builder.changes.push(Change::DeadLetterDelivery {
+                mailbox,
+                message,
+                reason: "not_acknowledged",
+            });
             continue;
         }
         if mail.len() == limit {
@@ -65,9 +71,9 @@ fn hand_out(
     }
     if !mail.is_empty() {
         let messages = mail.iter().map(|(message, _)| message.id.clone()).collect();
-        draft.change(Change::Lease { mailbox: mailbox.clone(), messages, until });
+        effects_builder.change(Change::Lease { mailbox: mailbox.clone(), messages, until });
     }
-    draft.done(Receipt::Received { mail })
+    effects_builder.done(Receipt::Received { mail })
 }
 
 #[cfg(test)]

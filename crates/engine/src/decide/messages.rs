@@ -9,68 +9,81 @@ use parlor_model::{
 };
 use std::sync::Arc;
 
-pub fn decide(command: &Command, draft: EffectsBuilder) -> Result<Effects, Refusal> {
+pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
-        Command::Post(post) => say(post, draft),
-        Command::Edit { text, .. } => edit(text, draft),
+        Command::Post(post) => say(post, effects_builder),
+        Command::Edit { text, .. } => edit(text, effects_builder),
         Command::Delete { .. } => {
-            let message = draft.facts.message.as_ref().ok_or(Refusal::NotFound(EntityKind::Message))?;
-            delete([&**message], draft)
+            let message =
+                effects_builder.facts.message.as_ref().ok_or(Refusal::NotFound(EntityKind::Message))?;
+            delete([&**message], effects_builder)
         }
         Command::DeleteMany { .. } => {
-            let found = draft.facts.batch.iter().filter_map(|(message, _)| message.as_deref());
-            delete(found, draft)
+            let found = effects_builder.facts.batch.iter().filter_map(|(message, _)| message.as_deref());
+            delete(found, effects_builder)
         }
-        Command::Rewind { room, .. } => rewind(room, draft),
+        Command::Rewind { room, .. } => rewind(room, effects_builder),
         Command::Forward { room, client_message_id, .. } => {
-            forward(room, client_message_id.as_deref(), draft)
+            forward(room, client_message_id.as_deref(), effects_builder)
         }
         Command::MarkRead { room } => {
-            let mut draft = draft;
-            let user = draft.actor()?;
-            let through = draft.facts.newest.unwrap_or_default();
-            let at = draft.facts.now;
-            draft.change(Change::MarkRead { room: room.clone(), user: user.id.clone(), through, at });
-            draft.tell(Event::RoomRead {
+            let mut effects_builder = effects_builder;
+            let user = effects_builder.actor()?;
+            let through = effects_builder.facts.newest.unwrap_or_default();
+            let at = effects_builder.facts.now;
+            effects_builder.change(Change::MarkRead {
+                room: room.clone(),
+                user: user.id.clone(),
+                through,
+                at,
+            });
+            effects_builder.tell(Event::RoomRead {
                 room: room.clone(),
                 user: user.id.clone(),
                 username: user.username.clone(),
                 at,
             });
-            draft.done(Receipt::Done)
+            effects_builder.done(Receipt::Done)
         }
-        Command::MarkAllRead => mark_all_read(draft),
+        Command::MarkAllRead => mark_all_read(effects_builder),
         _ => unreachable!("the dispatcher sends only message commands here"),
     }
 }
 
-pub fn say(post: &Post, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    if let Some(repeated) = first_receipt(&draft)? {
-        return draft.done(Receipt::Posted(repeated));
+pub fn say(post: &Post, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    if let Some(repeated) = first_receipt(&effects_builder)? {
+        return effects_builder.done(Receipt::Posted(repeated));
     }
-    let actor = draft.actor()?;
-    let attachments = uploads::attachments(post, &draft)?;
+    let actor = effects_builder.actor()?;
+    let attachments = uploads::attachments(post, &effects_builder)?;
     if let Some(wanted) = &post.reply_to {
-        let same_room =
-            draft.facts.reply.as_ref().is_some_and(|reply| reply.destination.room() == Some(&post.room));
+        let same_room = effects_builder
+            .facts
+            .reply
+            .as_ref()
+            .is_some_and(|reply| reply.destination.room() == Some(&post.room));
         if !same_room {
             return Err(Refusal::invalid("replyToId", "no such message in this room"));
         }
-        debug_assert_eq!(draft.facts.reply.as_ref().map(|reply| &reply.id), Some(wanted));
+        debug_assert_eq!(effects_builder.facts.reply.as_ref().map(|reply| &reply.id), Some(wanted));
     }
     let message = Message {
-        id: MessageId::stored(draft.mint.ids.next()),
-        seq: draft.next_seq(),
-        at: draft.facts.now,
+        id: MessageId::stored(effects_builder.decide_context.ids.next()),
+        seq: effects_builder.next_seq(),
+        at: effects_builder.facts.now,
         destination: Destination::Room(post.room.clone()),
         sender: Sender::User(actor.id.clone()),
         sender_name: actor.display_name.clone(),
         kind: MessageKind::Text,
         text: post.text.clone(),
-        mentions: mention::resolve(&post.text, &post.mentions, &draft.facts.members),
+        mentions: mention::resolve(&post.text, &post.mentions, &effects_builder.facts.members),
         reply_to: post.reply_to.clone(),
         // Who answers an answer goes on with the same thread.
-        thread: draft.facts.reply.as_ref().map(|reply| reply.thread.as_ref().unwrap_or(&reply.id).clone()),
+        thread: effects_builder
+            .facts
+            .reply
+            .as_ref()
+            .map(|reply| reply.thread.as_ref().unwrap_or(&reply.id).clone()),
         reactions: Vec::new(),
         forwarded: None,
         attachments,
@@ -82,20 +95,20 @@ pub fn say(post: &Post, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
         edited_at: None,
         run_output: None,
     };
-    let posted = post_and_start_runs(message, &mut draft);
-    draft.done(Receipt::Posted(posted))
+    let posted = post_and_start_runs(message, &mut effects_builder);
+    effects_builder.done(Receipt::Posted(posted))
 }
 
 /// The receipt of the first time, if this is a retry; a refusal, if the key stood for something else.
-pub fn first_receipt(draft: &EffectsBuilder) -> Result<Option<Posted>, Refusal> {
-    let Some(once) = &draft.facts.once else { return Ok(None) };
+pub fn first_receipt(effects_builder: &EffectsBuilder) -> Result<Option<Posted>, Refusal> {
+    let Some(once) = &effects_builder.facts.once else { return Ok(None) };
     let Some(first) = &once.first else { return Ok(None) };
     if first.digest != once.digest {
         return Err(Refusal::Conflict { first: first.message.clone() });
     }
     Ok(Some(Posted {
         id: first.message.clone(),
-        position: draft.position(first.seq),
+        position: effects_builder.position(first.seq),
         message: once.first_message.clone(),
         deliveries: once.first_deliveries.clone().into(),
         repeated: true,
@@ -103,65 +116,75 @@ pub fn first_receipt(draft: &EffectsBuilder) -> Result<Option<Posted>, Refusal> 
 }
 
 /// Puts a message where it belongs, and gives the agents that it addresses their turns.
-pub fn post_and_start_runs(message: Message, draft: &mut EffectsBuilder) -> Posted {
-    let posted = post(message, draft);
+pub fn post_and_start_runs(message: Message, effects_builder: &mut EffectsBuilder) -> Posted {
+    let posted = post(message, effects_builder);
     if let Some(message) = &posted.message {
-        runs::create_runs(message, None, None, draft);
+        runs::create_runs(message, None, None, effects_builder);
     }
     posted
 }
 
 /// Puts a message where it belongs, with the mailboxes it reaches, and remembers its key.
-pub fn post(message: Message, draft: &mut EffectsBuilder) -> Posted {
+pub fn post(message: Message, effects_builder: &mut EffectsBuilder) -> Posted {
     let (id, seq) = (message.id.clone(), message.seq);
-    let deliveries = routing::deliveries(&message, draft);
+    let deliveries = routing::deliveries(&message, effects_builder);
     let message = Arc::new(message);
-    draft.change(Change::PutMessage(message.clone()));
+    effects_builder.change(Change::PutMessage(message.clone()));
     for attachment in &message.attachments {
-        draft.change(Change::Attach { upload: attachment.id.clone(), message: id.clone() });
+        effects_builder.change(Change::Attach { upload: attachment.id.clone(), message: id.clone() });
     }
     for delivery in deliveries.iter() {
-        draft.change(Change::PutDelivery { delivery: delivery.clone(), seq });
+        effects_builder.change(Change::PutDelivery { delivery: delivery.clone(), seq });
     }
-    if let Some(once) = &draft.facts.once {
+    if let Some(once) = &effects_builder.facts.once {
         let first = FirstRequest { digest: once.digest, message: id.clone(), seq };
-        draft.change(Change::RememberIdempotencyKey { key: once.key.clone(), first, at: draft.facts.now });
+        effects_builder.change(Change::RememberIdempotencyKey {
+            key: once.key.clone(),
+            first,
+            at: effects_builder.facts.now,
+        });
     }
-    draft.tell(Event::MessagePosted { message: message.clone(), deliveries: deliveries.clone() });
-    Posted { id, position: draft.position(seq), message: Some(message), deliveries, repeated: false }
+    effects_builder.tell(Event::MessagePosted { message: message.clone(), deliveries: deliveries.clone() });
+    Posted {
+        id,
+        position: effects_builder.position(seq),
+        message: Some(message),
+        deliveries,
+        repeated: false,
+    }
 }
 
-fn edit(text: &Arc<str>, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let old = draft.facts.message.as_ref().ok_or(Refusal::NotFound(EntityKind::Message))?;
+fn edit(text: &Arc<str>, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let old = effects_builder.facts.message.as_ref().ok_or(Refusal::NotFound(EntityKind::Message))?;
     if old.text == *text {
         let same = old.clone();
-        return draft.done(Receipt::Message(same));
+        return effects_builder.done(Receipt::Message(same));
     }
-    let now = draft.facts.now;
+    let now = effects_builder.facts.now;
     let previous = Revision { message: old.id.clone(), text: (&*old.text).into(), edited_at: now };
     let message = Arc::new(Message {
         text: text.clone(),
-        mentions: mention::resolve(text, &[], &draft.facts.members),
+        mentions: mention::resolve(text, &[], &effects_builder.facts.members),
         edited_at: Some(now),
         ..Message::clone(old)
     });
-    draft.change(Change::Revise { message: message.clone(), previous });
-    draft.tell(Event::MessageEdited(message.clone()));
-    draft.done(Receipt::Message(message))
+    effects_builder.change(Change::Revise { message: message.clone(), previous });
+    effects_builder.tell(Event::MessageEdited(message.clone()));
+    effects_builder.done(Receipt::Message(message))
 }
 
 /// Passes on what was said, as somebody else's words: whom they mention is not called again.
 fn forward(
     room: &RoomId,
     client_message_id: Option<&str>,
-    mut draft: EffectsBuilder,
+    mut effects_builder: EffectsBuilder,
 ) -> Result<Effects, Refusal> {
-    if let Some(repeated) = first_receipt(&draft)? {
-        return draft.done(Receipt::Posted(repeated));
+    if let Some(repeated) = first_receipt(&effects_builder)? {
+        return effects_builder.done(Receipt::Posted(repeated));
     }
-    let actor = draft.actor()?;
-    let first = draft.facts.message.as_ref().ok_or(Refusal::NotFound(EntityKind::Message))?;
-    let (limit, got) = (draft.mint.limits.message_characters, first.text.chars().count());
+    let actor = effects_builder.actor()?;
+    let first = effects_builder.facts.message.as_ref().ok_or(Refusal::NotFound(EntityKind::Message))?;
+    let (limit, got) = (effects_builder.decide_context.limits.message_characters, first.text.chars().count());
     if got > limit {
         return Err(Refusal::TooLarge { limit, got });
     }
@@ -174,11 +197,11 @@ fn forward(
             at: first.at,
         })
     });
-    let attachments = uploads::copies(&mut draft)?;
+    let attachments = uploads::copies(&mut effects_builder)?;
     let message = Message {
-        id: MessageId::stored(draft.mint.ids.next()),
-        seq: draft.next_seq(),
-        at: draft.facts.now,
+        id: MessageId::stored(effects_builder.decide_context.ids.next()),
+        seq: effects_builder.next_seq(),
+        at: effects_builder.facts.now,
         destination: Destination::Room(room.clone()),
         sender: Sender::User(actor.id.clone()),
         sender_name: actor.display_name.clone(),
@@ -198,20 +221,20 @@ fn forward(
         edited_at: None,
         run_output: None,
     };
-    let posted = post_and_start_runs(message, &mut draft);
-    draft.done(Receipt::Posted(posted))
+    let posted = post_and_start_runs(message, &mut effects_builder);
+    effects_builder.done(Receipt::Posted(posted))
 }
 
 fn delete<'a>(
     messages: impl IntoIterator<Item = &'a Message>,
-    mut draft: EffectsBuilder<'a>,
+    mut effects_builder: EffectsBuilder<'a>,
 ) -> Result<Effects, Refusal> {
     for message in messages {
         let room = message.destination.room().cloned().ok_or(Refusal::NotFound(EntityKind::Message))?;
-        draft.change(Change::DeleteMessage(message.id.clone()));
-        draft.tell(Event::MessageDeleted { room, message: message.id.clone() });
+        effects_builder.change(Change::DeleteMessage(message.id.clone()));
+        effects_builder.tell(Event::MessageDeleted { room, message: message.id.clone() });
     }
-    draft.done(Receipt::Done)
+    effects_builder.done(Receipt::Done)
 }
 
 /// How much is taken back at once.
@@ -220,8 +243,8 @@ pub const MOST_REWOUND: usize = 1000;
 const CAPABILITY: &str = "rewind";
 
 /// Every agent there forgets it too, or nothing is taken back: they would go on from what nobody else can see.
-fn rewind(room: &RoomId, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let facts = draft.facts;
+fn rewind(room: &RoomId, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let facts = effects_builder.facts;
     let message = facts.message.clone().ok_or(Refusal::NotFound(EntityKind::Message))?;
     let able = |agent: &Agent| agent.host.capabilities.iter().any(|able| **able == *CAPABILITY);
     if !facts.agents.iter().all(able) {
@@ -230,37 +253,42 @@ fn rewind(room: &RoomId, mut draft: EffectsBuilder) -> Result<Effects, Refusal> 
     if facts.messages_from_target.len() > MOST_REWOUND {
         return Err(Refusal::invalid("messageId", "is followed by more than 1000 others"));
     }
-    approvals::withdraw(&mut draft);
+    approvals::withdraw(&mut effects_builder);
     let open = facts.open_runs.iter();
     let ended = open.filter_map(|run| run.ended(RunOutcome::Cancelled, None, facts.now).ok());
-    let ended = ended.map(|run| runs::put(run, &mut draft)).collect();
+    let ended = ended.map(|run| runs::put(run, &mut effects_builder)).collect();
     for message in &facts.messages_from_target {
-        draft.change(Change::DeleteMessage(message.id.clone()));
-        draft.tell(Event::MessageDeleted { room: room.clone(), message: message.id.clone() });
+        effects_builder.change(Change::DeleteMessage(message.id.clone()));
+        effects_builder.tell(Event::MessageDeleted { room: room.clone(), message: message.id.clone() });
     }
     let rewound = RewindResult {
         message,
         removed: facts.messages_from_target.iter().map(|message| message.id.clone()).collect(),
         ended,
         agents: facts.agents.iter().map(|agent| agent.id.clone()).collect(),
-        through: Seq(draft.next_seq().0 - 1),
+        through: Seq(effects_builder.next_seq().0 - 1),
     };
-    draft.done(Receipt::Rewound(Box::new(rewound)))
+    effects_builder.done(Receipt::Rewound(Box::new(rewound)))
 }
 
-fn mark_all_read(mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let user = draft.actor()?;
-    let at = draft.facts.now;
-    for membership in &draft.facts.memberships {
+fn mark_all_read(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let user = effects_builder.actor()?;
+    let at = effects_builder.facts.now;
+    for membership in &effects_builder.facts.memberships {
         let Some(through) = membership.newest.filter(|newest| *newest > membership.member.read_through)
         else {
             continue;
         };
         let room = membership.room.id.clone();
-        draft.change(Change::MarkRead { room: room.clone(), user: user.id.clone(), through, at });
-        draft.tell(Event::RoomRead { room, user: user.id.clone(), username: user.username.clone(), at });
+        effects_builder.change(Change::MarkRead { room: room.clone(), user: user.id.clone(), through, at });
+        effects_builder.tell(Event::RoomRead {
+            room,
+            user: user.id.clone(),
+            username: user.username.clone(),
+            at,
+        });
     }
-    draft.done(Receipt::Done)
+    effects_builder.done(Receipt::Done)
 }
 
 #[cfg(test)]
@@ -324,7 +352,7 @@ mod tests {
         let events: Vec<String> = plan
             .events
             .iter()
-            .map(|logged| match &logged.event {
+            .map(|logged_event| match &logged_event.event {
                 Event::RunChanged(run) => format!("{} {:?}", run.id, run.state),
                 Event::MessageDeleted { message, .. } => format!("{message} is gone"),
                 other => panic!("{other:?}"),

@@ -170,7 +170,7 @@ pub enum Change {
     PutMission(Arc<Mission>),
     /// `None` takes it away.
     PutIdlePrompt {
-        realm: MissionScope,
+        mission_scope: MissionScope,
         agent: AgentId,
         idle: Option<IdlePrompt>,
     },
@@ -218,8 +218,8 @@ pub struct DecideContext<'a> {
     pub limits: &'a Limits,
 }
 
-pub fn decide(command: &Command, facts: &Facts, mint: &DecideContext) -> Result<Effects, Refusal> {
-    let draft = EffectsBuilder::new(facts, mint);
+pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) -> Result<Effects, Refusal> {
+    let effects_builder = EffectsBuilder::new(facts, decide_context);
     match command {
         Command::NoteBackup { .. }
         | Command::AppendNoop
@@ -237,27 +237,27 @@ pub fn decide(command: &Command, facts: &Facts, mint: &DecideContext) -> Result<
         | Command::CreateKey { .. }
         | Command::OfferPairing { .. }
         | Command::Pair { .. }
-        | Command::RevokeKey { .. } => accounts::decide(command, draft),
+        | Command::RevokeKey { .. } => accounts::decide(command, effects_builder),
         Command::ChangeSettings(changes) => {
             let settings = Arc::new(facts.settings.with(changes));
-            let mut draft = draft;
-            draft.change(Change::PutSettings(settings.clone()));
+            let mut effects_builder = effects_builder;
+            effects_builder.change(Change::PutSettings(settings.clone()));
             if *settings != facts.settings {
-                draft.tell(Event::SettingsChanged);
+                effects_builder.tell(Event::SettingsChanged);
             }
-            draft.done(Receipt::Settings(settings))
+            effects_builder.done(Receipt::Settings(settings))
         }
         Command::OfferSecondFactor { .. }
         | Command::ConfirmSecondFactor { .. }
-        | Command::DropSecondFactor { .. } => second_factor::decide(command, draft),
+        | Command::DropSecondFactor { .. } => second_factor::decide(command, effects_builder),
         Command::CreateInvitation(_) | Command::RevokeInvitation { .. } | Command::Register { .. } => {
-            invitations::decide(command, draft)
+            invitations::decide(command, effects_builder)
         }
         Command::CreateRouter(_) | Command::ChangeRouter { .. } | Command::RemoveRouter { .. } => {
-            routers::decide(command, draft)
+            routers::decide(command, effects_builder)
         }
         Command::CreateService(_) | Command::ChangeService { .. } | Command::RemoveService { .. } => {
-            services::decide(command, draft)
+            services::decide(command, effects_builder)
         }
         Command::CreateRoom { .. }
         | Command::ChangeRoom { .. }
@@ -267,17 +267,17 @@ pub fn decide(command: &Command, facts: &Facts, mint: &DecideContext) -> Result<
         | Command::Thaw { .. }
         | Command::AddMember { .. }
         | Command::ChangeMember { .. }
-        | Command::RemoveMember { .. } => rooms::decide(command, draft),
+        | Command::RemoveMember { .. } => rooms::decide(command, effects_builder),
         Command::SetMission { .. }
         | Command::EndMission { .. }
         | Command::SetIdlePrompt { .. }
-        | Command::PromptIdle { .. } => missions::decide(command, draft),
+        | Command::PromptIdle { .. } => missions::decide(command, effects_builder),
         Command::CreateTask(_)
         | Command::ChangeTask { .. }
         | Command::RemoveTask { .. }
-        | Command::ReportTask { .. } => tasks::decide(command, draft),
-        Command::Chat { agent, post } => chats::decide(agent, post, draft),
-        Command::ChangeRoomPreferences { room, how } => room_preferences::decide(room, *how, draft),
+        | Command::ReportTask { .. } => tasks::decide(command, effects_builder),
+        Command::Chat { agent, post } => chats::decide(agent, post, effects_builder),
+        Command::ChangeRoomPreferences { room, how } => room_preferences::decide(room, *how, effects_builder),
         Command::Post(_)
         | Command::Edit { .. }
         | Command::Delete { .. }
@@ -285,38 +285,42 @@ pub fn decide(command: &Command, facts: &Facts, mint: &DecideContext) -> Result<
         | Command::Rewind { .. }
         | Command::Forward { .. }
         | Command::MarkRead { .. }
-        | Command::MarkAllRead => messages::decide(command, draft),
+        | Command::MarkAllRead => messages::decide(command, effects_builder),
         Command::React { .. }
         | Command::Pin { .. }
         | Command::Unpin { .. }
         | Command::Bookmark { .. }
-        | Command::RemoveBookmark { .. } => annotations::decide(command, draft),
-        Command::Upload(_) | Command::TakeUnreferencedBlobs { .. } => uploads::decide(command, draft),
-        Command::Route(route) => routing::decide(route, draft),
+        | Command::RemoveBookmark { .. } => annotations::decide(command, effects_builder),
+        Command::Upload(_) | Command::TakeUnreferencedBlobs { .. } => {
+            uploads::decide(command, effects_builder)
+        }
+        Command::Route(route) => routing::decide(route, effects_builder),
         Command::CreateAgent { .. }
         | Command::ChangeAgent { .. }
         | Command::RemoveAgent { .. }
         | Command::Subscribe { .. }
-        | Command::Unsubscribe { .. } => agents::decide(command, draft),
+        | Command::Unsubscribe { .. } => agents::decide(command, effects_builder),
         Command::StartRun { .. }
         | Command::MergeRun { .. }
         | Command::StartUnpromptedRun { .. }
         | Command::FinishRun(_)
         | Command::PostLateReply { .. }
-        | Command::ReportUsage { .. } => runs::decide(command, draft),
-        Command::UpdatePlan { .. } | Command::DecidePlan { .. } => agent_plans::decide(command, draft),
+        | Command::ReportUsage { .. } => runs::decide(command, effects_builder),
+        Command::UpdatePlan { .. } | Command::DecidePlan { .. } => {
+            agent_plans::decide(command, effects_builder)
+        }
         Command::AskApproval(_)
         | Command::DecideApproval(_)
         | Command::AnswerQuestions { .. }
         | Command::ExpireApproval { .. }
-        | Command::RevokeApprovalRule { .. } => approvals::decide(command, draft),
+        | Command::RevokeApprovalRule { .. } => approvals::decide(command, effects_builder),
         Command::ConnectGateway(_)
         | Command::DisconnectGateway { .. }
         | Command::RemoveGateway { .. }
         | Command::HostAgent { .. }
-        | Command::RegisterAgent(_) => gateways::decide(command, draft),
+        | Command::RegisterAgent(_) => gateways::decide(command, effects_builder),
         Command::Receive { .. } | Command::Acknowledge { .. } | Command::ClearDeadLetters => {
-            mail::decide(command, draft)
+            mail::decide(command, effects_builder)
         }
     }
 }
@@ -324,15 +328,15 @@ pub fn decide(command: &Command, facts: &Facts, mint: &DecideContext) -> Result<
 /// A plan in the making.
 struct EffectsBuilder<'a> {
     facts: &'a Facts,
-    mint: &'a DecideContext<'a>,
+    decide_context: &'a DecideContext<'a>,
     changes: Vec<Change>,
     events: Vec<LoggedEvent>,
     routes: Vec<RouteChange>,
 }
 
 impl<'a> EffectsBuilder<'a> {
-    fn new(facts: &'a Facts, mint: &'a DecideContext<'a>) -> Self {
-        Self { facts, mint, changes: Vec::new(), events: Vec::new(), routes: Vec::new() }
+    fn new(facts: &'a Facts, decide_context: &'a DecideContext<'a>) -> Self {
+        Self { facts, decide_context, changes: Vec::new(), events: Vec::new(), routes: Vec::new() }
     }
 
     /// The `Seq` that the next event told will have.

@@ -9,11 +9,12 @@ use std::sync::Arc;
 pub fn decide(
     room: &RoomId,
     how: RoomPreferenceChange,
-    mut draft: EffectsBuilder,
+    mut effects_builder: EffectsBuilder,
 ) -> Result<Effects, Refusal> {
-    let (now, head) = (draft.facts.now, draft.facts.head);
-    let own = draft.facts.membership.as_deref().cloned().ok_or(Refusal::NotFound(EntityKind::Member))?;
-    let old = own.arrangement;
+    let (now, head) = (effects_builder.facts.now, effects_builder.facts.head);
+    let own =
+        effects_builder.facts.membership.as_deref().cloned().ok_or(Refusal::NotFound(EntityKind::Member))?;
+    let old = own.room_preferences;
     let new = match how {
         RoomPreferenceChange::Pin => RoomPreferences { pinned_at: toggled(old.pinned_at, now), ..old },
         RoomPreferenceChange::Archive => {
@@ -24,17 +25,17 @@ pub fn decide(
         }
         RoomPreferenceChange::Notify(notifications) => RoomPreferences { notifications, ..old },
     };
-    let member = Arc::new(Member { arrangement: new, ..own });
+    let member = Arc::new(Member { room_preferences: new, ..own });
     if new != old {
-        draft.change(Change::PutMember(member.clone()));
-        draft.tell(match how {
+        effects_builder.change(Change::PutMember(member.clone()));
+        effects_builder.tell(match how {
             RoomPreferenceChange::Clear => {
-                Event::RoomCleared { room: room.clone(), user: draft.actor()?.id.clone(), at: now }
+                Event::RoomCleared { room: room.clone(), user: effects_builder.actor()?.id.clone(), at: now }
             }
             _ => Event::RoomPreferencesChanged(member.clone()),
         });
     }
-    draft.done(Receipt::Member(member))
+    effects_builder.done(Receipt::Member(member))
 }
 
 fn toggled<T>(since: Option<T>, now: T) -> Option<T> {

@@ -10,19 +10,21 @@ use parlor_model::{
 use std::collections::HashSet;
 use std::sync::Arc;
 
-pub fn decide(command: &Command, draft: EffectsBuilder) -> Result<Effects, Refusal> {
+pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
-        Command::CreateRoom { changes, members } => create(changes, members, draft),
-        Command::ChangeRoom { changes, .. } => change(changes, draft),
-        Command::SetProjectRoot { root, .. } => set_root(root.as_deref(), draft),
-        Command::DeleteRoom { room } => delete(room, draft),
-        Command::Freeze { .. } => freeze(true, draft),
-        Command::Thaw { .. } => freeze(false, draft),
+        Command::CreateRoom { changes, members } => create(changes, members, effects_builder),
+        Command::ChangeRoom { changes, .. } => change(changes, effects_builder),
+        Command::SetProjectRoot { root, .. } => set_root(root.as_deref(), effects_builder),
+        Command::DeleteRoom { room } => delete(room, effects_builder),
+        Command::Freeze { .. } => freeze(true, effects_builder),
+        Command::Thaw { .. } => freeze(false, effects_builder),
         Command::AddMember { member, role, description, .. } => {
-            add(member, *role, description.clone(), draft)
+            add(member, *role, description.clone(), effects_builder)
         }
-        Command::ChangeMember { role, description, .. } => change_member(*role, description.as_ref(), draft),
-        Command::RemoveMember { .. } => remove(draft),
+        Command::ChangeMember { role, description, .. } => {
+            change_member(*role, description.as_ref(), effects_builder)
+        }
+        Command::RemoveMember { .. } => remove(effects_builder),
         _ => unreachable!("the dispatcher sends only room commands here"),
     }
 }
@@ -30,12 +32,12 @@ pub fn decide(command: &Command, draft: EffectsBuilder) -> Result<Effects, Refus
 fn create(
     changes: &RoomChanges,
     invited: &[MemberId],
-    mut draft: EffectsBuilder,
+    mut effects_builder: EffectsBuilder,
 ) -> Result<Effects, Refusal> {
-    let actor = draft.actor()?;
-    let now = draft.facts.now;
+    let actor = effects_builder.actor()?;
+    let now = effects_builder.facts.now;
     let mut room = Room {
-        id: RoomId::stored(draft.mint.ids.next()),
+        id: RoomId::stored(effects_builder.decide_context.ids.next()),
         name: "".into(),
         kind: RoomKind::Group,
         policy: AnswerPolicy::Mention,
@@ -57,21 +59,25 @@ fn create(
         if members.iter().any(|member| member.member == *wanted) {
             continue;
         }
-        let name =
-            draft.facts.users.iter().find(|(id, _)| id == wanted).and_then(|(_, names)| names.as_ref());
+        let name = effects_builder
+            .facts
+            .users
+            .iter()
+            .find(|(id, _)| id == wanted)
+            .and_then(|(_, names)| names.as_ref());
         let name = name.ok_or(Refusal::NotFound(EntityKind::User))?;
         members.push(member(&room, wanted.clone(), RoomRole::Member, name, now));
     }
-    draft.change(Change::PutRoom(room.clone()));
+    effects_builder.change(Change::PutRoom(room.clone()));
     for member in &members {
-        draft.change(Change::PutMember(Arc::new(member.clone())));
+        effects_builder.change(Change::PutMember(Arc::new(member.clone())));
     }
     let told: Arc<[Member]> = members_for_event(&members);
     for member in members {
         let change = MemberChange::Added(member.member);
-        draft.tell(Event::MembersChanged { room: room.clone(), change, members: told.clone() });
+        effects_builder.tell(Event::MembersChanged { room: room.clone(), change, members: told.clone() });
     }
-    draft.done(Receipt::Room(room))
+    effects_builder.done(Receipt::Room(room))
 }
 
 fn apply(changes: &RoomChanges, room: &mut Room) {
@@ -115,7 +121,7 @@ pub fn member(
         joined_at,
         read_through: Seq(0),
         read_at: None,
-        arrangement: RoomPreferences::default(),
+        room_preferences: RoomPreferences::default(),
     }
 }
 
@@ -131,88 +137,92 @@ fn people(members: &[Member]) -> Arc<[UserId]> {
     members.iter().filter_map(|member| member.member.user().cloned()).collect()
 }
 
-fn the_room(draft: &EffectsBuilder) -> Result<Room, Refusal> {
-    draft.facts.room.as_deref().cloned().ok_or(Refusal::NotFound(EntityKind::Room))
+fn the_room(effects_builder: &EffectsBuilder) -> Result<Room, Refusal> {
+    effects_builder.facts.room.as_deref().cloned().ok_or(Refusal::NotFound(EntityKind::Room))
 }
 
-fn change(changes: &RoomChanges, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let mut room = the_room(&draft)?;
+fn change(changes: &RoomChanges, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let mut room = the_room(&effects_builder)?;
     apply(changes, &mut room);
-    room.updated_at = draft.facts.now;
+    room.updated_at = effects_builder.facts.now;
     let room = Arc::new(room);
-    draft.change(Change::PutRoom(room.clone()));
-    draft.tell(Event::RoomChanged(room.clone()));
-    draft.done(Receipt::Room(room))
+    effects_builder.change(Change::PutRoom(room.clone()));
+    effects_builder.tell(Event::RoomChanged(room.clone()));
+    effects_builder.done(Receipt::Room(room))
 }
 
 /// What is frozen already stays so by whom and since when it is.
-fn freeze(wanted: bool, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let mut room = the_room(&draft)?;
+fn freeze(wanted: bool, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let mut room = the_room(&effects_builder)?;
     if room.is_frozen() != wanted {
-        let by = draft.facts.standing.as_ref().map(|standing| standing.user.id.clone());
-        room.frozen = wanted.then_some(Frozen { by, at: draft.facts.now });
-        room.updated_at = draft.facts.now;
-        draft.change(Change::PutRoom(Arc::new(room.clone())));
-        draft.tell(Event::RoomChanged(Arc::new(room.clone())));
+        let by = effects_builder.facts.standing.as_ref().map(|standing| standing.user.id.clone());
+        room.frozen = wanted.then_some(Frozen { by, at: effects_builder.facts.now });
+        room.updated_at = effects_builder.facts.now;
+        effects_builder.change(Change::PutRoom(Arc::new(room.clone())));
+        effects_builder.tell(Event::RoomChanged(Arc::new(room.clone())));
     }
-    draft.done(Receipt::Room(Arc::new(room)))
+    effects_builder.done(Receipt::Room(Arc::new(room)))
 }
 
-fn set_root(root: Option<&str>, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let mut room = the_room(&draft)?;
+fn set_root(root: Option<&str>, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let mut room = the_room(&effects_builder)?;
     if room.project_root.as_deref() != root {
-        missions::leave_realm(&room.id, &mut draft);
+        missions::leave_realm(&room.id, &mut effects_builder);
         room.project_root = root.map(Into::into);
-        room.updated_at = draft.facts.now;
-        draft.change(Change::PutRoom(Arc::new(room.clone())));
-        draft.tell(Event::RoomChanged(Arc::new(room.clone())));
+        room.updated_at = effects_builder.facts.now;
+        effects_builder.change(Change::PutRoom(Arc::new(room.clone())));
+        effects_builder.tell(Event::RoomChanged(Arc::new(room.clone())));
     }
-    draft.done(Receipt::Room(Arc::new(room)))
+    effects_builder.done(Receipt::Room(Arc::new(room)))
 }
 
-fn delete(room: &RoomId, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let people = people(&draft.facts.members);
-    approvals::withdraw(&mut draft);
-    missions::leave_realm(room, &mut draft);
-    draft.change(Change::RemoveRoom(room.clone()));
-    draft.tell(Event::RoomRemoved { room: room.clone(), people });
-    draft.done(Receipt::Done)
+fn delete(room: &RoomId, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let people = people(&effects_builder.facts.members);
+    approvals::withdraw(&mut effects_builder);
+    missions::leave_realm(room, &mut effects_builder);
+    effects_builder.change(Change::RemoveRoom(room.clone()));
+    effects_builder.tell(Event::RoomRemoved { room: room.clone(), people });
+    effects_builder.done(Receipt::Done)
 }
 
 fn add(
     wanted: &MemberId,
     role: RoomRole,
     description: Option<Box<str>>,
-    mut draft: EffectsBuilder,
+    mut effects_builder: EffectsBuilder,
 ) -> Result<Effects, Refusal> {
-    let room = the_room(&draft)?;
-    if draft.facts.target.is_some() {
+    let room = the_room(&effects_builder)?;
+    if effects_builder.facts.target.is_some() {
         return Err(Refusal::AlreadyExists(EntityKind::Member));
     }
     let thing = if wanted.user().is_some() { EntityKind::User } else { EntityKind::Agent };
-    let name =
-        draft.facts.users.first().and_then(|(_, names)| names.as_ref()).ok_or(Refusal::NotFound(thing))?;
-    let mut new = member(&room, wanted.clone(), role, name, draft.facts.now);
+    let name = effects_builder
+        .facts
+        .users
+        .first()
+        .and_then(|(_, names)| names.as_ref())
+        .ok_or(Refusal::NotFound(thing))?;
+    let mut new = member(&room, wanted.clone(), role, name, effects_builder.facts.now);
     // What was said before they came is history to them, not unread.
-    new.read_through = draft.facts.head;
+    new.read_through = effects_builder.facts.head;
     new.role_description = description;
     let room = Arc::new(room);
-    let mut members = draft.facts.members.to_vec();
+    let mut members = effects_builder.facts.members.to_vec();
     members.push(new.clone());
     let new = Arc::new(new);
-    draft.change(Change::PutMember(new.clone()));
+    effects_builder.change(Change::PutMember(new.clone()));
     let change = MemberChange::Added(wanted.clone());
-    draft.tell(Event::MembersChanged { room, change, members: members_for_event(&members) });
-    draft.done(Receipt::Member(new))
+    effects_builder.tell(Event::MembersChanged { room, change, members: members_for_event(&members) });
+    effects_builder.done(Receipt::Member(new))
 }
 
 fn change_member(
     role: Option<RoomRole>,
     description: Option<&Option<Box<str>>>,
-    mut draft: EffectsBuilder,
+    mut effects_builder: EffectsBuilder,
 ) -> Result<Effects, Refusal> {
-    let room = Arc::new(the_room(&draft)?);
-    let target = draft.facts.target.clone().ok_or(Refusal::NotFound(EntityKind::Member))?;
+    let room = Arc::new(the_room(&effects_builder)?);
+    let target = effects_builder.facts.target.clone().ok_or(Refusal::NotFound(EntityKind::Member))?;
     let mut changed = vec![Member {
         role: role.unwrap_or(target.role),
         role_description: description.cloned().unwrap_or_else(|| target.role_description.clone()),
@@ -220,49 +230,53 @@ fn change_member(
     }];
     if role == Some(RoomRole::Owner) {
         // A room has one owner: who gives the room away stays as an admin.
-        let giver =
-            draft.facts.membership.as_deref().cloned().ok_or(Refusal::NotFound(EntityKind::Member))?;
+        let giver = effects_builder
+            .facts
+            .membership
+            .as_deref()
+            .cloned()
+            .ok_or(Refusal::NotFound(EntityKind::Member))?;
         changed.push(Member { role: RoomRole::Admin, ..giver });
     }
-    let mut members = draft.facts.members.to_vec();
+    let mut members = effects_builder.facts.members.to_vec();
     for member in &changed {
         if let Some(old) = members.iter_mut().find(|old| old.member == member.member) {
             *old = member.clone();
         }
-        draft.change(Change::PutMember(Arc::new(member.clone())));
+        effects_builder.change(Change::PutMember(Arc::new(member.clone())));
     }
     let told = members_for_event(&members);
     for member in &changed {
         let change = MemberChange::Changed(member.member.clone());
-        draft.tell(Event::MembersChanged { room: room.clone(), change, members: told.clone() });
+        effects_builder.tell(Event::MembersChanged { room: room.clone(), change, members: told.clone() });
     }
-    draft.done(Receipt::Member(Arc::new(changed.swap_remove(0))))
+    effects_builder.done(Receipt::Member(Arc::new(changed.swap_remove(0))))
 }
 
 /// Takes somebody out. A person's agents go with them: nobody listens on in a room they are no longer in.
-fn remove(mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let room = Arc::new(the_room(&draft)?);
-    let target = draft.facts.target.clone().ok_or(Refusal::NotFound(EntityKind::Member))?;
-    let own: HashSet<&AgentId> = draft.facts.agents.iter().map(|agent| &agent.id).collect();
+fn remove(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let room = Arc::new(the_room(&effects_builder)?);
+    let target = effects_builder.facts.target.clone().ok_or(Refusal::NotFound(EntityKind::Member))?;
+    let own: HashSet<&AgentId> = effects_builder.facts.agents.iter().map(|agent| &agent.id).collect();
     let is_own = |member: &MemberId| member.agent().is_some_and(|agent| own.contains(agent));
     let mut leaving = vec![target.member.clone()];
-    leaving.extend(draft.facts.members.iter().map(|member| member.member.clone()).filter(is_own));
-    let mut members = draft.facts.members.to_vec();
+    leaving.extend(effects_builder.facts.members.iter().map(|member| member.member.clone()).filter(is_own));
+    let mut members = effects_builder.facts.members.to_vec();
     members.retain(|member| member.member != target.member && !is_own(&member.member));
     let told = members_for_event(&members);
     for member in leaving {
-        draft.change(Change::RemoveMember(room.id.clone(), member.clone()));
+        effects_builder.change(Change::RemoveMember(room.id.clone(), member.clone()));
         let change = MemberChange::Removed(member);
-        draft.tell(Event::MembersChanged { room: room.clone(), change, members: told.clone() });
+        effects_builder.tell(Event::MembersChanged { room: room.clone(), change, members: told.clone() });
     }
-    draft.done(Receipt::Done)
+    effects_builder.done(Receipt::Done)
 }
 
 /// Takes a person whose account ends, and their agents, out of every room. An owned room passes to the
 /// highest-ranking person who stays, the oldest among equals; a room without people ends.
-pub fn leave_all(draft: &mut EffectsBuilder) {
-    let facts = draft.facts;
-    approvals::withdraw(draft);
+pub fn leave_all(effects_builder: &mut EffectsBuilder) {
+    let facts = effects_builder.facts;
+    approvals::withdraw(effects_builder);
     let leaving: HashSet<&MemberId> = facts.memberships.iter().map(|m| &m.member.member).collect();
     let mut ended: HashSet<&RoomId> = HashSet::new();
     for Membership { room, member, everyone, .. } in &facts.memberships {
@@ -279,8 +293,8 @@ pub fn leave_all(draft: &mut EffectsBuilder) {
             .map(|(index, _)| index);
         let Some(heir) = heir else {
             ended.insert(&room.id);
-            draft.change(Change::RemoveRoom(room.id.clone()));
-            draft.tell(Event::RoomRemoved { room: room.id.clone(), people: Arc::new([]) });
+            effects_builder.change(Change::RemoveRoom(room.id.clone()));
+            effects_builder.tell(Event::RoomRemoved { room: room.id.clone(), people: Arc::new([]) });
             continue;
         };
         let mut gone = everyone.iter().filter(|other| leaving.contains(&other.member));
@@ -288,18 +302,18 @@ pub fn leave_all(draft: &mut EffectsBuilder) {
             staying[heir].role = RoomRole::Owner;
         }
         let room = Arc::new(room.clone());
-        draft.change(Change::RemoveMember(room.id.clone(), member.member.clone()));
+        effects_builder.change(Change::RemoveMember(room.id.clone(), member.member.clone()));
         if member.role == RoomRole::Owner {
             let heir = staying[heir].clone();
             let change = MemberChange::Changed(heir.member.clone());
-            draft.change(Change::PutMember(Arc::new(heir)));
-            draft.tell(Event::MembersChanged {
+            effects_builder.change(Change::PutMember(Arc::new(heir)));
+            effects_builder.tell(Event::MembersChanged {
                 room: room.clone(),
                 change,
                 members: members_for_event(&staying),
             });
         }
         let change = MemberChange::Removed(member.member.clone());
-        draft.tell(Event::MembersChanged { room, change, members: members_for_event(&staying) });
+        effects_builder.tell(Event::MembersChanged { room, change, members: members_for_event(&staying) });
     }
 }

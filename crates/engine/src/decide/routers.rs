@@ -8,48 +8,48 @@ use std::sync::Arc;
 /// Of one person.
 const MOST: usize = 50;
 
-pub fn decide(command: &Command, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+pub fn decide(command: &Command, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
-        Command::CreateRouter(new) => create(new, draft),
-        Command::ChangeRouter { changes, .. } => change(changes, draft),
+        Command::CreateRouter(new) => create(new, effects_builder),
+        Command::ChangeRouter { changes, .. } => change(changes, effects_builder),
         Command::RemoveRouter { router } => {
-            draft.change(Change::RemoveRouter(router.clone()));
-            draft.done(Receipt::Done)
+            effects_builder.change(Change::RemoveRouter(router.clone()));
+            effects_builder.done(Receipt::Done)
         }
         _ => unreachable!("the dispatcher sends only routers here"),
     }
 }
 
-fn create(new: &NewRouter, draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    if draft.facts.routers >= MOST {
+fn create(new: &NewRouter, effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    if effects_builder.facts.routers >= MOST {
         return Err(Refusal::invalid("name", "so many routers one person cannot have"));
     }
-    let now = draft.facts.now;
+    let now = effects_builder.facts.now;
     let router = Router {
-        id: RouterId::stored(draft.mint.ids.next()),
+        id: RouterId::stored(effects_builder.decide_context.ids.next()),
         name: new.name.trim().into(),
         shared: new.shared,
         model: new.model.clone(),
-        created_by: draft.actor()?.id.clone(),
+        created_by: effects_builder.actor()?.id.clone(),
         created_at: now,
         updated_at: now,
     };
-    put(router, draft)
+    put(router, effects_builder)
 }
 
-fn change(changes: &RouterChanges, draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let mut router = draft.facts.router.clone().ok_or(Refusal::NotFound(EntityKind::Router))?;
+fn change(changes: &RouterChanges, effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let mut router = effects_builder.facts.router.clone().ok_or(Refusal::NotFound(EntityKind::Router))?;
     if let Some(name) = &changes.name {
         router.name = name.trim().into();
     }
     router.shared = changes.shared.unwrap_or(router.shared);
     router.model.change(&changes.model);
-    router.updated_at = draft.facts.now;
-    put(router, draft)
+    router.updated_at = effects_builder.facts.now;
+    put(router, effects_builder)
 }
 
-fn put(router: Router, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+fn put(router: Router, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     let router = Arc::new(router);
-    draft.change(Change::PutRouter(router.clone()));
-    draft.done(Receipt::Router(router))
+    effects_builder.change(Change::PutRouter(router.clone()));
+    effects_builder.done(Receipt::Router(router))
 }

@@ -9,21 +9,21 @@ use parlor_model::{
 };
 use std::sync::Arc;
 
-pub fn decide(route: &Route, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    if let Some(repeated) = messages::first_receipt(&draft)? {
-        return draft.done(Receipt::Posted(repeated));
+pub fn decide(route: &Route, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    if let Some(repeated) = messages::first_receipt(&effects_builder)? {
+        return effects_builder.done(Receipt::Posted(repeated));
     }
-    let (sender, sender_name) = match &draft.facts.agent {
+    let (sender, sender_name) = match &effects_builder.facts.agent {
         Some(agent) => (Sender::Agent(agent.id.clone()), agent.name.clone()),
         None => (Sender::Source(route.from.clone()), route.from.clone()),
     };
     // From an agent a wildcard is a broadcast, and those are to agents; from a source it is plain text.
     let to_agents = route.path.segments().next() == Some("agent");
-    if draft.facts.agent.is_some() && route.path.has_wildcard() && !to_agents {
+    if effects_builder.facts.agent.is_some() && route.path.has_wildcard() && !to_agents {
         return Err(Refusal::invalid("path", "may contain wildcards only below agent/"));
     }
     let place = match route.path.strip_domain("room").map(RoomId::parse) {
-        Some(Ok(room)) if draft.facts.room.is_some() => Destination::Room(room),
+        Some(Ok(room)) if effects_builder.facts.room.is_some() => Destination::Room(room),
         _ => Destination::Path(route.path.clone()),
     };
     let to_room = place.room().is_some();
@@ -34,14 +34,14 @@ pub fn decide(route: &Route, mut draft: EffectsBuilder) -> Result<Effects, Refus
         (_, false) => Arc::default(),
     };
     let message = Message {
-        id: MessageId::stored(draft.mint.ids.next()),
-        seq: draft.next_seq(),
-        at: draft.facts.now,
+        id: MessageId::stored(effects_builder.decide_context.ids.next()),
+        seq: effects_builder.next_seq(),
+        at: effects_builder.facts.now,
         destination: place,
         sender,
         sender_name,
         kind: if to_room { MessageKind::AgentResponse } else { MessageKind::Text },
-        mentions: mention::resolve(&text, &[], &draft.facts.members),
+        mentions: mention::resolve(&text, &[], &effects_builder.facts.members),
         text,
         reply_to: None,
         thread: None,
@@ -56,22 +56,22 @@ pub fn decide(route: &Route, mut draft: EffectsBuilder) -> Result<Effects, Refus
         edited_at: None,
         run_output: None,
     };
-    let posted = messages::post_and_start_runs(message, &mut draft);
+    let posted = messages::post_and_start_runs(message, &mut effects_builder);
     if !to_room
         && posted.deliveries.is_empty()
         && let Some(message) = &posted.message
     {
-        draft.change(Change::DeadLetter { message: message.clone(), reason: "no_subscribers" });
+        effects_builder.change(Change::DeadLetter { message: message.clone(), reason: "no_subscribers" });
     }
-    draft.done(Receipt::Posted(posted))
+    effects_builder.done(Receipt::Posted(posted))
 }
 
 /// The mailboxes a message reaches: sessions first, then each agent once, its copy naming the
 /// sessions that took the message. In a room, mentioned agents are reached too.
-pub fn deliveries(message: &Message, draft: &EffectsBuilder) -> Arc<[Delivery]> {
+pub fn deliveries(message: &Message, effects_builder: &EffectsBuilder) -> Arc<[Delivery]> {
     let mut sessions: Vec<SessionRef> = Vec::new();
-    let mut agents: Vec<AgentId> = Vec::with_capacity(draft.facts.recipients.len());
-    for recipient in &draft.facts.recipients {
+    let mut agents: Vec<AgentId> = Vec::with_capacity(effects_builder.facts.recipients.len());
+    for recipient in &effects_builder.facts.recipients {
         let mailbox = &recipient.mailbox;
         agents.push(mailbox.agent.clone());
         if let Some(session) = &mailbox.session {
@@ -308,7 +308,7 @@ mod tests {
             joined_at: Time(2),
             read_through: Seq(0),
             read_at: None,
-            arrangement: Default::default(),
+            room_preferences: Default::default(),
         }
     }
 }

@@ -12,19 +12,22 @@ use parlor_model::{
 };
 use std::sync::Arc;
 
-pub fn decide(command: &Command, draft: EffectsBuilder) -> Result<Effects, Refusal> {
+pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
-        Command::StartRun { .. } => start(draft),
-        Command::MergeRun { .. } => join(draft),
+        Command::StartRun { .. } => start(effects_builder),
+        Command::MergeRun { .. } => join(effects_builder),
         Command::StartUnpromptedRun { agent, room } => {
-            let mut draft = draft;
-            let run = unprompted_run(agent, room, &draft).map_err(|_| Refusal::NotFound(EntityKind::Room))?;
-            let run = put(run, &mut draft);
-            draft.done(Receipt::Run(run))
+            let mut effects_builder = effects_builder;
+            let run = unprompted_run(agent, room, &effects_builder)
+                .map_err(|_| Refusal::NotFound(EntityKind::Room))?;
+            let run = put(run, &mut effects_builder);
+            effects_builder.done(Receipt::Run(run))
         }
-        Command::FinishRun(finished) => finish(finished, draft),
-        Command::PostLateReply { agent, room, said, .. } => post_late_reply(agent, room, said, draft),
-        Command::ReportUsage { usage, .. } => report(*usage, draft),
+        Command::FinishRun(finished) => finish(finished, effects_builder),
+        Command::PostLateReply { agent, room, said, .. } => {
+            post_late_reply(agent, room, said, effects_builder)
+        }
+        Command::ReportUsage { usage, .. } => report(*usage, effects_builder),
         _ => unreachable!("the dispatcher sends only turns here"),
     }
 }
@@ -35,14 +38,14 @@ pub fn create_runs(
     message: &Message,
     during: Option<&Lineage>,
     parent: Option<&RunId>,
-    draft: &mut EffectsBuilder,
+    effects_builder: &mut EffectsBuilder,
 ) {
-    let Some(room) = draft.facts.room.clone() else { return };
+    let Some(room) = effects_builder.facts.room.clone() else { return };
     let by_agent = match &message.sender {
         Sender::Agent(agent) => Some(agent),
         Sender::User(_) | Sender::Source(_) => None,
     };
-    let conversation = || ConversationId::stored(draft.mint.ids.next());
+    let conversation = || ConversationId::stored(effects_builder.decide_context.ids.next());
     // What agents say by themselves begins with them.
     let began = match (during, by_agent) {
         (Some(lineage), _) => Some(lineage.clone()),
@@ -50,18 +53,18 @@ pub fn create_runs(
         (None, None) => None,
     };
     let common = began.is_none().then(conversation);
-    for candidate in &draft.facts.addressed {
+    for candidate in &effects_builder.facts.addressed {
         let agent = &candidate.agent;
         if by_agent == Some(&agent.id) {
             continue;
         }
-        let deepest = draft.mint.limits.chain_depth;
+        let deepest = effects_builder.decide_context.limits.chain_depth;
         let passed = match &began {
             Some(lineage) => lineage.extend_to(&agent.id, deepest).map_err(|broken| (lineage, broken)),
             None => Ok(Lineage::start(common.clone().unwrap_or_else(&conversation), agent.id.clone())),
         };
         let (lineage, refused) = match passed {
-            Ok(lineage) => (lineage, refusal_reason(&room, candidate, by_agent, draft)),
+            Ok(lineage) => (lineage, refusal_reason(&room, candidate, by_agent, effects_builder)),
             Err((lineage, LineageLimit::TooDeep)) => {
                 (lineage.clone(), Some("the chain of agents is too long"))
             }
@@ -70,7 +73,7 @@ pub fn create_runs(
             }
         };
         let run = Run {
-            id: RunId::stored(draft.mint.ids.next()),
+            id: RunId::stored(effects_builder.decide_context.ids.next()),
             agent: agent.id.clone(),
             room: room.id.clone(),
             trigger: Some(message.id.clone()),
@@ -86,33 +89,33 @@ pub fn create_runs(
             },
             reply: None,
             usage: Usage::default(),
-            queued_at: draft.facts.now,
+            queued_at: effects_builder.facts.now,
             started_at: None,
-            ended_at: refused.map(|_| draft.facts.now),
+            ended_at: refused.map(|_| effects_builder.facts.now),
         };
-        put(run, draft);
+        put(run, effects_builder);
     }
 }
 
 /// Gives an agent the turn that a task asks for, or the reason why it gets none.
-pub fn assign(task: &Task, draft: &mut EffectsBuilder) {
+pub fn assign(task: &Task, effects_builder: &mut EffectsBuilder) {
     let (Some(room), Some(agent)) =
-        (draft.facts.room.clone(), task.assignee.as_ref().and_then(MemberId::agent))
+        (effects_builder.facts.room.clone(), task.assignee.as_ref().and_then(MemberId::agent))
     else {
         return;
     };
     let by_agent = task.created_by.agent().filter(|by| *by != agent).cloned();
-    for candidate in draft.facts.addressed.iter().filter(|candidate| candidate.agent.id == *agent) {
-        let conversation = ConversationId::stored(draft.mint.ids.next());
+    for candidate in effects_builder.facts.addressed.iter().filter(|candidate| candidate.agent.id == *agent) {
+        let conversation = ConversationId::stored(effects_builder.decide_context.ids.next());
         let begun = match &by_agent {
             Some(by) => {
                 let asker = Lineage::start(conversation.clone(), by.clone());
-                asker.extend_to(agent, draft.mint.limits.chain_depth).ok()
+                asker.extend_to(agent, effects_builder.decide_context.limits.chain_depth).ok()
             }
             None => Some(Lineage::start(conversation.clone(), agent.clone())),
         };
         let refused = match begun {
-            Some(_) => refusal_reason(&room, candidate, by_agent.as_ref(), draft),
+            Some(_) => refusal_reason(&room, candidate, by_agent.as_ref(), effects_builder),
             None => Some("the chain of agents is too long"),
         };
         let lineage = begun.unwrap_or_else(|| Lineage::start(conversation, agent.clone()));
@@ -123,24 +126,25 @@ pub fn assign(task: &Task, draft: &mut EffectsBuilder) {
             state: refused
                 .map_or(RunState::Queued, |reason| RunState::Ended(RunOutcome::Refused(reason.into()))),
             started_at: None,
-            ended_at: refused.map(|_| draft.facts.now),
-            ..running(agent, &room.id, lineage, draft)
+            ended_at: refused.map(|_| effects_builder.facts.now),
+            ..running(agent, &room.id, lineage, effects_builder)
         };
-        put(run, draft);
+        put(run, effects_builder);
     }
 }
 
 /// Has an agent greet somebody who came.
-pub fn greet(agent: &AgentId, room: &Room, arrival: &UserId, draft: &mut EffectsBuilder) {
-    let lineage = Lineage::start(ConversationId::stored(draft.mint.ids.next()), agent.clone());
+pub fn greet(agent: &AgentId, room: &Room, arrival: &UserId, effects_builder: &mut EffectsBuilder) {
+    let lineage =
+        Lineage::start(ConversationId::stored(effects_builder.decide_context.ids.next()), agent.clone());
     let run = Run {
         addressed: AddressedBy::Directly,
         arrival: Some(arrival.clone()),
         state: RunState::Queued,
         started_at: None,
-        ..running(agent, &room.id, lineage, draft)
+        ..running(agent, &room.id, lineage, effects_builder)
     };
-    put(run, draft);
+    put(run, effects_builder);
 }
 
 /// Why an agent gets no turn, if it gets none.
@@ -148,18 +152,20 @@ pub fn refusal_reason(
     room: &Room,
     candidate: &Candidate,
     by_agent: Option<&AgentId>,
-    draft: &EffectsBuilder,
+    effects_builder: &EffectsBuilder,
 ) -> Option<&'static str> {
-    let limits = draft.mint.limits;
+    let limits = effects_builder.decide_context.limits;
     let may_command = match by_agent {
         Some(_) => true,
-        None => draft.facts.membership.as_ref().is_some_and(|own| own.role >= room.agent_command_role),
+        None => {
+            effects_builder.facts.membership.as_ref().is_some_and(|own| own.role >= room.agent_command_role)
+        }
     };
     let reasons = [
         (room.is_frozen(), "the room is frozen"),
         (!may_command, "only some roles may address agents in this room"),
         (
-            by_agent.is_some() && draft.facts.replies_last_minute >= limits.agent_messages,
+            by_agent.is_some() && effects_builder.facts.replies_last_minute >= limits.agent_messages,
             "the agent that asks speaks too often",
         ),
         (candidate.asked >= limits.pair_turns, "these two agents talk to each other too often"),
@@ -169,25 +175,28 @@ pub fn refusal_reason(
     reasons.into_iter().find(|(holds, _)| *holds).map(|(_, reason)| reason)
 }
 
-pub fn put(run: Run, draft: &mut EffectsBuilder) -> Arc<Run> {
+pub fn put(run: Run, effects_builder: &mut EffectsBuilder) -> Arc<Run> {
     let run = Arc::new(run);
-    draft.change(Change::PutRun(run.clone()));
-    draft.tell(Event::RunChanged(run.clone()));
+    effects_builder.change(Change::PutRun(run.clone()));
+    effects_builder.tell(Event::RunChanged(run.clone()));
     run
 }
 
-fn the_run(draft: &EffectsBuilder) -> Result<Run, Refusal> {
-    draft.facts.run.clone().ok_or(Refusal::NotFound(EntityKind::Run))
+fn the_run(effects_builder: &EffectsBuilder) -> Result<Run, Refusal> {
+    effects_builder.facts.run.clone().ok_or(Refusal::NotFound(EntityKind::Run))
 }
 
 /// A turn begins, or is refused because things changed since it was asked for.
-fn start(mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let (run, now) = (the_run(&draft)?, draft.facts.now);
-    let open = draft.facts.room.clone().filter(|_| draft.facts.target.is_some());
-    let arrival =
-        draft.facts.user.as_ref().map(|user| RunTrigger::Arrival { name: user.display_name.clone() });
-    let task = draft.facts.task.clone().map(|task| RunTrigger::Task(Arc::new(task)));
-    let asked = draft.facts.message.clone().map(RunTrigger::Message).or(task).or(arrival);
+fn start(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let (run, now) = (the_run(&effects_builder)?, effects_builder.facts.now);
+    let open = effects_builder.facts.room.clone().filter(|_| effects_builder.facts.target.is_some());
+    let arrival = effects_builder
+        .facts
+        .user
+        .as_ref()
+        .map(|user| RunTrigger::Arrival { name: user.display_name.clone() });
+    let task = effects_builder.facts.task.clone().map(|task| RunTrigger::Task(Arc::new(task)));
+    let asked = effects_builder.facts.message.clone().map(RunTrigger::Message).or(task).or(arrival);
     let begun = match (open, asked) {
         (Some(room), _) if room.is_frozen() => Err("the room is frozen"),
         (Some(room), Some(prompt)) => Ok((room, prompt)),
@@ -198,35 +207,37 @@ fn start(mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
         Ok(begun) => begun,
         Err(reason) => {
             let ended = run.ended(RunOutcome::Refused(reason.into()), None, now);
-            let run = put(ended.map_err(|_| Refusal::AlreadyExists(EntityKind::Run))?, &mut draft);
-            return draft.done(Receipt::Run(run));
+            let run = put(ended.map_err(|_| Refusal::AlreadyExists(EntityKind::Run))?, &mut effects_builder);
+            return effects_builder.done(Receipt::Run(run));
         }
     };
-    let run = put(run.started(now).map_err(|_| Refusal::AlreadyExists(EntityKind::Run))?, &mut draft);
-    let members = draft.facts.members.clone();
-    draft.done(Receipt::Started(Box::new(StartedRun { run, prompt, room, members })))
+    let run =
+        put(run.started(now).map_err(|_| Refusal::AlreadyExists(EntityKind::Run))?, &mut effects_builder);
+    let members = effects_builder.facts.members.clone();
+    effects_builder.done(Receipt::Started(Box::new(StartedRun { run, prompt, room, members })))
 }
 
 /// A turn that waits became part of another, which is told of it as of any end.
-fn join(mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let into = draft.facts.running.clone().ok_or(Refusal::NotFound(EntityKind::Run))?;
-    let joined = the_run(&draft)?.joined(&into, draft.facts.now);
-    let run = put(joined.map_err(|_| Refusal::AlreadyExists(EntityKind::Run))?, &mut draft);
-    draft.done(Receipt::Run(run))
+fn join(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let into = effects_builder.facts.running.clone().ok_or(Refusal::NotFound(EntityKind::Run))?;
+    let joined = the_run(&effects_builder)?.joined(&into, effects_builder.facts.now);
+    let run = put(joined.map_err(|_| Refusal::AlreadyExists(EntityKind::Run))?, &mut effects_builder);
+    effects_builder.done(Receipt::Run(run))
 }
 
 /// A turn that nobody asked for and that runs from the beginning.
-fn unprompted_run(agent: &AgentId, room: &RoomId, draft: &EffectsBuilder) -> Result<Run, ()> {
-    if draft.facts.room.as_ref().is_none_or(|room| room.is_frozen()) {
+fn unprompted_run(agent: &AgentId, room: &RoomId, effects_builder: &EffectsBuilder) -> Result<Run, ()> {
+    if effects_builder.facts.room.as_ref().is_none_or(|room| room.is_frozen()) {
         return Err(());
     }
-    let lineage = Lineage::start(ConversationId::stored(draft.mint.ids.next()), agent.clone());
-    Ok(running(agent, room, lineage, draft))
+    let lineage =
+        Lineage::start(ConversationId::stored(effects_builder.decide_context.ids.next()), agent.clone());
+    Ok(running(agent, room, lineage, effects_builder))
 }
 
-fn running(agent: &AgentId, room: &RoomId, lineage: Lineage, draft: &EffectsBuilder) -> Run {
+fn running(agent: &AgentId, room: &RoomId, lineage: Lineage, effects_builder: &EffectsBuilder) -> Run {
     Run {
-        id: RunId::stored(draft.mint.ids.next()),
+        id: RunId::stored(effects_builder.decide_context.ids.next()),
         agent: agent.clone(),
         room: room.clone(),
         trigger: None,
@@ -239,25 +250,25 @@ fn running(agent: &AgentId, room: &RoomId, lineage: Lineage, draft: &EffectsBuil
         state: RunState::Running,
         reply: None,
         usage: Usage::default(),
-        queued_at: draft.facts.now,
-        started_at: Some(draft.facts.now),
+        queued_at: effects_builder.facts.now,
+        started_at: Some(effects_builder.facts.now),
         ended_at: None,
     }
 }
 
-fn finish(finished: &RunFinish, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let run = the_run(&draft)?;
+fn finish(finished: &RunFinish, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let run = the_run(&effects_builder)?;
     // One who left meanwhile is not heard any more; the turn ends all the same.
-    let heard = draft.facts.target.is_some() && run.state == RunState::Running;
+    let heard = effects_builder.facts.target.is_some() && run.state == RunState::Running;
     let said = finished.said.as_ref().filter(|said| heard && !said.is_empty());
     // What was on its way when the room was frozen has been said by then, but nobody is to go on from it.
-    let frozen = draft.facts.room.as_ref().is_some_and(|room| room.is_frozen());
+    let frozen = effects_builder.facts.room.as_ref().is_some_and(|room| room.is_frozen());
     let outcome = match &finished.outcome {
         RunOutcome::Complete if frozen => &RunOutcome::Cancelled,
         outcome => outcome,
     };
-    let run = end(run, outcome, said, &mut draft)?;
-    draft.done(Receipt::Run(run))
+    let run = end(run, outcome, said, &mut effects_builder)?;
+    effects_builder.done(Receipt::Run(run))
 }
 
 /// Says what was said, ends the turn, and asks whoever is mentioned.
@@ -265,24 +276,24 @@ fn end(
     run: Run,
     outcome: &RunOutcome,
     said: Option<&AgentReply>,
-    draft: &mut EffectsBuilder,
+    effects_builder: &mut EffectsBuilder,
 ) -> Result<Arc<Run>, Refusal> {
-    let now = draft.facts.now;
+    let now = effects_builder.facts.now;
     // First: the message takes the place that is the next one now.
-    approvals::withdraw(draft);
+    approvals::withdraw(effects_builder);
     let message = match said {
-        Some(said) => Some(message(&run, outcome, said, draft)?),
+        Some(said) => Some(message(&run, outcome, said, effects_builder)?),
         None => None,
     };
     let reply = message.as_ref().map(|message| message.id.clone());
     let ended =
         run.ended(outcome.clone(), reply, now).map_err(|_| Refusal::AlreadyExists(EntityKind::Run))?;
-    let posted = message.map(|message| messages::post(message, draft));
+    let posted = message.map(|message| messages::post(message, effects_builder));
     let claimed = said.map_or(0, |said| said.claimed_depth);
     let (lineage, parent) = (ended.lineage.clone().at_least(claimed), ended.id.clone());
-    let ended = put(ended, draft);
+    let ended = put(ended, effects_builder);
     if let Some(message) = posted.and_then(|posted| posted.message) {
-        create_runs(&message, Some(&lineage), Some(&parent), draft);
+        create_runs(&message, Some(&lineage), Some(&parent), effects_builder);
     }
     Ok(ended)
 }
@@ -291,24 +302,25 @@ fn message(
     run: &Run,
     outcome: &RunOutcome,
     said: &AgentReply,
-    draft: &EffectsBuilder,
+    effects_builder: &EffectsBuilder,
 ) -> Result<Message, Refusal> {
-    let agent: &Agent = draft.facts.agent.as_ref().ok_or(Refusal::NotFound(EntityKind::Agent))?;
+    let agent: &Agent = effects_builder.facts.agent.as_ref().ok_or(Refusal::NotFound(EntityKind::Agent))?;
     // An id that is taken belongs to what was said under it.
-    if let Some(id) = said.message.as_ref().filter(|_| draft.facts.id_taken) {
+    if let Some(id) = said.message.as_ref().filter(|_| effects_builder.facts.id_taken) {
         return Err(Refusal::Conflict { first: id.clone() });
     }
-    let id = said.message.clone().unwrap_or_else(|| MessageId::stored(draft.mint.ids.next()));
+    let id =
+        said.message.clone().unwrap_or_else(|| MessageId::stored(effects_builder.decide_context.ids.next()));
     Ok(Message {
         id,
-        seq: draft.next_seq(),
-        at: draft.facts.now,
+        seq: effects_builder.next_seq(),
+        at: effects_builder.facts.now,
         destination: Destination::Room(run.room.clone()),
         sender: Sender::Agent(agent.id.clone()),
         sender_name: agent.name.clone(),
         kind: MessageKind::AgentResponse,
         text: said.text.clone(),
-        mentions: mention::resolve(&said.text, said.target.as_slice(), &draft.facts.members),
+        mentions: mention::resolve(&said.text, said.target.as_slice(), &effects_builder.facts.members),
         reply_to: None,
         thread: None,
         reactions: Vec::new(),
@@ -337,12 +349,12 @@ fn post_late_reply(
     agent: &AgentId,
     room: &RoomId,
     said: &AgentReply,
-    draft: EffectsBuilder,
+    effects_builder: EffectsBuilder,
 ) -> Result<Effects, Refusal> {
-    if let Some(repeated) = messages::first_receipt(&draft)? {
-        return draft.done(Receipt::Posted(repeated));
+    if let Some(repeated) = messages::first_receipt(&effects_builder)? {
+        return effects_builder.done(Receipt::Posted(repeated));
     }
-    let before = draft.facts.message.as_ref();
+    let before = effects_builder.facts.message.as_ref();
     let own = |message: &Message| {
         message.sender == Sender::Agent(agent.clone()) && message.destination.room() == Some(room)
     };
@@ -355,26 +367,28 @@ fn post_late_reply(
             && message.text != said.text
     });
     // One that had said nothing when it was given up.
-    let unheard = draft.facts.run.as_ref().is_some_and(|run| {
+    let unheard = effects_builder.facts.run.as_ref().is_some_and(|run| {
         let own = run.agent == *agent && run.room == *room && before.is_none();
         own && run.state == RunState::Ended(RunOutcome::Interrupted) && run.reply.is_none()
     });
     if !(given_up || unheard) || said.is_empty() {
-        return draft.done(Receipt::Done);
+        return effects_builder.done(Receipt::Done);
     }
-    let Ok(run) = unprompted_run(agent, room, &draft) else { return draft.done(Receipt::Done) };
-    let facts = crate::facts::Facts { message: None, ..draft.facts.clone() };
-    let mut draft = EffectsBuilder::new(&facts, draft.mint);
+    let Ok(run) = unprompted_run(agent, room, &effects_builder) else {
+        return effects_builder.done(Receipt::Done);
+    };
+    let facts = crate::facts::Facts { message: None, ..effects_builder.facts.clone() };
+    let mut effects_builder = EffectsBuilder::new(&facts, effects_builder.decide_context);
     let said = AgentReply { message: None, ..said.clone() };
-    end(run, &RunOutcome::Complete, Some(&said), &mut draft)?;
-    draft.done(Receipt::Done)
+    end(run, &RunOutcome::Complete, Some(&said), &mut effects_builder)?;
+    effects_builder.done(Receipt::Done)
 }
 
-fn report(usage: Usage, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let run = Run { usage, ..the_run(&draft)? };
-    if run.has_ended() && draft.facts.run.as_ref().is_some_and(|before| before.usage == usage) {
-        return draft.done(Receipt::Done);
+fn report(usage: Usage, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let run = Run { usage, ..the_run(&effects_builder)? };
+    if run.has_ended() && effects_builder.facts.run.as_ref().is_some_and(|before| before.usage == usage) {
+        return effects_builder.done(Receipt::Done);
     }
-    let run = put(run, &mut draft);
-    draft.done(Receipt::Run(run))
+    let run = put(run, &mut effects_builder);
+    effects_builder.done(Receipt::Run(run))
 }

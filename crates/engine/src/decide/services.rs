@@ -10,26 +10,26 @@ use std::sync::Arc;
 /// As gateways call it.
 const KIND: &str = "model";
 
-pub fn decide(command: &Command, draft: EffectsBuilder) -> Result<Effects, Refusal> {
+pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
-        Command::CreateService(new) => create(new, draft),
-        Command::ChangeService { changes, .. } => change(changes, draft),
-        Command::RemoveService { .. } => agents::remove(draft),
+        Command::CreateService(new) => create(new, effects_builder),
+        Command::ChangeService { changes, .. } => change(changes, effects_builder),
+        Command::RemoveService { .. } => agents::remove(effects_builder),
         _ => unreachable!("the dispatcher sends only service agents here"),
     }
 }
 
-fn create(new: &NewService, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let now = draft.facts.now;
-    let id = AgentId::stored(draft.mint.ids.next());
+fn create(new: &NewService, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let now = effects_builder.facts.now;
+    let id = AgentId::stored(effects_builder.decide_context.ids.next());
     let agent = Agent {
         description: new.description.clone(),
-        host: hosted(&new.model.model, &draft),
+        host: hosted(&new.model.model, &effects_builder),
         // Everybody brings it into their rooms.
         visibility: Visibility::All,
-        ..agents::new(&id, new.name.trim(), &draft)?
+        ..agents::new(&id, new.name.trim(), &effects_builder)?
     };
-    let (agent, _) = agents::apply_profile(agent, &[], &mut draft)?;
+    let (agent, _) = agents::apply_profile(agent, &[], &mut effects_builder)?;
     let service = Service {
         agent: id,
         active: new.active,
@@ -39,12 +39,13 @@ fn create(new: &NewService, mut draft: EffectsBuilder) -> Result<Effects, Refusa
         most_tokens: new.most_tokens,
         updated_at: now,
     };
-    put(agent, service, draft)
+    put(agent, service, effects_builder)
 }
 
-fn change(changes: &ServiceChanges, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+fn change(changes: &ServiceChanges, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     let missing = Refusal::NotFound(EntityKind::Service);
-    let (Some(mut agent), Some(mut service)) = (draft.facts.agent.clone(), draft.facts.service.clone())
+    let (Some(mut agent), Some(mut service)) =
+        (effects_builder.facts.agent.clone(), effects_builder.facts.service.clone())
     else {
         return Err(missing);
     };
@@ -57,33 +58,33 @@ fn change(changes: &ServiceChanges, mut draft: EffectsBuilder) -> Result<Effects
         service.instructions = instructions.clone();
     }
     service.most_tokens = changes.most_tokens.unwrap_or(service.most_tokens);
-    service.updated_at = draft.facts.now;
+    service.updated_at = effects_builder.facts.now;
     if let Some(name) = &changes.name {
         agent.name = name.trim().into();
     }
     if let Some(description) = &changes.description {
         agent.description = description.clone();
     }
-    agent.host = hosted(&service.model.model, &draft);
+    agent.host = hosted(&service.model.model, &effects_builder);
     let agent = Arc::new(agent);
-    draft.change(Change::PutAgent(agent.clone()));
-    agents::tell(&agent, &mut draft);
-    put(agent, service, draft)
+    effects_builder.change(Change::PutAgent(agent.clone()));
+    agents::tell(&agent, &mut effects_builder);
+    put(agent, service, effects_builder)
 }
 
-fn put(agent: Arc<Agent>, service: Service, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
+fn put(agent: Arc<Agent>, service: Service, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     let service = Arc::new(service);
-    draft.change(Change::PutService(service.clone()));
-    draft.done(Receipt::Service { agent, service })
+    effects_builder.change(Change::PutService(service.clone()));
+    effects_builder.done(Receipt::Service { agent, service })
 }
 
-fn hosted(model: &str, draft: &EffectsBuilder) -> AgentHost {
+fn hosted(model: &str, effects_builder: &EffectsBuilder) -> AgentHost {
     AgentHost {
         gateway: Some(GatewayId::stored(HUB)),
         kind: KIND.into(),
         capabilities: vec!["rewind".into()],
         model: Some(model.into()),
-        seen_at: Some(draft.facts.now),
+        seen_at: Some(effects_builder.facts.now),
         ..AgentHost::default()
     }
 }

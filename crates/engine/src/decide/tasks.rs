@@ -8,70 +8,73 @@ use std::sync::Arc;
 /// How many one room keeps.
 const MOST_TASKS: usize = 1000;
 
-pub fn decide(command: &Command, draft: EffectsBuilder) -> Result<Effects, Refusal> {
+pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
-        Command::CreateTask(new) => create(new, draft),
-        Command::ChangeTask { changes, .. } => change(changes, draft),
+        Command::CreateTask(new) => create(new, effects_builder),
+        Command::ChangeTask { changes, .. } => change(changes, effects_builder),
         Command::ReportTask { status, result, .. } => {
             let (status, result) = (Some(*status), result.clone().map(Some));
-            change(&TaskChanges { status, result, ..TaskChanges::default() }, draft)
+            change(&TaskChanges { status, result, ..TaskChanges::default() }, effects_builder)
         }
-        Command::RemoveTask { .. } => remove(draft),
+        Command::RemoveTask { .. } => remove(effects_builder),
         _ => unreachable!("the dispatcher sends only task commands here"),
     }
 }
 
-fn create(new: &NewTask, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    if draft.facts.tasks >= MOST_TASKS {
+fn create(new: &NewTask, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    if effects_builder.facts.tasks >= MOST_TASKS {
         return Err(Refusal::invalid("title", "one more than the 1000 tasks that a room keeps"));
     }
-    let now = draft.facts.now;
+    let now = effects_builder.facts.now;
     let task = Task {
-        id: TaskId::stored(draft.mint.ids.next()),
+        id: TaskId::stored(effects_builder.decide_context.ids.next()),
         room: new.room.clone(),
         title: new.title.trim().into(),
         description: new.description.clone(),
         status: TaskStatus::Pending,
         result: None,
         due_at: new.due_at,
-        assignee: assignee(new.assignee.as_ref(), &draft)?,
+        assignee: assignee(new.assignee.as_ref(), &effects_builder)?,
         created_by: match &new.by {
             Some(agent) => MemberId::Agent(agent.clone()),
-            None => MemberId::User(draft.actor()?.id.clone()),
+            None => MemberId::User(effects_builder.actor()?.id.clone()),
         },
         created_at: now,
         updated_at: now,
     };
-    let receipt = put(task, &mut draft);
+    let receipt = put(task, &mut effects_builder);
     if let Receipt::Task(task) = &receipt {
-        runs::assign(task, &mut draft);
+        runs::assign(task, &mut effects_builder);
     }
-    draft.done(receipt)
+    effects_builder.done(receipt)
 }
 
-fn assignee(wanted: Option<&MemberId>, draft: &EffectsBuilder) -> Result<Option<MemberId>, Refusal> {
+fn assignee(
+    wanted: Option<&MemberId>,
+    effects_builder: &EffectsBuilder,
+) -> Result<Option<MemberId>, Refusal> {
     match wanted {
-        Some(_) if !draft.facts.assignable => {
+        Some(_) if !effects_builder.facts.assignable => {
             Err(Refusal::invalid("assigneeId", "must be a member of the room"))
         }
         wanted => Ok(wanted.cloned()),
     }
 }
 
-fn put(task: Task, draft: &mut EffectsBuilder) -> Receipt {
+fn put(task: Task, effects_builder: &mut EffectsBuilder) -> Receipt {
     let task = Arc::new(task);
-    draft.change(Change::PutTask(task.clone()));
-    draft.tell(Event::TaskChanged(task.clone()));
+    effects_builder.change(Change::PutTask(task.clone()));
+    effects_builder.tell(Event::TaskChanged(task.clone()));
     Receipt::Task(task)
 }
 
-fn the_task(draft: &EffectsBuilder) -> Result<Task, Refusal> {
-    draft.facts.task.clone().ok_or(Refusal::NotFound(EntityKind::Task))
+fn the_task(effects_builder: &EffectsBuilder) -> Result<Task, Refusal> {
+    effects_builder.facts.task.clone().ok_or(Refusal::NotFound(EntityKind::Task))
 }
 
 /// What changes nothing is told to nobody.
-fn change(changes: &TaskChanges, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let before = the_task(&draft)?;
+fn change(changes: &TaskChanges, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let before = the_task(&effects_builder)?;
     let mut task = before.clone();
     if let Some(status) = changes.status {
         if !task.status.may_become(status) {
@@ -92,25 +95,25 @@ fn change(changes: &TaskChanges, mut draft: EffectsBuilder) -> Result<Effects, R
         task.due_at = due_at;
     }
     if let Some(wanted) = &changes.assignee {
-        task.assignee = assignee(wanted.as_ref(), &draft)?;
+        task.assignee = assignee(wanted.as_ref(), &effects_builder)?;
     }
     if task == before {
-        return draft.done(Receipt::Task(Arc::new(task)));
+        return effects_builder.done(Receipt::Task(Arc::new(task)));
     }
-    task.updated_at = draft.facts.now;
+    task.updated_at = effects_builder.facts.now;
     let given = task.assignee != before.assignee;
-    let receipt = put(task, &mut draft);
+    let receipt = put(task, &mut effects_builder);
     if let (Receipt::Task(task), true) = (&receipt, given) {
-        runs::assign(task, &mut draft);
+        runs::assign(task, &mut effects_builder);
     }
-    draft.done(receipt)
+    effects_builder.done(receipt)
 }
 
-fn remove(mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let Task { id, room, .. } = the_task(&draft)?;
-    draft.change(Change::RemoveTask(id.clone()));
-    draft.tell(Event::TaskRemoved { room, task: id });
-    draft.done(Receipt::Done)
+fn remove(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let Task { id, room, .. } = the_task(&effects_builder)?;
+    effects_builder.change(Change::RemoveTask(id.clone()));
+    effects_builder.tell(Event::TaskRemoved { room, task: id });
+    effects_builder.done(Receipt::Done)
 }
 
 #[cfg(test)]

@@ -11,36 +11,36 @@ use std::sync::Arc;
 /// How many uploads of one person may wait for a message, so that nobody fills the disk with what nobody sees.
 pub const MOST_WAITING_UPLOADS: usize = 50;
 
-pub fn decide(command: &Command, draft: EffectsBuilder) -> Result<Effects, Refusal> {
+pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
-        Command::Upload(new) => add(new, draft),
+        Command::Upload(new) => add(new, effects_builder),
         Command::TakeUnreferencedBlobs { .. } => {
-            let mut draft = draft;
-            let released = draft.facts.released.clone();
+            let mut effects_builder = effects_builder;
+            let released = effects_builder.facts.released.clone();
             if !released.is_empty() {
-                draft.change(Change::ForgetReleased(released.clone()));
+                effects_builder.change(Change::ForgetReleased(released.clone()));
             }
-            draft.done(Receipt::Released(released))
+            effects_builder.done(Receipt::Released(released))
         }
         _ => unreachable!("the dispatcher sends only commands about files here"),
     }
 }
 
-fn add(new: &NewUpload, mut draft: EffectsBuilder) -> Result<Effects, Refusal> {
-    let owner = draft.actor()?.id.clone();
+fn add(new: &NewUpload, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let owner = effects_builder.actor()?.id.clone();
     if new.avatar {
         if !new.file.media.is_image() {
             return Err(Refusal::invalid("file", "must be a JPEG, PNG, GIF or WebP image"));
         }
         // The one that is shown stays: whether the new one takes its place is said afterwards.
-        let shown = draft.actor()?.avatar_url.as_deref();
-        forget_avatars(shown, &mut draft);
-    } else if draft.facts.uploads_waiting >= MOST_WAITING_UPLOADS {
+        let shown = effects_builder.actor()?.avatar_url.as_deref();
+        forget_avatars(shown, &mut effects_builder);
+    } else if effects_builder.facts.uploads_waiting >= MOST_WAITING_UPLOADS {
         return Err(Refusal::TooManyUploads { limit: MOST_WAITING_UPLOADS });
     }
     let purpose = if new.avatar { UploadPurpose::Avatar } else { UploadPurpose::Unattached };
-    let upload = put(owner, &new.file, new.digest, purpose, &mut draft);
-    draft.done(Receipt::Upload(upload))
+    let upload = put(owner, &new.file, new.digest, purpose, &mut effects_builder);
+    effects_builder.done(Receipt::Upload(upload))
 }
 
 fn put(
@@ -48,25 +48,25 @@ fn put(
     file: &File,
     digest: BlobDigest,
     purpose: UploadPurpose,
-    draft: &mut EffectsBuilder,
+    effects_builder: &mut EffectsBuilder,
 ) -> Arc<Upload> {
     let upload = Arc::new(Upload {
-        id: UploadId::stored(draft.mint.ids.next()),
+        id: UploadId::stored(effects_builder.decide_context.ids.next()),
         owner,
         file: file.clone(),
         digest,
-        created_at: draft.facts.now,
+        created_at: effects_builder.facts.now,
         purpose,
     });
-    draft.change(Change::PutUpload(upload.clone()));
+    effects_builder.change(Change::PutUpload(upload.clone()));
     upload
 }
 
 /// What is shown is a picture that the actor sent, or what was shown before.
-pub fn is_own_avatar(shown: Option<&str>, draft: &EffectsBuilder) -> Result<(), Refusal> {
+pub fn is_own_avatar(shown: Option<&str>, effects_builder: &EffectsBuilder) -> Result<(), Refusal> {
     let Some(url) = shown else { return Ok(()) };
-    let known = draft.facts.avatars.iter().any(|avatar| is_at(avatar, url));
-    if known || draft.actor()?.avatar_url.as_deref() == shown {
+    let known = effects_builder.facts.avatars.iter().any(|avatar| is_at(avatar, url));
+    if known || effects_builder.actor()?.avatar_url.as_deref() == shown {
         return Ok(());
     }
     Err(Refusal::invalid("avatarUrl", "must name a picture that you sent to /api/upload/avatar"))
@@ -77,20 +77,20 @@ fn is_at(upload: &Upload, url: &str) -> bool {
 }
 
 /// Removes the actor's pictures, but for the one at the address that their profile shows.
-pub fn forget_avatars(shown: Option<&str>, draft: &mut EffectsBuilder) {
-    for avatar in &draft.facts.avatars {
+pub fn forget_avatars(shown: Option<&str>, effects_builder: &mut EffectsBuilder) {
+    for avatar in &effects_builder.facts.avatars {
         let is_shown = shown.is_some_and(|url| is_at(avatar, url));
         if !is_shown {
-            draft.change(Change::RemoveUpload(avatar.id.clone()));
+            effects_builder.change(Change::RemoveUpload(avatar.id.clone()));
         }
     }
 }
 
 /// What was on a message that is passed on, as files of who passes it on: they outlast the first.
-pub fn copies(draft: &mut EffectsBuilder) -> Result<Vec<Attachment>, Refusal> {
-    let owner = &draft.actor()?.id;
-    let copied = draft.facts.uploads.iter().map(|first| {
-        let copy = put(owner.clone(), &first.file, first.digest, UploadPurpose::Unattached, draft);
+pub fn copies(effects_builder: &mut EffectsBuilder) -> Result<Vec<Attachment>, Refusal> {
+    let owner = &effects_builder.actor()?.id;
+    let copied = effects_builder.facts.uploads.iter().map(|first| {
+        let copy = put(owner.clone(), &first.file, first.digest, UploadPurpose::Unattached, effects_builder);
         Attachment { id: copy.id.clone(), file: copy.file.clone() }
     });
     Ok(copied.collect())
@@ -98,14 +98,14 @@ pub fn copies(draft: &mut EffectsBuilder) -> Result<Vec<Attachment>, Refusal> {
 
 /// What a message brings along: uploads of its sender that are on no message yet. What is somebody else's, on
 /// another message or not there at all is refused alike.
-pub fn attachments(post: &Post, draft: &EffectsBuilder) -> Result<Vec<Attachment>, Refusal> {
-    let actor = draft.actor()?;
+pub fn attachments(post: &Post, effects_builder: &EffectsBuilder) -> Result<Vec<Attachment>, Refusal> {
+    let actor = effects_builder.actor()?;
     let mut named = HashSet::new();
     let attached = post.attachments.iter().map(|wanted| {
         if !named.insert(wanted) {
             return Err(Refusal::invalid("attachmentIds", "names an upload twice"));
         }
-        let found = draft.facts.uploads.iter().find(|upload| upload.id.as_str() == &**wanted);
+        let found = effects_builder.facts.uploads.iter().find(|upload| upload.id.as_str() == &**wanted);
         let own =
             found.filter(|upload| upload.owner == actor.id && upload.purpose == UploadPurpose::Unattached);
         own.map(|upload| Attachment { id: upload.id.clone(), file: upload.file.clone() })

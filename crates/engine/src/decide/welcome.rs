@@ -14,36 +14,40 @@ pub const GUIDE: &str = "guide";
 pub const HUB: &str = "hub";
 
 /// Brings somebody new into the first room, which is made for the first admin, and has the guide greet them.
-pub fn welcome(user: &User, draft: &mut EffectsBuilder) -> Result<(), Refusal> {
-    if !draft.mint.limits.welcome {
+pub fn welcome(user: &User, effects_builder: &mut EffectsBuilder) -> Result<(), Refusal> {
+    if !effects_builder.decide_context.limits.welcome {
         return Ok(());
     }
-    let first = draft.facts.admins == 0 && user.role == SiteRole::Admin;
-    let room = match &draft.facts.room {
+    let first = effects_builder.facts.admins == 0 && user.role == SiteRole::Admin;
+    let room = match &effects_builder.facts.room {
         Some(room) => room.clone(),
-        None if first && draft.facts.agent.is_none() => found(user, draft)?,
+        None if first && effects_builder.facts.agent.is_none() => found(user, effects_builder)?,
         // Whoever removed it did not want it.
         None => return Ok(()),
     };
     let names = NameAndHandle { name: user.display_name.clone(), handle: user.username.clone() };
     let role = if first { RoomRole::Owner } else { RoomRole::Member };
     let new = MemberId::User(user.id.clone());
-    let mut member = rooms::member(&room, new.clone(), role, &names, draft.facts.now);
-    member.read_through = draft.facts.head;
-    let mut members = draft.facts.members.to_vec();
+    let mut member = rooms::member(&room, new.clone(), role, &names, effects_builder.facts.now);
+    member.read_through = effects_builder.facts.head;
+    let mut members = effects_builder.facts.members.to_vec();
     members.push(member.clone());
-    draft.change(Change::PutMember(Arc::new(member)));
+    effects_builder.change(Change::PutMember(Arc::new(member)));
     let told = rooms::members_for_event(&members);
-    draft.tell(Event::MembersChanged { room: room.clone(), change: MemberChange::Added(new), members: told });
-    let guide_is_there = first || draft.facts.target.is_some();
+    effects_builder.tell(Event::MembersChanged {
+        room: room.clone(),
+        change: MemberChange::Added(new),
+        members: told,
+    });
+    let guide_is_there = first || effects_builder.facts.target.is_some();
     if guide_is_there {
-        runs::greet(&AgentId::stored(GUIDE), &room, &user.id, draft);
+        runs::greet(&AgentId::stored(GUIDE), &room, &user.id, effects_builder);
     }
     Ok(())
 }
 
-fn found(owner: &User, draft: &mut EffectsBuilder) -> Result<Arc<Room>, Refusal> {
-    let now = draft.facts.now;
+fn found(owner: &User, effects_builder: &mut EffectsBuilder) -> Result<Arc<Room>, Refusal> {
+    let now = effects_builder.facts.now;
     let guide = Agent {
         id: AgentId::stored(GUIDE),
         owner: owner.id.clone(),
@@ -69,13 +73,17 @@ fn found(owner: &User, draft: &mut EffectsBuilder) -> Result<Arc<Room>, Refusal>
         created_at: now,
         updated_at: now,
     });
-    let (guide, _) = agents::apply_profile(guide, &[], draft)?;
-    draft.change(Change::PutRoom(room.clone()));
+    let (guide, _) = agents::apply_profile(guide, &[], effects_builder)?;
+    effects_builder.change(Change::PutRoom(room.clone()));
     let names = NameAndHandle { name: guide.name.clone(), handle: guide.name.clone() };
     let member = MemberId::Agent(guide.id.clone());
     let membership = rooms::member(&room, member.clone(), RoomRole::Member, &names, now);
     let members = rooms::members_for_event(std::slice::from_ref(&membership));
-    draft.change(Change::PutMember(Arc::new(membership)));
-    draft.tell(Event::MembersChanged { room: room.clone(), change: MemberChange::Added(member), members });
+    effects_builder.change(Change::PutMember(Arc::new(membership)));
+    effects_builder.tell(Event::MembersChanged {
+        room: room.clone(),
+        change: MemberChange::Added(member),
+        members,
+    });
     Ok(room)
 }

@@ -13,13 +13,13 @@ impl Facts {
         caller: &Caller,
         id: &AgentId,
         store: &mut (impl Lookup + ?Sized),
-        routes: &RoutingIndex,
+        routing_index: &RoutingIndex,
     ) -> Result<(), Fault> {
         self.agent = store.agent(id)?;
         self.rooms_of_agent(store)?;
         if let Some(user) = caller.user() {
             self.agents = store.agents_of(user)?;
-            self.globstar_patterns = routes.globstar_patterns_of(user);
+            self.globstar_patterns = routing_index.globstar_patterns_of(user);
         }
         if let Ok(id) = UserId::parse(id.as_str()) {
             self.user = store.user(&id)?;
@@ -91,13 +91,13 @@ impl Facts {
         id: &AgentId,
         room: Option<&RoomId>,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut LookupCache,
+        lookup_cache: &mut LookupCache,
     ) -> Result<(), Fault> {
         self.agent = store.agent(id)?;
         let member = MemberId::Agent(id.clone());
         match (room, caller.user()) {
             (Some(room), _) => {
-                self.in_room(caller, room, store, memo)?;
+                self.in_room(caller, room, store, lookup_cache)?;
                 self.target = store.member(room, &member)?;
             }
             (None, Some(user)) => {

@@ -44,11 +44,11 @@ impl Facts {
         caller: &Caller,
         approval: &ApprovalId,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut LookupCache,
+        lookup_cache: &mut LookupCache,
     ) -> Result<(), Fault> {
         self.approval = store.approval(approval)?;
         match self.approval.as_ref().map(|approval| approval.room.clone()) {
-            Some(room) => self.in_room(caller, &room, store, memo),
+            Some(room) => self.in_room(caller, &room, store, lookup_cache),
             None => Ok(()),
         }
     }

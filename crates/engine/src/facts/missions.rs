@@ -14,9 +14,9 @@ impl Facts {
         caller: &Caller,
         room: &RoomId,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut LookupCache,
+        lookup_cache: &mut LookupCache,
     ) -> Result<(), Fault> {
-        self.in_room(caller, room, store, memo)?;
+        self.in_room(caller, room, store, lookup_cache)?;
         self.about_realm(store)
     }
 
@@ -38,23 +38,23 @@ impl Facts {
         agent: &AgentId,
         room: Option<&RoomId>,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut LookupCache,
+        lookup_cache: &mut LookupCache,
     ) -> Result<(), Fault> {
         self.agent = store.agent(agent)?;
-        let realm = match room {
+        let mission_scope = match room {
             None => {
                 self.rooms_of_agent(store)?;
                 Some(MissionScope::Global)
             }
             Some(room) => {
-                self.in_room(caller, room, store, memo)?;
+                self.in_room(caller, room, store, lookup_cache)?;
                 self.target = store.member(room, &MemberId::Agent(agent.clone()))?;
                 self.about_realm(store)?;
                 self.room.as_deref().map(MissionScope::of)
             }
         };
-        if let Some(realm) = realm {
-            self.overridden = store.idle(&realm, agent)?;
+        if let Some(mission_scope) = mission_scope {
+            self.overridden = store.idle(&mission_scope, agent)?;
         }
         Ok(())
     }
@@ -65,8 +65,8 @@ impl Facts {
         mission: &MissionId,
         agent: &AgentId,
         store: &mut (impl Lookup + ?Sized),
-        routes: &RoutingIndex,
-        memo: &mut LookupCache,
+        routing_index: &RoutingIndex,
+        lookup_cache: &mut LookupCache,
         limits: &Limits,
     ) -> Result<(), Fault> {
         self.mission = store.mission(mission)?;
@@ -75,10 +75,10 @@ impl Facts {
         self.user = store.user(&mission.created_by)?;
         let by = MemberId::User(mission.created_by.clone());
         self.membership = store.member(&mission.room, &by)?.map(Into::into);
-        self.overridden = store.idle(&mission.realm, agent)?;
+        self.overridden = store.idle(&mission.mission_scope, agent)?;
         self.own_idle = store.idle(&MissionScope::Global, agent)?;
         self.busy = store.has_open_run(agent)?;
-        self.room_recipients(&mission.room, None, store, routes, memo)?;
-        self.candidate(agent, AddressedBy::Directly, None, store, memo, limits)
+        self.room_recipients(&mission.room, None, store, routing_index, lookup_cache)?;
+        self.candidate(agent, AddressedBy::Directly, None, store, lookup_cache, limits)
     }
 }

@@ -285,11 +285,11 @@ impl Facts {
         caller: &Caller,
         command: &Command,
         store: &mut (impl Lookup + ?Sized),
-        routes: &RoutingIndex,
-        memo: &mut LookupCache,
+        routing_index: &RoutingIndex,
+        lookup_cache: &mut LookupCache,
         limits: &Limits,
     ) -> Result<(), Fault> {
-        self.who(caller, store, memo)?;
+        self.who(caller, store, lookup_cache)?;
         match command {
             Command::NoteBackup { .. } | Command::AppendNoop => {}
             Command::OfferSetup { .. } => self.admins = store.admins()?,
@@ -409,22 +409,22 @@ impl Facts {
             }
             Command::ChangeRoom { room, changes } => {
                 self.given_router(changes, store)?;
-                self.in_room(caller, room, store, memo)?;
+                self.in_room(caller, room, store, lookup_cache)?;
             }
             Command::ChangeRoomPreferences { room, .. }
             | Command::Freeze { room }
-            | Command::Thaw { room } => self.in_room(caller, room, store, memo)?,
+            | Command::Thaw { room } => self.in_room(caller, room, store, lookup_cache)?,
             Command::SetProjectRoot { room, root, there } => {
-                self.about_mission(caller, room, store, memo)?;
+                self.about_mission(caller, room, store, lookup_cache)?;
                 self.root_allowed = root.as_deref().is_none_or(|root| *there && limits.allows_root(root));
             }
             Command::DeleteRoom { room } => {
-                self.about_mission(caller, room, store, memo)?;
-                self.everyone(room, store, memo)?;
+                self.about_mission(caller, room, store, lookup_cache)?;
+                self.everyone(room, store, lookup_cache)?;
                 self.approvals = store.open_approvals(OpenApprovalsOf::Room(room))?;
             }
             Command::AddMember { room, member, .. } => {
-                self.in_room(caller, room, store, memo)?;
+                self.in_room(caller, room, store, lookup_cache)?;
                 self.target = store.member(room, member)?;
                 self.members = store.members(room, MAX_MEMBERS_IN_EVENT + 1, 0)?.into();
                 let name = self.name_of(member, store)?;
@@ -434,7 +434,7 @@ impl Facts {
                 }
             }
             Command::ChangeMember { room, member, .. } | Command::RemoveMember { room, member } => {
-                self.in_room(caller, room, store, memo)?;
+                self.in_room(caller, room, store, lookup_cache)?;
                 self.target = store.member(room, member)?;
                 self.members = store.members(room, MAX_MEMBERS_IN_EVENT + 1, 0)?.into();
                 match member {
@@ -442,63 +442,67 @@ impl Facts {
                     MemberId::User(user) => self.agents = store.agents_of(user)?,
                 }
                 if !self.agents.is_empty() {
-                    self.everyone(room, store, memo)?;
+                    self.everyone(room, store, lookup_cache)?;
                 }
             }
             Command::SetMission { room, .. } | Command::EndMission { room } => {
-                self.about_mission(caller, room, store, memo)?;
+                self.about_mission(caller, room, store, lookup_cache)?;
             }
             Command::SetIdlePrompt { agent, room, .. } => {
-                self.about_idle(caller, agent, room.as_ref(), store, memo)?;
+                self.about_idle(caller, agent, room.as_ref(), store, lookup_cache)?;
             }
             Command::PromptIdle { mission, agent } => {
-                self.about_prompt(mission, agent, store, routes, memo, limits)?;
+                self.about_prompt(mission, agent, store, routing_index, lookup_cache, limits)?;
             }
-            Command::CreateTask(new) => self.about_new_task(caller, new, store, memo, limits)?,
+            Command::CreateTask(new) => self.about_new_task(caller, new, store, lookup_cache, limits)?,
             Command::ChangeTask { task, changes } => {
                 let assignee = changes.assignee.as_ref().and_then(Option::as_ref);
-                self.about_task(caller, task, assignee, store, memo, limits)?;
+                self.about_task(caller, task, assignee, store, lookup_cache, limits)?;
             }
-            Command::RemoveTask { task } => self.about_task(caller, task, None, store, memo, limits)?,
+            Command::RemoveTask { task } => {
+                self.about_task(caller, task, None, store, lookup_cache, limits)?
+            }
             Command::ReportTask { task, agent, .. } => {
-                self.about_task(caller, task, None, store, memo, limits)?;
+                self.about_task(caller, task, None, store, lookup_cache, limits)?;
                 self.agent_in_room(agent, store)?;
             }
             Command::Chat { agent, post } => {
                 self.agent = store.agent(agent)?;
                 self.about_attachments(post, store)?;
             }
-            Command::Post(post) => self.about_post(caller, post, store, routes, memo, limits)?,
+            Command::Post(post) => {
+                self.about_post(caller, post, store, routing_index, lookup_cache, limits)?
+            }
             Command::Edit { message, text } => {
-                let room = self.about_message(caller, message, store, memo)?;
+                let room = self.about_message(caller, message, store, lookup_cache)?;
                 if let Some(room) = room.filter(|_| text.contains('@')) {
-                    self.everyone(&room, store, memo)?;
+                    self.everyone(&room, store, lookup_cache)?;
                 }
             }
             Command::Delete { message } | Command::React { message, .. } => {
-                self.about_message(caller, message, store, memo)?;
+                self.about_message(caller, message, store, lookup_cache)?;
             }
-            Command::Rewind { message, .. } => self.about_rewind(caller, message, store, memo)?,
-            Command::DeleteMany { messages } => self.about_batch(caller, messages, store, memo)?,
+            Command::Rewind { message, .. } => self.about_rewind(caller, message, store, lookup_cache)?,
+            Command::DeleteMany { messages } => self.about_batch(caller, messages, store, lookup_cache)?,
             Command::Forward { message, room, client_message_id } => {
-                self.about_forward(caller, message, room, store, routes, memo)?;
+                self.about_forward(caller, message, room, store, routing_index, lookup_cache)?;
                 let digest = || digest_of_forward(message, room);
                 self.by_client(caller, client_message_id.as_deref(), digest, store)?;
             }
             Command::Pin { message } | Command::Unpin { message } => {
-                let room = self.about_message(caller, message, store, memo)?;
+                let room = self.about_message(caller, message, store, lookup_cache)?;
                 self.pin = store.pin(message)?;
                 self.pins = room.map(|room| store.pin_count(&room)).transpose()?.unwrap_or_default();
             }
             Command::Bookmark { message } | Command::RemoveBookmark { message } => {
-                self.about_message(caller, message, store, memo)?;
+                self.about_message(caller, message, store, lookup_cache)?;
                 if let Some(user) = caller.user() {
                     self.bookmark = store.bookmark(user, message)?;
                     self.bookmarks = store.bookmark_count(user)?;
                 }
             }
             Command::MarkRead { room } => {
-                self.in_room(caller, room, store, memo)?;
+                self.in_room(caller, room, store, lookup_cache)?;
                 self.newest = store.newest_message(room)?;
             }
             Command::MarkAllRead => {
@@ -508,8 +512,10 @@ impl Facts {
             }
             Command::Upload(new) => self.about_upload(caller, new, store)?,
             Command::TakeUnreferencedBlobs { limit } => self.released = store.released(*limit)?,
-            Command::CreateAgent { id, .. } => self.about_new_agent(caller, id, store, routes)?,
-            Command::Route(route) => self.about_route(caller, route, store, routes, memo, limits)?,
+            Command::CreateAgent { id, .. } => self.about_new_agent(caller, id, store, routing_index)?,
+            Command::Route(route) => {
+                self.about_route(caller, route, store, routing_index, lookup_cache, limits)?
+            }
             Command::ChangeAgent { id, .. } => {
                 self.agent = store.agent(id)?;
                 self.rooms_of_agent(store)?;
@@ -534,19 +540,19 @@ impl Facts {
                 self.memberships_of_agents(store)?;
             }
             Command::HostAgent { owner, new } => {
-                self.about_new_agent(caller, &new.id, store, routes)?;
+                self.about_new_agent(caller, &new.id, store, routing_index)?;
                 self.user = store.user(owner)?;
             }
             Command::RegisterAgent(new) => {
                 self.gateway = store.gateway(&new.gateway)?;
-                self.about_new_agent(caller, &new.id, store, routes)?;
+                self.about_new_agent(caller, &new.id, store, routing_index)?;
             }
             Command::Subscribe { mailbox, pattern } | Command::Unsubscribe { mailbox, pattern } => {
                 self.agent = store.agent(&mailbox.agent)?;
                 self.subscriptions = store.subscriptions_of(mailbox)?;
                 self.sessions = store.sessions(&mailbox.agent)?;
                 self.globstar_patterns =
-                    caller.user().map(|user| routes.globstar_patterns_of(user)).unwrap_or_default();
+                    caller.user().map(|user| routing_index.globstar_patterns_of(user)).unwrap_or_default();
                 let path = Path::stored(pattern.as_str());
                 if let Some(room) = path.strip_domain("room").and_then(|room| RoomId::parse(room).ok()) {
                     let member = MemberId::Agent(mailbox.agent.clone());
@@ -576,7 +582,7 @@ impl Facts {
                 if let Some(Run { agent, room, .. }) = self.run.clone() {
                     self.about_speaker(&agent, &room, store)?;
                     let said = finished.said.as_ref();
-                    self.about_said(&agent, &room, said, store, routes, memo, limits)?;
+                    self.about_said(&agent, &room, said, store, routing_index, lookup_cache, limits)?;
                 }
             }
             Command::PostLateReply { agent, room, said, run } => {
@@ -584,7 +590,7 @@ impl Facts {
                 if let Some(run) = run {
                     self.run = store.run(run)?;
                 }
-                self.about_said(agent, room, Some(said), store, routes, memo, limits)?;
+                self.about_said(agent, room, Some(said), store, routing_index, lookup_cache, limits)?;
                 if let Some(id) = &said.message {
                     let key = IdempotencyKey {
                         kind: IdempotencyKind::Late,
@@ -595,8 +601,8 @@ impl Facts {
                 }
             }
             Command::AskApproval(new) => self.about_asking(new, store)?,
-            Command::DecideApproval(judgement) => {
-                self.about_approval(caller, &judgement.approval, store, memo)?;
+            Command::DecideApproval(approval_decision) => {
+                self.about_approval(caller, &approval_decision.approval, store, lookup_cache)?;
             }
             Command::UpdatePlan { run, .. } => {
                 self.run = store.run(run)?;
@@ -608,20 +614,20 @@ impl Facts {
             Command::DecidePlan { room, agent, verdict, .. } => {
                 match verdict {
                     PlanDecision::Approve(post) => {
-                        self.about_post(caller, post, store, routes, memo, limits)?;
+                        self.about_post(caller, post, store, routing_index, lookup_cache, limits)?;
                     }
                     PlanDecision::Reject | PlanDecision::Edit(_) => {
-                        self.in_room(caller, room, store, memo)?
+                        self.in_room(caller, room, store, lookup_cache)?
                     }
                 }
                 self.plan = store.plan(room, agent)?;
             }
             Command::AnswerQuestions { approval, .. } => {
-                self.about_approval(caller, approval, store, memo)?;
+                self.about_approval(caller, approval, store, lookup_cache)?;
             }
             Command::ExpireApproval { approval } => self.approval = store.approval(approval)?,
             Command::RevokeApprovalRule { room, agent, tool } => {
-                self.in_room(caller, room, store, memo)?;
+                self.in_room(caller, room, store, lookup_cache)?;
                 self.about_rule(room, agent, tool, store)?;
             }
             Command::ReportUsage { run, .. } => {
@@ -641,8 +647,8 @@ impl Facts {
         query: &Query,
         store: &mut (impl Lookup + ?Sized),
     ) -> Result<(), Fault> {
-        let memo = &mut LookupCache::default();
-        self.who(caller, store, memo)?;
+        let lookup_cache = &mut LookupCache::default();
+        self.who(caller, store, lookup_cache)?;
         match query {
             Query::Room { room }
             | Query::Members { room, .. }
@@ -653,43 +659,45 @@ impl Facts {
             | Query::ApprovalRules { room }
             | Query::Workspace { room }
             | Query::MayFollow { room }
-            | Query::MayStop { room } => self.in_room(caller, room, store, memo)?,
+            | Query::MayStop { room } => self.in_room(caller, room, store, lookup_cache)?,
             Query::Search(search) => {
                 if let Some(room) = &search.room {
-                    self.in_room(caller, room, store, memo)?;
+                    self.in_room(caller, room, store, lookup_cache)?;
                 }
             }
             Query::Run { run, .. } => {
                 self.run = store.run(run)?;
                 if let Some(run) = self.run.clone() {
-                    self.in_room(caller, &run.room, store, memo)?;
+                    self.in_room(caller, &run.room, store, lookup_cache)?;
                 }
             }
-            Query::Runs { room: Some(room), .. } => self.in_room(caller, room, store, memo)?,
-            Query::Plans { room: Some(room) } => self.in_room(caller, room, store, memo)?,
+            Query::Runs { room: Some(room), .. } => self.in_room(caller, room, store, lookup_cache)?,
+            Query::Plans { room: Some(room) } => self.in_room(caller, room, store, lookup_cache)?,
             Query::Runs { room: None, .. } | Query::Plans { room: None } | Query::Questions => {}
             Query::RoomsAt { root, room } => {
                 if let Some(room) = room {
-                    self.in_room(caller, room, store, memo)?;
+                    self.in_room(caller, room, store, lookup_cache)?;
                 }
                 self.about_root(caller, root, room.as_ref(), store)?;
             }
-            Query::Question { approval } => self.about_approval(caller, approval, store, memo)?,
+            Query::Question { approval } => self.about_approval(caller, approval, store, lookup_cache)?,
             Query::RunsOf { message }
             | Query::Revisions { message }
             | Query::Thread { message, .. }
             | Query::ReplyCount { message } => {
-                self.about_message(caller, message, store, memo)?;
+                self.about_message(caller, message, store, lookup_cache)?;
             }
-            Query::Missions { room, .. } => self.in_room(caller, room, store, memo)?,
+            Query::Missions { room, .. } => self.in_room(caller, room, store, lookup_cache)?,
             Query::Idle { agent, room: None } => {
                 self.about_known_agent(caller, agent, store)?;
                 self.overridden = store.idle(&MissionScope::Global, agent)?;
             }
-            Query::Idle { agent, room } => self.about_idle(caller, agent, room.as_ref(), store, memo)?,
+            Query::Idle { agent, room } => {
+                self.about_idle(caller, agent, room.as_ref(), store, lookup_cache)?
+            }
             Query::MayListen { agent } => self.agent = store.agent(agent)?,
             Query::MayInquire { agent, room, .. } => {
-                self.about_asked_agent(caller, agent, room.as_ref(), store, memo)?;
+                self.about_asked_agent(caller, agent, room.as_ref(), store, lookup_cache)?;
             }
             Query::MaySpawn { gateway } | Query::MayManageCredentials { gateway } => {
                 self.gateway = store.gateway(gateway)?;
@@ -700,7 +708,7 @@ impl Facts {
             | Query::RoomsWith { agent: id } => self.about_known_agent(caller, id, store)?,
             Query::OwnRouter { router } => self.router = store.router(router)?,
             Query::Service { agent } => self.about_service(agent, store)?,
-            Query::Upload { id } => self.about_reading_upload(caller, id, store, memo)?,
+            Query::Upload { id } => self.about_reading_upload(caller, id, store, lookup_cache)?,
             Query::MayRegister { token } => self.invited(token, store)?,
             Query::Subscriptions { mailbox } | Query::Mail { mailbox, .. } => {
                 self.agent = store.agent(&mailbox.agent)?;

@@ -12,9 +12,9 @@ impl Facts {
         &mut self,
         caller: &Caller,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut LookupCache,
+        lookup_cache: &mut LookupCache,
     ) -> Result<(), Fault> {
-        if let Some(known) = memo.standings.get(caller) {
+        if let Some(known) = lookup_cache.standings.get(caller) {
             self.standing = known.clone();
             return Ok(());
         }
@@ -34,7 +34,7 @@ impl Facts {
             },
         };
         self.standing = standing.map(Arc::new);
-        memo.standings.insert(caller.clone(), self.standing.clone());
+        lookup_cache.standings.insert(caller.clone(), self.standing.clone());
         Ok(())
     }
 
@@ -58,21 +58,21 @@ impl Facts {
         caller: &Caller,
         room: &RoomId,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut LookupCache,
+        lookup_cache: &mut LookupCache,
     ) -> Result<(), Fault> {
-        if let Some(known) = memo.rooms.get(room) {
+        if let Some(known) = lookup_cache.rooms.get(room) {
             self.room = known.clone();
         } else {
             self.room = store.room(room)?.map(Arc::new);
-            memo.rooms.insert(room.clone(), self.room.clone());
+            lookup_cache.rooms.insert(room.clone(), self.room.clone());
         }
         let (Some(_), Some(user)) = (&self.room, caller.user()) else { return Ok(()) };
         let key = (room.clone(), user.clone());
-        if let Some(known) = memo.memberships.get(&key) {
+        if let Some(known) = lookup_cache.memberships.get(&key) {
             self.membership = known.clone();
         } else {
             self.membership = store.member(room, &MemberId::User(user.clone()))?.map(Arc::new);
-            memo.memberships.insert(key, self.membership.clone());
+            lookup_cache.memberships.insert(key, self.membership.clone());
         }
         Ok(())
     }
@@ -82,23 +82,23 @@ impl Facts {
         &mut self,
         room: &RoomId,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut LookupCache,
+        lookup_cache: &mut LookupCache,
     ) -> Result<(), Fault> {
-        if self.membership.is_some() { self.all_members(room, store, memo) } else { Ok(()) }
+        if self.membership.is_some() { self.all_members(room, store, lookup_cache) } else { Ok(()) }
     }
 
     pub(super) fn all_members(
         &mut self,
         room: &RoomId,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut LookupCache,
+        lookup_cache: &mut LookupCache,
     ) -> Result<(), Fault> {
-        if let Some(known) = memo.members.get(room) {
+        if let Some(known) = lookup_cache.members.get(room) {
             self.members = known.clone();
             return Ok(());
         }
         self.members = store.members(room, usize::MAX, 0)?.into();
-        memo.members.insert(room.clone(), self.members.clone());
+        lookup_cache.members.insert(room.clone(), self.members.clone());
         Ok(())
     }
 

@@ -16,20 +16,20 @@ impl Facts {
         caller: &Caller,
         post: &Post,
         store: &mut (impl Lookup + ?Sized),
-        routes: &RoutingIndex,
-        memo: &mut LookupCache,
+        routing_index: &RoutingIndex,
+        lookup_cache: &mut LookupCache,
         limits: &Limits,
     ) -> Result<(), Fault> {
-        self.in_room(caller, &post.room, store, memo)?;
+        self.in_room(caller, &post.room, store, lookup_cache)?;
         if let Some(reply) = &post.reply_to {
             self.reply = store.message(reply)?;
         }
         self.about_attachments(post, store)?;
         if !post.mentions.is_empty() || post.text.contains('@') {
-            self.everyone(&post.room, store, memo)?;
+            self.everyone(&post.room, store, lookup_cache)?;
         }
-        self.room_recipients(&post.room, None, store, routes, memo)?;
-        self.about_addressed(&post.text, &post.mentions, None, store, memo, limits)?;
+        self.room_recipients(&post.room, None, store, routing_index, lookup_cache)?;
+        self.about_addressed(&post.text, &post.mentions, None, store, lookup_cache, limits)?;
         self.by_client(caller, post.client_message_id.as_deref(), || digest_of_post(post), store)
     }
 
@@ -56,12 +56,12 @@ impl Facts {
         caller: &Caller,
         message: &MessageId,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut LookupCache,
+        lookup_cache: &mut LookupCache,
     ) -> Result<Option<RoomId>, Fault> {
         self.message = store.message(message)?;
         let room = self.message.as_ref().and_then(|message| message.destination.room().cloned());
         if let Some(room) = &room {
-            self.in_room(caller, room, store, memo)?;
+            self.in_room(caller, room, store, lookup_cache)?;
         }
         Ok(room)
     }
@@ -71,11 +71,11 @@ impl Facts {
         caller: &Caller,
         messages: &[MessageId],
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut LookupCache,
+        lookup_cache: &mut LookupCache,
     ) -> Result<(), Fault> {
         // One that is named twice is one.
         for message in messages.iter().collect::<BTreeSet<_>>() {
-            self.about_message(caller, message, store, memo)?;
+            self.about_message(caller, message, store, lookup_cache)?;
             self.batch.push((self.message.take(), self.membership.take()));
         }
         Ok(())
@@ -87,14 +87,14 @@ impl Facts {
         message: &MessageId,
         to: &RoomId,
         store: &mut (impl Lookup + ?Sized),
-        routes: &RoutingIndex,
-        memo: &mut LookupCache,
+        routing_index: &RoutingIndex,
+        lookup_cache: &mut LookupCache,
     ) -> Result<(), Fault> {
-        self.about_message(caller, message, store, memo)?;
+        self.about_message(caller, message, store, lookup_cache)?;
         self.source = self.membership.take();
         self.about_copies(store)?;
-        self.in_room(caller, to, store, memo)?;
-        self.room_recipients(to, None, store, routes, memo)
+        self.in_room(caller, to, store, lookup_cache)?;
+        self.room_recipients(to, None, store, routing_index, lookup_cache)
     }
 
     pub(super) fn about_route(
@@ -102,15 +102,15 @@ impl Facts {
         caller: &Caller,
         route: &Route,
         store: &mut (impl Lookup + ?Sized),
-        routes: &RoutingIndex,
-        memo: &mut LookupCache,
+        routing_index: &RoutingIndex,
+        lookup_cache: &mut LookupCache,
         limits: &Limits,
     ) -> Result<(), Fault> {
         if let Ok(from) = AgentId::parse(&route.from) {
-            self.agent = memo.agent(&from, store)?.as_deref().cloned();
+            self.agent = lookup_cache.agent(&from, store)?.as_deref().cloned();
         }
         if self.agent.is_none() {
-            self.user = memo.namesake(&route.from, store)?;
+            self.user = lookup_cache.namesake(&route.from, store)?;
         }
         if let (Some(id), Some(user)) = (&route.external_id, caller.user()) {
             // A source is what the caller says it is: one caller's claims must not shut out another's.
@@ -121,38 +121,41 @@ impl Facts {
             self.only_once(key, body, store)?;
         }
         if let Some(room) = route.path.strip_domain("room").and_then(|room| RoomId::parse(room).ok()) {
-            self.in_room(caller, &room, store, memo)?;
+            self.in_room(caller, &room, store, lookup_cache)?;
             if let Some(agent) = &self.agent {
                 self.target = store.member(&room, &MemberId::Agent(agent.id.clone()))?;
             }
             if self.room.is_some() && self.target.is_some() {
                 if route.text.as_deref().is_some_and(|text| text.contains('@')) {
-                    self.all_members(&room, store, memo)?;
+                    self.all_members(&room, store, lookup_cache)?;
                 }
                 let sender = self.agent.as_ref().map(|agent| agent.id.clone());
-                self.room_recipients(&room, sender.as_ref(), store, routes, memo)?;
+                self.room_recipients(&room, sender.as_ref(), store, routing_index, lookup_cache)?;
                 let text = route.text.as_deref().unwrap_or_default();
-                self.about_addressed(text, &[], sender.as_ref(), store, memo, limits)?;
+                self.about_addressed(text, &[], sender.as_ref(), store, lookup_cache, limits)?;
             }
             return Ok(());
         }
         let sender = self.agent.clone();
         let broadcast = sender.is_some() && route.path.has_wildcard();
         let addressed = match route.path.strip_domain("agent").filter(|_| !broadcast) {
-            Some(id) => Some(self.addressed(id, sender.as_ref(), store, memo)?),
+            Some(id) => Some(self.addressed(id, sender.as_ref(), store, lookup_cache)?),
             None => None,
         };
-        let found =
-            if broadcast { routes.matching_broadcast(&route.path) } else { routes.matching(&route.path) };
+        let found = if broadcast {
+            routing_index.matching_broadcast(&route.path)
+        } else {
+            routing_index.matching(&route.path)
+        };
         for recipient in found {
-            let Some(agent) = memo.agent(&recipient.mailbox.agent, store)? else { continue };
+            let Some(agent) = lookup_cache.agent(&recipient.mailbox.agent, store)? else { continue };
             let hears = match &addressed {
                 // What is sent to an agent is heard by it, and by others of its owner who listen.
                 Some(addressed) => addressed.as_ref().is_some_and(|addressed| addressed.owner == agent.owner),
                 None => match &sender {
-                    Some(sender) => memo.may_reach(sender, &agent, store)?,
+                    Some(sender) => lookup_cache.may_reach(sender, &agent, store)?,
                     None => {
-                        let owner = memo.owner(&agent, store)?;
+                        let owner = lookup_cache.owner(&agent, store)?;
                         owner.is_some_and(|owner| may_receive_from_source(&owner, caller.user(), &route.path))
                     }
                 },
@@ -170,12 +173,12 @@ impl Facts {
         id: &str,
         sender: Option<&Agent>,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut LookupCache,
+        lookup_cache: &mut LookupCache,
     ) -> Result<Option<Arc<Agent>>, Fault> {
         let Ok(id) = AgentId::parse(id) else { return Ok(None) };
-        let Some(agent) = memo.agent(&id, store)? else { return Ok(None) };
+        let Some(agent) = lookup_cache.agent(&id, store)? else { return Ok(None) };
         let reaches = match sender {
-            Some(sender) => memo.may_reach(sender, &agent, store)?,
+            Some(sender) => lookup_cache.may_reach(sender, &agent, store)?,
             // A source may write to any agent whose id it knows.
             None => true,
         };
@@ -189,16 +192,16 @@ impl Facts {
         room: &RoomId,
         sender: Option<&AgentId>,
         store: &mut (impl Lookup + ?Sized),
-        routes: &RoutingIndex,
-        memo: &mut LookupCache,
+        routing_index: &RoutingIndex,
+        lookup_cache: &mut LookupCache,
     ) -> Result<(), Fault> {
-        if routes.is_empty() {
+        if routing_index.is_empty() {
             return Ok(());
         }
-        let agents = memo.agents_in(room, store)?;
+        let agents = lookup_cache.agents_in(room, store)?;
         let path = Path::of_room(room);
         for agent in agents.iter().filter(|agent| sender != Some(*agent)) {
-            self.recipients.extend(routes.of_agent(agent, &path));
+            self.recipients.extend(routing_index.of_agent(agent, &path));
         }
         Ok(())
     }

@@ -12,15 +12,15 @@ impl Facts {
         caller: &Caller,
         new: &NewTask,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut LookupCache,
+        lookup_cache: &mut LookupCache,
         limits: &Limits,
     ) -> Result<(), Fault> {
-        self.in_room(caller, &new.room, store, memo)?;
+        self.in_room(caller, &new.room, store, lookup_cache)?;
         self.tasks = store.task_count(&new.room)?;
         if let Some(agent) = &new.by {
             self.agent_in_room(agent, store)?;
         }
-        self.assignee(&new.room, new.assignee.as_ref(), store, memo, limits)
+        self.assignee(&new.room, new.assignee.as_ref(), store, lookup_cache, limits)
     }
 
     pub(super) fn about_task(
@@ -29,13 +29,13 @@ impl Facts {
         id: &TaskId,
         assignee: Option<&MemberId>,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut LookupCache,
+        lookup_cache: &mut LookupCache,
         limits: &Limits,
     ) -> Result<(), Fault> {
         self.task = store.task(id)?;
         let Some(room) = self.task.as_ref().map(|task| task.room.clone()) else { return Ok(()) };
-        self.in_room(caller, &room, store, memo)?;
-        self.assignee(&room, assignee, store, memo, limits)
+        self.in_room(caller, &room, store, lookup_cache)?;
+        self.assignee(&room, assignee, store, lookup_cache, limits)
     }
 
     /// An agent that acts for itself, and its place in the room that the command is about.
@@ -56,13 +56,13 @@ impl Facts {
         room: &RoomId,
         assignee: Option<&MemberId>,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut LookupCache,
+        lookup_cache: &mut LookupCache,
         limits: &Limits,
     ) -> Result<(), Fault> {
         if let Some(assignee) = assignee {
             self.assignable = store.member(room, assignee)?.is_some();
             if let (true, Some(agent)) = (self.assignable, assignee.agent()) {
-                self.candidate(agent, AddressedBy::Directly, None, store, memo, limits)?;
+                self.candidate(agent, AddressedBy::Directly, None, store, lookup_cache, limits)?;
             }
         }
         Ok(())

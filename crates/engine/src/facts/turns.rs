@@ -34,11 +34,11 @@ impl Facts {
         given: &[Box<str>],
         sender: Option<&AgentId>,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut LookupCache,
+        lookup_cache: &mut LookupCache,
         limits: &Limits,
     ) -> Result<(), Fault> {
         let Some(room) = self.room.clone() else { return Ok(()) };
-        let agents = memo.agents_in(&room.id, store)?;
+        let agents = lookup_cache.agents_in(&room.id, store)?;
         if agents.is_empty() {
             return Ok(());
         }
@@ -55,7 +55,7 @@ impl Facts {
             addressed = AddressedBy::ByPolicy;
         }
         for id in named.into_iter().filter(|id| sender != Some(*id)) {
-            self.candidate(id, addressed, sender, store, memo, limits)?;
+            self.candidate(id, addressed, sender, store, lookup_cache, limits)?;
         }
         if let Some(sender) = sender {
             self.replies_last_minute = store.spoken(sender, self.now.minus(Duration::from_secs(60)))?;
@@ -70,11 +70,13 @@ impl Facts {
         addressed: AddressedBy,
         sender: Option<&AgentId>,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut LookupCache,
+        lookup_cache: &mut LookupCache,
         limits: &Limits,
     ) -> Result<(), Fault> {
         let Some(room) = self.room.clone() else { return Ok(()) };
-        let Some(agent) = memo.agent(id, store)?.filter(|agent| agent.is_hosted()) else { return Ok(()) };
+        let Some(agent) = lookup_cache.agent(id, store)?.filter(|agent| agent.is_hosted()) else {
+            return Ok(());
+        };
         let day = self.now.minus(Duration::from_secs(24 * 60 * 60));
         let spent = store.spent(&room.id, id, day)?;
         let asked = match sender {
@@ -122,9 +124,9 @@ impl Facts {
         caller: &Caller,
         message: &MessageId,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut LookupCache,
+        lookup_cache: &mut LookupCache,
     ) -> Result<(), Fault> {
-        let Some(room) = self.about_message(caller, message, store, memo)? else { return Ok(()) };
+        let Some(room) = self.about_message(caller, message, store, lookup_cache)? else { return Ok(()) };
         if let Some(message) = &self.message {
             self.messages_from_target = store.said_since(&room, message.seq, MOST_REWOUND + 1)?;
         }
@@ -156,8 +158,8 @@ impl Facts {
         room: &RoomId,
         said: Option<&AgentReply>,
         store: &mut (impl Lookup + ?Sized),
-        routes: &RoutingIndex,
-        memo: &mut LookupCache,
+        routing_index: &RoutingIndex,
+        lookup_cache: &mut LookupCache,
         limits: &Limits,
     ) -> Result<(), Fault> {
         let Some(said) = said.filter(|_| self.room.is_some() && self.target.is_some()) else { return Ok(()) };
@@ -166,9 +168,9 @@ impl Facts {
             self.id_taken = self.message.is_some() || store.was_said(id)?;
         }
         if said.target.is_some() || said.text.contains('@') {
-            self.all_members(room, store, memo)?;
+            self.all_members(room, store, lookup_cache)?;
         }
-        self.room_recipients(room, Some(agent), store, routes, memo)?;
-        self.about_addressed(&said.text, said.target.as_slice(), Some(agent), store, memo, limits)
+        self.room_recipients(room, Some(agent), store, routing_index, lookup_cache)?;
+        self.about_addressed(&said.text, said.target.as_slice(), Some(agent), store, lookup_cache, limits)
     }
 }

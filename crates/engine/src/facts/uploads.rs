@@ -49,7 +49,7 @@ impl Facts {
         caller: &Caller,
         id: &UploadId,
         store: &mut (impl Lookup + ?Sized),
-        memo: &mut LookupCache,
+        lookup_cache: &mut LookupCache,
     ) -> Result<(), Fault> {
         self.uploads.extend(store.upload(id)?);
         if let Some(UploadPurpose::Message(message)) = self.uploads.first().map(|upload| &upload.purpose) {
@@ -57,7 +57,7 @@ impl Facts {
         }
         let room = self.message.as_ref().and_then(|message| message.destination.room().cloned());
         match room {
-            Some(room) => self.in_room(caller, &room, store, memo),
+            Some(room) => self.in_room(caller, &room, store, lookup_cache),
             None => Ok(()),
         }
     }

@@ -15,15 +15,15 @@ pub struct RoomBatches {
 }
 
 impl RoomBatches {
-    pub fn add(&mut self, logged: LoggedEvent, also_in_order: bool) {
-        let Some(room) = logged.event.room() else { return };
+    pub fn add(&mut self, logged_event: LoggedEvent, also_in_order: bool) {
+        let Some(room) = logged_event.event.room() else { return };
         if also_in_order {
             match self.in_order.last_mut().filter(|(last, _)| last == room) {
-                Some((_, events)) => events.push(logged.clone()),
-                None => self.in_order.push((room.clone(), vec![logged.clone()])),
+                Some((_, events)) => events.push(logged_event.clone()),
+                None => self.in_order.push((room.clone(), vec![logged_event.clone()])),
             }
         }
-        self.by_room.entry(room.clone()).or_default().push(logged);
+        self.by_room.entry(room.clone()).or_default().push(logged_event);
     }
 
     pub fn flush(&mut self, state: &FanoutState, epoch: Epoch) {
@@ -44,7 +44,7 @@ fn tell(state: &FanoutState, epoch: Epoch, room: &RoomId, events: &[LoggedEvent]
             return;
         }
         let bytes = encoded.by(&seat.egress, |egress| {
-            let mut frames = events.iter().filter_map(|logged| egress.event(logged, epoch));
+            let mut frames = events.iter().filter_map(|logged_event| egress.event(logged_event, epoch));
             let first = frames.next()?;
             let Some(second) = frames.next() else { return Some(first) };
             let mut joined = BytesMut::from(&first[..]);
@@ -106,24 +106,24 @@ impl EncodedByProtocol {
 /// Something that was told lately, and what doors made of it for those who came back: many come back at once, and
 /// all of them under the lock of the fan-out.
 pub struct ReplayEvent {
-    pub logged: LoggedEvent,
+    pub logged_event: LoggedEvent,
     encoded: EncodedByProtocol,
 }
 
 impl ReplayEvent {
-    pub fn new(logged: LoggedEvent) -> Self {
-        Self { logged, encoded: EncodedByProtocol::default() }
+    pub fn new(logged_event: LoggedEvent) -> Self {
+        Self { logged_event, encoded: EncodedByProtocol::default() }
     }
 
     pub fn by(&mut self, egress: &Arc<dyn Egress>, epoch: Epoch) -> Option<Bytes> {
         if !egress.is_shared() {
-            return egress.event(&self.logged, epoch);
+            return egress.event(&self.logged_event, epoch);
         }
-        self.encoded.by(egress, |egress| egress.event(&self.logged, epoch))
+        self.encoded.by(egress, |egress| egress.event(&self.logged_event, epoch))
     }
 
     /// Its content is gone.
     pub fn fade(&mut self) {
-        (self.logged.event, self.encoded) = (Event::Tombstone, EncodedByProtocol::default());
+        (self.logged_event.event, self.encoded) = (Event::Tombstone, EncodedByProtocol::default());
     }
 }

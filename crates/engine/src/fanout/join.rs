@@ -89,90 +89,90 @@ impl Fanout {
             return Ok(Some(JoinResult::NotPublishedYet));
         }
         let Some(FollowScope { rooms, signals }) = admitted()? else { return Ok(None) };
-        let Some(viewer) = state.viewers.get(&id).cloned() else { return Ok(None) };
+        let Some(subscriber) = state.viewers.get(&id).cloned() else { return Ok(None) };
         let (mut frames, mut looks_again) = (Vec::new(), false);
         if let Some(since) = since {
             let here: HashSet<&RoomId> = rooms.iter().collect();
-            let for_them = |event: &Event| event.only_user().is_none_or(|person| *person == viewer.user);
+            let for_them = |event: &Event| event.only_user().is_none_or(|person| *person == subscriber.user);
             // What is open is shown to everyone who takes a seat, below.
             let told = |event: &Event| !matches!(event, Event::ApprovalAsked(_));
-            let known = |circle: &EventAudience| {
-                circle.everyone
-                    || circle.people.contains(&viewer.user)
-                    || circle.rooms.iter().any(|room| here.contains(room))
+            let known = |event_audience: &EventAudience| {
+                event_audience.everyone
+                    || event_audience.people.contains(&subscriber.user)
+                    || event_audience.rooms.iter().any(|room| here.contains(room))
             };
             // Who may see something is known of now only: what happened in no room, and that a room is theirs no longer, is
             // told by having them look again.
             let elsewhere = |event: &Event| match event {
                 Event::MembersChanged { room, change: MemberChange::Removed(member), .. } => {
-                    member.user() == Some(&viewer.user) && !here.contains(&room.id)
+                    member.user() == Some(&subscriber.user) && !here.contains(&room.id)
                 }
                 // Of one that was read from the log it is not known whose it was.
-                Event::RoomRemoved { people, .. } => people.is_empty() || people.contains(&viewer.user),
+                Event::RoomRemoved { people, .. } => people.is_empty() || people.contains(&subscriber.user),
                 event => event.audience().is_some_and(known),
             };
             let wanted = |kept: &&mut ReplayEvent| {
-                let event = &kept.logged.event;
+                let event = &kept.logged_event.event;
                 event.room().is_some_and(|room| here.contains(room)) && for_them(event) && told(event)
             };
-            let first = state.replay_buffer.partition_point(|kept| kept.logged.seq <= since);
+            let first = state.replay_buffer.partition_point(|kept| kept.logged_event.seq <= since);
             looks_again = following.is_some()
-                && state.replay_buffer.range(first..).any(|kept| elsewhere(&kept.logged.event));
+                && state.replay_buffer.range(first..).any(|kept| elsewhere(&kept.logged_event.event));
             let missed = state.replay_buffer.range_mut(first..).filter(wanted);
-            frames.extend(missed.filter_map(|kept| kept.by(&viewer.egress, self.epoch)));
+            frames.extend(missed.filter_map(|kept| kept.by(&subscriber.egress, self.epoch)));
         }
         let anything_missed = !frames.is_empty();
         let from = Position { epoch: self.epoch, seq: state.published_through };
         frames.extend(welcome(from));
-        if anything_missed && !viewer.outbox.fits(&frames) {
+        if anything_missed && !subscriber.outbox.fits(&frames) {
             return Ok(Some(JoinResult::NeedsReplay));
         }
         for frame in frames {
-            viewer.outbox.push(frame);
+            subscriber.outbox.push(frame);
         }
         state.following.extend(following.map(|following| (id, following)));
         for room in &rooms {
-            self.seat(state, &viewer, room);
+            self.seat(state, &subscriber, room);
         }
         let refresh = looks_again.then_some(&Signal::Refresh);
         for signal in signals.iter().chain(refresh) {
-            self.show(state, &viewer, signal);
+            self.show(state, &subscriber, signal);
         }
         Ok(Some(JoinResult::Live { from }))
     }
 
     /// Takes a seat in a room that its person came into.
-    pub(super) fn follow_new_room(&self, state: &mut FanoutState, viewer: &Subscriber, room: &RoomId) {
-        if state.following.get(&viewer.id).is_some_and(|following| following.includes(room)) {
-            self.seat(state, viewer, room);
+    pub(super) fn follow_new_room(&self, state: &mut FanoutState, subscriber: &Subscriber, room: &RoomId) {
+        if state.following.get(&subscriber.id).is_some_and(|following| following.includes(room)) {
+            self.seat(state, subscriber, room);
         }
     }
 
     /// Takes a seat, and shows what goes on in the room.
-    fn seat(&self, state: &mut FanoutState, viewer: &Subscriber, room: &RoomId) {
-        if state.rooms.contains(room, viewer.id) {
+    fn seat(&self, state: &mut FanoutState, subscriber: &Subscriber, room: &RoomId) {
+        if state.rooms.contains(room, subscriber.id) {
             return;
         }
-        state.rooms.add(room.clone(), TopicSubscriber::of(viewer));
+        state.rooms.add(room.clone(), TopicSubscriber::of(subscriber));
         for signal in state.activities.in_room(room).collect::<Vec<_>>() {
-            self.show(state, viewer, &signal);
+            self.show(state, subscriber, &signal);
         }
         for reply in state.replies.in_room(room).to_vec() {
             let numbers = self.number(state, reply.numbers());
-            viewer.outbox.push_reply_from_start(&reply, &viewer.egress, numbers);
+            subscriber.outbox.push_reply_from_start(&reply, &subscriber.egress, numbers);
         }
-        for question in state.questions.in_room(room).to_vec() {
+        for question in state.open_approvals.in_room(room).to_vec() {
             let (_, given) = self.number(state, 1);
             // Whoever has no room for it can ask for it; to close the connection would only bring them back.
-            let frame = viewer.egress.replay_event(&question, self.epoch, given);
-            push(frame.filter(|frame| viewer.outbox.fits(std::slice::from_ref(frame))), viewer);
+            let frame = subscriber.egress.replay_event(&question, self.epoch, given);
+            push(frame.filter(|frame| subscriber.outbox.fits(std::slice::from_ref(frame))), subscriber);
         }
     }
 
-    fn show(&self, state: &mut FanoutState, viewer: &Subscriber, signal: &Signal) {
+    fn show(&self, state: &mut FanoutState, subscriber: &Subscriber, signal: &Signal) {
         let (_, given) = self.number(state, 1);
-        if let Some(bytes) = viewer.egress.signal(signal, given) {
-            viewer.outbox.push_signal(bytes);
+        if let Some(bytes) = subscriber.egress.signal(signal, given) {
+            subscriber.outbox.push_signal(bytes);
         }
     }
 }

@@ -41,10 +41,10 @@ use topic_subscribers::{TopicSubscriber, TopicSubscribers};
 /// How a door tells things: complete bytes for its kind of socket, framing included.
 pub trait Egress: Send + Sync {
     /// `None` where the door has no words for it.
-    fn event(&self, logged: &LoggedEvent, epoch: Epoch) -> Option<Bytes>;
+    fn event(&self, logged_event: &LoggedEvent, epoch: Epoch) -> Option<Bytes>;
     /// What happened before and still stands, shown to who comes later.
-    fn replay_event(&self, logged: &LoggedEvent, epoch: Epoch, _: SignalStamp) -> Option<Bytes> {
-        self.event(logged, epoch)
+    fn replay_event(&self, logged_event: &LoggedEvent, epoch: Epoch, _: SignalStamp) -> Option<Bytes> {
+        self.event(logged_event, epoch)
     }
     /// To somebody who just lost the room, by this event.
     fn room_lost(&self, room: &RoomId, by: &LoggedEvent) -> Option<Bytes>;
@@ -123,7 +123,7 @@ struct FanoutState {
     /// Under the same lock as who is in a room: a piece is in what a newcomer is told first, or told live.
     replies: Replies,
     activities: Activities,
-    questions: OpenApprovals,
+    open_approvals: OpenApprovals,
 }
 
 impl Fanout {
@@ -142,7 +142,7 @@ impl Fanout {
             mailboxes: TopicSubscribers::default(),
             replies: Replies::default(),
             activities: Activities::default(),
-            questions: OpenApprovals::default(),
+            open_approvals: OpenApprovals::default(),
         };
         Self {
             next_viewer: AtomicU64::new(1),
@@ -173,7 +173,7 @@ impl Fanout {
     /// reach it. Gives what `admitted` gave, and whether its person is newly present.
     pub fn connect<T>(
         &self,
-        mut viewer: Subscriber,
+        mut subscriber: Subscriber,
         greeting: Bytes,
         admitted: impl FnOnce() -> Result<Result<(T, ReceivesEvents), Refusal>, Fault>,
     ) -> Result<Result<(T, bool), Refusal>, Fault> {
@@ -183,23 +183,23 @@ impl Fanout {
             Err(refusal) => return Ok(Err(refusal)),
         };
         if !hears {
-            viewer.present = false;
-            state.write_only.insert(viewer.id);
+            subscriber.present = false;
+            state.write_only.insert(subscriber.id);
         }
-        let first = viewer.present && !state.is_present(&viewer.user);
+        let first = subscriber.present && !state.is_present(&subscriber.user);
         if !greeting.is_empty() {
-            viewer.outbox.push(greeting);
+            subscriber.outbox.push(greeting);
         }
-        state.by_user.entry(viewer.user.clone()).or_default().push(viewer.id);
-        state.viewers.insert(viewer.id, viewer);
+        state.by_user.entry(subscriber.user.clone()).or_default().push(subscriber.id);
+        state.viewers.insert(subscriber.id, subscriber);
         Ok(Ok((admission, first)))
     }
 
     /// Says whether its person is no longer present.
     pub fn disconnect(&self, id: SubscriberId) -> bool {
         let mut state = self.state.lock();
-        let Some(viewer) = state.remove(id) else { return false };
-        viewer.present && !state.is_present(&viewer.user)
+        let Some(subscriber) = state.remove(id) else { return false };
+        subscriber.present && !state.is_present(&subscriber.user)
     }
 
     pub fn is_present(&self, user: &UserId) -> bool {
@@ -237,43 +237,43 @@ impl Fanout {
     /// Tells a batch of committed events, in order.
     pub fn publish(&self, batch: &[LoggedEvent]) {
         let mut state = self.state.lock();
-        let (mut neighbours, mut mail) = (RoomBatches::default(), MailBatch::default());
-        for logged in batch {
+        let (mut room_batches, mut mail) = (RoomBatches::default(), MailBatch::default());
+        for logged_event in batch {
             debug_assert_eq!(
-                logged.seq,
+                logged_event.seq,
                 state.published_through.next(),
                 "the follower hands over a feed without holes"
             );
-            if !matches!(logged.event, Event::MessagePosted { .. }) {
-                neighbours.flush(&state, self.epoch);
+            if !matches!(logged_event.event, Event::MessagePosted { .. }) {
+                room_batches.flush(&state, self.epoch);
                 mail.flush();
             }
-            let left = self.roots.follow(&logged.event);
-            if let Event::RunChanged(run) = &logged.event {
+            let left = self.roots.follow(&logged_event.event);
+            if let Event::RunChanged(run) = &logged_event.event {
                 self.end_activity(&mut state, run);
             }
-            state.published_through = logged.seq;
-            state.last_ordinal = Ordinal::after(logged.seq);
-            state.questions.learn(logged);
-            self.publish_event(&mut state, logged, &mut neighbours, &mut mail);
-            self.roots.leave(&logged.event);
+            state.published_through = logged_event.seq;
+            state.last_ordinal = Ordinal::after(logged_event.seq);
+            state.open_approvals.learn(logged_event);
+            self.publish_event(&mut state, logged_event, &mut room_batches, &mut mail);
+            self.roots.leave(&logged_event.event);
             if let Some(room) = left {
                 self.tell_signal(&mut state, &room, &Signal::Refresh, None);
             }
-            if let Event::MessageDeleted { message, .. } = &logged.event {
+            if let Event::MessageDeleted { message, .. } = &logged_event.event {
                 state.replace_with_tombstone(message);
             }
-            if logged.event.room().is_some() || logged.event.audience().is_some() {
-                state.recent_bytes += length(&logged.event);
-                state.replay_buffer.push_back(ReplayEvent::new(logged.clone()));
+            if logged_event.event.room().is_some() || logged_event.event.audience().is_some() {
+                state.recent_bytes += length(&logged_event.event);
+                state.replay_buffer.push_back(ReplayEvent::new(logged_event.clone()));
             }
         }
-        neighbours.flush(&state, self.epoch);
+        room_batches.flush(&state, self.epoch);
         mail.flush();
         while state.replay_buffer.len() > self.recent_events || state.recent_bytes > self.recent_bytes {
             let Some(oldest) = state.replay_buffer.pop_front() else { break };
-            state.recent_bytes -= length(&oldest.logged.event);
-            state.replay_floor = oldest.logged.seq.next();
+            state.recent_bytes -= length(&oldest.logged_event.event);
+            state.replay_floor = oldest.logged_event.seq.next();
         }
         self.published.send_replace(state.published_through);
     }
@@ -292,14 +292,14 @@ impl Fanout {
     fn publish_event(
         &self,
         state: &mut FanoutState,
-        logged: &LoggedEvent,
-        neighbours: &mut RoomBatches,
+        logged_event: &LoggedEvent,
+        room_batches: &mut RoomBatches,
         mail: &mut MailBatch,
     ) {
-        match &logged.event {
+        match &logged_event.event {
             Event::MessagePosted { message, deliveries } => {
                 if message.destination.room().is_some() {
-                    neighbours.add(logged.clone(), !state.following.is_empty());
+                    room_batches.add(logged_event.clone(), !state.following.is_empty());
                 }
                 for delivery in deliveries.iter() {
                     state.mailboxes.each(&delivery.mailbox, |seat| {
@@ -310,35 +310,36 @@ impl Fanout {
                 }
             }
             Event::MembersChanged { room, change, .. } => {
-                self.publish_to_room(state, &room.id, logged);
+                self.publish_to_room(state, &room.id, logged_event);
                 match change {
                     MemberChange::Added(member) => {
                         // A newcomer's connections learn of the room before they have joined it.
                         let newcomers = member.user().map(|user| state.viewers_of(user)).unwrap_or_default();
-                        for viewer in newcomers {
-                            if !state.rooms.contains(&room.id, viewer.id) {
-                                push(viewer.egress.event(logged, self.epoch), &viewer);
-                                self.follow_new_room(state, &viewer, &room.id);
+                        for subscriber in newcomers {
+                            if !state.rooms.contains(&room.id, subscriber.id) {
+                                push(subscriber.egress.event(logged_event, self.epoch), &subscriber);
+                                self.follow_new_room(state, &subscriber, &room.id);
                             }
                         }
                     }
                     MemberChange::Removed(member) => {
-                        for viewer in member.user().map(|user| state.viewers_of(user)).unwrap_or_default() {
-                            push(viewer.egress.room_lost(&room.id, logged), &viewer);
-                            state.rooms.remove(&room.id, viewer.id);
+                        for subscriber in member.user().map(|user| state.viewers_of(user)).unwrap_or_default()
+                        {
+                            push(subscriber.egress.room_lost(&room.id, logged_event), &subscriber);
+                            state.rooms.remove(&room.id, subscriber.id);
                         }
                     }
                     MemberChange::Changed(_) => {}
                 }
             }
             Event::RoomRemoved { room, people } => {
-                self.publish_to_room(state, room, logged);
+                self.publish_to_room(state, room, logged_event);
                 state.replies.close_where(|reply| reply.room == *room);
                 state.activities.close_where(|of, _| of == room);
                 let in_room = state.rooms.clear(room);
-                for viewer in people.iter().flat_map(|user| state.viewers_of(user)) {
-                    if !in_room.contains(&viewer.id) {
-                        push(viewer.egress.room_lost(room, logged), &viewer);
+                for subscriber in people.iter().flat_map(|user| state.viewers_of(user)) {
+                    if !in_room.contains(&subscriber.id) {
+                        push(subscriber.egress.room_lost(room, logged_event), &subscriber);
                     }
                 }
             }
@@ -351,11 +352,11 @@ impl Fanout {
                 |principal| matches!(principal, Principal::Person { sign_in: own, .. } if own == sign_in),
             ),
             // The id may be somebody else's tomorrow: whoever listened to it hears nothing more.
-            Event::AgentRemoved { agent, circle } => {
+            Event::AgentRemoved { agent, circle: event_audience } => {
                 state.mailboxes.clear_where(|mailbox| mailbox.agent == *agent);
                 state.replies.close_where(|reply| reply.agent == *agent);
                 state.activities.close_where(|_, of| of == agent);
-                self.publish_to_audience(state, circle, logged);
+                self.publish_to_audience(state, event_audience, logged_event);
             }
             Event::KeyRevoked { user, key } => {
                 state.end(
@@ -365,20 +366,21 @@ impl Fanout {
             }
             Event::RoomPreferencesChanged(_) | Event::RoomCleared { .. } | Event::BookmarkChanged { .. } => {
                 // Also to connections that have not joined the room: it is in everybody's list of rooms.
-                for viewer in logged.event.only_user().map(|user| state.viewers_of(user)).unwrap_or_default()
+                for subscriber in
+                    logged_event.event.only_user().map(|user| state.viewers_of(user)).unwrap_or_default()
                 {
-                    push(viewer.egress.event(logged, self.epoch), &viewer);
+                    push(subscriber.egress.event(logged_event, self.epoch), &subscriber);
                 }
             }
             Event::RunChanged(run) => {
                 state.turn(run);
-                self.publish_to_room(state, &run.room, logged);
+                self.publish_to_room(state, &run.room, logged_event);
                 let begun = state.activities.begin(run, state.last_ordinal.plus(1));
                 self.pass_on(state, &run.room, &begun);
             }
             Event::AgentChanged { .. } | Event::UserChanged { .. } | Event::SettingsChanged => {
-                if let Some(circle) = logged.event.audience() {
-                    self.publish_to_audience(state, circle, logged);
+                if let Some(event_audience) = logged_event.event.audience() {
+                    self.publish_to_audience(state, event_audience, logged_event);
                 }
             }
             Event::MessageEdited(_)
@@ -394,42 +396,48 @@ impl Fanout {
             | Event::TaskChanged(_)
             | Event::TaskRemoved { .. }
             | Event::Tombstone => {
-                if let Some(room) = logged.event.room() {
-                    self.publish_to_room(state, room, logged);
+                if let Some(room) = logged_event.event.room() {
+                    self.publish_to_room(state, room, logged_event);
                 }
             }
         }
     }
 
-    fn publish_to_room(&self, state: &FanoutState, room: &RoomId, logged: &LoggedEvent) {
+    fn publish_to_room(&self, state: &FanoutState, room: &RoomId, logged_event: &LoggedEvent) {
         let mut encoded = EncodedByProtocol::default();
         state.rooms.each(room, |seat| {
-            if let Some(bytes) = encoded.by(&seat.egress, |egress| egress.event(logged, self.epoch)) {
+            if let Some(bytes) = encoded.by(&seat.egress, |egress| egress.event(logged_event, self.epoch)) {
                 seat.outbox.push(bytes);
             }
         });
     }
 
     /// To everyone who follows what happens and may know of this, once.
-    fn publish_to_audience(&self, state: &FanoutState, circle: &EventAudience, logged: &LoggedEvent) {
+    fn publish_to_audience(
+        &self,
+        state: &FanoutState,
+        event_audience: &EventAudience,
+        logged_event: &LoggedEvent,
+    ) {
         let mut told = HashSet::new();
-        if circle.everyone {
+        if event_audience.everyone {
             told.extend(state.following.keys().copied());
         }
-        for user in &circle.people {
+        for user in &event_audience.people {
             told.extend(state.by_user.get(user).into_iter().flatten().copied());
         }
-        for room in &circle.rooms {
+        for room in &event_audience.rooms {
             state.rooms.each(room, |seat| {
                 told.insert(seat.viewer);
             });
         }
         let mut encoded = EncodedByProtocol::default();
         for viewer in told.iter().filter(|id| state.following.contains_key(*id)) {
-            if let Some(viewer) = state.viewers.get(viewer)
-                && let Some(bytes) = encoded.by(&viewer.egress, |egress| egress.event(logged, self.epoch))
+            if let Some(subscriber) = state.viewers.get(viewer)
+                && let Some(bytes) =
+                    encoded.by(&subscriber.egress, |egress| egress.event(logged_event, self.epoch))
             {
-                viewer.outbox.push(bytes);
+                subscriber.outbox.push(bytes);
             }
         }
     }
@@ -557,9 +565,9 @@ impl Fanout {
         let mut state = self.state.lock();
         let (_, given) = self.number(&mut state, 1);
         let mut encoded = EncodedByProtocol::default();
-        for viewer in people.into_iter().flat_map(|user| state.viewers_of(user)) {
-            if let Some(bytes) = encoded.by(&viewer.egress, |egress| egress.signal(signal, given)) {
-                viewer.outbox.push_signal(bytes);
+        for subscriber in people.into_iter().flat_map(|user| state.viewers_of(user)) {
+            if let Some(bytes) = encoded.by(&subscriber.egress, |egress| egress.signal(signal, given)) {
+                subscriber.outbox.push_signal(bytes);
             }
         }
     }
@@ -568,10 +576,10 @@ impl Fanout {
     pub fn signal_viewer(&self, id: SubscriberId, signal: &Signal) {
         let mut state = self.state.lock();
         let (_, given) = self.number(&mut state, 1);
-        if let Some(viewer) = state.viewers.get(&id)
-            && let Some(bytes) = viewer.egress.signal(signal, given)
+        if let Some(subscriber) = state.viewers.get(&id)
+            && let Some(bytes) = subscriber.egress.signal(signal, given)
         {
-            viewer.outbox.push_signal(bytes);
+            subscriber.outbox.push_signal(bytes);
         }
     }
 
@@ -579,8 +587,8 @@ impl Fanout {
     pub fn shut_down(&self) {
         let mut state = self.state.lock();
         let all: Vec<SubscriberId> = state.viewers.keys().copied().collect();
-        for viewer in all.into_iter().filter_map(|id| state.remove(id)) {
-            viewer.outbox.close(viewer.egress.disconnect_frame(DisconnectReason::ShuttingDown));
+        for subscriber in all.into_iter().filter_map(|id| state.remove(id)) {
+            subscriber.outbox.close(subscriber.egress.disconnect_frame(DisconnectReason::ShuttingDown));
         }
     }
 }
@@ -602,13 +610,13 @@ impl FanoutState {
     fn replace_with_tombstone(&mut self, deleted: &MessageId) {
         let mut faded = 0;
         for kept in &mut self.replay_buffer {
-            let about = match &kept.logged.event {
+            let about = match &kept.logged_event.event {
                 Event::MessagePosted { message, .. } | Event::MessageEdited(message) => &message.id,
                 Event::ReactionsChanged { message, .. } => message,
                 _ => continue,
             };
             if about == deleted {
-                faded += length(&kept.logged.event);
+                faded += length(&kept.logged_event.event);
                 kept.fade();
             }
         }
@@ -617,13 +625,13 @@ impl FanoutState {
 
     fn is_present(&self, user: &UserId) -> bool {
         let ids = self.by_user.get(user).map(Vec::as_slice).unwrap_or_default();
-        ids.iter().any(|id| self.viewers.get(id).is_some_and(|viewer| viewer.present))
+        ids.iter().any(|id| self.viewers.get(id).is_some_and(|subscriber| subscriber.present))
     }
 
     /// The connections of a person that may hear what concerns them.
     fn viewers_of(&self, user: &UserId) -> Vec<Subscriber> {
         let all = self.all_viewers_of(user);
-        all.filter(|viewer| !self.write_only.contains(&viewer.id)).cloned().collect()
+        all.filter(|subscriber| !self.write_only.contains(&subscriber.id)).cloned().collect()
     }
 
     fn all_viewers_of(&self, user: &UserId) -> impl Iterator<Item = &Subscriber> {
@@ -632,27 +640,27 @@ impl FanoutState {
     }
 
     fn remove(&mut self, id: SubscriberId) -> Option<Subscriber> {
-        let viewer = self.viewers.remove(&id)?;
-        if let Some(ids) = self.by_user.get_mut(&viewer.user) {
+        let subscriber = self.viewers.remove(&id)?;
+        if let Some(ids) = self.by_user.get_mut(&subscriber.user) {
             ids.retain(|other| *other != id);
             if ids.is_empty() {
-                self.by_user.remove(&viewer.user);
+                self.by_user.remove(&subscriber.user);
             }
         }
         self.write_only.remove(&id);
         self.rooms.remove_everywhere(id);
         self.following.remove(&id);
         self.mailboxes.remove_everywhere(id);
-        Some(viewer)
+        Some(subscriber)
     }
 
     /// Ends the connections of a person whose principal is meant; they see nothing of what follows.
     fn end(&mut self, user: &UserId, meant: impl Fn(&Principal) -> bool) {
         let meant: Vec<Subscriber> =
-            self.all_viewers_of(user).filter(|viewer| meant(&viewer.principal)).cloned().collect();
-        for viewer in meant {
-            self.remove(viewer.id);
-            viewer.outbox.close(viewer.egress.disconnect_frame(DisconnectReason::Revoked));
+            self.all_viewers_of(user).filter(|subscriber| meant(&subscriber.principal)).cloned().collect();
+        for subscriber in meant {
+            self.remove(subscriber.id);
+            subscriber.outbox.close(subscriber.egress.disconnect_frame(DisconnectReason::Revoked));
         }
     }
 }
@@ -665,13 +673,13 @@ fn length(event: &Event) -> usize {
         Event::ApprovalAsked(approval) | Event::ApprovalDecided(approval) => approval.input.0.len(),
         Event::PlanChanged(plan) => plan.plan.0.len(),
         // The agent has the people once more.
-        event => event.audience().map_or(0, |circle| 2 * circle.length()),
+        event => event.audience().map_or(0, |event_audience| 2 * event_audience.length()),
     }
 }
 
-fn push(bytes: Option<Bytes>, viewer: &Subscriber) {
+fn push(bytes: Option<Bytes>, subscriber: &Subscriber) {
     if let Some(bytes) = bytes {
-        viewer.outbox.push(bytes);
+        subscriber.outbox.push(bytes);
     }
 }
 

@@ -10,15 +10,15 @@ pub struct OpenApprovals {
 }
 
 impl OpenApprovals {
-    pub fn learn(&mut self, logged: &LoggedEvent) {
-        match &logged.event {
+    pub fn learn(&mut self, logged_event: &LoggedEvent) {
+        match &logged_event.event {
             // Read from the log later, it may have been decided.
             Event::ApprovalAsked(asked) if asked.decision.is_none() => {
-                self.by_room.entry(asked.room.clone()).or_default().push(logged.clone());
+                self.by_room.entry(asked.room.clone()).or_default().push(logged_event.clone());
             }
             Event::ApprovalDecided(decided) => {
                 let Some(open) = self.by_room.get_mut(&decided.room) else { return };
-                open.retain(|logged| match &logged.event {
+                open.retain(|logged_event| match &logged_event.event {
                     Event::ApprovalAsked(asked) => asked.id != decided.id,
                     _ => false,
                 });

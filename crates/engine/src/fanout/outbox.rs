@@ -145,14 +145,14 @@ impl Outbox {
         let behind = waiting.queue.iter().rposition(|item| matches!(item, Item::Frame { .. }));
         let open = behind.map_or(0, |place| place + 1);
         let grows = (open..waiting.queue.len()).find(|place| waiting.queue[*place].is_by(reply, egress));
-        let unread = match grows.and_then(|place| waiting.queue.remove(place)) {
-            Some(Item::ReplyUpdate(unread)) => ReplyCursor { to, last, ..unread },
+        let reply_cursor = match grows.and_then(|place| waiting.queue.remove(place)) {
+            Some(Item::ReplyUpdate(reply_cursor)) => ReplyCursor { to, last, ..reply_cursor },
             _ => {
                 let (reply, egress) = (Arc::downgrade(reply), egress.clone());
                 ReplyCursor { reply, egress, from, to, next: first, last }
             }
         };
-        waiting.queue.push_back(Item::ReplyUpdate(unread));
+        waiting.queue.push_back(Item::ReplyUpdate(reply_cursor));
         drop(waiting);
         self.filled.notify_one();
     }
@@ -176,18 +176,20 @@ impl Outbox {
     pub fn finish_reply(&self, reply: &Arc<StreamingReply>) {
         let waiting = &mut *self.waiting.lock();
         let length = |item: &Item| match item {
-            Item::ReplyUpdate(unread) if item.is_of(reply) => reply.length(unread.from, unread.to),
+            Item::ReplyUpdate(reply_cursor) if item.is_of(reply) => {
+                reply.length(reply_cursor.from, reply_cursor.to)
+            }
             _ => 0,
         };
         let fits = waiting.bytes + waiting.queue.iter().map(length).sum::<usize>() <= self.caps.bytes / 2;
         let mut added = 0;
         waiting.queue.retain_mut(|item| {
-            let Item::ReplyUpdate(unread) = item else { return true };
-            if !unread.is_of(reply) {
+            let Item::ReplyUpdate(reply_cursor) = item else { return true };
+            if !reply_cursor.is_of(reply) {
                 return true;
             }
             let (mut bytes, mut events) = (BytesMut::new(), 0);
-            while let Some(frame) = fits.then(|| unread.read()).flatten() {
+            while let Some(frame) = fits.then(|| reply_cursor.read()).flatten() {
                 bytes.extend_from_slice(&frame.unwrap_or_default());
                 events += 1;
             }
@@ -292,9 +294,9 @@ impl OutboxQueue {
                     self.bytes -= bytes.len();
                     out.push(bytes);
                 }
-                Some(Item::ReplyUpdate(mut unread)) => {
-                    if !unread.read_into(out, most, &mut spoken) {
-                        self.queue.push_front(Item::ReplyUpdate(unread));
+                Some(Item::ReplyUpdate(mut reply_cursor)) => {
+                    if !reply_cursor.read_into(out, most, &mut spoken) {
+                        self.queue.push_front(Item::ReplyUpdate(reply_cursor));
                         break;
                     }
                 }
@@ -333,11 +335,11 @@ impl ReplyCursor {
 impl Item {
     /// One connection may hear the same through two doors.
     fn is_by(&self, reply: &Arc<StreamingReply>, egress: &Arc<dyn Egress>) -> bool {
-        matches!(self, Self::ReplyUpdate(unread) if unread.is_of(reply) && Arc::ptr_eq(&unread.egress, egress))
+        matches!(self, Self::ReplyUpdate(reply_cursor) if reply_cursor.is_of(reply) && Arc::ptr_eq(&reply_cursor.egress, egress))
     }
 
     fn is_of(&self, reply: &Arc<StreamingReply>) -> bool {
-        matches!(self, Self::ReplyUpdate(unread) if unread.is_of(reply))
+        matches!(self, Self::ReplyUpdate(reply_cursor) if reply_cursor.is_of(reply))
     }
 
     fn events(&self) -> u64 {

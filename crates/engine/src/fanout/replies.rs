@@ -37,7 +37,7 @@ pub struct StreamingReply {
 struct ReplyState {
     /// Known with the first piece.
     voice: Option<ReplyAuthor>,
-    rollup: ReplyBuffer,
+    reply_buffer: ReplyBuffer,
     encoded: VecDeque<EncodedPiece>,
 }
 
@@ -65,20 +65,20 @@ impl StreamingReply {
         bounds: ReplyLimits,
     ) -> Result<(ReplyOffset, ReplyOffset), ChunkRejected> {
         let mut so_far = self.so_far.lock();
-        let from = so_far.rollup.end();
-        so_far.rollup.push(chunk, bounds).map_err(|ReplyTooLong| ChunkRejected::TooLong)?;
+        let from = so_far.reply_buffer.end();
+        so_far.reply_buffer.push(chunk, bounds).map_err(|ReplyTooLong| ChunkRejected::TooLong)?;
         so_far
             .voice
             .get_or_insert_with(|| ReplyAuthor { agent_name: agent_name.into(), message: message.clone() });
-        Ok((from, so_far.rollup.end()))
+        Ok((from, so_far.reply_buffer.end()))
     }
 
     pub fn end(&self) -> ReplyOffset {
-        self.so_far.lock().rollup.end()
+        self.so_far.lock().reply_buffer.end()
     }
 
     pub fn length(&self, from: ReplyOffset, to: ReplyOffset) -> usize {
-        self.so_far.lock().rollup.length(from, to)
+        self.so_far.lock().reply_buffer.length(from, to)
     }
 
     /// The frame of the next piece between the marks, and how far it reaches; made once for all readers of a door.
@@ -97,7 +97,7 @@ impl StreamingReply {
             return Some((known.frame.clone(), known.reached));
         }
         let ((from, to), (next, last)) = (marks, numbers);
-        let (chunk, reached) = so_far.rollup.next(from, to, MAX_CHUNK_BYTES)?;
+        let (chunk, reached) = so_far.reply_buffer.next(from, to, MAX_CHUNK_BYTES)?;
         let voice = so_far.voice.as_ref()?;
         let signal = Signal::Chunk {
             room: self.room.clone(),
@@ -120,17 +120,17 @@ impl StreamingReply {
     /// How many numbers it takes to tell all of it so far.
     pub fn numbers(&self) -> u64 {
         let so_far = self.so_far.lock();
-        2 * so_far.rollup.parts() as u64
-            + numbers(so_far.rollup.length(ReplyOffset::default(), so_far.rollup.end()))
+        2 * so_far.reply_buffer.parts() as u64
+            + numbers(so_far.reply_buffer.length(ReplyOffset::default(), so_far.reply_buffer.end()))
     }
 
     /// The tools that were called so far.
     pub fn tools(&self) -> Vec<Chunk> {
-        self.so_far.lock().rollup.tools()
+        self.so_far.lock().reply_buffer.tools()
     }
 
     fn finish(&self, said: Option<&str>) -> (Arc<str>, Vec<Chunk>) {
-        self.so_far.lock().rollup.finish(said)
+        self.so_far.lock().reply_buffer.finish(said)
     }
 }
 

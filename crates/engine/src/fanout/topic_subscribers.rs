@@ -16,13 +16,13 @@ pub struct TopicSubscriber {
 }
 
 impl TopicSubscriber {
-    pub fn of(viewer: &Subscriber) -> Self {
+    pub fn of(subscriber: &Subscriber) -> Self {
         Self {
-            viewer: viewer.id,
-            user: viewer.user.clone(),
-            egress: viewer.egress.clone(),
-            outbox: viewer.outbox.clone(),
-            keeps_one_order: viewer.egress.is_totally_ordered(),
+            viewer: subscriber.id,
+            user: subscriber.user.clone(),
+            egress: subscriber.egress.clone(),
+            outbox: subscriber.outbox.clone(),
+            keeps_one_order: subscriber.egress.is_totally_ordered(),
         }
     }
 }

@@ -32,22 +32,22 @@ impl Hub {
     /// An agent asks whether it may use a tool, or what people want. What cannot be asked is denied, so that nobody
     /// waits in vain.
     pub async fn request_approval(&self, asking: ApprovalRequest<'_>) -> Result<(), Refusal> {
-        let ApprovalRequest { link, agent, room, request, tool, kind: matter, .. } = asking;
+        let ApprovalRequest { link, agent, room, request, tool, kind: approval_kind, .. } = asking;
         let (host, gateway, asks) = {
-            let mut desk = self.turns().desk();
-            desk.agent_on_connection(agent, link).ok_or(Refusal::NotFound(EntityKind::Agent))?;
-            let (host, gateway) = (desk.host(link), desk.gateway(link).cloned());
-            let asks = desk.asks(agent, room);
+            let mut scheduler = self.turns().desk();
+            scheduler.agent_on_connection(agent, link).ok_or(Refusal::NotFound(EntityKind::Agent))?;
+            let (host, gateway) = (scheduler.host(link), scheduler.gateway(link).cloned());
+            let asks = scheduler.asks(agent, room);
             (host, gateway, asks)
         };
         let (Some(host), Some(gateway)) = (host, gateway) else {
             return Err(Refusal::NotFound(EntityKind::Gateway));
         };
         let answer = |decision: &Decision| {
-            host.send(&HostCommand::Decided { agent, request, kind: matter, decision });
+            host.send(&HostCommand::Decided { agent, request, kind: approval_kind, decision });
             Ok(())
         };
-        if matter == ApprovalKind::Tool && tool.starts_with(OWN_TOOLS) {
+        if approval_kind == ApprovalKind::Tool && tool.starts_with(OWN_TOOLS) {
             return answer(&Decision::AllowedByRule);
         }
         let run = match asks {
@@ -62,7 +62,7 @@ impl Hub {
                     gateway,
                     request: request.into(),
                     tool: tool.into(),
-                    kind: matter,
+                    kind: approval_kind,
                     input: asking.input,
                     digest: asking.digest,
                     timeout: asking.timeout,
@@ -83,11 +83,15 @@ impl Hub {
     }
 
     /// Somebody answers a question. Whether its time is over is looked at first, by a clock that nobody sets.
-    pub async fn decide_approval(&self, caller: &Caller, judgement: ApprovalDecision) -> CommandResult {
-        if self.turns().desk().is_overdue(&judgement.approval, Instant::now()) {
-            self.expire(&judgement.approval).await?;
+    pub async fn decide_approval(
+        &self,
+        caller: &Caller,
+        approval_decision: ApprovalDecision,
+    ) -> CommandResult {
+        if self.turns().desk().is_overdue(&approval_decision.approval, Instant::now()) {
+            self.expire(&approval_decision.approval).await?;
         }
-        self.execute(caller, Command::DecideApproval(judgement)).await
+        self.execute(caller, Command::DecideApproval(approval_decision)).await
     }
 
     /// Somebody says what an agent asked people.
@@ -117,7 +121,7 @@ impl Hub {
 
 pub(super) fn tell(host: &dyn super::Host, approval: &Approval) {
     if let Some(decision) = &approval.decision {
-        let Approval { agent, request, kind: matter, .. } = approval;
-        host.send(&HostCommand::Decided { agent, request, kind: *matter, decision });
+        let Approval { agent, request, kind: approval_kind, .. } = approval;
+        host.send(&HostCommand::Decided { agent, request, kind: *approval_kind, decision });
     }
 }

@@ -26,8 +26,8 @@ pub async fn run_loop(weak: WeakHub) {
     loop {
         let Some(hub) = weak.upgrade().filter(|hub| !hub.is_closing()) else { return };
         hub.drive_runs().await;
-        let (turns, switchboard) = (hub.shared_turns(), hub.shared_switchboard());
-        let deadline = turns.desk().next_deadline(hub.limits().gateway_grace, Instant::now());
+        let (scheduler_handle, fanout) = (hub.shared_turns(), hub.shared_switchboard());
+        let deadline = scheduler_handle.desk().next_deadline(hub.limits().gateway_grace, Instant::now());
         // The hub must be able to end while nothing happens.
         drop(hub);
         let deadline = async {
@@ -37,9 +37,9 @@ pub async fn run_loop(weak: WeakHub) {
             }
         };
         tokio::select! {
-            () = turns.wake_driver.notified() => {}
+            () = scheduler_handle.wake_driver.notified() => {}
             () = deadline => {}
-            () = switchboard.crowded() => {
+            () = fanout.crowded() => {
                 let Some(hub) = weak.upgrade() else { return };
                 // Only signals suffer where the store does not take it.
                 let _ = hub.execute(&Caller::OPERATOR, Command::AppendNoop).await;
@@ -56,17 +56,27 @@ impl Hub {
             self.switchboard().signal_room(&room, &signal, None);
         }
         let (ready, unwanted, due, stale, changed, removed, stops, overdue, over) = {
-            let (mut desk, now) = (self.turns().desk(), Instant::now());
-            let removed = desk.take_removed().into_iter();
+            let (mut scheduler, now) = (self.turns().desk(), Instant::now());
+            let removed = scheduler.take_removed().into_iter();
             let removed: Vec<_> =
-                removed.filter_map(|(link, agent)| Some((desk.host(link)?, agent))).collect();
-            let stops = self.orders_to_stop(&mut desk);
-            let due = desk.take_runs_to_finish(self.limits().gateway_grace, now);
-            let (stale, changed) = (desk.take_stale(), desk.take_changed());
-            let overdue = desk.overdue(now);
-            let over = desk.take_over().into_iter();
-            let over: Vec<_> = over.filter_map(|over| Some((desk.host(over.link)?, over))).collect();
-            (desk.take_ready(now), desk.take_unwanted(), due, stale, changed, removed, stops, overdue, over)
+                removed.filter_map(|(link, agent)| Some((scheduler.host(link)?, agent))).collect();
+            let stops = self.orders_to_stop(&mut scheduler);
+            let due = scheduler.take_runs_to_finish(self.limits().gateway_grace, now);
+            let (stale, changed) = (scheduler.take_stale(), scheduler.take_changed());
+            let overdue = scheduler.overdue(now);
+            let over = scheduler.take_over().into_iter();
+            let over: Vec<_> = over.filter_map(|over| Some((scheduler.host(over.link)?, over))).collect();
+            (
+                scheduler.take_ready(now),
+                scheduler.take_unwanted(),
+                due,
+                stale,
+                changed,
+                removed,
+                stops,
+                overdue,
+                over,
+            )
         };
         for (host, agent, room) in stops {
             host.send(&HostCommand::Stop { agent: &agent, room: &room });
@@ -162,12 +172,12 @@ impl Hub {
         let ours = self.turns().desk().is_hosted_by_us(agent);
         // A turn that knows less is better than none.
         let earlier = if ours { self.heard_before(started).await.unwrap_or_default() } else { Vec::new() };
-        let desk = self.turns().desk();
-        let host = desk.online_agent(agent).and_then(|seat| desk.host(seat.link));
+        let scheduler = self.turns().desk();
+        let host = scheduler.online_agent(agent).and_then(|seat| scheduler.host(seat.link));
         // Told while nobody can stop it: a host that hears of the stop first would do the work after all.
-        if let Some(host) = host.filter(|_| desk.is_active(&started.run.id)) {
+        if let Some(host) = host.filter(|_| scheduler.is_active(&started.run.id)) {
             // The agent may have moved to another host meanwhile.
-            let earlier = if desk.is_hosted_by_us(agent) { &*earlier } else { &[] };
+            let earlier = if scheduler.is_hosted_by_us(agent) { &*earlier } else { &[] };
             host.send(&HostCommand::StartRun { started, earlier });
         }
     }
@@ -182,7 +192,7 @@ impl Hub {
         };
         self.read_snapshot(move |_, store| {
             let Some(member) = store.member(&room, &member)? else { return Ok(Vec::new()) };
-            let beyond = member.arrangement.cleared_through;
+            let beyond = member.room_preferences.cleared_through;
             let mut said = store.history(&room, beyond, Page::Before(before), CONTEXT_MESSAGES)?;
             said.reverse();
             Ok(said)

@@ -64,7 +64,7 @@ pub enum HostCommand<'a> {
     /// Its owner asks something of the gateway itself.
     GatewayRequest {
         request: &'a str,
-        errand: &'a GatewayRequest,
+        gateway_request: &'a GatewayRequest,
     },
     /// What was said in a room from a message on was taken back.
     Rewind {

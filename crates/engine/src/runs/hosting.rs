@@ -26,7 +26,7 @@ const MOST_GATEWAYS: usize = 20;
 /// The turns of all agents: what is known of them, and the bell that wakes whoever tends them.
 #[derive(Default)]
 pub struct SchedulerHandle {
-    desk: Mutex<Scheduler>,
+    scheduler: Mutex<Scheduler>,
     pub(super) wake_driver: Notify,
     /// Rung where agents may have become idle, or are to be prompted.
     pub(crate) idle: Notify,
@@ -34,7 +34,7 @@ pub struct SchedulerHandle {
 
 impl SchedulerHandle {
     pub(crate) fn desk(&self) -> MutexGuard<'_, Scheduler> {
-        self.desk.lock()
+        self.scheduler.lock()
     }
 
     pub fn wake(&self) {
@@ -43,26 +43,26 @@ impl SchedulerHandle {
 
     /// Takes in what was committed, in order.
     pub fn learn(&self, batch: &[LoggedEvent]) {
-        let mut desk = self.desk();
+        let mut scheduler = self.desk();
         let now = Instant::now();
-        for logged in batch {
-            desk.apply_event(&logged.event, now);
+        for logged_event in batch {
+            scheduler.apply_event(&logged_event.event, now);
         }
-        drop(desk);
+        drop(scheduler);
         self.tell_answers();
         self.wake_driver.notify_one();
-        if batch.iter().any(|logged| matches!(logged.event, Event::RoomChanged(_))) {
+        if batch.iter().any(|logged_event| matches!(logged_event.event, Event::RoomChanged(_))) {
             self.idle.notify_one();
         }
     }
 
     /// Takes in a turn that was open when the hub began, and what set it off.
     pub fn restore(&self, run: Run, trigger: Option<Arc<Message>>) {
-        let (mut desk, now) = (self.desk(), Instant::now());
+        let (mut scheduler, now) = (self.desk(), Instant::now());
         if let Some(message) = trigger {
-            desk.apply_event(&Event::MessagePosted { message, deliveries: Arc::new([]) }, now);
+            scheduler.apply_event(&Event::MessagePosted { message, deliveries: Arc::new([]) }, now);
         }
-        desk.apply_event(&Event::RunChanged(Arc::new(run)), now);
+        scheduler.apply_event(&Event::RunChanged(Arc::new(run)), now);
     }
 
     /// Hands out what was decided, at once: an agent waits for it.
@@ -77,10 +77,10 @@ impl SchedulerHandle {
     /// take that, it is asked again.
     pub fn close_question(&self, question: Option<Approval>) {
         let Some(question) = question.map(Arc::new) else { return };
-        let (mut desk, now) = (self.desk(), Instant::now());
+        let (mut scheduler, now) = (self.desk(), Instant::now());
         match question.decision {
-            Some(_) => desk.apply_event(&Event::ApprovalDecided(question), now),
-            None => desk.close_question(&question, now),
+            Some(_) => scheduler.apply_event(&Event::ApprovalDecided(question), now),
+            None => scheduler.close_question(&question, now),
         }
     }
 }
@@ -124,12 +124,12 @@ impl Hub {
         by_room: bool,
         host: Arc<dyn Host>,
     ) -> Result<GatewayConnectionId, Refusal> {
-        let mut desk = self.turns().desk();
-        let known = desk.gateways_of(owner);
+        let mut scheduler = self.turns().desk();
+        let known = scheduler.gateways_of(owner);
         if known.len() >= MOST_GATEWAYS && !known.contains(&gateway) {
             return Err(Refusal::TooManyConnections);
         }
-        Ok(desk.connect_gateway(GatewayConnection { gateway, owner: owner.clone(), by_room, host }))
+        Ok(scheduler.connect_gateway(GatewayConnection { gateway, owner: owner.clone(), by_room, host }))
     }
 
     /// An agent that this gateway hosts: for who hosts agents in the hub itself.
@@ -155,11 +155,11 @@ impl Hub {
     /// An agent is there, through this link; the hub has it as registered.
     pub async fn agent_online(&self, link: GatewayConnectionId, agent: &Agent) -> Result<(), Refusal> {
         let taken_over = {
-            let mut desk = self.turns().desk();
-            let before = desk.agent_online(&agent.id, link, &agent.name, Instant::now());
+            let mut scheduler = self.turns().desk();
+            let before = scheduler.agent_online(&agent.id, link, &agent.name, Instant::now());
             let able = agent.host.capabilities.iter().any(|ability| &**ability == INJECT_CAPABILITY);
-            desk.set_injectable(&agent.id, able);
-            before.and_then(|before| desk.host(before))
+            scheduler.set_injectable(&agent.id, able);
+            before.and_then(|before| scheduler.host(before))
         };
         self.turns().tell_answers();
         if let Some(host) = taken_over {
@@ -213,17 +213,17 @@ impl Hub {
         queue_depth: u32,
     ) {
         let news = {
-            let mut desk = self.turns().desk();
-            if desk.agent_on_connection(agent, link).is_none() {
+            let mut scheduler = self.turns().desk();
+            if scheduler.agent_on_connection(agent, link).is_none() {
                 return;
             }
             if status == AgentStatus::Busy {
-                desk.mark_alive(agent, None);
+                scheduler.mark_alive(agent, None);
             } else if queue_depth == 0 {
-                desk.idle(agent);
-                desk.stopped(agent, None);
+                scheduler.idle(agent);
+                scheduler.stopped(agent, None);
             }
-            desk.set_status(agent, status, queue_depth)
+            scheduler.set_status(agent, status, queue_depth)
         };
         self.turns().wake_driver.notify_one();
         if news {
@@ -277,14 +277,15 @@ impl Hub {
     }
 
     fn bind(&self, voice: ReplyRef<'_>) -> Result<(ReplyBinding, Box<str>), Refusal> {
-        let mut desk = self.turns().desk();
-        let seat =
-            desk.agent_on_connection(voice.agent, voice.link).ok_or(Refusal::NotFound(EntityKind::Agent))?;
+        let mut scheduler = self.turns().desk();
+        let seat = scheduler
+            .agent_on_connection(voice.agent, voice.link)
+            .ok_or(Refusal::NotFound(EntityKind::Agent))?;
         let name = seat.name.clone();
         let ReplyRef { agent, room, reply, .. } = voice;
         let bound = match voice.run {
-            Some(run) => desk.bind_named(agent, room, reply, run),
-            None => desk.bind(agent, room, reply),
+            Some(run) => scheduler.bind_named(agent, room, reply, run),
+            None => scheduler.bind(agent, room, reply),
         };
         Ok((bound, name))
     }
@@ -372,10 +373,10 @@ impl Hub {
     ) -> Result<(), Refusal> {
         let ReplyRef { link, agent, room, reply, .. } = voice;
         let taken_for = {
-            let mut desk = self.turns().desk();
-            desk.agent_on_connection(agent, link).ok_or(Refusal::NotFound(EntityKind::Agent))?;
-            desk.stopped(agent, Some(room));
-            desk.run_bound_to(agent, reply)
+            let mut scheduler = self.turns().desk();
+            scheduler.agent_on_connection(agent, link).ok_or(Refusal::NotFound(EntityKind::Agent))?;
+            scheduler.stopped(agent, Some(room));
+            scheduler.run_bound_to(agent, reply)
         };
         self.turns().wake_driver.notify_one();
         let heard = taken_for.and_then(|run| self.switchboard().restart_reply(&run));
@@ -390,23 +391,23 @@ impl Hub {
             (Some(_) | None, _) => {}
         }
         let run = self.open_turn(agent, room).await?;
-        let mut desk = self.turns().desk();
-        desk.bind_reply(&run, reply);
-        desk.end(&run, ending);
-        drop(desk);
+        let mut scheduler = self.turns().desk();
+        scheduler.bind_reply(&run, reply);
+        scheduler.end(&run, ending);
+        drop(scheduler);
         self.turns().wake_driver.notify_one();
         Ok(())
     }
 
     /// The turn whose reply came under an id that is another message's will get no other.
     fn fail_speechless(&self, voice: ReplyRef<'_>) {
-        let mut desk = self.turns().desk();
-        let here = desk.agent_on_connection(voice.agent, voice.link).is_some();
-        if let Some(run) = desk.run_without_reply(voice.agent, voice.room).filter(|_| here) {
+        let mut scheduler = self.turns().desk();
+        let here = scheduler.agent_on_connection(voice.agent, voice.link).is_some();
+        if let Some(run) = scheduler.run_without_reply(voice.agent, voice.room).filter(|_| here) {
             let reason = "its reply came under the id of another message";
-            desk.end(&run, PendingEnd::plain(RunOutcome::Failed(reason.into())));
+            scheduler.end(&run, PendingEnd::plain(RunOutcome::Failed(reason.into())));
         }
-        drop(desk);
+        drop(scheduler);
         self.turns().wake_driver.notify_one();
     }
 
@@ -417,8 +418,8 @@ impl Hub {
         finished: RunCompletion,
         run: Option<RunId>,
     ) -> Result<(), Refusal> {
-        let rollup = self.buffer_of(&finished.chunks);
-        let (text, chunks) = rollup.finish(finished.text.as_deref());
+        let reply_buffer = self.buffer_of(&finished.chunks);
+        let (text, chunks) = reply_buffer.finish(finished.text.as_deref());
         let said = AgentReply {
             message: Some(voice.reply.clone()),
             text,
@@ -433,13 +434,13 @@ impl Hub {
     /// Chunks as they are kept: what flows together is one.
     pub(super) fn buffer_of(&self, chunks: &[Chunk]) -> ReplyBuffer {
         let bounds = ReplyLimits { chunks: self.limits().reply_chunks, bytes: self.limits().reply_bytes };
-        let mut rollup = ReplyBuffer::default();
+        let mut reply_buffer = ReplyBuffer::default();
         for chunk in chunks {
-            if rollup.push(chunk, bounds).is_err() {
+            if reply_buffer.push(chunk, bounds).is_err() {
                 break;
             }
         }
-        rollup
+        reply_buffer
     }
 
     /// The plan of a turn as it stands now. Where there is no turn, nobody is told.
@@ -452,10 +453,10 @@ impl Hub {
         state: PlanState,
     ) -> Result<(), Refusal> {
         let run = {
-            let mut desk = self.turns().desk();
-            desk.agent_on_connection(agent, link).ok_or(Refusal::NotFound(EntityKind::Agent))?;
-            desk.mark_alive(agent, room);
-            let Some((run, _)) = desk.runs(agent, room).pop() else { return Ok(()) };
+            let mut scheduler = self.turns().desk();
+            scheduler.agent_on_connection(agent, link).ok_or(Refusal::NotFound(EntityKind::Agent))?;
+            scheduler.mark_alive(agent, room);
+            let Some((run, _)) = scheduler.runs(agent, room).pop() else { return Ok(()) };
             run
         };
         match self.execute(&Caller::OPERATOR, Command::UpdatePlan { run, plan, state }).await {
@@ -480,10 +481,10 @@ impl Hub {
         event: RunEvent,
     ) -> Result<(), Refusal> {
         let (run, room) = {
-            let mut desk = self.turns().desk();
-            desk.agent_on_connection(agent, link).ok_or(Refusal::NotFound(EntityKind::Agent))?;
-            desk.mark_alive(agent, room);
-            let Some(found) = desk.runs(agent, room).pop() else { return Ok(()) };
+            let mut scheduler = self.turns().desk();
+            scheduler.agent_on_connection(agent, link).ok_or(Refusal::NotFound(EntityKind::Agent))?;
+            scheduler.mark_alive(agent, room);
+            let Some(found) = scheduler.runs(agent, room).pop() else { return Ok(()) };
             found
         };
         if let RunEvent::Usage(UsageReport { spent: Some(usage), .. }) = &event {
@@ -530,11 +531,11 @@ impl Hub {
     /// What an agent's terminal shows, to everyone in the room of its turn.
     pub fn terminal(&self, link: GatewayConnectionId, agent: &AgentId, room: Option<&RoomId>, data: &str) {
         let (room, data, agent_name) = {
-            let mut desk = self.turns().desk();
-            let Some(name) = desk.agent_on_connection(agent, link).map(|seat| seat.name.clone()) else {
+            let mut scheduler = self.turns().desk();
+            let Some(name) = scheduler.agent_on_connection(agent, link).map(|seat| seat.name.clone()) else {
                 return;
             };
-            let Some((room, data)) = desk.terminal(agent, room, data) else { return };
+            let Some((room, data)) = scheduler.terminal(agent, room, data) else { return };
             (room, data, name)
         };
         if !data.is_empty() {
@@ -548,9 +549,9 @@ impl Hub {
     pub async fn stop(&self, caller: &Caller, room: &RoomId, agent: &AgentId) -> Result<(), Refusal> {
         self.may(caller, Query::MayStop { room: room.clone() }).await?;
         let stops = {
-            let mut desk = self.turns().desk();
-            desk.cancel_runs(room, Some(agent), Instant::now());
-            self.orders_to_stop(&mut desk)
+            let mut scheduler = self.turns().desk();
+            scheduler.cancel_runs(room, Some(agent), Instant::now());
+            self.orders_to_stop(&mut scheduler)
         };
         for (host, agent, room) in stops {
             host.send(&HostCommand::Stop { agent: &agent, room: &room });
@@ -559,9 +560,9 @@ impl Hub {
         Ok(())
     }
 
-    pub(super) fn orders_to_stop(&self, desk: &mut Scheduler) -> Vec<(Arc<dyn Host>, AgentId, RoomId)> {
-        let stops = desk.take_stops().into_iter();
-        stops.filter_map(|(link, agent, room)| Some((desk.host(link)?, agent, room))).collect()
+    pub(super) fn orders_to_stop(&self, scheduler: &mut Scheduler) -> Vec<(Arc<dyn Host>, AgentId, RoomId)> {
+        let stops = scheduler.take_stops().into_iter();
+        stops.filter_map(|(link, agent, room)| Some((scheduler.host(link)?, agent, room))).collect()
     }
 
     /// Tells the agents in a room, or one of them, where they are.
@@ -573,8 +574,8 @@ impl Hub {
         let Some((room, beside)) = self.beside(room).await? else { return Ok(()) };
         for agent in beside.iter().filter_map(|one| one.member.member.agent()) {
             let host = {
-                let desk = self.turns().desk();
-                desk.online_agent(agent).and_then(|seat| desk.host(seat.link))
+                let scheduler = self.turns().desk();
+                scheduler.online_agent(agent).and_then(|seat| scheduler.host(seat.link))
             };
             if let Some(host) = host.filter(|_| only.is_none_or(|only| only == agent)) {
                 host.send(&HostCommand::Context { agent, room: &room, members: &beside });
@@ -616,8 +617,8 @@ impl Hub {
         // Only a signal is lost if it cannot be told.
         let Ok(Some((agent, people))) = found.await else { return };
         let (status, queue_depth) = {
-            let desk = self.turns().desk();
-            let seat = desk.online_agent(&agent.id);
+            let scheduler = self.turns().desk();
+            let seat = scheduler.online_agent(&agent.id);
             seat.map_or((AgentStatus::Offline, 0), |seat| (seat.status, seat.queue_depth))
         };
         let Agent { id: agent, name, host, .. } = agent;

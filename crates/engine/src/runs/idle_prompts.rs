@@ -20,10 +20,10 @@ pub async fn run_loop(weak: WeakHub) {
         let Some(hub) = weak.upgrade().filter(|hub| !hub.is_closing()) else { return };
         let looked = Instant::now();
         hub.prompt_idle().await;
-        let turns = hub.shared_turns();
+        let scheduler_handle = hub.shared_turns();
         // The hub must be able to end while nothing happens.
         drop(hub);
-        let _ = tokio::time::timeout(POLL_INTERVAL, turns.idle.notified()).await;
+        let _ = tokio::time::timeout(POLL_INTERVAL, scheduler_handle.idle.notified()).await;
         tokio::time::sleep_until(looked + MIN_POLL_INTERVAL).await;
     }
 }
@@ -64,7 +64,8 @@ fn due(now: Time, store: &mut dyn Snapshot) -> Result<Vec<DuePrompt>, Fault> {
     let mut due = Vec::new();
     for mission in store.missions_on()? {
         let room = store.room(&mission.room)?;
-        let holds = room.is_some_and(|room| MissionScope::of(&room) == mission.realm && !room.is_frozen());
+        let holds =
+            room.is_some_and(|room| MissionScope::of(&room) == mission.mission_scope && !room.is_frozen());
         if !holds || mission.prompts >= Mission::MOST_PROMPTS {
             continue;
         }
@@ -80,7 +81,8 @@ fn due(now: Time, store: &mut dyn Snapshot) -> Result<Vec<DuePrompt>, Fault> {
 
 /// Whether an agent has had nothing to do for so long that it is prompted.
 fn is_due(mission: &Mission, agent: &AgentId, now: Time, store: &mut dyn Snapshot) -> Result<bool, Fault> {
-    let (overridden, own) = (store.idle(&mission.realm, agent)?, store.idle(&MissionScope::Global, agent)?);
+    let (overridden, own) =
+        (store.idle(&mission.mission_scope, agent)?, store.idle(&MissionScope::Global, agent)?);
     let Some(idle) = mission.idle(agent, overridden.as_ref(), own.as_ref()) else { return Ok(false) };
     let latest = store.latest_runs(agent, 1)?.pop();
     if latest.as_ref().is_some_and(|run| !matches!(run.state, RunState::Ended(_))) {

@@ -17,9 +17,9 @@ impl Hub {
         for offer in offers {
             // What cannot be read now, or is gone, is looked at again when it is its turn.
             if let Ok(Some(message)) = self.said(&offer).await {
-                let desk = self.turns().desk();
+                let scheduler = self.turns().desk();
                 // Told while nobody can end it, as with every turn.
-                if desk.stands(&offer) {
+                if scheduler.stands(&offer) {
                     let InjectionOffer { host, agent, room, run, added, .. } = &offer;
                     host.send(&HostCommand::Inject { agent, room, run, added, message: &message });
                 }

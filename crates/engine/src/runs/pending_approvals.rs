@@ -130,30 +130,34 @@ mod tests {
 
     #[test]
     fn what_nobody_answered_is_closed_once_and_again_if_that_was_not_taken() {
-        let (mut questions, start, one) =
+        let (mut pending_approvals, start, one) =
             (PendingApprovals::default(), Instant::now(), ApprovalId::stored("1"));
-        questions.asked(&approval("1", "run"), MINUTE, start);
-        questions.asked(&approval("1", "run"), MINUTE, start + MINUTE / 2);
-        assert_eq!(questions.next_deadline(), Some(start + MINUTE), "asked again it is open no longer");
-        assert_eq!(questions.overdue(start + MINUTE / 2), []);
-        assert!(!questions.is_overdue(&one, start + MINUTE / 2));
-        assert!(questions.is_overdue(&one, start + MINUTE));
+        pending_approvals.asked(&approval("1", "run"), MINUTE, start);
+        pending_approvals.asked(&approval("1", "run"), MINUTE, start + MINUTE / 2);
+        assert_eq!(
+            pending_approvals.next_deadline(),
+            Some(start + MINUTE),
+            "asked again it is open no longer"
+        );
+        assert_eq!(pending_approvals.overdue(start + MINUTE / 2), []);
+        assert!(!pending_approvals.is_overdue(&one, start + MINUTE / 2));
+        assert!(pending_approvals.is_overdue(&one, start + MINUTE));
         let all = [one];
-        assert_eq!(questions.overdue(start + MINUTE), all);
-        assert_eq!(questions.overdue(start + MINUTE), []);
-        assert_eq!(questions.overdue(start + MINUTE + STORE_RETRY_DELAY), all);
-        questions.decided(&decided("1", "run"));
-        assert_eq!(questions.next_deadline(), None);
+        assert_eq!(pending_approvals.overdue(start + MINUTE), all);
+        assert_eq!(pending_approvals.overdue(start + MINUTE), []);
+        assert_eq!(pending_approvals.overdue(start + MINUTE + STORE_RETRY_DELAY), all);
+        pending_approvals.decided(&decided("1", "run"));
+        assert_eq!(pending_approvals.next_deadline(), None);
     }
 
     #[test]
     fn an_answer_is_heard_once_and_not_after_its_turn() {
-        let mut questions = PendingApprovals::default();
-        questions.decided(&decided("1", "run"));
-        questions.decided(&decided("2", "other"));
-        assert_eq!(questions.take_deliverable(|_| false), []);
-        questions.run_ended(&RunId::stored("other"));
-        assert_eq!(questions.take_deliverable(|_| true), [decided("1", "run")]);
-        assert_eq!(questions.take_deliverable(|_| true), []);
+        let mut pending_approvals = PendingApprovals::default();
+        pending_approvals.decided(&decided("1", "run"));
+        pending_approvals.decided(&decided("2", "other"));
+        assert_eq!(pending_approvals.take_deliverable(|_| false), []);
+        pending_approvals.run_ended(&RunId::stored("other"));
+        assert_eq!(pending_approvals.take_deliverable(|_| true), [decided("1", "run")]);
+        assert_eq!(pending_approvals.take_deliverable(|_| true), []);
     }
 }

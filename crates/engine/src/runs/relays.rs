@@ -38,10 +38,10 @@ impl Hub {
         let by = caller.user().ok_or(Refusal::NotSignedIn)?;
         let request = self.new_id();
         let host = {
-            let mut desk = self.turns().desk();
-            let link = desk.online_agent(&agent).map(|seat| seat.link).ok_or(Refusal::GatewayOffline)?;
-            let host = desk.host(link).ok_or(Refusal::GatewayOffline)?;
-            desk.inquiries.put(PendingInquiry {
+            let mut scheduler = self.turns().desk();
+            let link = scheduler.online_agent(&agent).map(|seat| seat.link).ok_or(Refusal::GatewayOffline)?;
+            let host = scheduler.host(link).ok_or(Refusal::GatewayOffline)?;
+            scheduler.inquiries.put(PendingInquiry {
                 request: request.clone(),
                 link,
                 agent: agent.clone(),
@@ -69,17 +69,17 @@ impl Hub {
         &self,
         caller: &Caller,
         gateway: GatewayId,
-        errand: &GatewayRequest,
+        gateway_request: &GatewayRequest,
     ) -> Result<Box<str>, Refusal> {
-        validate_gateway_request(errand)?;
-        let query = match errand {
+        validate_gateway_request(gateway_request)?;
+        let query = match gateway_request {
             GatewayRequest::Spawn(_) => Query::MaySpawn { gateway: gateway.clone() },
             GatewayRequest::Credential { .. } => Query::MayManageCredentials { gateway: gateway.clone() },
         };
         self.may(caller, query).await?;
         let host = self.turns().desk().host_of_gateway(&gateway).ok_or(Refusal::GatewayOffline)?;
         let request = self.new_id();
-        host.send(&HostCommand::GatewayRequest { request: &request, errand });
+        host.send(&HostCommand::GatewayRequest { request: &request, gateway_request });
         Ok(request)
     }
 
@@ -97,8 +97,8 @@ impl Hub {
             | AnswerKind::OauthUrl
             | AnswerKind::Oauth => {
                 let found = {
-                    let desk = self.turns().desk();
-                    desk.gateway(link).cloned().zip(desk.owner(link).cloned())
+                    let scheduler = self.turns().desk();
+                    scheduler.gateway(link).cloned().zip(scheduler.owner(link).cloned())
                 };
                 let Some((gateway, owner)) = found else { return Ok(()) };
                 let answered = InquiryAnswer { kind, by: Answerer::Gateway(gateway), body };
@@ -107,9 +107,9 @@ impl Hub {
             AnswerKind::AgentCommand | AnswerKind::AgentInfo | AnswerKind::Workspace => {
                 let Some(agent) = agent else { return Ok(()) };
                 let waiting = {
-                    let mut desk = self.turns().desk();
+                    let mut scheduler = self.turns().desk();
                     let request = request.as_deref();
-                    desk.inquiries.take(link, kind, &agent, room.as_ref(), request, Instant::now())
+                    scheduler.inquiries.take(link, kind, &agent, room.as_ref(), request, Instant::now())
                 };
                 if let Some(waiting) = waiting {
                     self.tell_answer(waiting, kind, body).await?;
@@ -132,16 +132,16 @@ impl Hub {
         let unsaid = spoken.into_iter().filter(|(run, _)| ended.iter().any(|ended| ended.id == *run));
         removed.extend(unsaid.map(|(_, reply)| reply));
         let (stops, hosts) = {
-            let (mut desk, now) = (self.turns().desk(), Instant::now());
+            let (mut scheduler, now) = (self.turns().desk(), Instant::now());
             for run in &ended {
-                desk.apply_event(&Event::RunChanged(run.clone()), now);
+                scheduler.apply_event(&Event::RunChanged(run.clone()), now);
             }
-            let stops = self.orders_to_stop(&mut desk);
+            let stops = self.orders_to_stop(&mut scheduler);
             let mut hosts = Vec::new();
             for agent in agents {
-                match desk.online_agent(&agent).and_then(|seat| desk.host(seat.link)) {
+                match scheduler.online_agent(&agent).and_then(|seat| scheduler.host(seat.link)) {
                     Some(host) => hosts.push((host, agent)),
-                    None => desk.forgets_later(&agent, &room, &message.id),
+                    None => scheduler.forgets_later(&agent, &room, &message.id),
                 }
             }
             (stops, hosts)
@@ -163,12 +163,13 @@ impl Hub {
     /// Tells an agent that has come what was taken back while it was away.
     pub(super) fn send_pending_rewinds(&self, link: GatewayConnectionId, agent: &AgentId) {
         let (host, to_forget) = {
-            let mut desk = self.turns().desk();
-            let Some(host) = desk.agent_on_connection(agent, link).and_then(|seat| desk.host(seat.link))
+            let mut scheduler = self.turns().desk();
+            let Some(host) =
+                scheduler.agent_on_connection(agent, link).and_then(|seat| scheduler.host(seat.link))
             else {
                 return;
             };
-            (host, desk.take_unforgotten(agent))
+            (host, scheduler.take_unforgotten(agent))
         };
         for (room, message) in &to_forget {
             host.send(&HostCommand::Rewind { agent, room, message });

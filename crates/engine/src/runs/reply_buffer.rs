@@ -167,17 +167,17 @@ mod tests {
     }
 
     fn heard(pieces: &[(ChunkKind, &str)]) -> ReplyBuffer {
-        let mut rollup = ReplyBuffer::default();
+        let mut reply_buffer = ReplyBuffer::default();
         for (kind, content) in pieces {
-            rollup.push(&chunk(*kind, content), WIDE).unwrap();
+            reply_buffer.push(&chunk(*kind, content), WIDE).unwrap();
         }
-        rollup
+        reply_buffer
     }
 
     #[test]
     fn only_neighbouring_texts_and_thoughts_flow_together() {
         use ChunkKind::{Error, Text, Thinking, ToolResult, ToolUse};
-        let rollup = heard(&[
+        let reply_buffer = heard(&[
             (Thinking, "h"),
             (Thinking, "m"),
             (Text, "a"),
@@ -190,15 +190,16 @@ mod tests {
             (Error, "f"),
             (Text, "c"),
         ]);
-        let parts: Vec<String> = rollup.chunks().iter().map(|chunk| chunk.content.to_string()).collect();
+        let parts: Vec<String> =
+            reply_buffer.chunks().iter().map(|chunk| chunk.content.to_string()).collect();
         assert_eq!(parts, ["hm", "ab", "x", "y", "1", "2", "e", "f", "c"]);
-        assert_eq!(rollup.text(), "abc");
+        assert_eq!(reply_buffer.text(), "abc");
     }
 
     #[test]
     fn what_the_agent_says_it_was_counts_unless_more_was_heard() {
-        let rollup = heard(&[(ChunkKind::Text, "part1 "), (ChunkKind::Text, "part2")]);
-        let text = |said| rollup.finish(said).0.to_string();
+        let reply_buffer = heard(&[(ChunkKind::Text, "part1 "), (ChunkKind::Text, "part2")]);
+        let text = |said| reply_buffer.finish(said).0.to_string();
         assert_eq!(text(None), "part1 part2");
         assert_eq!(text(Some("part1 ")), "part1 part2", "cut off to fit into a frame");
         assert_eq!(text(Some("")), "part1 part2");
@@ -210,16 +211,16 @@ mod tests {
     #[test]
     fn what_is_too_long_changes_nothing() {
         let narrow = ReplyLimits { chunks: 2, bytes: 5 };
-        let mut rollup = ReplyBuffer::default();
-        rollup.push(&chunk(ChunkKind::Text, "abc"), narrow).unwrap();
-        assert_eq!(rollup.push(&chunk(ChunkKind::Text, "def"), narrow), Err(ReplyTooLong));
-        rollup.push(&chunk(ChunkKind::ToolUse, "t"), narrow).unwrap();
+        let mut reply_buffer = ReplyBuffer::default();
+        reply_buffer.push(&chunk(ChunkKind::Text, "abc"), narrow).unwrap();
+        assert_eq!(reply_buffer.push(&chunk(ChunkKind::Text, "def"), narrow), Err(ReplyTooLong));
+        reply_buffer.push(&chunk(ChunkKind::ToolUse, "t"), narrow).unwrap();
         assert_eq!(
-            rollup.push(&chunk(ChunkKind::Text, "d"), narrow),
+            reply_buffer.push(&chunk(ChunkKind::Text, "d"), narrow),
             Err(ReplyTooLong),
             "a third that does not flow"
         );
-        assert_eq!(rollup.text(), "abc");
+        assert_eq!(reply_buffer.text(), "abc");
     }
 
     proptest! {

@@ -22,9 +22,9 @@ impl Hub {
         // A turn that began a moment ago is known a moment later.
         self.wait_until_caught_up().await;
         let (host, resumed) = {
-            let mut desk = self.turns().desk();
-            desk.agent_on_connection(agent, link).ok_or(Refusal::NotFound(EntityKind::Agent))?;
-            (desk.host(link), desk.resume(agent, run))
+            let mut scheduler = self.turns().desk();
+            scheduler.agent_on_connection(agent, link).ok_or(Refusal::NotFound(EntityKind::Agent))?;
+            (scheduler.host(link), scheduler.resume(agent, run))
         };
         let Some(host) = host else { return Ok(()) };
         match resumed {

@@ -65,7 +65,7 @@ pub struct Scheduler {
     over: Vec<EndedRun>,
     /// Agents that are gone, with the link to tell.
     removed: Vec<(GatewayConnectionId, AgentId)>,
-    questions: PendingApprovals,
+    pending_approvals: PendingApprovals,
     /// What was decided, for who is to hear it.
     answers: Vec<(GatewayConnectionId, Arc<Approval>)>,
     /// What agents that were away have not forgotten yet, in the order in which it was taken back.
@@ -286,14 +286,14 @@ impl Scheduler {
                 self.queues.touch(&run.agent);
                 self.learn_run(run, now);
                 if run.has_ended() {
-                    self.questions.run_ended(&run.id);
+                    self.pending_approvals.run_ended(&run.id);
                 }
             }
             Event::ApprovalAsked(asked) if asked.decision.is_none() => {
-                self.questions.asked(asked, asked.open_for(), now);
+                self.pending_approvals.asked(asked, asked.open_for(), now);
             }
             Event::ApprovalDecided(decided) => {
-                self.questions.decided(decided);
+                self.pending_approvals.decided(decided);
                 self.hand_answers_out();
             }
             Event::RoomChanged(room) => {
@@ -312,7 +312,7 @@ impl Scheduler {
                 }
             }
             Event::RoomRemoved { room, .. } => {
-                self.questions.room_gone(room);
+                self.pending_approvals.room_gone(room);
                 self.queues.gone(|_, of| of == room);
                 let (agents, lost) = self.in_room(room);
                 for (run, agent) in lost {
@@ -331,7 +331,7 @@ impl Scheduler {
                 }
             }
             Event::AgentRemoved { agent, .. } => {
-                self.questions.agent_gone(agent);
+                self.pending_approvals.agent_gone(agent);
                 self.queues.gone(|of, _| of == agent);
                 for run in self.runs_of.get(agent).cloned().unwrap_or_default() {
                     self.forget(&run, agent);
@@ -689,7 +689,7 @@ impl Scheduler {
         });
         let stopping = self.stopped.values().map(|since| *since + STOP_GRACE).filter(|until| *until > now);
         let held = self.held_until.values().copied().filter(|until| *until > now);
-        lost.chain(stopping).chain(held).chain(self.questions.next_deadline()).min()
+        lost.chain(stopping).chain(held).chain(self.pending_approvals.next_deadline()).min()
     }
 
     pub fn take_stale(&mut self) -> BTreeSet<RoomId> {

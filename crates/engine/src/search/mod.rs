@@ -50,7 +50,7 @@ impl<'a> SearchScope<'a> {
     fn admits(&self, message: &Message) -> bool {
         let Search { sender, sender_kind, kind, from, to, .. } = self.asked;
         let member = message.destination.room().and_then(|room| self.rooms.get(room.as_str()));
-        member.is_some_and(|member| message.seq > member.arrangement.cleared_through)
+        member.is_some_and(|member| message.seq > member.room_preferences.cleared_through)
             && sender.as_ref().is_none_or(|sender| **sender == *message.sender.id())
             && sender_kind.is_none_or(|kind| message.sender.is(kind))
             && kind.is_none_or(|kind| message.kind == kind)
@@ -74,11 +74,11 @@ pub fn search(
     patience: Duration,
     snapshot: &mut dyn Snapshot,
 ) -> Result<SearchResults, Fault> {
-    let hunt = SearchScope::new(asked, wanted, memberships);
-    if hunt.rooms.is_empty() {
+    let search_scope = SearchScope::new(asked, wanted, memberships);
+    if search_scope.rooms.is_empty() {
         return Ok(SearchResults::default());
     }
-    let (mut matches, older, partial) = gather(&hunt, patience, snapshot)?;
+    let (mut matches, older, partial) = gather(&search_scope, patience, snapshot)?;
     let newest = matches.first().map(|newest| newest.seq);
     matches.sort_by_key(|found| (Reverse(found.score), Reverse(found.seq)));
     let (mut hits, mut bytes) = (Vec::new(), 0);
@@ -107,16 +107,16 @@ pub fn search(
 
 /// The newest matches, newest first; from where to look for older ones; whether time ran out.
 fn gather(
-    hunt: &SearchScope,
+    search_scope: &SearchScope,
     patience: Duration,
     snapshot: &mut dyn Snapshot,
 ) -> Result<(Vec<Match>, Option<Seq>, bool), Fault> {
     let began = Instant::now();
     let (mut matches, mut older, mut partial) = (Vec::new(), None, false);
-    snapshot.candidates(hunt, &mut |seq, message| {
-        let found = message.filter(|message| hunt.admits(message)).and_then(|message| {
+    snapshot.candidates(search_scope, &mut |seq, message| {
+        let found = message.filter(|message| search_scope.admits(message)).and_then(|message| {
             let words = TokenizedText::of(&message.text);
-            let score = score(&hunt.wanted.find(&words)?, words.len());
+            let score = score(&search_scope.wanted.find(&words)?, words.len());
             Some(Match { seq, id: message.id.clone(), score })
         });
         matches.extend(found);

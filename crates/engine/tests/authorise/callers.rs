@@ -163,7 +163,7 @@ pub fn member(member: MemberId, role: RoomRole) -> Member {
         joined_at: Time(2),
         read_through: Seq(0),
         read_at: None,
-        arrangement: Default::default(),
+        room_preferences: Default::default(),
     }
 }
 

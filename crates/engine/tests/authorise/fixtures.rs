@@ -39,7 +39,7 @@ pub const FROZEN_BY_OPERATOR: Given = |facts, _| frozen(facts, None);
 pub const MISSION_OF_ANOTHER_ROOM: Given = |facts, _| {
     facts.mission = Some(Mission {
         id: MissionId::stored("m"),
-        realm: MissionScope::Global,
+        mission_scope: MissionScope::Global,
         room: RoomId::stored("kitchen"),
         text: "Tea".into(),
         agents: Vec::new(),
@@ -422,7 +422,7 @@ fn rule(by: UserId) -> ApprovalRule {
 
 fn cleared(membership: &mut Option<Arc<Member>>) {
     if let Some(own) = membership {
-        Arc::make_mut(own).arrangement.cleared_through = Seq(5);
+        Arc::make_mut(own).room_preferences.cleared_through = Seq(5);
     }
 }
 

@@ -23,9 +23,9 @@ pub async fn run(
         AgentCommand::Add { name, kind, dir, owner, settings, program } => {
             let directory = Some(absolute(dir.as_deref().unwrap_or(Path::new(".")))?);
             let further = settings.iter().map(|text| setting(text)).collect::<anyhow::Result<Map<_, _>>>()?;
-            let recipe =
+            let agent_config =
                 AgentConfig { kind, directory, command: program, extra: further, ..AgentConfig::default() };
-            let entry = AgentEntry { name, recipe };
+            let entry = AgentEntry { name, recipe: agent_config };
             if let Some(missing) = entry.check()?.missing() {
                 note = format!("{}: parlor doctor says what to do.\n", escape_control(&missing.to_string()));
             }
@@ -44,7 +44,7 @@ fn setting(text: &str) -> anyhow::Result<(String, Value)> {
     Ok((key.to_owned(), value))
 }
 
-pub fn render(reply: AdminReply, paint: TerminalStyle) -> String {
+pub fn render(reply: AdminReply, terminal_style: TerminalStyle) -> String {
     match reply {
         AdminReply::AgentAdded { name, running } => {
             let name = escape_control(&name);
@@ -55,7 +55,7 @@ pub fn render(reply: AdminReply, paint: TerminalStyle) -> String {
         AdminReply::Agents { agents } if !agents.is_empty() => listing(
             ["NAME", "KIND", "STATUS", "DIRECTORY"],
             &agents.into_iter().map(cells).collect::<Vec<_>>(),
-            paint,
+            terminal_style,
         ),
         _ => "There are no agents yet. Try: parlor agent add echo command -- cat\n".into(),
     }

@@ -171,11 +171,11 @@ pub async fn run(
     let mut gateway = Gateway::new(data.clone(), spawning, news).context("cannot read what was kept")?;
     for agent in &agents {
         let (id, name) = (data.agent(&agent.name)?, agent.name.as_str().into());
-        let plan = AgentSpec { id, name, recipe: agent.recipe.clone() };
+        let plan = AgentSpec { id, name, agent_config: agent.recipe.clone() };
         gateway.add(plan).map_err(|problem| anyhow::anyhow!("the agent {}: {problem}", agent.name))?;
     }
-    let paint = TerminalStyle::for_stdout();
-    print(&show::beginning(&server, &directory, &agents, paint));
+    let terminal_style = TerminalStyle::for_stdout();
+    print(&show::beginning(&server, &directory, &agents, terminal_style));
     let (line, mut lines) = mpsc::channel(NEWS);
     let sign_in = SignIn::new(server.clone(), trust, credentials).map_err(anyhow::Error::msg)?;
     let remote = Remote { server, sign_in, data, line };
@@ -184,8 +184,8 @@ pub async fn run(
     let printing = tokio::spawn(async move {
         loop {
             tokio::select! {
-                Some(line) = lines.recv() => print(&show::line(&line, paint)),
-                Some(news) = heard.recv() => print(&show::news(&news, paint)),
+                Some(line) = lines.recv() => print(&show::line(&line, terminal_style)),
+                Some(news) = heard.recv() => print(&show::news(&news, terminal_style)),
                 else => return,
             }
         }

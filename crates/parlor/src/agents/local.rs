@@ -131,26 +131,26 @@ struct Configured {
 }
 
 /// Hosts what is on the roster, for as long as the hub runs.
-pub async fn run_loop(app: Arc<App>, roster: Arc<LocalAgents>) {
-    if let Err(error) = host(&app, &roster).await {
+pub async fn run_loop(app: Arc<App>, local_agents: Arc<LocalAgents>) {
+    if let Err(error) = host(&app, &local_agents).await {
         tracing::error!(error = format!("{error:#}"), "the agents of this hub cannot be hosted");
     }
 }
 
-async fn host(app: &App, roster: &LocalAgents) -> anyhow::Result<()> {
-    let mut changed = roster.changed.subscribe();
+async fn host(app: &App, local_agents: &LocalAgents) -> anyhow::Result<()> {
+    let mut changed = local_agents.changed.subscribe();
     // Without an agent nothing is made on the disk.
-    while roster.list()?.is_empty() {
+    while local_agents.list()?.is_empty() {
         changed.changed().await?;
     }
     if app.hub.wait_for_first_admin().await.is_err() {
         return Ok(());
     }
     let (data, mut gateway) =
-        in_process::open(&roster.directory()).context("cannot use the directory of the agents")?;
+        in_process::open(&local_agents.directory()).context("cannot use the directory of the agents")?;
     loop {
         changed.mark_unchanged();
-        let owner = sync_gateway(app, roster, &data, &mut gateway).await?;
+        let owner = sync_gateway(app, local_agents, &data, &mut gateway).await?;
         let mut later = changed.clone();
         // The roster lives as long as this does.
         let news = async { drop(later.changed().await) };
@@ -164,12 +164,12 @@ async fn host(app: &App, roster: &LocalAgents) -> anyhow::Result<()> {
 /// Makes the hub know every agent on the roster and the gateway host it; gives the owner of one of them.
 async fn sync_gateway(
     app: &App,
-    roster: &LocalAgents,
+    local_agents: &LocalAgents,
     data: &GatewayStore,
     gateway: &mut Gateway,
 ) -> anyhow::Result<Option<UserId>> {
     let (mut some_owner, mut known) = (None, Vec::new());
-    for LocalAgent { owner: named, entry } in roster.list()? {
+    for LocalAgent { owner: named, entry } in local_agents.list()? {
         let id = data.agent(&entry.name)?;
         known.push(id.clone());
         let of = match owner(&app.hub, named.as_deref()).await {
@@ -183,7 +183,7 @@ async fn sync_gateway(
         match app.hub.execute(&Caller::OPERATOR, Command::HostAgent { owner: of.clone(), new }).await {
             Ok(_) => {
                 some_owner.get_or_insert(of);
-                let plan = AgentSpec { id, name: entry.name.as_str().into(), recipe: entry.recipe };
+                let plan = AgentSpec { id, name: entry.name.as_str().into(), agent_config: entry.recipe };
                 if let Err(problem) = gateway.add(plan) {
                     tracing::warn!(agent = entry.name, %problem, "an agent of this hub cannot be hosted");
                 }

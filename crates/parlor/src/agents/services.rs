@@ -71,9 +71,9 @@ async fn wanted(app: &App, models: &ModelClients) -> Result<Vec<ServiceToHost>, 
             }
         };
         let further = Map::from_iter([("model".to_owned(), json!(service.model.model))]);
-        let recipe =
+        let agent_config =
             AgentConfig { kind: agent.host.kind.to_string(), extra: further, ..AgentConfig::default() };
-        let plan = AgentSpec { id: agent.id, name: agent.name, recipe };
+        let plan = AgentSpec { id: agent.id, name: agent.name, agent_config };
         wanted.push(ServiceToHost { owner: agent.owner, plan, kind: AgentKind::Model(model) });
     }
     Ok(wanted)

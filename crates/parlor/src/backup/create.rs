@@ -19,9 +19,9 @@ pub async fn create(data: &Path, file: &Path) -> anyhow::Result<String> {
     let file = std::path::absolute(file)?;
     ensure!(data.join(DATABASE).exists(), "there is no data of a hub in {}", data.display());
     ensure!(!file.is_dir(), "{} is a directory; name a file in it", file.display());
-    let workshop = BackupStaging::open(&file)?;
-    let (about, files) = workshop.make(data)?;
-    let bytes = workshop.move_to(&file)?;
+    let backup_staging = BackupStaging::open(&file)?;
+    let (about, files) = backup_staging.make(data)?;
+    let bytes = backup_staging.move_to(&file)?;
     let last = LastBackup { file: file.clone(), at: about.made_at };
     for noted in [last.note(data), have_noted(data, about.seq).await] {
         if let Err(error) = noted {
@@ -80,14 +80,14 @@ impl BackupStaging {
             Err(TryLockError::WouldBlock) => bail!("another backup to {} is under way", file.display()),
             Err(TryLockError::Error(error)) => return Err(error).context("cannot lock the backup"),
         }
-        let workshop = Self { directory: directory.to_owned(), path, _lock: lock };
-        for entry in fs::read_dir(&workshop.path)? {
+        let backup_staging = Self { directory: directory.to_owned(), path, _lock: lock };
+        for entry in fs::read_dir(&backup_staging.path)? {
             let leftover = entry?;
             if leftover.file_name() != "lock" {
                 fs::remove_file(leftover.path())?;
             }
         }
-        Ok(workshop)
+        Ok(backup_staging)
     }
 
     fn archive(&self) -> PathBuf {

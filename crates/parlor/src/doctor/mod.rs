@@ -69,7 +69,7 @@ pub async fn examine_agents(
 /// The agents that the hub hosts itself.
 async fn own_agents(settings: &Settings, sources: &Sources) -> Vec<Finding> {
     let roster = LocalAgents::open(&settings.data, sources.config_file().as_deref());
-    let agents = match roster.and_then(|roster| roster.list()) {
+    let agents = match roster.and_then(|local_agents| local_agents.list()) {
         Ok(agents) => agents,
         Err(problem) => {
             return vec![fail("agents", format!("{problem:#}."), "Correct it; docs/agents.md shows how.")];
@@ -211,22 +211,22 @@ fn in_words(time: Duration) -> String {
 
 const WIDTH: usize = 84;
 
-fn render(findings: &[Finding], paint: TerminalStyle) -> String {
+fn render(findings: &[Finding], terminal_style: TerminalStyle) -> String {
     let column = findings.iter().map(|finding| finding.what.len()).max().unwrap_or(0);
     let indent = " ".repeat(column + 10);
     let mut text = String::from("\n");
     for finding in findings {
         let state = match finding.state {
-            State::Ok => paint.good("ok  "),
-            State::Warn => paint.warning("warn"),
-            State::Fail => paint.bad("fail"),
+            State::Ok => terminal_style.good("ok  "),
+            State::Warn => terminal_style.warning("warn"),
+            State::Fail => terminal_style.bad("fail"),
         };
         // A name of a file is text of others.
         let says = wrapped(&escape_control(&finding.says), WIDTH).join(&format!("\n{indent}"));
         let _ = writeln!(text, "  {state}  {:column$}  {says}", escape_control(&finding.what));
         if let Some(fix) = &finding.fix {
             let fix = wrapped(&escape_control(fix), WIDTH - 2).join(&format!("\n{indent}  "));
-            let _ = writeln!(text, "{indent}{} {}", paint.dim("→"), paint.dim(fix));
+            let _ = writeln!(text, "{indent}{} {}", terminal_style.dim("→"), terminal_style.dim(fix));
         }
     }
     let count = |state| findings.iter().filter(|finding| finding.state == state).count();
@@ -240,7 +240,7 @@ fn render(findings: &[Finding], paint: TerminalStyle) -> String {
             of(warnings, "thing to look at", "things to look at")
         ),
     };
-    let _ = writeln!(text, "\n  {}\n", paint.bold(summary));
+    let _ = writeln!(text, "\n  {}\n", terminal_style.bold(summary));
     text
 }
 

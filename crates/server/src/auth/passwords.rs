@@ -56,7 +56,7 @@ pub struct Passwords {
     cost: PasswordCost,
     jobs: Arc<Semaphore>,
     queue: Arc<Semaphore>,
-    background: LowPriority,
+    low_priority: LowPriority,
 }
 
 impl Passwords {
@@ -65,7 +65,7 @@ impl Passwords {
             cost,
             jobs: Arc::new(Semaphore::new(jobs.max(1))),
             queue: Arc::new(Semaphore::new(MAX_QUEUED_HASHES)),
-            background: LowPriority::default(),
+            low_priority: LowPriority::default(),
         }
     }
 
@@ -92,7 +92,7 @@ impl Passwords {
         let waiting = self.queue.clone().try_acquire_owned().map_err(|_| busy())?;
         let job = self.jobs.clone().acquire_owned().await.map_err(|_| Refusal::Unavailable)?;
         let storm = self.waiting() > NICED_JOBS_LIMIT;
-        let background = self.background.clone();
+        let low_priority = self.low_priority.clone();
         let (answer, answered) = oneshot::channel();
         // A thread for each: beside the hash it costs nothing, how far it stands back cannot be taken back without
         // privileges, and when it ends its memory is the system's again.
@@ -100,7 +100,7 @@ impl Passwords {
         let started = thread.spawn(move || {
             // To the end of the work: whoever asked may hang up, and the core is busy still.
             let _held = (waiting, job);
-            let done = if storm { background.run_idle(work) } else { LowPriority::run_niced(work) };
+            let done = if storm { low_priority.run_idle(work) } else { LowPriority::run_niced(work) };
             let _ = answer.send(done);
         });
         started.map_err(|_| Refusal::Unavailable)?;

@@ -14,7 +14,7 @@ pub async fn admit(
     app: &Arc<App>,
     guest: &mut Option<ConcurrencyPermit>,
     caller: &Caller,
-    viewer: Subscriber,
+    subscriber: Subscriber,
     greeting: Bytes,
 ) -> Result<(AuthContext, ConcurrencyPermit), Refusal> {
     let place = Arc::new(Mutex::new(guest.take()));
@@ -25,7 +25,7 @@ pub async fn admit(
         left.lock().take();
         Ok(counted)
     };
-    let connected = app.hub.connect(caller, viewer, greeting, count).await;
+    let connected = app.hub.connect(caller, subscriber, greeting, count).await;
     *guest = place.lock().take();
     connected
 }

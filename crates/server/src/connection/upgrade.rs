@@ -55,7 +55,7 @@ where
         return Err(Problem::Status(StatusCode::UPGRADE_REQUIRED, "This connection cannot be upgraded"));
     };
     let door = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
-    let ongoing = app.conversations.begin(door);
+    let ongoing = app.open_sockets.begin(door);
     tokio::spawn(async move {
         let Ok(upgraded) = coming.await else { return };
         let Ok(parts) = upgraded.downcast::<TokioIo<WriteTimeoutStream>>() else { return };

@@ -36,9 +36,9 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
 }
 
 impl<T: ToSchema> Describe for Body<T> {
-    fn describe(sheet: &mut OperationDoc) {
-        sheet.takes::<T>(true);
-        sheet.refuses(&REFUSALS);
+    fn describe(operation_doc: &mut OperationDoc) {
+        operation_doc.takes::<T>(true);
+        operation_doc.refuses(&REFUSALS);
     }
 }
 
@@ -55,9 +55,9 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for MaybeBody<T> {
 }
 
 impl<T: ToSchema> Describe for MaybeBody<T> {
-    fn describe(sheet: &mut OperationDoc) {
-        sheet.takes::<T>(false);
-        sheet.refuses(&REFUSALS);
+    fn describe(operation_doc: &mut OperationDoc) {
+        operation_doc.takes::<T>(false);
+        operation_doc.refuses(&REFUSALS);
     }
 }
 

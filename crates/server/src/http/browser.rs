@@ -28,8 +28,8 @@ impl FromRequestParts<Arc<App>> for NoForeignPage {
 }
 
 impl Describe for NoForeignPage {
-    fn describe(sheet: &mut OperationDoc) {
-        sheet.refuses(&[StatusCode::FORBIDDEN]);
+    fn describe(operation_doc: &mut OperationDoc) {
+        operation_doc.refuses(&[StatusCode::FORBIDDEN]);
     }
 }
 
@@ -50,10 +50,10 @@ impl FromRequestParts<Arc<App>> for RefreshCookie {
 
 /// It is one way to say who is calling, where nothing else is asked for.
 impl Describe for RefreshCookie {
-    fn describe(sheet: &mut OperationDoc) {
+    fn describe(operation_doc: &mut OperationDoc) {
         let cookie = SecurityRequirement::new::<_, [&str; 0], _>(openapi::COOKIE, []);
-        sheet.secured([cookie, SecurityRequirement::default()]);
-        sheet.refuses(&[StatusCode::FORBIDDEN]);
+        operation_doc.secured([cookie, SecurityRequirement::default()]);
+        operation_doc.refuses(&[StatusCode::FORBIDDEN]);
     }
 }
 

@@ -82,10 +82,10 @@ impl FromRequestParts<Arc<App>> for Authenticated {
 
 /// The caller may be nobody, or not allowed to, or nobody can say because the store cannot be asked.
 impl Describe for Authenticated {
-    fn describe(sheet: &mut OperationDoc) {
-        sheet.secured([SecurityRequirement::new::<_, [&str; 0], _>(openapi::BEARER, [])]);
+    fn describe(operation_doc: &mut OperationDoc) {
+        operation_doc.secured([SecurityRequirement::new::<_, [&str; 0], _>(openapi::BEARER, [])]);
         let refusals = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::SERVICE_UNAVAILABLE];
-        sheet.refuses(&refusals);
+        operation_doc.refuses(&refusals);
     }
 }
 

@@ -69,7 +69,7 @@ impl<S: Sync> FromRequest<S> for Form {
 }
 
 impl Describe for Form {
-    fn describe(sheet: &mut OperationDoc) {
+    fn describe(operation_doc: &mut OperationDoc) {
         let bytes = KnownFormat::Binary;
         let file = Object::builder().schema_type(Type::String).format(Some(SchemaFormat::KnownFormat(bytes)));
         let form = Object::builder().property("file", file).required("file").build();
@@ -77,8 +77,8 @@ impl Describe for Form {
         let content = Content::new(Some(RefOr::T(Schema::Object(form))));
         body.content.insert("multipart/form-data".into(), content.into());
         body.required = Some(Required::True);
-        sheet.operation.request_body = Some(body.into());
-        sheet.refuses(&REFUSALS);
+        operation_doc.operation.request_body = Some(body.into());
+        operation_doc.refuses(&REFUSALS);
     }
 }
 

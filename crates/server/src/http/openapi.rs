@@ -18,12 +18,12 @@ pub const COOKIE: &str = "cookie";
 
 /// An argument or the result of a handler.
 pub trait Describe {
-    fn describe(sheet: &mut OperationDoc);
+    fn describe(operation_doc: &mut OperationDoc);
 }
 
 /// A handler whose arguments and result describe themselves.
 pub trait Described<Arguments> {
-    fn describe(sheet: &mut OperationDoc);
+    fn describe(operation_doc: &mut OperationDoc);
 }
 
 /// What is known of one operation, and the forms it refers to.
@@ -87,8 +87,8 @@ impl<S> Describe for State<S> {
 }
 
 impl<T: Describe> Describe for Result<T, Problem> {
-    fn describe(sheet: &mut OperationDoc) {
-        T::describe(sheet);
+    fn describe(operation_doc: &mut OperationDoc) {
+        T::describe(operation_doc);
     }
 }
 

@@ -25,8 +25,8 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T>
 
 /// What is named may be no id, or of nothing that the caller can see.
 impl<T> Describe for Path<T> {
-    fn describe(sheet: &mut OperationDoc) {
-        sheet.refuses(&[StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND]);
+    fn describe(operation_doc: &mut OperationDoc) {
+        operation_doc.refuses(&[StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND]);
     }
 }
 
@@ -44,9 +44,9 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Parameters<T> {
 }
 
 impl<T: IntoParams> Describe for Parameters<T> {
-    fn describe(sheet: &mut OperationDoc) {
-        sheet.reads(T::into_params(|| Some(ParameterIn::Query)).into_iter().map(never_null));
-        sheet.refuses(&[StatusCode::BAD_REQUEST]);
+    fn describe(operation_doc: &mut OperationDoc) {
+        operation_doc.reads(T::into_params(|| Some(ParameterIn::Query)).into_iter().map(never_null));
+        operation_doc.refuses(&[StatusCode::BAD_REQUEST]);
     }
 }
 

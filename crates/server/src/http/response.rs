@@ -96,9 +96,9 @@ impl IntoResponse for Done {
 }
 
 impl Describe for Done {
-    fn describe(sheet: &mut OperationDoc) {
-        let form = sheet.form::<rest::Done>();
-        sheet.answers(StatusCode::OK, form);
+    fn describe(operation_doc: &mut OperationDoc) {
+        let form = operation_doc.form::<rest::Done>();
+        operation_doc.answers(StatusCode::OK, form);
     }
 }
 
@@ -106,8 +106,8 @@ impl Describe for Done {
 pub type Header = [(HeaderName, HeaderValue); 1];
 
 impl<A: Describe> Describe for (Header, A) {
-    fn describe(sheet: &mut OperationDoc) {
-        A::describe(sheet);
+    fn describe(operation_doc: &mut OperationDoc) {
+        A::describe(operation_doc);
     }
 }
 
@@ -127,8 +127,8 @@ impl<A: IntoResponse, B: IntoResponse> IntoResponse for Either<A, B> {
 }
 
 impl<A: Describe, B: Describe> Describe for Either<A, B> {
-    fn describe(sheet: &mut OperationDoc) {
-        A::describe(sheet);
-        B::describe(sheet);
+    fn describe(operation_doc: &mut OperationDoc) {
+        A::describe(operation_doc);
+        B::describe(operation_doc);
     }
 }

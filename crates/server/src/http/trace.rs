@@ -33,7 +33,7 @@ pub async fn trace(State(app): State<Arc<App>>, request: Request, next: Next) ->
     let mut response = answer.instrument(span.clone()).await;
     let (time, status) = (began.elapsed(), response.status().as_u16());
     traced.record("http.response.status_code", status);
-    app.measures.answered(&asked, status, time);
+    app.http_metrics.answered(&asked, status, time);
     let millis = time.as_secs_f64() * 1000.0;
     span.in_scope(|| {
         if status >= 500 {

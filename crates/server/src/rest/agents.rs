@@ -131,13 +131,13 @@ pub async fn spawn(
     Body(body): Body<rest::NewSpawn>,
 ) -> Result<Data<rest::Spawning>, Problem> {
     let gateway = GatewayId::parse(&body.gateway_id).map_err(|_| Refusal::NotFound(EntityKind::Gateway))?;
-    let errand = GatewayRequest::Spawn(Spawn {
+    let gateway_request = GatewayRequest::Spawn(Spawn {
         kind: body.agent_type,
         name: body.name,
         working_directory: body.working_directory,
         credential: body.credential_id,
     });
-    let request_id = app.hub.send_gateway_request(&caller, gateway, &errand).await?;
+    let request_id = app.hub.send_gateway_request(&caller, gateway, &gateway_request).await?;
     Ok(data(rest::Spawning { request_id }))
 }
 

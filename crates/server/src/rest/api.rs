@@ -112,15 +112,15 @@ impl Api {
 fn document(mounted: &[Operation]) -> String {
     let mut written = Written::default();
     for operation in mounted {
-        let mut sheet = OperationDoc::default();
-        sheet.reads(operation.path.split('/').filter_map(named).map(identifier));
-        (operation.describe)(&mut sheet);
-        sheet.refuses(operation.refusals);
-        written.note(operation.method.clone(), operation.path, operation.summary, sheet);
+        let mut operation_doc = OperationDoc::default();
+        operation_doc.reads(operation.path.split('/').filter_map(named).map(identifier));
+        (operation.describe)(&mut operation_doc);
+        operation_doc.refuses(operation.refusals);
+        written.note(operation.method.clone(), operation.path, operation.summary, operation_doc);
     }
-    let mut sheet = OperationDoc::default();
-    sheet.answers(StatusCode::OK, Object::new());
-    written.note(HttpMethod::Get, DOCUMENT, "This document", sheet);
+    let mut operation_doc = OperationDoc::default();
+    operation_doc.answers(StatusCode::OK, Object::new());
+    written.note(HttpMethod::Get, DOCUMENT, "This document", operation_doc);
     let mut components = Components::new();
     components.schemas = written.forms;
     let bearer = Http::builder().scheme(HttpAuthScheme::Bearer);
@@ -140,11 +140,11 @@ struct Written {
 }
 
 impl Written {
-    fn note(&mut self, method: HttpMethod, path: &str, summary: &str, mut sheet: OperationDoc) {
-        sheet.refuses(&[StatusCode::TOO_MANY_REQUESTS]);
+    fn note(&mut self, method: HttpMethod, path: &str, summary: &str, mut operation_doc: OperationDoc) {
+        operation_doc.refuses(&[StatusCode::TOO_MANY_REQUESTS]);
         // Said of all, so that nobody has to know what holds when nothing is said.
-        sheet.secured([]);
-        let OperationDoc { mut operation, schemas: forms } = sheet;
+        operation_doc.secured([]);
+        let OperationDoc { mut operation, schemas: forms } = operation_doc;
         operation.summary = Some(summary.into());
         operation.tags = path.split('/').nth(1).map(|tag| vec![tag.into()]);
         operation.operation_id = Some(operation_id(&method, path));

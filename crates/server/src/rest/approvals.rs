@@ -34,7 +34,7 @@ pub async fn decide(
     Path(id): Path<String>,
     Body(body): Body<NewDecision>,
 ) -> Result<Data<rest::Approval<'static>>, Problem> {
-    let judgement = ApprovalDecision {
+    let approval_decision = ApprovalDecision {
         approval: ApprovalId::parse(&id).map_err(|_| Problem::not_an_id())?,
         allow: match &*body.decision {
             "allow" => true,
@@ -48,7 +48,7 @@ pub async fn decide(
             given => given.flatten(),
         },
     };
-    let Receipt::Approval(approval) = app.hub.decide_approval(&caller, judgement).await? else {
+    let Receipt::Approval(approval) = app.hub.decide_approval(&caller, approval_decision).await? else {
         return Err(Refusal::Unavailable.into());
     };
     Ok(data(rest::Approval::from(&*approval)))

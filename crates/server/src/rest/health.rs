@@ -21,10 +21,10 @@ impl IntoResponse for Report {
 }
 
 impl Describe for Report {
-    fn describe(sheet: &mut OperationDoc) {
+    fn describe(operation_doc: &mut OperationDoc) {
         for status in [StatusCode::OK, StatusCode::SERVICE_UNAVAILABLE] {
-            let form = sheet.form::<rest::Health>();
-            sheet.answers(status, form);
+            let form = operation_doc.form::<rest::Health>();
+            operation_doc.answers(status, form);
         }
     }
 }

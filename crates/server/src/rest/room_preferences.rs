@@ -59,7 +59,7 @@ async fn arrange(
     how: RoomPreferenceChange,
 ) -> Result<RoomPreferences, Problem> {
     match app.hub.execute(caller, Command::ChangeRoomPreferences { room: room_id(id)?, how }).await? {
-        Receipt::Member(own) => Ok(own.arrangement),
+        Receipt::Member(own) => Ok(own.room_preferences),
         _ => Err(Refusal::Unavailable.into()),
     }
 }

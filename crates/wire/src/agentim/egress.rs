@@ -12,9 +12,9 @@ use serde::Serialize;
 use serde_json::json;
 
 /// `None` where this door has no frame for it.
-pub fn event(logged: &LoggedEvent, epoch: Epoch) -> Option<String> {
-    let position = Position { epoch, seq: logged.seq }.to_string();
-    match &logged.event {
+pub fn event(logged_event: &LoggedEvent, epoch: Epoch) -> Option<String> {
+    let position = Position { epoch, seq: logged_event.seq }.to_string();
+    match &logged_event.event {
         Event::MessagePosted { message, .. } if message.destination.room().is_some() => {
             // What an agent said piece by piece is completed by it.
             let kind =
@@ -87,8 +87,8 @@ pub fn event(logged: &LoggedEvent, epoch: Epoch) -> Option<String> {
                 "title": "",
                 "status": "cancelled",
                 "createdById": "",
-                "createdAt": iso(logged.at),
-                "updatedAt": iso(logged.at),
+                "createdAt": iso(logged_event.at),
+                "updatedAt": iso(logged_event.at),
             },
             "removed": true,
             "position": position,
@@ -102,7 +102,7 @@ pub fn event(logged: &LoggedEvent, epoch: Epoch) -> Option<String> {
             "position": position,
         }))),
         Event::RoomPreferencesChanged(member) => {
-            let own = &member.arrangement;
+            let own = &member.room_preferences;
             Some(encode(&RoomState {
                 kind: "server:room_state",
                 room_id: member.room.as_str(),

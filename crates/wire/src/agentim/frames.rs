@@ -252,7 +252,7 @@ impl<'a> From<&'a Member> for MemberFrame<'a> {
             member_type: (&member.member).into(),
             role: member.role.into(),
             role_description: member.role_description.as_deref(),
-            notification_pref: member.arrangement.notifications.into(),
+            notification_pref: member.room_preferences.notifications.into(),
             display_name: &member.name,
             last_read_at: member.read_at.map(iso),
             joined_at: iso(member.joined_at),

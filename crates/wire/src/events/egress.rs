@@ -40,29 +40,29 @@ impl Filter {
 }
 
 /// Empty where this door has nothing to say of it. `root` is the folder that its room is about.
-pub fn event(logged: &LoggedEvent, epoch: Epoch, filter: &Filter, root: Option<&str>) -> Vec<String> {
-    let parts = parts(logged).into_iter().map(|told| told.with_root(root));
-    let numbered = (0..).zip(parts).map(|(part, told)| (Ordinal::of(logged.seq).part(part), told));
+pub fn event(logged_event: &LoggedEvent, epoch: Epoch, filter: &Filter, root: Option<&str>) -> Vec<String> {
+    let parts = parts(logged_event).into_iter().map(|told| told.with_root(root));
+    let numbered = (0..).zip(parts).map(|(part, told)| (Ordinal::of(logged_event.seq).part(part), told));
     let told: Vec<_> = numbered.filter(|(_, told)| filter.passes(told)).collect();
-    let (last, position) = (told.len(), Position { epoch, seq: logged.seq });
+    let (last, position) = (told.len(), Position { epoch, seq: logged_event.seq });
     let written = (1..).zip(told).map(|(place, (ordinal, message))| {
-        message.write(filter.form, ordinal, logged.at, (place == last).then_some(position))
+        message.write(filter.form, ordinal, logged_event.at, (place == last).then_some(position))
     });
     written.collect()
 }
 
 /// What happened before and still stands, for who comes later: at a place of its own.
 pub fn replay(
-    logged: &LoggedEvent,
+    logged_event: &LoggedEvent,
     given: SignalStamp,
     filter: &Filter,
     root: Option<&str>,
 ) -> Option<String> {
-    let message = parts(logged)
+    let message = parts(logged_event)
         .pop()
         .map(|message| message.with_root(root))
         .filter(|message| filter.passes(message))?;
-    Some(message.write(filter.form, given.ordinal, logged.at, None))
+    Some(message.write(filter.form, given.ordinal, logged_event.at, None))
 }
 
 /// Where a reader stands, without a word.
@@ -100,16 +100,16 @@ pub fn resync(
 }
 
 /// What a door tells of one event, in order; fewer than [`Ordinal::MAX_PARTS`].
-fn parts(logged: &LoggedEvent) -> Vec<UiMessage<'_>> {
-    let named = |name: &str| format!("{name}-{}", logged.seq);
-    let sync = |room| refresh(room, logged);
-    let of_message = |name, room, message| marked(name, room, message, logged);
-    match &logged.event {
+fn parts(logged_event: &LoggedEvent) -> Vec<UiMessage<'_>> {
+    let named = |name: &str| format!("{name}-{}", logged_event.seq);
+    let sync = |room| refresh(room, logged_event);
+    let of_message = |name, room, message| marked(name, room, message, logged_event);
+    match &logged_event.event {
         Event::MessagePosted { message, .. } => said(message),
         Event::MessageEdited(message) => said(message)
             .into_iter()
             .filter(|told| told.kind == "message")
-            .map(|told| edited(told, logged))
+            .map(|told| edited(told, logged_event))
             .collect(),
         Event::MessageDeleted { room, message } => vec![of_message("deleted", room, message)],
         Event::MessagePinned(pin) => vec![of_message("pinned", &pin.room, &pin.message)],
@@ -152,7 +152,7 @@ fn parts(logged: &LoggedEvent) -> Vec<UiMessage<'_>> {
             vec![UiMessage::new(named("room"), "room").phase("removed").in_room(room), sync(Some(room))]
         }
         Event::RoomPreferencesChanged(member) => {
-            let own = &member.arrangement;
+            let own = &member.room_preferences;
             let data = json!({
                 "pinned": own.pinned_at.is_some(),
                 "archived": own.archived_at.is_some(),
@@ -176,7 +176,7 @@ fn parts(logged: &LoggedEvent) -> Vec<UiMessage<'_>> {
         }
         // Read from the log, nobody knows who knew of it: it is not named.
         Event::AgentRemoved { .. } | Event::UserChanged { .. } | Event::SettingsChanged => vec![sync(None)],
-        Event::RunChanged(run) => ended(run, logged),
+        Event::RunChanged(run) => ended(run, logged_event),
         Event::PlanChanged(plan) => vec![planned(plan)],
         Event::ApprovalAsked(approval) => asked(approval).into_iter().collect(),
         Event::ApprovalDecided(approval) => vec![decided(approval)],
@@ -188,8 +188,8 @@ fn parts(logged: &LoggedEvent) -> Vec<UiMessage<'_>> {
     }
 }
 
-fn refresh<'a>(room: Option<&'a RoomId>, logged: &LoggedEvent) -> UiMessage<'a> {
-    let message = UiMessage::new(format!("run-sync-{}", logged.seq), "run").phase("sync");
+fn refresh<'a>(room: Option<&'a RoomId>, logged_event: &LoggedEvent) -> UiMessage<'a> {
+    let message = UiMessage::new(format!("run-sync-{}", logged_event.seq), "run").phase("sync");
     UiMessage { session_id: room.map(RoomId::as_str), ..message.text("State updated") }
 }
 
@@ -197,10 +197,10 @@ fn marked<'a>(
     how: &'static str,
     room: &'a RoomId,
     message: &MessageId,
-    logged: &LoggedEvent,
+    logged_event: &LoggedEvent,
 ) -> UiMessage<'a> {
     let data = json!({ "message_id": message.as_str() });
-    UiMessage::new(format!("msg-{how}-{}", logged.seq), "message").phase(how).in_room(room).data(data)
+    UiMessage::new(format!("msg-{how}-{}", logged_event.seq), "message").phase(how).in_room(room).data(data)
 }
 
 /// A message; what an agent said in a turn ends its tokens and is a finished piece of text too.
@@ -256,8 +256,8 @@ fn idle_prompt<'a>(message: &'a Message, room: &'a RoomId) -> Option<UiMessage<'
     Some(told.text("Idle prompt triggered").in_room(room).by_agent(agent).data(data))
 }
 
-fn edited<'a>(told: UiMessage<'a>, logged: &LoggedEvent) -> UiMessage<'a> {
-    UiMessage { id: format!("msg-edit-{}", logged.seq), phase: Some("edited"), ..told }
+fn edited<'a>(told: UiMessage<'a>, logged_event: &LoggedEvent) -> UiMessage<'a> {
+    UiMessage { id: format!("msg-edit-{}", logged_event.seq), phase: Some("edited"), ..told }
 }
 
 fn attachments(message: &Message) -> Option<Value> {
@@ -271,12 +271,12 @@ fn attachments(message: &Message) -> Option<Value> {
 }
 
 /// How a turn ended. Read from the log later, its beginning tells of its end too: that is told in its place only.
-fn ended<'a>(run: &'a Run, logged: &LoggedEvent) -> Vec<UiMessage<'a>> {
+fn ended<'a>(run: &'a Run, logged_event: &LoggedEvent) -> Vec<UiMessage<'a>> {
     let RunState::Ended(outcome) = &run.state else { return Vec::new() };
-    if run.ended_at != Some(logged.at) {
+    if run.ended_at != Some(logged_event.at) {
         return Vec::new();
     }
-    let milliseconds = |started: parlor_model::Time| (logged.at.0 - started.0).max(0) / 1000;
+    let milliseconds = |started: parlor_model::Time| (logged_event.at.0 - started.0).max(0) / 1000;
     let began = run.started_at.map(milliseconds);
     let about = |id: String, kind| UiMessage::new(id, kind).in_room(&run.room).by_agent(&run.agent);
     let mut what = json!({

@@ -81,7 +81,7 @@ impl From<&Mission> for MissionBody {
             id: mission.id.as_str().into(),
             active: mission.is_on(),
             text: mission.text.as_ref().into(),
-            project_root: match &mission.realm {
+            project_root: match &mission.mission_scope {
                 MissionScope::Root(root) => Some(root.as_ref().into()),
                 MissionScope::Room(_) | MissionScope::Global => None,
             },

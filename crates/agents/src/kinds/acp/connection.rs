@@ -101,16 +101,18 @@ impl Connection {
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err(format!("{name} has no pipes to talk through.").into());
         };
-        let (board, why_ended) = (Arc::<SessionRegistry>::default(), Arc::<OnceLock<_>>::default());
+        let (session_registry, why_ended) =
+            (Arc::<SessionRegistry>::default(), Arc::<OnceLock<_>>::default());
         let (kill, ended) = (CancellationToken::new(), CancellationToken::new());
         let (connected, connection) = oneshot::channel();
         tokio::spawn({
-            let (board, why_ended, kill) = (board.clone(), why_ended.clone(), kill.clone());
+            let (session_registry, why_ended, kill) =
+                (session_registry.clone(), why_ended.clone(), kill.clone());
             let (name, ended) = (Box::<str>::from(name), ended.clone().drop_guard());
-            let last_words = StderrTail::of(stderr);
+            let stderr_tail = StderrTail::of(stderr);
             async move {
-                let status = converse(running, stdin, stdout, board, connected, &kill).await;
-                let why = exit_reason(&name, status, &kill, last_words.finish().await);
+                let status = converse(running, stdin, stdout, session_registry, connected, &kill).await;
+                let why = exit_reason(&name, status, &kill, stderr_tail.finish().await);
                 let _ = why_ended.set(why);
                 drop(ended);
             }
@@ -135,7 +137,7 @@ impl Connection {
                 agent,
                 abilities: answer.agent_capabilities,
                 info: answer.agent_info,
-                board,
+                board: session_registry,
                 why_ended,
                 ended,
                 kill,
@@ -238,7 +240,7 @@ async fn converse(
     mut running: RunningProgram,
     stdin: ChildStdin,
     stdout: ChildStdout,
-    board: Arc<SessionRegistry>,
+    session_registry: Arc<SessionRegistry>,
     connected: oneshot::Sender<ConnectionTo<Agent>>,
     kill: &CancellationToken,
 ) -> Result<Option<ExitStatus>, Error> {
@@ -247,18 +249,18 @@ async fn converse(
     let gate = Arc::new(gate);
     let transport = agent_client_protocol::Lines::new(outgoing(stdin), incoming(stdout, open));
     let update = {
-        let (board, gate) = (board.clone(), gate.clone());
+        let (session_registry, gate) = (session_registry.clone(), gate.clone());
         async move |told: SessionNotification, _| {
-            board.note(&told);
+            session_registry.note(&told);
             let heard = SessionEvent::Update(Box::new(told.update));
-            board.pass_on(&told.session_id, heard, &gate).await;
+            session_registry.pass_on(&told.session_id, heard, &gate).await;
             Ok(())
         }
     };
     let permission = async move |asked: RequestPermissionRequest, responder, _| {
         let session = asked.session_id.clone();
         let heard = SessionEvent::Permission(Box::new((asked, PendingPermission(Some(responder)))));
-        board.pass_on(&session, heard, &gate).await;
+        session_registry.pass_on(&session, heard, &gate).await;
         Ok(())
     };
     let conversation = Client

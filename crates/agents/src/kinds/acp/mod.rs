@@ -36,22 +36,26 @@ pub struct Acp {
 }
 
 impl Acp {
-    pub fn new(recipe: &AgentConfig) -> Result<Self, Box<str>> {
-        recipe.reject_unknown_keys(&[])?;
-        let program = match recipe.kind().1 {
-            None if recipe.command.is_empty() => return Err("an acp agent needs the program to run".into()),
+    pub fn new(agent_config: &AgentConfig) -> Result<Self, Box<str>> {
+        agent_config.reject_unknown_keys(&[])?;
+        let program = match agent_config.kind().1 {
+            None if agent_config.command.is_empty() => {
+                return Err("an acp agent needs the program to run".into());
+            }
             None => Program::default(),
-            Some(_) if !recipe.command.is_empty() => {
-                return Err(
-                    format!("{} brings its own program; for another one, say acp", recipe.kind).into()
-                );
+            Some(_) if !agent_config.command.is_empty() => {
+                return Err(format!(
+                    "{} brings its own program; for another one, say acp",
+                    agent_config.kind
+                )
+                .into());
             }
             Some(name) => preset::preset(name).ok_or_else(|| {
                 let known: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
                 format!("acp:{name} is not known here: {}", known.join(", "))
             })?,
         };
-        let program = recipe.program(program);
+        let program = agent_config.program(program);
         Ok(Self {
             name: preset::name_of(&program).into(),
             program,

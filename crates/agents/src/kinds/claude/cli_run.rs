@@ -93,7 +93,7 @@ impl<'a> CliRun<'a> {
         // Who does not listen any more is noticed soon enough.
         let _ = self.stage.tell(loading).await;
         let ending = match self.started() {
-            Ok((running, talk, last_words)) => self.run(running, talk, last_words).await,
+            Ok((running, cli_pipes, stderr_tail)) => self.run(running, cli_pipes, stderr_tail).await,
             Err(error) => Some(RunResult::Failed(format!("Claude Code cannot be started: {error}.").into())),
         };
         CliRunResult { ending, cost: self.cost, commands: self.commands }
@@ -129,40 +129,40 @@ impl<'a> CliRun<'a> {
     async fn run(
         &mut self,
         mut running: RunningProgram,
-        mut talk: CliPipes,
-        last_words: StderrTail,
+        mut cli_pipes: CliPipes,
+        stderr_tail: StderrTail,
     ) -> Option<RunResult> {
         let stage = self.stage;
         let end = tokio::select! {
             biased;
             () = stage.stopped() => ProcessEnd::Unheard,
-            end = self.follow(&mut talk) => end,
+            end = self.follow(&mut cli_pipes) => end,
         };
         match end {
             ProcessEnd::Result(outcome) => {
-                drop(talk);
+                drop(cli_pipes);
                 if timeout(LAG, running.wait()).await.is_err() {
                     running.stop().await;
                 }
                 self.finish(*outcome).await
             }
             ProcessEnd::Silence => {
-                drop(talk);
+                drop(cli_pipes);
                 let status = timeout(LAG, running.wait()).await;
                 let mut why = match status {
                     Ok(Ok(status)) => format!("Claude Code ended ({status})."),
                     _ => "Claude Code went silent.".into(),
                 };
                 running.stop().await;
-                let last_words = last_words.finish().await;
+                let last_words = stderr_tail.finish().await;
                 if !last_words.is_empty() {
                     why += &format!(" It last wrote:\n{last_words}");
                 }
                 Some(RunResult::Failed(why.into()))
             }
             ProcessEnd::Unheard => {
-                let _ = timeout(GRACE, talk.wind_up()).await;
-                drop(talk);
+                let _ = timeout(GRACE, cli_pipes.wind_up()).await;
+                drop(cli_pipes);
                 running.stop().await;
                 Some(RunResult::Stopped)
             }
@@ -170,8 +170,8 @@ impl<'a> CliRun<'a> {
     }
 
     /// Until the turn is over.
-    async fn follow(&mut self, talk: &mut CliPipes) -> ProcessEnd {
-        match self.converse(talk).await {
+    async fn follow(&mut self, cli_pipes: &mut CliPipes) -> ProcessEnd {
+        match self.converse(cli_pipes).await {
             Ok(end) | Err(end) => end,
         }
     }

@@ -41,12 +41,12 @@ struct RoomSession {
 
 impl Claude {
     /// `command` is the CLI and options of it, such as `--model`; `claude` alone if there is none.
-    pub fn new(recipe: &AgentConfig) -> Result<Self, Box<str>> {
-        recipe.reject_unknown_keys(&[])?;
-        if let (_, Some(preset)) = recipe.kind() {
+    pub fn new(agent_config: &AgentConfig) -> Result<Self, Box<str>> {
+        agent_config.reject_unknown_keys(&[])?;
+        if let (_, Some(preset)) = agent_config.kind() {
             return Err(format!("claude:{preset} is not known here; say claude, or acp:claude").into());
         }
-        let mut program = recipe.program(Program { program: "claude".into(), ..Program::default() });
+        let mut program = agent_config.program(Program { program: "claude".into(), ..Program::default() });
         for name in NESTED_CLI_VARIABLES.iter().filter(|name| env::var_os(name).is_some()) {
             program.environment.entry(name.into()).or_default();
         }

@@ -59,8 +59,14 @@ impl Default for Timeouts {
 }
 
 impl Endpoint {
-    pub fn new(dialect: Dialect, base: Url, key: Option<Key>, model: &str, reach: AddressPolicy) -> Self {
-        Self::through(outbound::client(reach), dialect, base, key, model)
+    pub fn new(
+        dialect: Dialect,
+        base: Url,
+        key: Option<Key>,
+        model: &str,
+        address_policy: AddressPolicy,
+    ) -> Self {
+        Self::through(outbound::client(address_policy), dialect, base, key, model)
     }
 
     /// Over a client that others share.
@@ -228,7 +234,7 @@ impl AnswerStream<'_> {
                     // What follows the answer is welcome and not needed.
                     Ok(false) | Err(_) if self.is_whole => return Ok(None),
                     Ok(false) => return Err(EndpointError::new(EndpointErrorKind::ConnectionLost)),
-                    Err(trouble) => return Err(trouble),
+                    Err(endpoint_error) => return Err(endpoint_error),
                 },
             }
         }
@@ -236,7 +242,7 @@ impl AnswerStream<'_> {
 
     async fn further(&mut self) -> Result<bool, EndpointError> {
         match self.failed.take() {
-            Some(trouble) => Err(trouble),
+            Some(endpoint_error) => Err(endpoint_error),
             None => self.more().await,
         }
     }
@@ -257,9 +263,10 @@ impl AnswerStream<'_> {
         for data in found {
             match self.endpoint.dialect.read(&data) {
                 Ok(pieces) => self.waiting.extend(pieces),
-                Err(trouble) => {
-                    let said = trouble.said.as_deref().and_then(|said| self.endpoint.presentable(said));
-                    self.failed = Some(EndpointError { said, ..trouble });
+                Err(endpoint_error) => {
+                    let said =
+                        endpoint_error.said.as_deref().and_then(|said| self.endpoint.presentable(said));
+                    self.failed = Some(EndpointError { said, ..endpoint_error });
                     break;
                 }
             }

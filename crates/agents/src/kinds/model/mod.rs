@@ -73,19 +73,21 @@ impl Model {
     }
 
     async fn answer(&self, roles: &ChatPrompt, stage: &RunIo) -> RunResult {
-        let trouble = match with_retries(&self.first, roles, stage).await {
-            Err(AttemptFailure::Before(trouble)) => trouble,
+        let endpoint_error = match with_retries(&self.first, roles, stage).await {
+            Err(AttemptFailure::Before(endpoint_error)) => endpoint_error,
             other => return ending(other),
         };
-        let Some(second) = &self.second else { return ending(Err(AttemptFailure::Before(trouble))) };
+        let Some(second) = &self.second else { return ending(Err(AttemptFailure::Before(endpoint_error))) };
         let fallback = RunEvent::ModelFallback {
             preferred: self.first.model.clone(),
             actual: second.model.clone(),
-            reason: trouble.to_string().into(),
+            reason: endpoint_error.to_string().into(),
         };
         // Not every door tells of events, and nobody is to take one model for the other.
-        let words =
-            format!("{} did not answer: {trouble}. {} answers instead.", self.first.model, second.model);
+        let words = format!(
+            "{} did not answer: {endpoint_error}. {} answers instead.",
+            self.first.model, second.model
+        );
         if stage.tell(fallback).await.is_err() || stage.say(ChunkKind::Error, words).await.is_err() {
             return RunResult::Stopped;
         }
@@ -96,8 +98,8 @@ impl Model {
 fn ending(answered: Result<(), AttemptFailure>) -> RunResult {
     match answered {
         Ok(()) => RunResult::Finished,
-        Err(AttemptFailure::Before(trouble) | AttemptFailure::After(trouble)) => {
-            RunResult::Failed(sentence(&trouble.to_string()).into())
+        Err(AttemptFailure::Before(endpoint_error) | AttemptFailure::After(endpoint_error)) => {
+            RunResult::Failed(sentence(&endpoint_error.to_string()).into())
         }
         Err(AttemptFailure::Deserted) => RunResult::Stopped,
     }
@@ -108,13 +110,17 @@ async fn with_retries(endpoint: &Endpoint, roles: &ChatPrompt, stage: &RunIo) ->
     let mut tries = 0;
     loop {
         tries += 1;
-        let trouble = match attempt(endpoint, roles, stage).await {
-            Err(AttemptFailure::Before(trouble)) if trouble.is_retryable() && tries < TRIES => trouble,
+        let endpoint_error = match attempt(endpoint, roles, stage).await {
+            Err(AttemptFailure::Before(endpoint_error)) if endpoint_error.is_retryable() && tries < TRIES => {
+                endpoint_error
+            }
             other => return other,
         };
         let patience = &endpoint.patience;
-        let pause = match trouble.wait {
-            Some(wait) if wait > patience.longest_pause => return Err(AttemptFailure::Before(trouble)),
+        let pause = match endpoint_error.wait {
+            Some(wait) if wait > patience.longest_pause => {
+                return Err(AttemptFailure::Before(endpoint_error));
+            }
             Some(wait) => wait,
             None => with_jitter(patience.pause * 2u32.pow(tries - 1)),
         };
@@ -138,8 +144,8 @@ async fn attempt(endpoint: &Endpoint, roles: &ChatPrompt, stage: &RunIo) -> Resu
         let piece = match answer.next().await {
             Ok(Some(piece)) => piece,
             Ok(None) => break Ok(()),
-            Err(trouble) if heard => break Err(AttemptFailure::After(trouble)),
-            Err(trouble) => return Err(AttemptFailure::Before(trouble)),
+            Err(endpoint_error) if heard => break Err(AttemptFailure::After(endpoint_error)),
+            Err(endpoint_error) => return Err(AttemptFailure::Before(endpoint_error)),
         };
         let (kind, text) = match piece {
             AnswerEvent::Text(text) => (ChunkKind::Text, text),
@@ -201,11 +207,11 @@ async fn examined(endpoint: &Endpoint) -> Finding {
             finding(Health::Warning, what, Some(format!("Choose one that it has, such as {some}.")))
         }
         // Some answer questions and keep no list.
-        Err(trouble) if trouble.kind == EndpointErrorKind::ModelUnknown => {
+        Err(endpoint_error) if endpoint_error.kind == EndpointErrorKind::ModelUnknown => {
             finding(Health::Warning, format!("{host} is there, and keeps no list of its models."), None)
         }
-        Err(trouble) => {
-            let fix = match trouble.kind {
+        Err(endpoint_error) => {
+            let fix = match endpoint_error.kind {
                 EndpointErrorKind::KeyRefused => {
                     "Give the key of this server, in its environment variable or file."
                 }
@@ -214,7 +220,7 @@ async fn examined(endpoint: &Endpoint) -> Finding {
                 }
                 _ => "Check the address.",
             };
-            finding(Health::Failure, format!("{host}: {trouble}."), Some(fix.into()))
+            finding(Health::Failure, format!("{host}: {endpoint_error}."), Some(fix.into()))
         }
     }
 }

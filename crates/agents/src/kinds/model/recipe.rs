@@ -13,10 +13,10 @@ const OF_A_MODEL: [&str; 6] = ["base_url", "model", "api", "key_env", "key_file"
 type Wrong = Box<str>;
 
 impl Model {
-    pub fn new(recipe: &AgentConfig) -> Result<Self, Wrong> {
-        recipe.reject_unknown_keys(&[&OWN[..], &OF_A_MODEL].concat())?;
-        let first = endpoint(&recipe.extra, None)?;
-        let second = match recipe.extra.get("fallback") {
+    pub fn new(agent_config: &AgentConfig) -> Result<Self, Wrong> {
+        agent_config.reject_unknown_keys(&[&OWN[..], &OF_A_MODEL].concat())?;
+        let first = endpoint(&agent_config.extra, None)?;
+        let second = match agent_config.extra.get("fallback") {
             None => None,
             // Another model of the same server.
             Some(Value::String(model)) => Some(first.with_model(model)),
@@ -28,7 +28,7 @@ impl Model {
             }
             Some(_) => return Err("fallback must be the name of a model, or a table".into()),
         };
-        Ok(Self { first, second, instructions: text(&recipe.extra, "instructions")?.map(Into::into) })
+        Ok(Self { first, second, instructions: text(&agent_config.extra, "instructions")?.map(Into::into) })
     }
 }
 

@@ -67,8 +67,8 @@ fn a_question_comes_back_whole_however_it_was_decided() {
         let mut all = Vec::new();
         for (place, decision) in decisions.into_iter().enumerate() {
             let answered = matches!(decision, Some(Decision::Answered { .. }));
-            let matter = if answered { ApprovalKind::Questions } else { ApprovalKind::Tool };
-            let asked = Approval { kind: matter, ..approval(&format!("a{place}"), "lobby", "coder") };
+            let approval_kind = if answered { ApprovalKind::Questions } else { ApprovalKind::Tool };
+            let asked = Approval { kind: approval_kind, ..approval(&format!("a{place}"), "lobby", "coder") };
             ports.commit(vec![put(&asked)], vec![Event::ApprovalAsked(Arc::new(asked.clone()))]);
             let decided_at = decision.as_ref().map(|_| Time(15));
             let now = Approval { decision, decided_at, ..asked };

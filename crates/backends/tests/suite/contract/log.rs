@@ -35,14 +35,14 @@ fn read_by(user: &str, seq: u64) -> Event {
 }
 
 fn user_changed(user: User) -> Event {
-    let circle = EventAudience::user_and_rooms(&user.id, [room_id("lobby")]).into();
-    Event::UserChanged { user: user.into(), circle }
+    let event_audience = EventAudience::user_and_rooms(&user.id, [room_id("lobby")]).into();
+    Event::UserChanged { user: user.into(), circle: event_audience }
 }
 
 fn agent_changed(rooms: &[&str]) -> Event {
     let agent = agent("coder", "ann");
-    let circle = EventAudience::of(&agent, rooms.iter().map(|room| room_id(room))).into();
-    Event::AgentChanged { agent: agent.into(), circle }
+    let event_audience = EventAudience::of(&agent, rooms.iter().map(|room| room_id(room))).into();
+    Event::AgentChanged { agent: agent.into(), circle: event_audience }
 }
 
 fn kept(user: &str, kept: bool) -> Event {
@@ -102,7 +102,7 @@ fn while_nothing_changes_the_log_tells_what_was_told() {
         let in_room = |event: &Event| event.room() == Some(&room_id("lobby"));
         let of_room: Vec<Event> = told.into_iter().filter(in_room).collect();
         let tail = ports.read(|s| s.room_tail(&room_id("lobby"), Seq(0), usize::MAX));
-        assert_eq!(tail.into_iter().map(|logged| logged.event).collect::<Vec<_>>(), of_room);
+        assert_eq!(tail.into_iter().map(|logged_event| logged_event.event).collect::<Vec<_>>(), of_room);
     });
 }
 
@@ -112,7 +112,7 @@ fn how_somebody_keeps_the_room_is_told_to_nobody_else() {
         people(ports);
         let full = Arc::new(full_member("lobby", person("ann"), 2));
         let read = full.seen_by_others();
-        assert_eq!(read.arrangement, Default::default());
+        assert_eq!(read.room_preferences, Default::default());
         let mut members = both();
         members[0] = read;
         let told = vec![
@@ -175,8 +175,11 @@ fn of_a_removed_room_only_its_end_is_told() {
         let end = Event::RoomRemoved { room: room_id("lobby"), people: Arc::new([]) };
         assert_eq!(ports.events(), [Event::Tombstone, Event::Tombstone, Event::Tombstone, end.clone()]);
         let tail = ports.read(|s| s.room_tail(&room_id("lobby"), Seq(0), 9));
-        let left: Vec<Event> =
-            tail.into_iter().map(|logged| logged.event).filter(|event| *event != Event::Tombstone).collect();
+        let left: Vec<Event> = tail
+            .into_iter()
+            .map(|logged_event| logged_event.event)
+            .filter(|event| *event != Event::Tombstone)
+            .collect();
         assert_eq!(left, [end]);
     });
 }
@@ -259,7 +262,7 @@ fn the_tail_is_read_by_pages_from_any_place() {
         }
         ports.commit(vec![], vec![Event::RoomChanged(Arc::new(room("lobby")))]);
         let seqs = |found: Vec<parlor_model::LoggedEvent>| {
-            found.iter().map(|logged| logged.seq.0).collect::<Vec<_>>()
+            found.iter().map(|logged_event| logged_event.seq.0).collect::<Vec<_>>()
         };
         let tail = |after, limit| seqs(ports.read(|s| s.tail(Seq(after), limit)));
         assert_eq!(tail(0, 3), [1, 2, 3]);

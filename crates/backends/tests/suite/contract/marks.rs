@@ -128,8 +128,8 @@ fn bookmarks_show_only_what_their_owner_may_see() {
 
         ports.change(vec![Change::RemoveMember(room_id("other"), person("ann"))]);
         assert_eq!(of(ports, "ann"), [8, 7], "out of the room, out of sight");
-        let arrangement = RoomPreferences { cleared_through: Seq(1), ..Default::default() };
-        let cleared = Member { arrangement, ..member("lobby", person("ann"), 2) };
+        let room_preferences = RoomPreferences { cleared_through: Seq(1), ..Default::default() };
+        let cleared = Member { room_preferences, ..member("lobby", person("ann"), 2) };
         ports.change(vec![Change::PutMember(Arc::new(cleared))]);
         assert_eq!(of(ports, "ann"), [8]);
         ports.change(vec![put_member("other", person("ann"), 9)]);

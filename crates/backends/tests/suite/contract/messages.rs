@@ -128,8 +128,9 @@ fn what_lies_before_a_cleared_place_is_in_no_page_and_counts_nowhere() {
         assert_eq!(beyond(25, Page::AfterTime(Time(0))), [28, 31]);
         assert_eq!(beyond(25, Page::AfterTime(Time(28_000))), [31]);
         let cleared = |through: Seq, read: u64| {
-            let arrangement = RoomPreferences { cleared_through: through, ..Default::default() };
-            let bob = Member { arrangement, read_through: Seq(read), ..member("lobby", person("bob"), 1) };
+            let room_preferences = RoomPreferences { cleared_through: through, ..Default::default() };
+            let bob =
+                Member { room_preferences, read_through: Seq(read), ..member("lobby", person("bob"), 1) };
             ports.read(|s| s.recent(&room_id("lobby"), &bob)).map(|recent| recent.unread)
         };
         assert_eq!(cleared(Seq(0), 0), Some(all.len() as u64));

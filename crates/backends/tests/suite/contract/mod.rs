@@ -99,7 +99,7 @@ impl Ports {
     }
 
     pub fn events(&self) -> Vec<Event> {
-        self.tail().into_iter().map(|logged| logged.event).collect()
+        self.tail().into_iter().map(|logged_event| logged_event.event).collect()
     }
 
     pub fn restart(self: &mut Ports) {

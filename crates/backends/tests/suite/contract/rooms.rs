@@ -68,7 +68,7 @@ fn how_a_member_keeps_the_room_comes_back_whole() {
         let full = full_member("lobby", person("ann"), 2);
         let mentions =
             RoomPreferences { notifications: Notifications::Mentions, ..RoomPreferences::default() };
-        let mentions = Member { arrangement: mentions, ..plain.clone() };
+        let mentions = Member { room_preferences: mentions, ..plain.clone() };
         ports.change(vec![put_user("ann", 1), put_member("lobby", person("ann"), 2)]);
         for kept in [full, mentions, plain] {
             ports.change(vec![Change::PutMember(Arc::new(kept.clone()))]);

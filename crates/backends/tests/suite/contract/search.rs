@@ -26,7 +26,7 @@ fn found_within(ports: &Ports, asked: &Search, rooms: &[&str], patience: Duratio
 
 fn membership(room: &str, cleared: u64) -> Member {
     let mut member = member(room, person("ann"), 1);
-    member.arrangement.cleared_through = Seq(cleared);
+    member.room_preferences.cleared_through = Seq(cleared);
     member
 }
 

@@ -115,7 +115,7 @@ fn places_in_the_log_follow_each_other_without_holes() {
             let told = vec![user_changed(&user), Event::SignInsEnded(user.id.clone())];
             ports.commit(vec![Change::PutUser(user)], told);
         }
-        let seqs: Vec<u64> = ports.tail().iter().map(|logged| logged.seq.0).collect();
+        let seqs: Vec<u64> = ports.tail().iter().map(|logged_event| logged_event.seq.0).collect();
         assert_eq!(seqs, [1, 2, 3, 4, 5, 6, 7, 8]);
         let head = ports.store.head().unwrap();
         assert_eq!((head.seq, head.at.0, head.trimmed_through), (Seq(8), 8000, Seq(0)));

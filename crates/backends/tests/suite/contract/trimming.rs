@@ -30,7 +30,7 @@ fn three_messages(ports: &mut Ports) -> [Time; 3] {
 }
 
 fn seqs(tail: &[LoggedEvent]) -> Vec<u64> {
-    tail.iter().map(|logged| logged.seq.0).collect()
+    tail.iter().map(|logged_event| logged_event.seq.0).collect()
 }
 
 #[test]

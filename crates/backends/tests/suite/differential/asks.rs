@@ -186,14 +186,14 @@ pub fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 impl Ask {
     /// Asked by anybody, or two times in three by somebody who may.
-    pub fn resolve(&self, world: &mut World, house: &TestHub) -> (Caller, Command) {
+    pub fn resolve(&self, world: &mut World, test_hub: &TestHub) -> (Caller, Command) {
         let mut dice = Dice::new(self.bytes);
         let (anybody, by_anybody) = (dice.one_of(&world.callers), dice.once_in(3));
-        for run in house.read(|store| store.open_runs()) {
+        for run in test_hub.read(|store| store.open_runs()) {
             learn(&mut world.runs, &run.id);
         }
         let command = (self.make)(&mut dice, world);
-        let fitting = house.read(|store| fitting::caller(&command, &mut dice, store, world));
+        let fitting = test_hub.read(|store| fitting::caller(&command, &mut dice, store, world));
         (fitting.filter(|_| !by_anybody).unwrap_or(anybody), command)
     }
 }

@@ -31,7 +31,7 @@ pub fn check(picture: &Picture) -> Result<(), TestCaseError> {
 }
 
 fn the_log_has_no_hole(picture: &Picture) -> Result<(), TestCaseError> {
-    let seqs: Vec<u64> = picture.log.iter().map(|logged| logged.seq.0).collect();
+    let seqs: Vec<u64> = picture.log.iter().map(|logged_event| logged_event.seq.0).collect();
     let all: Vec<u64> = (picture.head.trimmed_through.0 + 1..=picture.head.seq.0).collect();
     prop_assert_eq!(seqs, all, "every place from the trimmed beginning to the head");
     Ok(())

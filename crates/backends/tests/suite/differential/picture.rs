@@ -145,11 +145,11 @@ pub struct Said {
 }
 
 impl Picture {
-    pub async fn of(house: &TestHub, world: &World) -> Self {
-        let mut picture = house.read(|store| Self::in_store(store, world));
+    pub async fn of(test_hub: &TestHub, world: &World) -> Self {
+        let mut picture = test_hub.read(|store| Self::in_store(store, world));
         for caller in &world.callers {
             for query in queries(world) {
-                let answer = house.hub().read(caller, query.clone()).await;
+                let answer = test_hub.hub().read(caller, query.clone()).await;
                 picture.answers.push((caller.clone(), query, answer));
             }
         }
@@ -238,14 +238,14 @@ impl Picture {
             picture.missions.1.push(store.mission(id)?);
         }
         for agent in &world.agents {
-            for realm in world
+            for mission_scope in world
                 .rooms
                 .iter()
                 .cloned()
                 .map(MissionScope::Room)
                 .chain([MissionScope::Global, MissionScope::Root("/srv".into())])
             {
-                picture.missions.2.push(store.idle(&realm, agent)?);
+                picture.missions.2.push(store.idle(&mission_scope, agent)?);
             }
         }
         for id in GATEWAYS {
@@ -368,7 +368,7 @@ fn inside(store: &mut dyn Snapshot, id: &RoomId, world: &World, trimmed: Seq) ->
         recent.push(store.recent(id, member)?);
     }
     let mut tail = store.room_tail(id, trimmed, usize::MAX)?;
-    tail.retain(|logged| logged.event != Event::Tombstone);
+    tail.retain(|logged_event| logged_event.event != Event::Tombstone);
     Ok(Inside {
         room: store.room(id)?,
         count: store.member_count(id)?,

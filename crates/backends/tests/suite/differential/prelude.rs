@@ -68,7 +68,7 @@ pub async fn play(run: &mut Run) -> Result<Cast, TestCaseError> {
         // A turn that asks three times and tells a plan; once it is answered for always.
         run.must(Caller::OPERATOR, Command::StartUnpromptedRun { agent: id, room: room.clone() }).await?;
         let turn = run.world.runs.last().expect("just opened").clone();
-        for (request, matter) in
+        for (request, approval_kind) in
             REQUESTS.into_iter().zip([ApprovalKind::Tool, ApprovalKind::Tool, ApprovalKind::Questions])
         {
             let asked = Command::AskApproval(NewApproval {
@@ -76,7 +76,7 @@ pub async fn play(run: &mut Run) -> Result<Cast, TestCaseError> {
                 gateway: GatewayId::stored(gateway),
                 request: request.into(),
                 tool: TOOLS[0].into(),
-                kind: matter,
+                kind: approval_kind,
                 input: Payload("{}".into()),
                 digest: InputDigest([0; 32]),
                 timeout: Duration::from_secs(300),
@@ -87,8 +87,9 @@ pub async fn play(run: &mut Run) -> Result<Cast, TestCaseError> {
         run.must(Caller::OPERATOR, Command::UpdatePlan { run: turn, plan, state: PlanState::Planned })
             .await?;
         let approval = run.world.approvals[run.world.approvals.len() - REQUESTS.len()].clone();
-        let judgement = ApprovalDecision { approval, allow: true, always: true, reason: None, digest: None };
-        run.must(owner.clone(), Command::DecideApproval(judgement)).await?;
+        let approval_decision =
+            ApprovalDecision { approval, allow: true, always: true, reason: None, digest: None };
+        run.must(owner.clone(), Command::DecideApproval(approval_decision)).await?;
         let post = Post {
             room: room.clone(),
             text: "hello".into(),

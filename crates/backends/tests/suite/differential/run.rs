@@ -76,8 +76,8 @@ impl Run {
             }
             Step::Restart => {
                 self.trace.push("restart".into());
-                for (_, house) in &mut self.houses {
-                    house.restart().await;
+                for (_, test_hub) in &mut self.houses {
+                    test_hub.restart().await;
                 }
                 self.compare().await?;
             }
@@ -104,7 +104,7 @@ impl Run {
     pub fn move_clock(&mut self, seconds: i64) {
         self.world.now = Time(self.world.now.0 + seconds * 1_000_000);
         self.trace.push(format!("the clock moves by {seconds} s"));
-        self.houses.iter().for_each(|(_, house)| house.clock.set(self.world.now));
+        self.houses.iter().for_each(|(_, test_hub)| test_hub.clock.set(self.world.now));
     }
 
     /// Has every hub do the same; outcomes and news must be those of the first.
@@ -112,18 +112,18 @@ impl Run {
         self.trace
             .extend(asks.iter().map(|(caller, command)| format!("{:?}: {command:?}", caller.principal)));
         let mut expected: Option<(Vec<CommandResult>, Vec<LoggedEvent>)> = None;
-        for (name, house) in &self.houses {
+        for (name, test_hub) in &self.houses {
             let mut receipts = Vec::new();
             for (caller, command) in &asks {
-                receipts.push(house.hub().submit(caller, command.clone()).await);
+                receipts.push(test_hub.hub().submit(caller, command.clone()).await);
             }
             let mut outcomes = Vec::new();
             for receipt in receipts {
                 outcomes.push(receipt.await);
             }
-            let news = house.news();
+            let news = test_hub.news();
             if asks.len() == 1 {
-                let tail = house.read(|s| s.tail(self.seen, usize::MAX));
+                let tail = test_hub.read(|s| s.tail(self.seen, usize::MAX));
                 prop_assert_eq!(
                     &as_logged(&news),
                     &as_logged(&tail),
@@ -140,9 +140,9 @@ impl Run {
             }
         }
         let (outcomes, news) = expected.expect("there is a first store");
-        for logged in &news {
-            prop_assert_eq!(logged.seq, self.seen.next(), "news follow each other without a hole");
-            self.seen = logged.seq;
+        for logged_event in &news {
+            prop_assert_eq!(logged_event.seq, self.seen.next(), "news follow each other without a hole");
+            self.seen = logged_event.seq;
         }
         for ((caller, command), outcome) in asks.iter().zip(&outcomes) {
             self.coverage.count(command, outcome);
@@ -156,8 +156,8 @@ impl Run {
     /// Everything that can be read must be the same, and keep the promises.
     pub async fn compare(&mut self) -> Result<(), TestCaseError> {
         let mut first: Option<Picture> = None;
-        for (name, house) in &self.houses {
-            let picture = Picture::of(house, &self.world).await;
+        for (name, test_hub) in &self.houses {
+            let picture = Picture::of(test_hub, &self.world).await;
             invariants::check(&picture)?;
             match &first {
                 None => {
@@ -174,8 +174,8 @@ impl Run {
 
     /// Ends every hub; gives what was done.
     pub async fn close(mut self) -> String {
-        for (_, house) in &mut self.houses {
-            house.close().await;
+        for (_, test_hub) in &mut self.houses {
+            test_hub.close().await;
         }
         self.trace.join("\n")
     }
@@ -185,9 +185,9 @@ impl Run {
 /// nor who sees a person or an agent.
 fn as_logged(news: &[LoggedEvent]) -> Vec<LoggedEvent> {
     // The agents of somebody who is removed leave every room.
-    let with_owner = news.iter().any(|logged| matches!(logged.event, Event::UserRemoved(_)));
+    let with_owner = news.iter().any(|logged_event| matches!(logged_event.event, Event::UserRemoved(_)));
     let gone = |approval: &Approval| {
-        news.iter().any(|logged| match &logged.event {
+        news.iter().any(|logged_event| match &logged_event.event {
             Event::RoomRemoved { room, .. } => *room == approval.room,
             Event::AgentRemoved { agent, .. } => *agent == approval.agent,
             Event::MembersChanged { change: MemberChange::Removed(member), .. } => {
@@ -196,27 +196,27 @@ fn as_logged(news: &[LoggedEvent]) -> Vec<LoggedEvent> {
             _ => false,
         })
     };
-    let forget = |logged: &LoggedEvent| match &logged.event {
+    let forget = |logged_event: &LoggedEvent| match &logged_event.event {
         Event::ApprovalDecided(approval) if gone(approval) => {
-            LoggedEvent { event: Event::Tombstone, ..logged.clone() }
+            LoggedEvent { event: Event::Tombstone, ..logged_event.clone() }
         }
         Event::RoomRemoved { room, .. } => {
             let event = Event::RoomRemoved { room: room.clone(), people: Default::default() };
-            LoggedEvent { event, ..logged.clone() }
+            LoggedEvent { event, ..logged_event.clone() }
         }
         Event::AgentChanged { agent, .. } => {
             let event = Event::AgentChanged { agent: agent.clone(), circle: Default::default() };
-            LoggedEvent { event, ..logged.clone() }
+            LoggedEvent { event, ..logged_event.clone() }
         }
         Event::UserChanged { user, .. } => {
             let event = Event::UserChanged { user: user.clone(), circle: Default::default() };
-            LoggedEvent { event, ..logged.clone() }
+            LoggedEvent { event, ..logged_event.clone() }
         }
         Event::AgentRemoved { agent, .. } => {
             let event = Event::AgentRemoved { agent: agent.clone(), circle: Default::default() };
-            LoggedEvent { event, ..logged.clone() }
+            LoggedEvent { event, ..logged_event.clone() }
         }
-        _ => logged.clone(),
+        _ => logged_event.clone(),
     };
     news.iter().map(forget).collect()
 }

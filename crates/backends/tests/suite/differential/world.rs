@@ -166,7 +166,7 @@ impl World {
             Receipt::Approval(approval) => {
                 learn(&mut self.approvals, &approval.id);
                 let rule = (approval.room.clone(), approval.agent.clone(), approval.tool.clone());
-                if matches!(command, Command::DecideApproval(judgement) if judgement.allow && judgement.always)
+                if matches!(command, Command::DecideApproval(approval_decision) if approval_decision.allow && approval_decision.always)
                 {
                     learn(&mut self.rules, &rule);
                 }

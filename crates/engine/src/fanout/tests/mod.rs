@@ -51,9 +51,9 @@ fn mailed(seq: u64) -> LoggedEvent {
     LoggedEvent { seq: Seq(seq), at: Time(0), event }
 }
 
-fn viewer(switchboard: &Fanout, outbox: &Arc<Outbox>) -> Subscriber {
+fn viewer(fanout: &Fanout, outbox: &Arc<Outbox>) -> Subscriber {
     Subscriber {
-        id: switchboard.viewer_id(),
+        id: fanout.viewer_id(),
         user: UserId::stored("ann"),
         principal: Principal::Operator,
         egress: Arc::new(Plain),
@@ -62,34 +62,34 @@ fn viewer(switchboard: &Fanout, outbox: &Arc<Outbox>) -> Subscriber {
     }
 }
 
-fn kept(switchboard: &Fanout) -> Vec<u64> {
-    switchboard.state.lock().replay_buffer.iter().map(|kept| kept.logged.seq.0).collect()
+fn kept(fanout: &Fanout) -> Vec<u64> {
+    fanout.state.lock().replay_buffer.iter().map(|kept| kept.logged_event.seq.0).collect()
 }
 
 #[test]
 fn what_is_kept_for_those_who_come_back_is_bounded_in_number_and_length() {
     let limits = Limits { recent_events: 3, recent_bytes: 100, ..Limits::default() };
-    let switchboard = Fanout::new(Epoch(1), Seq(0), &limits, clock());
-    switchboard.publish(&[said(1, 1), said(2, 1), said(3, 1), said(4, 1)]);
-    assert_eq!(kept(&switchboard), [2, 3, 4]);
-    switchboard.publish(&[said(5, 99)]);
-    assert_eq!(kept(&switchboard), [4, 5]);
+    let fanout = Fanout::new(Epoch(1), Seq(0), &limits, clock());
+    fanout.publish(&[said(1, 1), said(2, 1), said(3, 1), said(4, 1)]);
+    assert_eq!(kept(&fanout), [2, 3, 4]);
+    fanout.publish(&[said(5, 99)]);
+    assert_eq!(kept(&fanout), [4, 5]);
     let (room, message) = (RoomId::stored("lobby"), MessageId::stored("m5"));
     let deleted = Event::MessageDeleted { room, message };
-    switchboard.publish(&[LoggedEvent { seq: Seq(6), at: Time(0), event: deleted }]);
-    assert_eq!((kept(&switchboard).len(), switchboard.state.lock().recent_bytes), (3, 1));
-    switchboard.publish(&[said(7, 1000)]);
-    assert_eq!(kept(&switchboard), [], "too long to keep at all");
+    fanout.publish(&[LoggedEvent { seq: Seq(6), at: Time(0), event: deleted }]);
+    assert_eq!((kept(&fanout).len(), fanout.state.lock().recent_bytes), (3, 1));
+    fanout.publish(&[said(7, 1000)]);
+    assert_eq!(kept(&fanout), [], "too long to keep at all");
 }
 
 #[test]
 fn what_is_only_for_mailboxes_takes_no_place_from_what_happened_in_rooms() {
     let limits = Limits { recent_events: 2, ..Limits::default() };
-    let switchboard = Fanout::new(Epoch(1), Seq(0), &limits, clock());
-    switchboard.publish(&[mailed(1), said(2, 1), mailed(3), mailed(4), mailed(5)]);
-    assert_eq!((kept(&switchboard), switchboard.state.lock().replay_floor), (vec![2], Seq(1)));
-    switchboard.publish(&[said(6, 1), mailed(7), said(8, 1)]);
-    assert_eq!((kept(&switchboard), switchboard.state.lock().replay_floor), (vec![6, 8], Seq(3)));
+    let fanout = Fanout::new(Epoch(1), Seq(0), &limits, clock());
+    fanout.publish(&[mailed(1), said(2, 1), mailed(3), mailed(4), mailed(5)]);
+    assert_eq!((kept(&fanout), fanout.state.lock().replay_floor), (vec![2], Seq(1)));
+    fanout.publish(&[said(6, 1), mailed(7), said(8, 1)]);
+    assert_eq!((kept(&fanout), fanout.state.lock().replay_floor), (vec![6, 8], Seq(3)));
 }
 
 struct Plain;
@@ -118,39 +118,39 @@ impl Egress for Plain {
 
 #[test]
 fn a_replay_that_leaves_no_room_for_its_answer_is_read_from_the_store() {
-    let switchboard = Fanout::new(Epoch(1), Seq(0), &Limits::default(), clock());
-    switchboard.publish(&[said(1, 1), said(2, 1)]);
+    let fanout = Fanout::new(Epoch(1), Seq(0), &Limits::default(), clock());
+    fanout.publish(&[said(1, 1), said(2, 1)]);
     let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 1000, buffers: 3 }, Bytes::new()));
-    let viewer = viewer(&switchboard, &outbox);
-    let id = viewer.id;
-    switchboard
-        .connect(viewer, Bytes::from_static(b"greeting"), || Ok(Ok(((), ReceivesEvents(true)))))
+    let subscriber = viewer(&fanout, &outbox);
+    let id = subscriber.id;
+    fanout
+        .connect(subscriber, Bytes::from_static(b"greeting"), || Ok(Ok(((), ReceivesEvents(true)))))
         .unwrap()
         .unwrap();
     let room = RoomId::stored("lobby");
     let welcome = |_| Some(Bytes::from_static(b"joined"));
-    let joined = switchboard.join(id, &room, Some(Seq(0)), || Ok(true), welcome).unwrap();
+    let joined = fanout.join(id, &room, Some(Seq(0)), || Ok(true), welcome).unwrap();
     assert!(matches!(joined, Some(JoinResult::NeedsReplay)));
-    assert!(!outbox.is_closed() && !switchboard.is_in(id, &room));
-    let joined = switchboard.join(id, &room, Some(Seq(1)), || Ok(true), welcome).unwrap();
+    assert!(!outbox.is_closed() && !fanout.is_in(id, &room));
+    let joined = fanout.join(id, &room, Some(Seq(1)), || Ok(true), welcome).unwrap();
     assert!(matches!(joined, Some(JoinResult::Live { .. })));
-    assert!(!outbox.is_closed() && switchboard.is_in(id, &room));
+    assert!(!outbox.is_closed() && fanout.is_in(id, &room));
 }
 
 #[tokio::test]
 async fn new_mail_of_a_batch_is_one_buffer_for_each_who_listens_and_comes_before_what_follows_it() {
-    let switchboard = Fanout::new(Epoch(1), Seq(0), &Limits::default(), clock());
+    let fanout = Fanout::new(Epoch(1), Seq(0), &Limits::default(), clock());
     let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 1000, buffers: 9 }, Bytes::new()));
-    let viewer = viewer(&switchboard, &outbox);
-    let id = viewer.id;
-    switchboard
-        .connect(viewer, Bytes::from_static(b"greeting"), || Ok(Ok(((), ReceivesEvents(true)))))
+    let subscriber = viewer(&fanout, &outbox);
+    let id = subscriber.id;
+    fanout
+        .connect(subscriber, Bytes::from_static(b"greeting"), || Ok(Ok(((), ReceivesEvents(true)))))
         .unwrap()
         .unwrap();
     let mailbox = Mailbox::of(AgentId::stored("coder"));
-    assert!(switchboard.listen(id, mailbox, || Ok(true)).unwrap());
+    assert!(fanout.listen(id, mailbox, || Ok(true)).unwrap());
     let removed = Event::AgentRemoved { agent: AgentId::stored("other"), circle: Arc::default() };
-    switchboard.publish(&[
+    fanout.publish(&[
         mailed(1),
         mailed(2),
         LoggedEvent { seq: Seq(3), at: Time(0), event: removed },

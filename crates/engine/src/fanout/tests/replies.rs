@@ -38,7 +38,7 @@ impl Egress for Plain {
 }
 
 struct House {
-    switchboard: Fanout,
+    fanout: Fanout,
     egress: Arc<dyn Egress>,
 }
 
@@ -49,23 +49,23 @@ struct Reader {
 
 impl House {
     fn new() -> Self {
-        let switchboard = Fanout::new(Epoch(1), Seq(0), &Limits::default(), super::clock());
-        Self { switchboard, egress: Arc::new(Plain) }
+        let fanout = Fanout::new(Epoch(1), Seq(0), &Limits::default(), super::clock());
+        Self { fanout, egress: Arc::new(Plain) }
     }
 
     fn reader(&self, caps: OutboxLimits) -> Reader {
         let outbox = Arc::new(Outbox::new(caps, Bytes::new()));
-        let viewer = Subscriber {
-            id: self.switchboard.viewer_id(),
+        let subscriber = Subscriber {
+            id: self.fanout.viewer_id(),
             user: UserId::stored("ann"),
             principal: Principal::Operator,
             egress: self.egress.clone(),
             outbox: outbox.clone(),
             present: false,
         };
-        let id = viewer.id;
-        self.switchboard
-            .connect(viewer, Bytes::new(), || Ok(Ok(((), ReceivesEvents(true)))))
+        let id = subscriber.id;
+        self.fanout
+            .connect(subscriber, Bytes::new(), || Ok(Ok(((), ReceivesEvents(true)))))
             .unwrap()
             .unwrap();
         let reader = Reader { id, outbox };
@@ -74,7 +74,7 @@ impl House {
     }
 
     fn join(&self, reader: &Reader) {
-        self.switchboard.join(reader.id, &room(), None, || Ok(true), |_| None).unwrap();
+        self.fanout.join(reader.id, &room(), None, || Ok(true), |_| None).unwrap();
     }
 
     fn joined(&self) -> Reader {
@@ -84,12 +84,12 @@ impl House {
     }
 
     fn turn(&self, run: &str, state: RunState) {
-        self.switchboard.turn(&self::run(run, state));
+        self.fanout.turn(&self::run(run, state));
     }
 
     fn speak(&self, run: &str, kind: ChunkKind, content: &str) -> Result<(), ChunkRejected> {
         let chunk = Chunk { kind, content: content.into(), metadata: None };
-        self.switchboard.publish_chunk(&RunId::stored(run), &MessageId::stored("m"), "Coder", &chunk, WIDE)
+        self.fanout.publish_chunk(&RunId::stored(run), &MessageId::stored("m"), "Coder", &chunk, WIDE)
     }
 
     fn say(&self, content: &str) {
@@ -194,7 +194,7 @@ fn only_neighbours_that_flow_are_merged_and_only_while_they_wait() {
     let with_metadata = Chunk { kind: Text, content: "d".into(), metadata: Some(Payload("{}".into())) };
     for _ in 0..2 {
         let (run, message) = (RunId::stored("1"), MessageId::stored("m"));
-        house.switchboard.publish_chunk(&run, &message, "Coder", &with_metadata, WIDE).unwrap();
+        house.fanout.publish_chunk(&run, &message, "Coder", &with_metadata, WIDE).unwrap();
     }
     house.say("e");
     assert_eq!(ann.read(), "text:d;text:d;text:e;");
@@ -224,7 +224,7 @@ fn who_is_put_out_of_the_room_hears_nothing_of_what_follows() {
     let ann = house.joined();
     house.turn("1", RunState::Running);
     house.say("before");
-    house.switchboard.leave(ann.id, &room());
+    house.fanout.leave(ann.id, &room());
     house.say(" after");
     assert_eq!(ann.read(), "!text:before;");
 }
@@ -239,7 +239,7 @@ fn joining_again_goes_on_and_coming_back_begins_anew() {
     house.say(" two");
     assert_eq!(ann.read(), "!text:one two;");
     house.say(" three");
-    house.switchboard.leave(ann.id, &room());
+    house.fanout.leave(ann.id, &room());
     house.join(&ann);
     assert_eq!(ann.read(), "!text:one two three;");
 }
@@ -253,11 +253,11 @@ fn what_is_over_is_read_to_its_end_and_goes_on_no_more() {
     house.join(&slow);
     house.say("one ");
     house.say("two");
-    let kept = house.switchboard.finish(&RunId::stored("1"), None).unwrap();
+    let kept = house.fanout.finish(&RunId::stored("1"), None).unwrap();
     assert_eq!((&*kept.0, kept.1.len()), ("one two", 1));
     house.turn("1", ended());
     assert_eq!(house.speak("1", ChunkKind::Text, "x"), Err(ChunkRejected::Over));
-    assert_eq!(house.switchboard.finish(&RunId::stored("1"), None), None);
+    assert_eq!(house.fanout.finish(&RunId::stored("1"), None), None);
     assert_eq!(ann.read(), "!text:one two;");
     assert_eq!(slow.read(), "", "the message that follows has all of it");
     assert_eq!(house.joined().read(), "");
@@ -273,7 +273,7 @@ fn an_agent_or_a_room_that_is_gone_says_nothing_more() {
         let house = House::new();
         house.turn("1", RunState::Running);
         house.say("one");
-        house.switchboard.publish(&[LoggedEvent { seq: Seq(1), at: Time(0), event }]);
+        house.fanout.publish(&[LoggedEvent { seq: Seq(1), at: Time(0), event }]);
         assert_eq!(house.speak("1", ChunkKind::Text, "two"), Err(ChunkRejected::Over));
         assert_eq!(house.joined().read(), "");
     }
@@ -287,7 +287,7 @@ fn what_is_too_long_is_not_said() {
     let chunk = Chunk { kind: ChunkKind::Text, content: "long".into(), metadata: None };
     let bounds = ReplyLimits { chunks: 1, bytes: 3 };
     let (run, message) = (RunId::stored("1"), MessageId::stored("m"));
-    let said = house.switchboard.publish_chunk(&run, &message, "Coder", &chunk, bounds);
+    let said = house.fanout.publish_chunk(&run, &message, "Coder", &chunk, bounds);
     assert_eq!((said, ann.read().as_str()), (Err(ChunkRejected::TooLong), ""));
 }
 
@@ -416,7 +416,7 @@ proptest! {
                     }
                 }
                 Step::Leave(reader) => {
-                    house.switchboard.leave(readers[reader].id, &room());
+                    house.fanout.leave(readers[reader].id, &room());
                     here[reader] = false;
                 }
                 Step::Take { reader, most } => {

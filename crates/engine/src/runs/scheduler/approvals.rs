@@ -34,29 +34,29 @@ impl Scheduler {
 
     /// A question that was open when nobody was here to answer: its time is over.
     pub fn close_question(&mut self, approval: &Approval, now: Instant) {
-        self.questions.asked(approval, Duration::ZERO, now);
+        self.pending_approvals.asked(approval, Duration::ZERO, now);
     }
 
     pub fn forget_question(&mut self, approval: &ApprovalId) {
-        self.questions.forget(approval);
+        self.pending_approvals.forget(approval);
     }
 
     pub fn is_overdue(&self, approval: &ApprovalId, now: Instant) -> bool {
-        self.questions.is_overdue(approval, now)
+        self.pending_approvals.is_overdue(approval, now)
     }
 
     pub fn overdue(&mut self, now: Instant) -> Vec<ApprovalId> {
-        self.questions.overdue(now)
+        self.pending_approvals.overdue(now)
     }
 
     /// Only the gateway that asked, while it hosts the agent, hears the answer.
     pub(super) fn hand_answers_out(&mut self) {
-        let Self { questions, seats, links, answers, .. } = self;
+        let Self { pending_approvals, seats, links, answers, .. } = self;
         let host = |approval: &Approval| {
             let link = seats.get(&approval.agent)?.link;
             links.get(&link).filter(|found| found.gateway == approval.gateway).map(|_| link)
         };
-        for approval in questions.take_deliverable(|approval| host(approval).is_some()) {
+        for approval in pending_approvals.take_deliverable(|approval| host(approval).is_some()) {
             answers.extend(host(&approval).map(|link| (link, approval)));
         }
     }
@@ -67,7 +67,7 @@ impl Scheduler {
             match self.host(link) {
                 Some(host) => told.push((host, approval)),
                 // It went just now, and may be back.
-                None => self.questions.decided(&approval),
+                None => self.pending_approvals.decided(&approval),
             }
         }
         told
@@ -104,41 +104,41 @@ mod tests {
 
     #[test]
     fn only_the_gateway_that_asked_hears_the_answer_also_when_it_was_away() {
-        let (mut desk, first) = desk(Some(false), &[("1", "a", RunState::Running)]);
-        let heard = |desk: &mut Scheduler| -> Vec<String> {
-            desk.take_answers().iter().map(|(_, approval)| approval.request.to_string()).collect()
+        let (mut scheduler, first) = desk(Some(false), &[("1", "a", RunState::Running)]);
+        let heard = |scheduler: &mut Scheduler| -> Vec<String> {
+            scheduler.take_answers().iter().map(|(_, approval)| approval.request.to_string()).collect()
         };
-        desk.apply_event(&answered("here"), Instant::now());
-        assert_eq!(heard(&mut desk), ["here"]);
-        assert_eq!(heard(&mut desk), [""; 0], "once");
-        desk.disconnect_gateway(first, Instant::now());
-        desk.apply_event(&answered("away"), Instant::now());
-        let other = link(&mut desk, "h", false);
-        desk.agent_online(&agent(), other, "Coder", Instant::now());
-        assert_eq!(heard(&mut desk), [""; 0], "another gateway has it now");
-        let back = link(&mut desk, "g", false);
-        desk.agent_online(&agent(), back, "Coder", Instant::now());
-        desk.disconnect_gateway(back, Instant::now());
-        assert_eq!(heard(&mut desk), [""; 0], "it went before it could be told");
-        let back = link(&mut desk, "g", false);
-        desk.agent_online(&agent(), back, "Coder", Instant::now());
-        assert_eq!(heard(&mut desk), ["away"]);
+        scheduler.apply_event(&answered("here"), Instant::now());
+        assert_eq!(heard(&mut scheduler), ["here"]);
+        assert_eq!(heard(&mut scheduler), [""; 0], "once");
+        scheduler.disconnect_gateway(first, Instant::now());
+        scheduler.apply_event(&answered("away"), Instant::now());
+        let other = link(&mut scheduler, "h", false);
+        scheduler.agent_online(&agent(), other, "Coder", Instant::now());
+        assert_eq!(heard(&mut scheduler), [""; 0], "another gateway has it now");
+        let back = link(&mut scheduler, "g", false);
+        scheduler.agent_online(&agent(), back, "Coder", Instant::now());
+        scheduler.disconnect_gateway(back, Instant::now());
+        assert_eq!(heard(&mut scheduler), [""; 0], "it went before it could be told");
+        let back = link(&mut scheduler, "g", false);
+        scheduler.agent_online(&agent(), back, "Coder", Instant::now());
+        assert_eq!(heard(&mut scheduler), ["away"]);
     }
 
     #[test]
     fn an_agent_asks_in_its_turn_and_not_after_a_stop() {
-        let (mut desk, _) = desk(Some(false), &[("1", "a", RunState::Running)]);
-        assert_eq!(desk.asks(&agent(), &room("a")), RunForApproval::In(RunId::stored("1")));
-        assert_eq!(desk.asks(&agent(), &room("b")), RunForApproval::NoRun);
-        desk.cancel_runs(&room("a"), Some(&agent()), Instant::now());
-        assert_eq!(desk.asks(&agent(), &room("a")), RunForApproval::Stopped);
-        desk.apply_event(&over("1"), Instant::now());
+        let (mut scheduler, _) = desk(Some(false), &[("1", "a", RunState::Running)]);
+        assert_eq!(scheduler.asks(&agent(), &room("a")), RunForApproval::In(RunId::stored("1")));
+        assert_eq!(scheduler.asks(&agent(), &room("b")), RunForApproval::NoRun);
+        scheduler.cancel_runs(&room("a"), Some(&agent()), Instant::now());
+        assert_eq!(scheduler.asks(&agent(), &room("a")), RunForApproval::Stopped);
+        scheduler.apply_event(&over("1"), Instant::now());
         assert_eq!(
-            desk.asks(&agent(), &room("a")),
+            scheduler.asks(&agent(), &room("a")),
             RunForApproval::Stopped,
             "its host has not said that it is over"
         );
-        desk.stopped(&agent(), Some(&room("a")));
-        assert_eq!(desk.asks(&agent(), &room("a")), RunForApproval::NoRun);
+        scheduler.stopped(&agent(), Some(&room("a")));
+        assert_eq!(scheduler.asks(&agent(), &room("a")), RunForApproval::NoRun);
     }
 }

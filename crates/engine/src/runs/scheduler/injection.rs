@@ -132,12 +132,12 @@ mod tests {
         Run { trigger: Some(MessageId::stored(format!("m{id}"))), ..a_run(id, room, RunState::Queued) }
     }
 
-    fn learn(desk: &mut Scheduler, run: Run) {
-        desk.apply_event(&Event::RunChanged(Arc::new(run)), Instant::now());
+    fn learn(scheduler: &mut Scheduler, run: Run) {
+        scheduler.apply_event(&Event::RunChanged(Arc::new(run)), Instant::now());
     }
 
-    fn offered(desk: &mut Scheduler) -> Vec<(String, String)> {
-        desk.offers().iter().map(|offer| (offer.added.to_string(), offer.run.to_string())).collect()
+    fn offered(scheduler: &mut Scheduler) -> Vec<(String, String)> {
+        scheduler.offers().iter().map(|offer| (offer.added.to_string(), offer.run.to_string())).collect()
     }
 
     fn pair(added: &str, run: &str) -> (String, String) {
@@ -146,38 +146,39 @@ mod tests {
 
     #[test]
     fn what_is_said_to_a_busy_agent_is_offered_once_in_order_and_again_to_who_comes_anew() {
-        let (mut desk, link) =
+        let (mut scheduler, link) =
             desk(Some(true), &[("1", "a", RunState::Running), ("2", "b", RunState::Running)]);
-        learn(&mut desk, said("3", "a"));
-        assert_eq!(offered(&mut desk), [], "it has not said that it takes more");
-        desk.set_injectable(&agent(), true);
-        learn(&mut desk, said("4", "a"));
-        assert_eq!(offered(&mut desk), [pair("3", "1"), pair("4", "1")]);
-        assert_eq!(offered(&mut desk), [], "once");
-        desk.disconnect_gateway(link, Instant::now());
-        let again = super::super::tests::link(&mut desk, "g", true);
-        desk.agent_online(&agent(), again, "Coder", Instant::now());
-        desk.set_injectable(&agent(), true);
-        assert_eq!(offered(&mut desk), [], "whether it goes on is not known yet");
-        desk.mark_alive(&agent(), None);
-        assert_eq!(offered(&mut desk), [pair("3", "1"), pair("4", "1")]);
+        learn(&mut scheduler, said("3", "a"));
+        assert_eq!(offered(&mut scheduler), [], "it has not said that it takes more");
+        scheduler.set_injectable(&agent(), true);
+        learn(&mut scheduler, said("4", "a"));
+        assert_eq!(offered(&mut scheduler), [pair("3", "1"), pair("4", "1")]);
+        assert_eq!(offered(&mut scheduler), [], "once");
+        scheduler.disconnect_gateway(link, Instant::now());
+        let again = super::super::tests::link(&mut scheduler, "g", true);
+        scheduler.agent_online(&agent(), again, "Coder", Instant::now());
+        scheduler.set_injectable(&agent(), true);
+        assert_eq!(offered(&mut scheduler), [], "whether it goes on is not known yet");
+        scheduler.mark_alive(&agent(), None);
+        assert_eq!(offered(&mut scheduler), [pair("3", "1"), pair("4", "1")]);
     }
 
     #[test]
     fn what_cannot_join_is_not_overtaken_and_nothing_joins_what_ends() {
-        let (mut desk, _) = desk(Some(true), &[("1", "a", RunState::Running), ("2", "b", RunState::Running)]);
-        desk.set_injectable(&agent(), true);
-        learn(&mut desk, Run { asked_by: Some(AgentId::stored("another")), ..said("3", "a") });
-        learn(&mut desk, said("4", "a"));
-        learn(&mut desk, said("5", "b"));
-        learn(&mut desk, said("6", "c"));
-        assert_eq!(offered(&mut desk), [pair("5", "2")]);
-        learn(&mut desk, said("7", "b"));
-        desk.cancel_runs(&super::super::tests::room("b"), None, Instant::now());
-        assert_eq!(offered(&mut desk), []);
-        learn(&mut desk, said("8", "a"));
-        desk.apply_event(&over("1"), Instant::now());
-        assert_eq!(offered(&mut desk), [], "it is its turn, or will be");
+        let (mut scheduler, _) =
+            desk(Some(true), &[("1", "a", RunState::Running), ("2", "b", RunState::Running)]);
+        scheduler.set_injectable(&agent(), true);
+        learn(&mut scheduler, Run { asked_by: Some(AgentId::stored("another")), ..said("3", "a") });
+        learn(&mut scheduler, said("4", "a"));
+        learn(&mut scheduler, said("5", "b"));
+        learn(&mut scheduler, said("6", "c"));
+        assert_eq!(offered(&mut scheduler), [pair("5", "2")]);
+        learn(&mut scheduler, said("7", "b"));
+        scheduler.cancel_runs(&super::super::tests::room("b"), None, Instant::now());
+        assert_eq!(offered(&mut scheduler), []);
+        learn(&mut scheduler, said("8", "a"));
+        scheduler.apply_event(&over("1"), Instant::now());
+        assert_eq!(offered(&mut scheduler), [], "it is its turn, or will be");
     }
 
     #[test]
@@ -193,9 +194,9 @@ mod tests {
 
     #[test]
     fn a_foreign_host_is_offered_nothing() {
-        let (mut desk, _) = desk(Some(false), &[("1", "a", RunState::Running)]);
-        desk.set_injectable(&agent(), true);
-        learn(&mut desk, said("2", "a"));
-        assert_eq!(offered(&mut desk), []);
+        let (mut scheduler, _) = desk(Some(false), &[("1", "a", RunState::Running)]);
+        scheduler.set_injectable(&agent(), true);
+        learn(&mut scheduler, said("2", "a"));
+        assert_eq!(offered(&mut scheduler), []);
     }
 }

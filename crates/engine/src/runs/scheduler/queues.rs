@@ -163,8 +163,8 @@ mod tests {
     use parlor_model::RunState;
 
     /// The runs that wait in each list that is told, with its revision.
-    fn told(desk: &mut Scheduler) -> Vec<(Vec<String>, u64)> {
-        let signals = desk.take_queues(Instant::now()).into_iter();
+    fn told(scheduler: &mut Scheduler) -> Vec<(Vec<String>, u64)> {
+        let signals = scheduler.take_queues(Instant::now()).into_iter();
         let list = |(_, signal)| match signal {
             Signal::Queue { items, rev, .. } => {
                 (items.iter().map(|item| item.run.to_string()).collect(), rev)
@@ -176,25 +176,25 @@ mod tests {
 
     #[test]
     fn what_an_agent_is_free_for_does_not_wait() {
-        let (mut desk, _) = desk(Some(false), &[("1", "a", RunState::Queued)]);
-        assert_eq!(told(&mut desk), []);
-        desk.apply_event(&run("1", "a", RunState::Running), Instant::now());
-        desk.apply_event(&run("2", "a", RunState::Queued), Instant::now());
-        assert!(desk.must_wait(&RunId::stored("2"), &agent(), Instant::now()));
-        assert_eq!(told(&mut desk), [(vec!["2".into()], 1)]);
-        assert_eq!(told(&mut desk), [], "once");
-        assert_eq!(desk.queues_in(&[room("a")]).len(), 1);
-        desk.apply_event(&over("1"), Instant::now());
-        assert_eq!(told(&mut desk), [(vec![], 2)], "it is its turn");
-        assert_eq!(desk.queues_in(&[room("a")]), []);
+        let (mut scheduler, _) = desk(Some(false), &[("1", "a", RunState::Queued)]);
+        assert_eq!(told(&mut scheduler), []);
+        scheduler.apply_event(&run("1", "a", RunState::Running), Instant::now());
+        scheduler.apply_event(&run("2", "a", RunState::Queued), Instant::now());
+        assert!(scheduler.must_wait(&RunId::stored("2"), &agent(), Instant::now()));
+        assert_eq!(told(&mut scheduler), [(vec!["2".into()], 1)]);
+        assert_eq!(told(&mut scheduler), [], "once");
+        assert_eq!(scheduler.queues_in(&[room("a")]).len(), 1);
+        scheduler.apply_event(&over("1"), Instant::now());
+        assert_eq!(told(&mut scheduler), [(vec![], 2)], "it is its turn");
+        assert_eq!(scheduler.queues_in(&[room("a")]), []);
     }
 
     #[test]
     fn what_is_for_an_agent_that_is_away_waits() {
-        let (mut desk, link) = desk(None, &[("1", "a", RunState::Queued), ("2", "a", RunState::Queued)]);
-        desk.count_queues_from(Seq(7));
-        assert_eq!(told(&mut desk), [(vec!["1".into(), "2".into()], 8)]);
-        desk.agent_online(&agent(), link, "Coder", Instant::now());
-        assert_eq!(told(&mut desk), [(vec!["2".into()], 9)]);
+        let (mut scheduler, link) = desk(None, &[("1", "a", RunState::Queued), ("2", "a", RunState::Queued)]);
+        scheduler.count_queues_from(Seq(7));
+        assert_eq!(told(&mut scheduler), [(vec!["1".into(), "2".into()], 8)]);
+        scheduler.agent_online(&agent(), link, "Coder", Instant::now());
+        assert_eq!(told(&mut scheduler), [(vec!["2".into()], 9)]);
     }
 }

@@ -89,46 +89,47 @@ mod tests {
 
     #[test]
     fn what_is_said_in_a_turn_of_that_name_is_said_in_no_other() {
-        let (mut desk, _) = desk(Some(true), &[("1", "a", RunState::Running), ("2", "b", RunState::Running)]);
-        let mut bind = |at: &str, id: &str| desk.bind_named(&agent(), &room(at), &reply("r"), &run(id));
+        let (mut scheduler, _) =
+            desk(Some(true), &[("1", "a", RunState::Running), ("2", "b", RunState::Running)]);
+        let mut bind = |at: &str, id: &str| scheduler.bind_named(&agent(), &room(at), &reply("r"), &run(id));
         assert_eq!(bind("a", "1"), ReplyBinding::Run(run("1"), true));
         assert_eq!(bind("a", "1"), ReplyBinding::Run(run("1"), false));
         assert_eq!(bind("a", "2"), ReplyBinding::Gone, "it is elsewhere");
         assert_eq!(bind("a", "3"), ReplyBinding::Gone);
         assert_eq!(
-            desk.bind_named(&AgentId::stored("x"), &room("b"), &reply("r"), &run("2")),
+            scheduler.bind_named(&AgentId::stored("x"), &room("b"), &reply("r"), &run("2")),
             ReplyBinding::Gone
         );
-        desk.end(&run("1"), PendingEnd::plain(RunOutcome::Complete));
-        assert_eq!(desk.bind_named(&agent(), &room("a"), &reply("r"), &run("1")), ReplyBinding::Over);
+        scheduler.end(&run("1"), PendingEnd::plain(RunOutcome::Complete));
+        assert_eq!(scheduler.bind_named(&agent(), &room("a"), &reply("r"), &run("1")), ReplyBinding::Over);
     }
 
     #[test]
     fn a_host_that_comes_back_goes_on_with_what_it_names_and_nothing_else() {
-        let (mut desk, link) =
+        let (mut scheduler, link) =
             desk(Some(true), &[("1", "a", RunState::Running), ("2", "b", RunState::Running)]);
         let now = Instant::now();
-        desk.disconnect_gateway(link, now);
-        let again = super::super::tests::link(&mut desk, "g", true);
-        desk.agent_online(&agent(), again, "Coder", now);
-        assert_eq!(desk.resume(&agent(), &run("1")), ResumeStatus::GoesOn);
-        assert_eq!(desk.resume(&agent(), &run("9")), ResumeStatus::Unknown);
-        assert_eq!(desk.resume(&AgentId::stored("x"), &run("1")), ResumeStatus::Unknown);
-        desk.mark_alive(&agent(), Some(&room("a")));
-        let due = desk.take_runs_to_finish(PATIENCE, now + PATIENCE);
+        scheduler.disconnect_gateway(link, now);
+        let again = super::super::tests::link(&mut scheduler, "g", true);
+        scheduler.agent_online(&agent(), again, "Coder", now);
+        assert_eq!(scheduler.resume(&agent(), &run("1")), ResumeStatus::GoesOn);
+        assert_eq!(scheduler.resume(&agent(), &run("9")), ResumeStatus::Unknown);
+        assert_eq!(scheduler.resume(&AgentId::stored("x"), &run("1")), ResumeStatus::Unknown);
+        scheduler.mark_alive(&agent(), Some(&room("a")));
+        let due = scheduler.take_runs_to_finish(PATIENCE, now + PATIENCE);
         let ended: Vec<&str> = due.iter().map(|due| due.run.as_str()).collect();
         assert_eq!(ended, ["2"], "nobody came back for it");
-        assert_eq!(desk.resume(&agent(), &run("2")), ResumeStatus::Ending);
+        assert_eq!(scheduler.resume(&agent(), &run("2")), ResumeStatus::Ending);
     }
 
     #[test]
     fn the_end_of_a_turn_is_told_once_and_only_to_hosts_that_name_turns() {
         for (by_room, told) in [(true, 1), (false, 0)] {
-            let (mut desk, _) = desk(Some(by_room), &[("1", "a", RunState::Running)]);
+            let (mut scheduler, _) = desk(Some(by_room), &[("1", "a", RunState::Running)]);
             let ended = over("1");
-            desk.apply_event(&ended, Instant::now());
-            desk.apply_event(&ended, Instant::now());
-            assert_eq!(desk.take_over().len(), told);
+            scheduler.apply_event(&ended, Instant::now());
+            scheduler.apply_event(&ended, Instant::now());
+            assert_eq!(scheduler.take_over().len(), told);
         }
     }
 }

@@ -39,14 +39,17 @@ mod tests {
 
     #[test]
     fn what_was_taken_back_meanwhile_is_told_in_order_and_once() {
-        let (mut desk, _) = desk(None, &[]);
+        let (mut scheduler, _) = desk(None, &[]);
         for (at, message) in [("a", "1"), ("b", "2"), ("a", "3")] {
-            desk.forgets_later(&agent(), &room(at), &MessageId::stored(message));
+            scheduler.forgets_later(&agent(), &room(at), &MessageId::stored(message));
         }
-        desk.has_nothing_to_forget(&room("b"), Some(&agent()));
-        let told: Vec<String> =
-            desk.take_unforgotten(&agent()).into_iter().map(|(_, message)| message.to_string()).collect();
+        scheduler.has_nothing_to_forget(&room("b"), Some(&agent()));
+        let told: Vec<String> = scheduler
+            .take_unforgotten(&agent())
+            .into_iter()
+            .map(|(_, message)| message.to_string())
+            .collect();
         assert_eq!(told, ["1", "3"]);
-        assert_eq!(desk.take_unforgotten(&agent()), []);
+        assert_eq!(scheduler.take_unforgotten(&agent()), []);
     }
 }

@@ -44,9 +44,9 @@ pub(super) fn run(id: &str, room: &str, state: RunState) -> Event {
     Event::RunChanged(Arc::new(a_run(id, room, state)))
 }
 
-pub(super) fn link(desk: &mut Scheduler, gateway: &str, by_room: bool) -> GatewayConnectionId {
+pub(super) fn link(scheduler: &mut Scheduler, gateway: &str, by_room: bool) -> GatewayConnectionId {
     let (gateway, owner) = (GatewayId::stored(gateway), UserId::stored("ann"));
-    desk.connect_gateway(GatewayConnection { gateway, owner, by_room, host: Arc::new(Nobody) })
+    scheduler.connect_gateway(GatewayConnection { gateway, owner, by_room, host: Arc::new(Nobody) })
 }
 
 /// With the agent there through a foreign gateway or one of ours, or away.
@@ -54,23 +54,24 @@ pub(super) fn desk(
     by_room: Option<bool>,
     runs: &[(&str, &str, RunState)],
 ) -> (Scheduler, GatewayConnectionId) {
-    let mut desk = Scheduler::default();
-    let id = link(&mut desk, "g", by_room.unwrap_or_default());
+    let mut scheduler = Scheduler::default();
+    let id = link(&mut scheduler, "g", by_room.unwrap_or_default());
     if by_room.is_some() {
-        desk.agent_online(&agent(), id, "Coder", Instant::now());
+        scheduler.agent_online(&agent(), id, "Coder", Instant::now());
     }
     for (id, room, state) in runs {
-        desk.apply_event(&run(id, room, state.clone()), Instant::now());
+        scheduler.apply_event(&run(id, room, state.clone()), Instant::now());
     }
-    (desk, id)
+    (scheduler, id)
 }
 
-fn ready(desk: &mut Scheduler) -> Vec<String> {
-    desk.take_ready(Instant::now()).iter().map(ToString::to_string).collect()
+fn ready(scheduler: &mut Scheduler) -> Vec<String> {
+    scheduler.take_ready(Instant::now()).iter().map(ToString::to_string).collect()
 }
 
-fn due(desk: &mut Scheduler, patience: Duration, now: Instant) -> Vec<(String, RunOutcome)> {
-    desk.take_runs_to_finish(patience, now)
+fn due(scheduler: &mut Scheduler, patience: Duration, now: Instant) -> Vec<(String, RunOutcome)> {
+    scheduler
+        .take_runs_to_finish(patience, now)
         .into_iter()
         .map(|due| (due.run.to_string(), due.ending.outcome))
         .collect()
@@ -82,13 +83,13 @@ pub(super) fn over(id: &str) -> Event {
 
 #[test]
 fn an_agent_that_is_away_starts_nothing_and_one_that_comes_starts_the_oldest() {
-    let (mut desk, link) = desk(None, &[("1", "a", RunState::Queued), ("2", "b", RunState::Queued)]);
-    assert_eq!(ready(&mut desk), [""; 0]);
-    desk.agent_online(&agent(), link, "Coder", Instant::now());
-    assert_eq!(ready(&mut desk), ["1"]);
-    assert_eq!(ready(&mut desk), [""; 0], "it is given once");
-    desk.not_started(&RunId::stored("1"));
-    assert_eq!(ready(&mut desk), ["1"]);
+    let (mut scheduler, link) = desk(None, &[("1", "a", RunState::Queued), ("2", "b", RunState::Queued)]);
+    assert_eq!(ready(&mut scheduler), [""; 0]);
+    scheduler.agent_online(&agent(), link, "Coder", Instant::now());
+    assert_eq!(ready(&mut scheduler), ["1"]);
+    assert_eq!(ready(&mut scheduler), [""; 0], "it is given once");
+    scheduler.not_started(&RunId::stored("1"));
+    assert_eq!(ready(&mut scheduler), ["1"]);
 }
 
 #[test]
@@ -109,94 +110,102 @@ fn a_foreign_host_runs_one_at_a_time_and_ours_one_in_each_room() {
 
 #[test]
 fn an_old_link_takes_nothing_from_a_newer_one() {
-    let (mut desk, old) = desk(Some(false), &[]);
-    let new = link(&mut desk, "g", false);
-    assert_eq!(desk.agent_online(&agent(), new, "Coder", Instant::now()), None, "the same gateway came back");
-    assert_eq!(desk.disconnect_gateway(old, Instant::now()), []);
-    assert!(!desk.agent_offline(&agent(), old, Instant::now()));
-    assert_eq!(desk.online_agent(&agent()).map(|seat| seat.link), Some(new));
-    let other = link(&mut desk, "h", false);
+    let (mut scheduler, old) = desk(Some(false), &[]);
+    let new = link(&mut scheduler, "g", false);
     assert_eq!(
-        desk.agent_online(&agent(), other, "Coder", Instant::now()),
+        scheduler.agent_online(&agent(), new, "Coder", Instant::now()),
+        None,
+        "the same gateway came back"
+    );
+    assert_eq!(scheduler.disconnect_gateway(old, Instant::now()), []);
+    assert!(!scheduler.agent_offline(&agent(), old, Instant::now()));
+    assert_eq!(scheduler.online_agent(&agent()).map(|seat| seat.link), Some(new));
+    let other = link(&mut scheduler, "h", false);
+    assert_eq!(
+        scheduler.agent_online(&agent(), other, "Coder", Instant::now()),
         Some(new),
         "another gateway takes over, and that is told"
     );
-    assert_eq!(desk.disconnect_gateway(other, Instant::now()), [agent()]);
-    assert_eq!(desk.online_agent(&agent()), None);
+    assert_eq!(scheduler.disconnect_gateway(other, Instant::now()), [agent()]);
+    assert_eq!(scheduler.online_agent(&agent()), None);
 }
 
 #[test]
 fn a_run_is_lost_unless_its_agent_is_heard_of_in_time() {
     let (start, patience) = (Instant::now(), Duration::from_secs(60));
-    let (mut desk, first) = desk(Some(false), &[("1", "a", RunState::Running)]);
-    desk.disconnect_gateway(first, start);
-    assert_eq!(due(&mut desk, patience, start + patience / 2), []);
-    let second = link(&mut desk, "g", false);
-    desk.agent_online(&agent(), second, "Coder", Instant::now());
+    let (mut scheduler, first) = desk(Some(false), &[("1", "a", RunState::Running)]);
+    scheduler.disconnect_gateway(first, start);
+    assert_eq!(due(&mut scheduler, patience, start + patience / 2), []);
+    let second = link(&mut scheduler, "g", false);
+    scheduler.agent_online(&agent(), second, "Coder", Instant::now());
     assert_eq!(
-        desk.next_deadline(patience, start),
+        scheduler.next_deadline(patience, start),
         Some(start + patience),
         "it is there and may know of nothing"
     );
-    desk.mark_alive(&agent(), None);
-    assert_eq!(due(&mut desk, patience, start + 2 * patience), []);
-    desk.disconnect_gateway(second, start + patience);
+    scheduler.mark_alive(&agent(), None);
+    assert_eq!(due(&mut scheduler, patience, start + 2 * patience), []);
+    scheduler.disconnect_gateway(second, start + patience);
     let lost = [("1".into(), RunOutcome::Interrupted)];
-    assert_eq!(due(&mut desk, patience, start + 2 * patience), lost);
-    assert_eq!(due(&mut desk, patience, start + 2 * patience), [], "asked already");
-    assert_eq!(due(&mut desk, patience, start + 2 * patience + STORE_RETRY_DELAY), lost, "not answered");
-    desk.apply_event(&over("1"), start);
-    assert_eq!(due(&mut desk, patience, start + 9 * patience), []);
+    assert_eq!(due(&mut scheduler, patience, start + 2 * patience), lost);
+    assert_eq!(due(&mut scheduler, patience, start + 2 * patience), [], "asked already");
+    assert_eq!(due(&mut scheduler, patience, start + 2 * patience + STORE_RETRY_DELAY), lost, "not answered");
+    scheduler.apply_event(&over("1"), start);
+    assert_eq!(due(&mut scheduler, patience, start + 9 * patience), []);
 }
 
 #[test]
 fn a_reply_stays_with_the_run_that_began_it() {
-    let (mut desk, _) = desk(Some(true), &[("1", "a", RunState::Running), ("2", "b", RunState::Running)]);
+    let (mut scheduler, _) =
+        desk(Some(true), &[("1", "a", RunState::Running), ("2", "b", RunState::Running)]);
     let (a, b) = (room("a"), room("b"));
     let (one, two) = (MessageId::stored("m"), MessageId::stored("n"));
-    assert_eq!(desk.bind(&agent(), &b, &one), ReplyBinding::Run(RunId::stored("2"), true));
-    assert_eq!(desk.bind(&agent(), &b, &one), ReplyBinding::Run(RunId::stored("2"), false));
-    assert_eq!(desk.bind(&agent(), &b, &two), ReplyBinding::Unknown, "its turn speaks under another id");
-    assert_eq!(desk.bind(&agent(), &a, &two), ReplyBinding::Run(RunId::stored("1"), true));
-    assert_eq!(desk.bind(&AgentId::stored("other"), &a, &two), ReplyBinding::Unknown);
+    assert_eq!(scheduler.bind(&agent(), &b, &one), ReplyBinding::Run(RunId::stored("2"), true));
+    assert_eq!(scheduler.bind(&agent(), &b, &one), ReplyBinding::Run(RunId::stored("2"), false));
+    assert_eq!(scheduler.bind(&agent(), &b, &two), ReplyBinding::Unknown, "its turn speaks under another id");
+    assert_eq!(scheduler.bind(&agent(), &a, &two), ReplyBinding::Run(RunId::stored("1"), true));
+    assert_eq!(scheduler.bind(&AgentId::stored("other"), &a, &two), ReplyBinding::Unknown);
 }
 
 #[test]
 fn what_was_stopped_says_nothing_more_and_the_next_waits_until_it_is_over() {
-    let (mut desk, link) = desk(Some(false), &[("1", "a", RunState::Running), ("2", "a", RunState::Queued)]);
+    let (mut scheduler, link) =
+        desk(Some(false), &[("1", "a", RunState::Running), ("2", "a", RunState::Queued)]);
     let (a, reply) = (room("a"), MessageId::stored("m"));
-    desk.bind(&agent(), &a, &reply);
-    desk.cancel_runs(&a, Some(&agent()), Instant::now());
-    assert_eq!(desk.take_stops(), [(link, agent(), a.clone())]);
-    assert_eq!(desk.take_unwanted(), [RunId::stored("2")], "what waits is not wanted either");
-    assert_eq!(desk.bind(&agent(), &a, &reply), ReplyBinding::Over);
-    assert_eq!(desk.terminal(&agent(), None, "$"), None);
-    assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), [("1".into(), RunOutcome::Cancelled)]);
-    desk.apply_event(&over("1"), Instant::now());
-    desk.apply_event(&over("2"), Instant::now());
-    desk.apply_event(&run("3", "a", RunState::Queued), Instant::now());
-    assert_eq!(desk.bind(&agent(), &a, &MessageId::stored("late")), ReplyBinding::Over);
-    assert_eq!(ready(&mut desk), [""; 0]);
-    desk.stopped(&agent(), Some(&a));
-    assert_eq!(ready(&mut desk), ["3"]);
+    scheduler.bind(&agent(), &a, &reply);
+    scheduler.cancel_runs(&a, Some(&agent()), Instant::now());
+    assert_eq!(scheduler.take_stops(), [(link, agent(), a.clone())]);
+    assert_eq!(scheduler.take_unwanted(), [RunId::stored("2")], "what waits is not wanted either");
+    assert_eq!(scheduler.bind(&agent(), &a, &reply), ReplyBinding::Over);
+    assert_eq!(scheduler.terminal(&agent(), None, "$"), None);
+    assert_eq!(due(&mut scheduler, Duration::MAX, Instant::now()), [("1".into(), RunOutcome::Cancelled)]);
+    scheduler.apply_event(&over("1"), Instant::now());
+    scheduler.apply_event(&over("2"), Instant::now());
+    scheduler.apply_event(&run("3", "a", RunState::Queued), Instant::now());
+    assert_eq!(scheduler.bind(&agent(), &a, &MessageId::stored("late")), ReplyBinding::Over);
+    assert_eq!(ready(&mut scheduler), [""; 0]);
+    scheduler.stopped(&agent(), Some(&a));
+    assert_eq!(ready(&mut scheduler), ["3"]);
 }
 
 #[test]
 fn what_somebody_else_cancelled_is_stopped_once() {
-    let (mut desk, link) = desk(Some(false), &[("1", "a", RunState::Running), ("2", "a", RunState::Queued)]);
+    let (mut scheduler, link) =
+        desk(Some(false), &[("1", "a", RunState::Running), ("2", "a", RunState::Queued)]);
     let reply = MessageId::stored("m");
-    desk.bind(&agent(), &room("a"), &reply);
-    assert_eq!(desk.replies_in(&room("a")), [(RunId::stored("1"), reply.clone())]);
+    scheduler.bind(&agent(), &room("a"), &reply);
+    assert_eq!(scheduler.replies_in(&room("a")), [(RunId::stored("1"), reply.clone())]);
     for run_id in ["1", "1", "2"] {
-        desk.apply_event(&run(run_id, "a", RunState::Ended(RunOutcome::Cancelled)), Instant::now());
+        scheduler.apply_event(&run(run_id, "a", RunState::Ended(RunOutcome::Cancelled)), Instant::now());
     }
-    assert_eq!(desk.take_stops(), [(link, agent(), room("a"))]);
-    assert_eq!(desk.bind(&agent(), &room("a"), &reply), ReplyBinding::Over);
+    assert_eq!(scheduler.take_stops(), [(link, agent(), room("a"))]);
+    assert_eq!(scheduler.bind(&agent(), &room("a"), &reply), ReplyBinding::Over);
 }
 
 #[test]
 fn a_frozen_room_ends_everything_in_it() {
-    let (mut desk, link) = desk(Some(true), &[("1", "a", RunState::Running), ("2", "b", RunState::Running)]);
+    let (mut scheduler, link) =
+        desk(Some(true), &[("1", "a", RunState::Running), ("2", "b", RunState::Running)]);
     let frozen = Room {
         id: room("a"),
         name: "A".into(),
@@ -212,92 +221,95 @@ fn a_frozen_room_ends_everything_in_it() {
         created_at: Time(1),
         updated_at: Time(1),
     };
-    desk.apply_event(&Event::RoomChanged(Arc::new(frozen)), Instant::now());
-    assert_eq!(desk.take_stale(), [room("a")].into());
-    assert_eq!(desk.take_stops(), [(link, agent(), room("a"))]);
-    assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), [], "its host has not ended it yet");
-    desk.stopped(&agent(), Some(&room("b")));
-    assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), []);
-    desk.stopped(&agent(), Some(&room("a")));
-    assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), [("1".into(), RunOutcome::Cancelled)]);
+    scheduler.apply_event(&Event::RoomChanged(Arc::new(frozen)), Instant::now());
+    assert_eq!(scheduler.take_stale(), [room("a")].into());
+    assert_eq!(scheduler.take_stops(), [(link, agent(), room("a"))]);
+    assert_eq!(due(&mut scheduler, Duration::MAX, Instant::now()), [], "its host has not ended it yet");
+    scheduler.stopped(&agent(), Some(&room("b")));
+    assert_eq!(due(&mut scheduler, Duration::MAX, Instant::now()), []);
+    scheduler.stopped(&agent(), Some(&room("a")));
+    assert_eq!(due(&mut scheduler, Duration::MAX, Instant::now()), [("1".into(), RunOutcome::Cancelled)]);
 }
 
 #[test]
 fn a_host_that_does_not_say_that_it_stopped_is_not_waited_for_without_end() {
     for (by_room, ends_at_once) in [(true, false), (false, true)] {
-        let (mut desk, link) = desk(Some(by_room), &[("1", "a", RunState::Running)]);
+        let (mut scheduler, link) = desk(Some(by_room), &[("1", "a", RunState::Running)]);
         let now = Instant::now();
-        desk.cancel_runs(&room("a"), None, now);
-        assert_eq!(due(&mut desk, Duration::MAX, now).len(), usize::from(ends_at_once));
-        let later = desk.next_deadline(Duration::MAX / 4, now).expect("it is looked at again");
-        assert_eq!(due(&mut desk, Duration::MAX, later).len(), 1);
+        scheduler.cancel_runs(&room("a"), None, now);
+        assert_eq!(due(&mut scheduler, Duration::MAX, now).len(), usize::from(ends_at_once));
+        let later = scheduler.next_deadline(Duration::MAX / 4, now).expect("it is looked at again");
+        assert_eq!(due(&mut scheduler, Duration::MAX, later).len(), 1);
         if by_room {
-            let (mut desk, _) = super::tests::desk(Some(true), &[("1", "a", RunState::Running)]);
-            desk.cancel_runs(&room("a"), None, now);
-            desk.disconnect_gateway(link, now);
-            assert_eq!(due(&mut desk, Duration::MAX, now).len(), 1, "nobody is there to wait for");
+            let (mut scheduler, _) = super::tests::desk(Some(true), &[("1", "a", RunState::Running)]);
+            scheduler.cancel_runs(&room("a"), None, now);
+            scheduler.disconnect_gateway(link, now);
+            assert_eq!(due(&mut scheduler, Duration::MAX, now).len(), 1, "nobody is there to wait for");
         }
     }
 }
 
 #[test]
 fn an_agent_that_is_idle_has_said_all_it_had_to_say() {
-    let (mut desk, _) = desk(Some(false), &[("1", "a", RunState::Running)]);
-    desk.idle(&agent());
-    assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), [], "it has not begun");
-    desk.bind(&agent(), &room("a"), &MessageId::stored("m"));
-    desk.idle(&agent());
-    assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), [("1".into(), RunOutcome::Complete)]);
+    let (mut scheduler, _) = desk(Some(false), &[("1", "a", RunState::Running)]);
+    scheduler.idle(&agent());
+    assert_eq!(due(&mut scheduler, Duration::MAX, Instant::now()), [], "it has not begun");
+    scheduler.bind(&agent(), &room("a"), &MessageId::stored("m"));
+    scheduler.idle(&agent());
+    assert_eq!(due(&mut scheduler, Duration::MAX, Instant::now()), [("1".into(), RunOutcome::Complete)]);
 }
 
 #[test]
 fn a_run_whose_host_comes_by_another_way_is_lost_too_unless_it_is_heard_of() {
     let (start, patience) = (Instant::now(), Duration::from_secs(60));
-    let (mut desk, first) = desk(Some(false), &[("1", "a", RunState::Running)]);
-    desk.agent_online(&agent(), first, "Coder", start);
-    assert_eq!(desk.next_deadline(patience, start), None, "it only tells more of itself");
-    let second = link(&mut desk, "g", false);
-    desk.agent_online(&agent(), second, "Coder", start);
-    assert_eq!(desk.next_deadline(patience, start), Some(start + patience), "the first may never close");
-    assert_eq!(due(&mut desk, patience, start + patience), [("1".into(), RunOutcome::Interrupted)]);
+    let (mut scheduler, first) = desk(Some(false), &[("1", "a", RunState::Running)]);
+    scheduler.agent_online(&agent(), first, "Coder", start);
+    assert_eq!(scheduler.next_deadline(patience, start), None, "it only tells more of itself");
+    let second = link(&mut scheduler, "g", false);
+    scheduler.agent_online(&agent(), second, "Coder", start);
+    assert_eq!(scheduler.next_deadline(patience, start), Some(start + patience), "the first may never close");
+    assert_eq!(due(&mut scheduler, patience, start + patience), [("1".into(), RunOutcome::Interrupted)]);
 }
 
 #[test]
 fn a_run_that_the_store_knows_to_be_over_is_not_asked_for_again() {
-    let (mut desk, _) = desk(Some(false), &[("1", "a", RunState::Running)]);
-    desk.end(&RunId::stored("1"), PendingEnd::plain(RunOutcome::Complete));
-    desk.is_over(&RunId::stored("1"));
-    assert_eq!(due(&mut desk, Duration::MAX, Instant::now()), []);
-    assert_eq!(desk.online_agent(&agent()).map(|seat| seat.status), Some(AgentStatus::Online));
+    let (mut scheduler, _) = desk(Some(false), &[("1", "a", RunState::Running)]);
+    scheduler.end(&RunId::stored("1"), PendingEnd::plain(RunOutcome::Complete));
+    scheduler.is_over(&RunId::stored("1"));
+    assert_eq!(due(&mut scheduler, Duration::MAX, Instant::now()), []);
+    assert_eq!(scheduler.online_agent(&agent()).map(|seat| seat.status), Some(AgentStatus::Online));
 }
 
 #[test]
 fn a_host_is_told_of_an_end_that_it_cannot_know() {
-    let (mut desk, link) = desk(Some(false), &[("1", "a", RunState::Running)]);
-    desk.apply_event(&run("1", "a", RunState::Ended(RunOutcome::Cancelled)), Instant::now());
-    assert_eq!(desk.take_stops(), [(link, agent(), room("a"))]);
+    let (mut scheduler, link) = desk(Some(false), &[("1", "a", RunState::Running)]);
+    scheduler.apply_event(&run("1", "a", RunState::Ended(RunOutcome::Cancelled)), Instant::now());
+    assert_eq!(scheduler.take_stops(), [(link, agent(), room("a"))]);
 }
 
 #[test]
 fn what_waits_and_is_not_wanted_does_not_begin_meanwhile() {
-    let (mut desk, _) = desk(Some(false), &[("1", "a", RunState::Queued)]);
-    desk.cancel_runs(&room("a"), Some(&agent()), Instant::now());
-    assert_eq!(ready(&mut desk), [""; 0]);
-    assert_eq!(desk.take_unwanted(), [RunId::stored("1")]);
-    assert_eq!(desk.take_stops(), [], "it does nothing yet");
+    let (mut scheduler, _) = desk(Some(false), &[("1", "a", RunState::Queued)]);
+    scheduler.cancel_runs(&room("a"), Some(&agent()), Instant::now());
+    assert_eq!(ready(&mut scheduler), [""; 0]);
+    assert_eq!(scheduler.take_unwanted(), [RunId::stored("1")]);
+    assert_eq!(scheduler.take_stops(), [], "it does nothing yet");
 }
 
 #[test]
 fn what_was_stopped_is_silent_until_its_host_says_so_or_gets_its_next_turn() {
-    let (mut desk, _) = desk(Some(false), &[("1", "a", RunState::Running)]);
+    let (mut scheduler, _) = desk(Some(false), &[("1", "a", RunState::Running)]);
     let (a, start) = (room("a"), Instant::now());
-    desk.cancel_runs(&a, None, start);
-    desk.apply_event(&over("1"), start);
+    scheduler.cancel_runs(&a, None, start);
+    scheduler.apply_event(&over("1"), start);
     let later = start + 2 * STOP_GRACE;
-    assert_eq!(desk.next_deadline(Duration::MAX, later), None, "nothing to wake up for");
-    assert_eq!(desk.bind(&agent(), &a, &MessageId::stored("late")), ReplyBinding::Over);
-    desk.apply_event(&run("2", "a", RunState::Queued), later);
-    assert_eq!(desk.take_ready(later), [RunId::stored("2")], "it had time to say so");
-    desk.apply_event(&run("2", "a", RunState::Running), later);
-    assert_eq!(desk.bind(&agent(), &a, &MessageId::stored("m")), ReplyBinding::Run(RunId::stored("2"), true));
+    assert_eq!(scheduler.next_deadline(Duration::MAX, later), None, "nothing to wake up for");
+    assert_eq!(scheduler.bind(&agent(), &a, &MessageId::stored("late")), ReplyBinding::Over);
+    scheduler.apply_event(&run("2", "a", RunState::Queued), later);
+    assert_eq!(scheduler.take_ready(later), [RunId::stored("2")], "it had time to say so");
+    scheduler.apply_event(&run("2", "a", RunState::Running), later);
+    assert_eq!(
+        scheduler.bind(&agent(), &a, &MessageId::stored("m")),
+        ReplyBinding::Run(RunId::stored("2"), true)
+    );
 }

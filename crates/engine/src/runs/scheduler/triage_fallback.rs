@@ -49,23 +49,27 @@ mod tests {
             triage_fallback_interval: Duration::from_secs(60),
             ..Limits::default()
         };
-        let (mut desk, _) = desk(Some(false), &[("4", "a", RunState::Queued), ("5", "a", RunState::Queued)]);
+        let (mut scheduler, _) =
+            desk(Some(false), &[("4", "a", RunState::Queued), ("5", "a", RunState::Queued)]);
         let (start, unsure) = (Instant::now(), |id: &str| a_run(id, "a", RunState::Queued));
-        assert!(desk.begin_undecided(&unsure("1"), &limits, start));
-        assert!(desk.begin_undecided(&unsure("2"), &limits, start));
-        assert!(!desk.begin_undecided(&unsure("4"), &limits, start));
-        assert!(desk.begin_undecided(&a_run("6", "b", RunState::Queued), &limits, start), "elsewhere");
-        assert_eq!(desk.take_ready(start), [RunId::stored("5")], "it is overtaken");
-        desk.not_started(&RunId::stored("5"));
+        assert!(scheduler.begin_undecided(&unsure("1"), &limits, start));
+        assert!(scheduler.begin_undecided(&unsure("2"), &limits, start));
+        assert!(!scheduler.begin_undecided(&unsure("4"), &limits, start));
+        assert!(scheduler.begin_undecided(&a_run("6", "b", RunState::Queued), &limits, start), "elsewhere");
+        assert_eq!(scheduler.take_ready(start), [RunId::stored("5")], "it is overtaken");
+        scheduler.not_started(&RunId::stored("5"));
         let later = start + Duration::from_secs(60);
-        assert_eq!(desk.next_deadline(Duration::MAX, start), Some(later));
-        assert_eq!(desk.take_ready(later), [RunId::stored("4")]);
-        assert!(desk.begin_undecided(&unsure("4"), &limits, later), "there is room for one more");
-        assert!(!desk.begin_undecided(&unsure("7"), &limits, later));
+        assert_eq!(scheduler.next_deadline(Duration::MAX, start), Some(later));
+        assert_eq!(scheduler.take_ready(later), [RunId::stored("4")]);
+        assert!(scheduler.begin_undecided(&unsure("4"), &limits, later), "there is room for one more");
+        assert!(!scheduler.begin_undecided(&unsure("7"), &limits, later));
         let much_later = start + Duration::from_secs(600);
         for id in ["7", "8"] {
-            assert!(desk.begin_undecided(&unsure(id), &limits, much_later), "and never for more than these");
+            assert!(
+                scheduler.begin_undecided(&unsure(id), &limits, much_later),
+                "and never for more than these"
+            );
         }
-        assert!(!desk.begin_undecided(&unsure("9"), &limits, much_later));
+        assert!(!scheduler.begin_undecided(&unsure("9"), &limits, much_later));
     }
 }

@@ -170,7 +170,7 @@ impl Bench {
         // Open for both, so that whoever writes never waits and the end never comes.
         let told = pipe::OpenOptions::new().read_write(true).open_receiver(&bell).unwrap();
         let gateway = hosted.join(&room, &["worker"]).await;
-        let agent = hosted.machine.agent("worker").unwrap();
+        let agent = hosted.gateway_launcher.agent("worker").unwrap();
         Self { room, proxy, hosted, agent, told, _gateway: gateway }
     }
 

@@ -124,7 +124,7 @@ async fn every_row_of_the_table_is_told_by_real_work_and_has_its_form() {
     std::fs::write(work.join("mine"), "y\n").unwrap();
     std::fs::write(work.join("own"), "y\n").unwrap();
     let gateway = hosted.in_folder("work").join(&room, &["worker"]).await;
-    let agent = hosted.machine.agent("worker").unwrap();
+    let agent = hosted.gateway_launcher.agent("worker").unwrap();
     let chat = async |message: &str| {
         let body = json!({ "agent_id": agent, "message": message, "session_id": room.room });
         ok(room.alice.post("/api/chat", body).await.unwrap())

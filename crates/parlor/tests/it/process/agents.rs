@@ -30,7 +30,7 @@ type Script<'a> = &'a dyn Fn(&Path) -> String;
 /// A machine of Alice's on which agents of the kind `command` live, each a script.
 pub struct Hosted {
     pub place: TempDir,
-    pub machine: GatewayLauncher,
+    pub gateway_launcher: GatewayLauncher,
 }
 
 impl Hosted {
@@ -52,8 +52,8 @@ impl Hosted {
             let command = serde_json::json!(["sh", path]);
             settings += &format!("[[agent]]\nname = '{name}'\nkind = '{kind}'\ncommand = {command}\n");
         }
-        let machine = GatewayLauncher::new(PARLOR, place.path(), &settings);
-        Self { machine: machine.env("PARLOR_PASSWORD", PASSWORD).at(url), place }
+        let gateway_launcher = GatewayLauncher::new(PARLOR, place.path(), &settings);
+        Self { gateway_launcher: gateway_launcher.env("PARLOR_PASSWORD", PASSWORD).at(url), place }
     }
 
     /// With each agent in a folder of its own below the place.
@@ -72,9 +72,9 @@ impl Hosted {
 
     /// Starts the gateway and brings these agents into the room.
     pub async fn join(&self, room: &Room, agents: &[&str]) -> GatewayProcess {
-        let gateway = self.machine.start().await.unwrap();
+        let gateway = self.gateway_launcher.start().await.unwrap();
         for name in agents {
-            let id = self.machine.agent(name).unwrap();
+            let id = self.gateway_launcher.agent(name).unwrap();
             registered(&room.alice, name).await;
             room.add(&id).await;
         }

@@ -293,8 +293,8 @@ pub fn rewind_agent(agent: &AgentId, room: &RoomId, message: &MessageId) -> Stri
 
 /// What its owner asks of a gateway. What is about credentials goes on as it came; under the name that the asker gave it,
 /// where it goes on with something that began under that name.
-pub fn gateway_request(request: &str, errand: &GatewayRequest) -> String {
-    let (what, body) = match errand {
+pub fn gateway_request(request: &str, gateway_request: &GatewayRequest) -> String {
+    let (what, body) = match gateway_request {
         GatewayRequest::Spawn(spawn) => return spawn_agent(request, spawn),
         GatewayRequest::Credential { what, body } => (what, body),
     };

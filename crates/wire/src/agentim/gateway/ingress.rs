@@ -538,7 +538,7 @@ mod tests {
         FrameLimits { bytes: 256 * 1024, json: JsonLimits { depth: 15, items: MOST_CHUNKS } };
 
     fn told(text: &str) -> GatewayMessage {
-        read(text, &LIMITS).unwrap_or_else(|misread| panic!("{misread:?}: {text}"))
+        read(text, &LIMITS).unwrap_or_else(|frame_error| panic!("{frame_error:?}: {text}"))
     }
 
     #[track_caller]

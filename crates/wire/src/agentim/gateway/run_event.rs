@@ -401,7 +401,7 @@ mod tests {
     #[test]
     fn what_is_read_is_written_as_it_was() {
         for event in EVENTS {
-            let read = read(event).unwrap_or_else(|misread| panic!("{misread:?}: {event}"));
+            let read = read(event).unwrap_or_else(|frame_error| panic!("{frame_error:?}: {event}"));
             assert_eq!(serde_json::to_string(&RunEventBody::of(&read)).unwrap(), *event);
         }
     }

@@ -273,7 +273,7 @@ pub struct RoomOfMember<'a> {
 
 impl<'a> RoomOfMember<'a> {
     pub fn new(room: &'a parlor_model::Room, member: &'a parlor_model::Member) -> Self {
-        let own = &member.arrangement;
+        let own = &member.room_preferences;
         Self {
             room: room.into(),
             pinned_at: own.pinned_at.map(iso),
@@ -329,14 +329,14 @@ impl<'a> From<&'a parlor_model::Member> for Member<'a> {
             member_id: member.member.as_str(),
             member_type: (&member.member).into(),
             role: member.role.into(),
-            notification_pref: member.arrangement.notifications.into(),
+            notification_pref: member.room_preferences.notifications.into(),
             display_name: &member.name,
             last_read_at: member.read_at.map(iso),
             joined_at: iso(member.joined_at),
             role_description: member.role_description.as_deref(),
-            pinned_at: member.arrangement.pinned_at.map(iso),
-            archived_at: member.arrangement.archived_at.map(iso),
-            cleared_at: member.arrangement.cleared_at.map(iso),
+            pinned_at: member.room_preferences.pinned_at.map(iso),
+            archived_at: member.room_preferences.archived_at.map(iso),
+            cleared_at: member.room_preferences.cleared_at.map(iso),
         }
     }
 }

@@ -17,8 +17,8 @@ fn stage(url: &str) -> Hosted {
     let (actor, sessions) = (program("acp-actor"), sessions.to_str().unwrap());
     let actor =
         ["--user", "alice", "--agent", "actor=acp", "--", actor.to_str().unwrap(), "--state", sessions];
-    let machine = GatewayLauncher::with_arguments(PARLOR, place.path(), &actor);
-    Hosted { machine: machine.env("PARLOR_PASSWORD", PASSWORD).at(url), place }
+    let gateway_launcher = GatewayLauncher::with_arguments(PARLOR, place.path(), &actor);
+    Hosted { gateway_launcher: gateway_launcher.env("PARLOR_PASSWORD", PASSWORD).at(url), place }
 }
 
 fn kinds(reply: &Value) -> Vec<&str> {
@@ -46,13 +46,13 @@ async fn it_streams_asks_stops_and_keeps_its_session() {
 
     room.say("@actor count deaf").await;
     until_said(&mut room, &mut String::new(), |text| text.contains("turn 3 of ")).await;
-    let agent = hosted.machine.agent("actor").unwrap();
+    let agent = hosted.gateway_launcher.agent("actor").unwrap();
     let stop = json!({ "type": "client:stop_generation", "roomId": room.room, "agentId": agent });
     room.at_alice.send(&stop).await.unwrap();
     assert_eq!(outcome(&room.reply().await), "cancelled");
 
     assert!(gateway.terminate().await.unwrap().success());
-    let mut gateway = hosted.machine.start().await.unwrap();
+    let mut gateway = hosted.gateway_launcher.start().await.unwrap();
     room.say("@actor count").await;
     let reply = room.reply().await;
     assert!(reply["content"].as_str().unwrap().starts_with("turn 4 of "), "{reply}");
@@ -88,7 +88,7 @@ async fn a_session_outlives_its_gateway_and_the_hub() {
     proxy.lead_to(room.scene.url());
     room.alice = room.alice.at(room.scene.url());
     room.at_alice = following(&room.alice, &room.room).await;
-    let mut gateway = hosted.machine.start().await.unwrap();
+    let mut gateway = hosted.gateway_launcher.start().await.unwrap();
     registered(&room.alice, "actor").await;
     room.say("@actor at last count").await;
     let answer = async {

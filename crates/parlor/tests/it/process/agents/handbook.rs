@@ -96,8 +96,8 @@ impl House {
         assert!(reply["content"].as_str().unwrap().contains(&question), "{reply}");
     }
 
-    async fn hosts(&mut self, machine: GatewayLauncher, agent: &str) {
-        let mut gateway = machine.start().await.unwrap();
+    async fn hosts(&mut self, gateway_launcher: GatewayLauncher, agent: &str) {
+        let mut gateway = gateway_launcher.start().await.unwrap();
         self.answers(agent).await;
         assert!(gateway.terminate().await.unwrap().success());
     }
@@ -152,8 +152,8 @@ async fn every_command_does_what_it_says() {
             "parlor gateway --server URL --user ada …" => {
                 let rest = "--agent byname=command -- cat";
                 let filled_in = [("URL", &*url), ("ada", ADMIN), ("…", rest)];
-                let machine = house.elsewhere(&command, &filled_in).env("PARLOR_PASSWORD", PASSWORD);
-                house.hosts(machine, "byname").await;
+                let gateway_launcher = house.elsewhere(&command, &filled_in).env("PARLOR_PASSWORD", PASSWORD);
+                house.hosts(gateway_launcher, "byname").await;
             }
             "parlor gateway --server URL --key-file FILE …" => {
                 let file = house.place.path().join("key");
@@ -218,8 +218,8 @@ async fn of_a_hub(place: &Path, text: &str) {
 async fn of_a_gateway(text: &str) {
     let mut house = House::new().await;
     let text = text.replace("https://chat.example.org", house.scene.url());
-    let machine = GatewayLauncher::new(PARLOR, house.place.path(), &text);
+    let gateway_launcher = GatewayLauncher::new(PARLOR, house.place.path(), &text);
     let (_, key) = make_key(&house.scene.admin, &["hosting"]).await;
-    house.hosts(machine.env("PARLOR_KEY", &key), "coder").await;
+    house.hosts(gateway_launcher.env("PARLOR_KEY", &key), "coder").await;
     house.scene.ends_well().await;
 }

@@ -82,9 +82,9 @@ async fn a_terminal_is_watched_beside_the_answer_and_does_nothing() {
     let settings = format!(
         "user = 'alice'\n[[agent]]\nname = 'watched'\nkind = 'command'\ncommand = {command}\nterminal = true\n"
     );
-    let machine = GatewayLauncher::new(PARLOR, place.path(), &settings);
-    let machine = machine.env("PARLOR_PASSWORD", PASSWORD).at(room.scene.url());
-    let hosted = Hosted { place, machine };
+    let gateway_launcher = GatewayLauncher::new(PARLOR, place.path(), &settings);
+    let gateway_launcher = gateway_launcher.env("PARLOR_PASSWORD", PASSWORD).at(room.scene.url());
+    let hosted = Hosted { place, gateway_launcher };
     let _gateway = hosted.join(&room, &["watched"]).await;
     room.say("@watched go").await;
     let (mut shown, mut reply) = (String::new(), None);

@@ -29,7 +29,7 @@ async fn a_gateway_killed_fifty_times_ends_every_reply_once_and_leaves_nothing_b
         until_said(&mut room, &mut text, |text| text.lines().count() > round % 5).await;
         gateway.kill_9().await.unwrap();
         gone(&hosted.mark(), TEST_TIMEOUT).await.unwrap();
-        gateway = hosted.machine.start().await.unwrap();
+        gateway = hosted.gateway_launcher.start().await.unwrap();
         let reply = room.reply().await;
         assert_eq!(outcome(&reply), "interrupted", "{reply}");
         let said = reply["content"].as_str().unwrap();
@@ -96,13 +96,13 @@ async fn what_was_finished_while_the_hub_was_away_is_said_once_even_by_another_p
     gateway.printed(|line| line.contains("answered").then_some(())).await.unwrap();
     gateway.kill_9().await.unwrap();
     // Another process, another way to the hub, the same data.
-    let machine = hosted.machine.clone().at(room.scene.url());
+    let gateway_launcher = hosted.gateway_launcher.clone().at(room.scene.url());
     assert_ne!(url, room.scene.url());
-    let mut again = machine.start().await.unwrap();
+    let mut again = gateway_launcher.start().await.unwrap();
     let reply = room.reply().await;
     assert_eq!((reply["content"].as_str().unwrap(), outcome(&reply)), ("begun\ndone\n", "complete"));
     again.kill_9().await.unwrap();
-    let _third = machine.start().await.unwrap();
+    let _third = gateway_launcher.start().await.unwrap();
     room.say("anything else?").await;
     let history = room.bob.history(&room.room).await.unwrap();
     assert_eq!(history.iter().filter(|message| message["senderType"] == "agent").count(), 1);

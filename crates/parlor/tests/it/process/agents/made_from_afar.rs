@@ -21,7 +21,7 @@ printf '{"type":"result","subtype":"success","result":"%s"}\n' $said
 
 struct Away {
     room: Room,
-    machine: GatewayLauncher,
+    gateway_launcher: GatewayLauncher,
     folder: String,
     _place: tempfile::TempDir,
 }
@@ -34,9 +34,10 @@ impl Away {
         std::fs::write(&claude, CLAUDE).unwrap();
         std::fs::set_permissions(&claude, PermissionsExt::from_mode(0o755)).unwrap();
         let path = format!("{}:{}", place.path().display(), std::env::var("PATH").unwrap());
-        let machine = GatewayLauncher::with_arguments(PARLOR, place.path(), allowed).at(room.scene.url());
-        let machine = machine.env("PARLOR_PASSWORD", PASSWORD).env("PATH", &path);
-        Self { room, machine, folder: place.path().to_str().unwrap().to_owned(), _place: place }
+        let gateway_launcher =
+            GatewayLauncher::with_arguments(PARLOR, place.path(), allowed).at(room.scene.url());
+        let gateway_launcher = gateway_launcher.env("PARLOR_PASSWORD", PASSWORD).env("PATH", &path);
+        Self { room, gateway_launcher, folder: place.path().to_str().unwrap().to_owned(), _place: place }
     }
 
     fn gateway_id(&self) -> Value {
@@ -58,15 +59,15 @@ impl Away {
     }
 }
 
-async fn again(mut gateway: GatewayProcess, machine: &GatewayLauncher) -> GatewayProcess {
+async fn again(mut gateway: GatewayProcess, gateway_launcher: &GatewayLauncher) -> GatewayProcess {
     assert!(gateway.terminate().await.unwrap().success());
-    machine.start().await.unwrap()
+    gateway_launcher.start().await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_made_from_afar_is_there_until_it_is_removed() {
     let mut away = Away::new(&["--user", "alice", "--allow-spawn", "claude"]).await;
-    let mut gateway = away.machine.start().await.unwrap();
+    let mut gateway = away.gateway_launcher.start().await.unwrap();
     let folder = away.folder.clone();
     // Also by the word that AgentIM's clients have for it.
     let told = away.spawn("claude-code", "coder", &folder).await;
@@ -86,13 +87,13 @@ async fn an_agent_made_from_afar_is_there_until_it_is_removed() {
         assert!(told["error"].as_str().unwrap().contains(why), "{told}");
     }
 
-    gateway = again(gateway, &away.machine).await;
+    gateway = again(gateway, &away.gateway_launcher).await;
     assert_eq!(registered(&away.room.alice, "coder").await, id);
     away.answers("@coder still there?", "here").await;
 
     away.room.alice.delete(&format!("/api/agents/{id}")).await.unwrap().data().unwrap();
     gateway.printed(|line| line.contains("or was removed").then_some(())).await.unwrap();
-    let gateway = again(gateway, &away.machine).await;
+    let gateway = again(gateway, &away.gateway_launcher).await;
     let kept = std::fs::read_to_string(Path::new(&folder).join("data/spawned.json")).unwrap();
     assert_eq!(kept, "[]");
     drop(gateway);
@@ -102,7 +103,7 @@ async fn an_agent_made_from_afar_is_there_until_it_is_removed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_an_agent_understands_after_a_slash_is_known_to_the_hub_and_done() {
     let mut away = Away::new(&["--user", "alice", "--agent", "coder=claude"]).await;
-    let _gateway = away.machine.start().await.unwrap();
+    let _gateway = away.gateway_launcher.start().await.unwrap();
     let id = registered(&away.room.alice, "coder").await;
     away.room.add(&id).await;
     away.answers("@coder are you there?", "here").await;
@@ -129,7 +130,7 @@ async fn what_an_agent_understands_after_a_slash_is_known_to_the_hub_and_done() 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_made_from_afar_unless_the_gateway_was_told_to() {
     let mut away = Away::new(&["--user", "alice", "--agent", "echo=command", "--", "cat"]).await;
-    let _gateway = away.machine.start().await.unwrap();
+    let _gateway = away.gateway_launcher.start().await.unwrap();
     registered(&away.room.alice, "echo").await;
     let folder = away.folder.clone();
     let told = away.spawn("claude", "coder", &folder).await;

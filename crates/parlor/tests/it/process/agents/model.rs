@@ -27,8 +27,8 @@ async fn a_model_on_another_machine_answers() {
     let mut room = Room::start().await;
     let place = tempfile::tempdir().unwrap();
     let file = format!("user = 'alice'\n{}", settings(&endpoint, place.path()));
-    let machine = GatewayLauncher::new(PARLOR, place.path(), &file).env("PARLOR_PASSWORD", PASSWORD);
-    let mut gateway = machine.at(room.scene.url()).start().await.unwrap();
+    let gateway_launcher = GatewayLauncher::new(PARLOR, place.path(), &file).env("PARLOR_PASSWORD", PASSWORD);
+    let mut gateway = gateway_launcher.at(room.scene.url()).start().await.unwrap();
     let sage = registered(&room.alice, "Sage").await;
     room.add(&sage).await;
     walk(&mut room, &mut endpoint, &sage).await;

@@ -24,7 +24,7 @@ async fn a_stop_ends_the_whole_tree_within_a_second() {
     until_said(&mut room, &mut String::new(), |text| text.contains("up")).await;
     let script = hosted.place.path().join("stubborn.sh").display().to_string();
     assert!(processes(&script).len() >= 4, "{:?}", processes(&script));
-    let agent = hosted.machine.agent("stubborn").unwrap();
+    let agent = hosted.gateway_launcher.agent("stubborn").unwrap();
     let stop = json!({ "type": "client:stop_generation", "roomId": room.room, "agentId": agent });
     room.at_alice.send(&stop).await.unwrap();
     gone(&script, TEST_TIMEOUT).await.unwrap();

@@ -41,8 +41,8 @@ async fn a_machine_that_joined_hosts_agents_without_a_password() {
     assert!(!again && printed.contains("did not take this code"), "{printed}");
 
     let settings = "[[agent]]\nname = 'echo'\nkind = 'command'\ncommand = ['echo', 'here']\n";
-    let machine = GatewayLauncher::new(crate::scene::PARLOR, place.path(), settings);
-    let _gateway = machine.start().await.unwrap();
+    let gateway_launcher = GatewayLauncher::new(crate::scene::PARLOR, place.path(), settings);
+    let _gateway = gateway_launcher.start().await.unwrap();
     let id = registered(&room.alice, "echo").await;
     room.add(&id).await;
     room.say("@echo where are you?").await;
@@ -130,7 +130,7 @@ async fn guessing_is_limited_like_signing_in() {
 async fn no_secret_is_an_argument() {
     let room = Room::start().await;
     let hosted = Hosted::new(room.scene.url(), &[("echo", "cat")]);
-    let gateway = hosted.machine.start().await.unwrap();
+    let gateway = hosted.gateway_launcher.start().await.unwrap();
     let id = gateway.process_id().unwrap();
     let line = std::fs::read_to_string(format!("/proc/{id}/cmdline")).unwrap();
     assert!(!line.contains(crate::scene::PASSWORD), "{line}");

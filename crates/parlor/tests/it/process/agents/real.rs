@@ -47,10 +47,12 @@ impl Desk {
         let arguments = ["--user", "alice", "--agent", &agent].map(str::to_owned).to_vec();
         let environment = surroundings(&home, &model);
         let given: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let machine = GatewayLauncher::with_arguments(PARLOR, place.path(), &given).at(proxy.url());
-        let machine = machine.env("PARLOR_PASSWORD", PASSWORD);
-        let machine = environment.iter().fold(machine, |machine, (name, value)| machine.env(name, value));
-        let hosted = Hosted { place, machine };
+        let gateway_launcher = GatewayLauncher::with_arguments(PARLOR, place.path(), &given).at(proxy.url());
+        let gateway_launcher = gateway_launcher.env("PARLOR_PASSWORD", PASSWORD);
+        let gateway_launcher = environment
+            .iter()
+            .fold(gateway_launcher, |gateway_launcher, (name, value)| gateway_launcher.env(name, value));
+        let hosted = Hosted { place, gateway_launcher };
         Self { room, proxy, hosted, work, arguments, environment, _model: model }
     }
 
@@ -114,7 +116,7 @@ async fn a_mention_is_answered_and_its_commands_are_known(mut desk: Desk) {
     assert!(chunks.iter().any(|chunk| chunk["type"] == "thinking" && chunk["content"] == "Let me see."));
     let run = &desk.room.deliveries(&asked).await[0];
     assert_eq!(run["status"], "answered", "{run}");
-    let id = desk.hosted.machine.agent("coder").unwrap();
+    let id = desk.hosted.gateway_launcher.agent("coder").unwrap();
     let known = async {
         loop {
             let agent = desk.room.alice.get(&format!("/api/agents/{id}")).await.unwrap().data().unwrap();
@@ -177,7 +179,7 @@ async fn a_stop_ends_the_turn_and_the_next_one_goes_on(mut desk: Desk) {
             && frame["chunk"]["content"].as_str().is_some_and(|text| text.contains("One"))
     };
     desk.room.at_alice.wait_for(Duration::from_secs(90), slow).await.unwrap();
-    let agent = desk.hosted.machine.agent("coder").unwrap();
+    let agent = desk.hosted.gateway_launcher.agent("coder").unwrap();
     let stop = json!({ "type": "client:stop_generation", "roomId": desk.room.room, "agentId": agent });
     let began = Instant::now();
     desk.room.at_alice.send(&stop).await.unwrap();
@@ -197,7 +199,7 @@ async fn a_session_outlives_its_gateway_and_the_hub(mut desk: Desk) {
     assert!(gateway.terminate().await.unwrap().success());
     gone(&desk.hosted.mark(), Duration::from_secs(5)).await.unwrap();
     desk.hub_again().await;
-    let gateway = desk.hosted.machine.start().await.unwrap();
+    let gateway = desk.hosted.gateway_launcher.start().await.unwrap();
     registered(&desk.room.alice, "coder").await;
     assert_eq!(desk.asked("@coder play:again").await["content"], "I have answered 2 times.");
     // The gateway lives, the hub does not.

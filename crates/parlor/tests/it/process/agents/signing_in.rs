@@ -20,24 +20,26 @@ async fn a_key_does_from_the_environment_or_a_file_and_none_that_was_revoked() {
     let file = place.path().join("key");
     std::fs::write(&file, format!("{key}\n")).unwrap();
     let arguments = ["--key-file", file.to_str().unwrap(), "--agent", "echo=command", "--", "echo", "here"];
-    let machine = GatewayLauncher::with_arguments(PARLOR, place.path(), &arguments).at(room.scene.url());
-    let mut gateway = machine.start().await.unwrap();
+    let gateway_launcher =
+        GatewayLauncher::with_arguments(PARLOR, place.path(), &arguments).at(room.scene.url());
+    let mut gateway = gateway_launcher.start().await.unwrap();
     room.add(&registered(&room.alice, "echo").await).await;
     room.say("@echo where are you?").await;
     assert_eq!(room.reply().await["content"], "here\n");
     assert!(gateway.terminate().await.unwrap().success());
 
     let arguments = ["--agent", "echo=command", "--", "echo", "here again"];
-    let machine = GatewayLauncher::with_arguments(PARLOR, place.path(), &arguments).at(room.scene.url());
-    let machine = machine.env("PARLOR_KEY", &key);
-    let mut gateway = machine.start().await.unwrap();
+    let gateway_launcher =
+        GatewayLauncher::with_arguments(PARLOR, place.path(), &arguments).at(room.scene.url());
+    let gateway_launcher = gateway_launcher.env("PARLOR_KEY", &key);
+    let mut gateway = gateway_launcher.start().await.unwrap();
     registered(&room.alice, "echo").await;
     room.say("@echo and now?").await;
     assert_eq!(room.reply().await["content"], "here again\n");
     room.alice.delete(&format!("/api/keys/{id}")).await.unwrap().data().unwrap();
     gateway.printed(|line| line.contains("lost").then_some(())).await.unwrap();
     gateway.kill_9().await.unwrap();
-    let mut gateway = machine.spawn().unwrap();
+    let mut gateway = gateway_launcher.spawn().unwrap();
     assert!(!gateway.ended().await.unwrap().success());
     assert!(gateway.output().contains("was it revoked?"), "{}", gateway.output());
     assert!(!gateway.output().contains(&key), "{}", gateway.output());
@@ -105,14 +107,14 @@ async fn a_hub_with_a_certificate_of_its_own_is_trusted_when_that_is_named() {
     let admin = outsider.with_token(signed_in["accessToken"].as_str().unwrap());
 
     let arguments = ["--user", ADMIN, "--agent", "echo=command", "--", "echo", "over TLS"];
-    let machine = GatewayLauncher::with_arguments(PARLOR, place.path(), &arguments).at(hub.url());
-    let machine = machine.env("PARLOR_PASSWORD", ADMINS_PASSWORD);
-    let mut stranger = machine.spawn().unwrap();
+    let gateway_launcher = GatewayLauncher::with_arguments(PARLOR, place.path(), &arguments).at(hub.url());
+    let gateway_launcher = gateway_launcher.env("PARLOR_PASSWORD", ADMINS_PASSWORD);
+    let mut stranger = gateway_launcher.spawn().unwrap();
     assert!(!stranger.ended().await.unwrap().success());
     let output = stranger.output();
     assert!(output.contains("UnknownIssuer") && output.contains("--ca-file"), "{output}");
 
-    let mut gateway = machine.env("PARLOR_CA_FILE", &ca).start().await.unwrap();
+    let mut gateway = gateway_launcher.env("PARLOR_CA_FILE", &ca).start().await.unwrap();
     let agent = registered(&admin, "echo").await;
     let room = admin.make_room("kitchen", &[]).await.unwrap();
     let member = json!({ "memberId": agent, "memberType": "agent" });

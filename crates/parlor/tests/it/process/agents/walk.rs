@@ -45,8 +45,8 @@ async fn a_program_answers_who_mentions_it() {
 async fn a_wrong_password_ends_it_with_a_sentence_and_shows_no_secret() {
     let room = Room::start().await;
     let hosted = Hosted::new(room.scene.url(), &[("echo", "cat")]);
-    let machine = hosted.machine.clone().env("PARLOR_PASSWORD", "Wrong-canary-1");
-    let mut gateway = machine.spawn().unwrap();
+    let gateway_launcher = hosted.gateway_launcher.clone().env("PARLOR_PASSWORD", "Wrong-canary-1");
+    let mut gateway = gateway_launcher.spawn().unwrap();
     assert!(!gateway.ended().await.unwrap().success());
     let output = gateway.output();
     assert!(output.contains("the hub did not let this gateway in"), "{output}");

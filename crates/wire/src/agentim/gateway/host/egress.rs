@@ -362,7 +362,7 @@ mod tests {
         let recorded = include_str!("../../../../tests/fixtures/gateway-frames.jsonl");
         let frames = recorded.lines().chain(FURTHER.lines().map(str::trim).filter(|line| !line.is_empty()));
         for frame in frames {
-            let told = read(frame, &LIMITS).unwrap_or_else(|misread| panic!("{misread:?}: {frame}"));
+            let told = read(frame, &LIMITS).unwrap_or_else(|frame_error| panic!("{frame_error:?}: {frame}"));
             let written = write(&told);
             assert_eq!(read(&written, &LIMITS).as_ref(), Ok(&told), "{written}");
             let nulls = |text: &str| text.matches("null").count();
