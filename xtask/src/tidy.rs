@@ -2,6 +2,8 @@
 //!
 //! Patterns are put together from halves so that this file does not find itself.
 
+mod plain_english;
+
 use crate::root;
 use std::fs;
 use std::path::{Path, PathBuf};
